@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <holdfast/error.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *hf_strerror(int error) {
+        static const char *const words[_HF_E_MAX] = {
+                [HF_OK] = "done",
+                [HF_E_CONFLICT] = "conflict: the object changed since it was read",
+                [HF_E_EXISTS] = "already exists",
+                [HF_E_NOT_FOUND] = "not found",
+                [HF_E_INVALID] = "invalid",
+                [HF_E_UNAUTHORIZED] = "unauthorized",
+                [HF_E_FORBIDDEN] = "forbidden",
+                [HF_E_GONE] = "the revision is no longer available",
+                [HF_E_TOO_MANY] = "too many requests",
+                [HF_E_UNAVAILABLE] = "unavailable",
+                [HF_E_TIMEOUT] = "timed out, the outcome is unknown",
+                [HF_E_CANCELED] = "canceled",
+                [HF_E_STALE_TERM] = "stale leader term",
+                [HF_E_NOT_LEADER] = "not the leader",
+                [HF_E_UNFENCED] = "the server did not echo the fence",
+                [HF_E_STUCK] = "work ignored its tokens",
+                [HF_E_TOO_LARGE] = "too large",
+                [HF_E_BUSY] = "busy",
+                [HF_E_CLOSED] = "closed",
+        };
+
+        if (error >= 0)
+                return error < _HF_E_MAX ? words[error] : "unknown error";
+        const char *text = strerrordesc_np(-error);
+        return text ? text : "unknown system error";
+}
+
+int hf_fail(struct hf_status *reterr_status, int error, const char *format, ...) {
+        if (reterr_status) {
+                va_list args;
+                *reterr_status = (struct hf_status){.error = error};
+                va_start(args, format);
+                (void)vsnprintf(reterr_status->message, sizeof reterr_status->message, format, args);
+                va_end(args);
+        }
+        return error;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The term record of a Lease, and the fence that compares it (P2).
+ *
+ * Value: `<holderIdentity>\n<acquireTime>`; the term is the record's mod revision. It is written in the transaction that
+ * creates a Lease or changes its holderIdentity or acquireTime, whoever does it, and deleted with the Lease. A fenced
+ * transaction adds two compares: mod revision = term, value begins with `<identity>\n`; so a revision that a restored backup
+ * reissued matches nothing. Pure.
+ */
+#include <holdfast/fence.h>
+
+#include "server/storage/store.h"
+
+/* NULL = out of memory. Newlines in a foreign identity are replaced, so that a value has exactly one. */
+struct hf__buf *hfd_term_record_value(const char *holder, const char *acquire_time);
+
+/* Memory for the fence's two compares; alive until the transaction was started. */
+struct hfd_fence_compares {
+        char key[1024];
+        char value[HF_IDENTITY_MAX + 2];
+        struct hfd_compare compares[2];
+};
+int hfd_fence_compares(struct hfd_fence_compares *out, const char *prefix, const struct hf_fence *fence);
