@@ -51,3 +51,7 @@ int hf__json_set(struct hf__json *object, const char *path, struct hf__json *val
 int hf__json_append(struct hf__json *array, struct hf__json *value);                 /* takes value, freed on failure */
 int hf__json_append_string(struct hf__json *array, const char *value);
 void hf__json_remove(struct hf__json *object, const char *path); /* nothing when absent */
+/* The same with one key taken as it is: keys of labels and annotations contain dots. */
+int hf__json_put(struct hf__json *object, const char *key, struct hf__json *value); /* takes value, freed on failure */
+int hf__json_put_string(struct hf__json *object, const char *key, const char *value);
+void hf__json_drop(struct hf__json *object, const char *key); /* nothing when absent */
