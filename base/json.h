@@ -45,9 +45,14 @@ size_t hf__json_count(const struct hf__json *container);
 struct hf__json *hf__json_object(void);
 struct hf__json *hf__json_array(void);
 int hf__json_set_string(struct hf__json *object, const char *path, const char *value);
+int hf__json_set_key(struct hf__json *object, const char *key, const char *value); /* a string under one key, dots and all (labels) */
 int hf__json_set_i64(struct hf__json *object, const char *path, int64_t value);
 int hf__json_set_bool(struct hf__json *object, const char *path, bool value);
 int hf__json_set(struct hf__json *object, const char *path, struct hf__json *value); /* takes value, freed on failure */
 int hf__json_append(struct hf__json *array, struct hf__json *value);                 /* takes value, freed on failure */
 int hf__json_append_string(struct hf__json *array, const char *value);
 void hf__json_remove(struct hf__json *object, const char *path); /* nothing when absent */
+/* The same with one key taken as it is: keys of labels and annotations contain dots. */
+int hf__json_put(struct hf__json *object, const char *key, struct hf__json *value); /* takes value, freed on failure */
+int hf__json_put_string(struct hf__json *object, const char *key, const char *value);
+void hf__json_drop(struct hf__json *object, const char *key); /* nothing when absent */

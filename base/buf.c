@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hf__buf *hf__buf_new(size_t n) {
+        if (n > SIZE_MAX - sizeof(struct hf__buf) - 1)
+                return NULL;
+        struct hf__buf *buf = malloc(sizeof *buf + n + 1);
+        if (!buf)
+                return NULL;
+        buf->n = n;
+        buf->refs = 1;
+        buf->data[n] = '\0';
+        return buf;
+}
+
+struct hf__buf *hf__buf_copy(const void *data, size_t n) {
+        struct hf__buf *buf = hf__buf_new(n);
+        if (buf && n > 0)
+                memcpy(buf->data, data, n);
+        return buf;
+}
+
+struct hf__buf *hf__buf_ref(struct hf__buf *buf) {
+        if (buf)
+                __atomic_add_fetch(&buf->refs, 1, __ATOMIC_RELAXED);
+        return buf;
+}
+
+struct hf__buf *hf__buf_unref(struct hf__buf *buf) {
+        if (buf && __atomic_sub_fetch(&buf->refs, 1, __ATOMIC_ACQ_REL) == 0)
+                free(buf);
+        return NULL;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tokens form trees. All links of one tree (children, wakers, the propagated marks) are guarded by the mutex of its root;
+ * a token holds its parent, so the root outlives them all. `reason` and `deadline` are atomic and can be read under no lock.
+ *
+ * `reason` goes once from NONE to its value: by a fire, or by whoever first notices that a deadline has passed. `propagated`
+ * follows when a fire reaches the token: only then are its wakers called and its waiters awakened. So a token whose deadline
+ * was noticed is still fired properly later, and keeps the reason DEADLINE.
+ *
+ * A fire marks the subtree under the lock and moves its wakers to a ring on its own stack; then it calls them one by one
+ * with the lock released. A waker is IDLE, ADDED (in a ring, of its token or of a fire) or RUNNING; a remover takes an
+ * ADDED one out of its ring, whichever that is, and waits on the token's condition for a RUNNING one.
+ */
+#include <holdfast/cancel.h>
+#include <holdfast/error.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/thread.h"
+
+enum { WAKER_IDLE, WAKER_ADDED, WAKER_RUNNING };
+
+struct hf_cancel {
+        struct hf_cancel *parent, *root; /* immutable; parent is referenced, root is borrowed */
+        const struct hf_clock *clock;    /* immutable, borrowed */
+        int refs;                        /* atomic */
+        int reason;                      /* atomic, enum hf_cancel_reason */
+        hf_nsec deadline;                /* atomic, only ever gets earlier */
+        pthread_mutex_t mu;              /* used in the root only */
+        pthread_cond_t cond;             /* with root->mu: fired, deadline changed, or a waker's call has returned */
+        /* guarded by root->mu */
+        struct hf_cancel *first_child, *next_sibling, *prev_sibling;
+        struct hf_cancel_waker wakers; /* the ring's anchor */
+        bool propagated;
+};
+
+static struct hf_cancel never = {.deadline = HF_NSEC_NEVER}; /* none of its other fields is used */
+
+static void ring_init(struct hf_cancel_waker *anchor) { anchor->next = anchor->prev = anchor; }
+
+static void ring_append(struct hf_cancel_waker *anchor, struct hf_cancel_waker *waker) {
+        waker->next = anchor;
+        waker->prev = anchor->prev;
+        waker->prev->next = anchor->prev = waker;
+}
+
+static void ring_remove(struct hf_cancel_waker *waker) {
+        waker->next->prev = waker->prev;
+        waker->prev->next = waker->next;
+}
+
+/* The subtree of top in preorder; under the lock. */
+static struct hf_cancel *next_in_subtree(struct hf_cancel *top, struct hf_cancel *token) {
+        if (token->first_child)
+                return token->first_child;
+        while (token != top && !token->next_sibling)
+                token = token->parent;
+        return token == top ? NULL : token->next_sibling;
+}
+
+static void free_token(struct hf_cancel *token) {
+        pthread_cond_destroy(&token->cond);
+        if (token->root == token)
+                pthread_mutex_destroy(&token->mu);
+        free(token);
+}
+
+int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock, struct hf_cancel **ret_token) {
+        struct hf_cancel *token = calloc(1, sizeof *token);
+
+        if (!token)
+                return -ENOMEM;
+        if (parent == &never)
+                parent = NULL;
+        token->refs = 1;
+        token->clock = clock ? clock : hf_clock_system();
+        token->deadline = HF_NSEC_NEVER;
+        ring_init(&token->wakers);
+        int r = hf_cond_init(&token->cond);
+        if (r < 0) {
+                free(token);
+                return r;
+        }
+        if (!parent) {
+                token->root = token;
+                r = hf__mutex_init(&token->mu);
+                if (r < 0) {
+                        pthread_cond_destroy(&token->cond);
+                        free(token);
+                        return r;
+                }
+                *ret_token = token;
+                return 0;
+        }
+        token->parent = hf_cancel_ref(parent);
+        token->root = parent->root;
+        pthread_mutex_lock(&token->root->mu);
+        token->propagated = parent->propagated;
+        if (parent->propagated)
+                token->reason = __atomic_load_n(&parent->reason, __ATOMIC_ACQUIRE);
+        token->next_sibling = parent->first_child;
+        if (token->next_sibling)
+                token->next_sibling->prev_sibling = token;
+        parent->first_child = token;
+        pthread_mutex_unlock(&token->root->mu);
+        *ret_token = token;
+        return 0;
+}
+
+struct hf_cancel *hf_cancel_ref(struct hf_cancel *token) {
+        if (token != &never)
+                __atomic_add_fetch(&token->refs, 1, __ATOMIC_RELAXED);
+        return token;
+}
+
+struct hf_cancel *hf_cancel_unref(struct hf_cancel *token) {
+        while (token && token != &never && __atomic_sub_fetch(&token->refs, 1, __ATOMIC_ACQ_REL) == 0) {
+                struct hf_cancel *parent = token->parent;
+
+                assert(!token->first_child && token->wakers.next == &token->wakers);
+                if (parent) {
+                        pthread_mutex_lock(&token->root->mu);
+                        if (token->prev_sibling)
+                                token->prev_sibling->next_sibling = token->next_sibling;
+                        else
+                                parent->first_child = token->next_sibling;
+                        if (token->next_sibling)
+                                token->next_sibling->prev_sibling = token->prev_sibling;
+                        pthread_mutex_unlock(&token->root->mu);
+                }
+                free_token(token);
+                token = parent; /* its reference goes too */
+        }
+        return NULL;
+}
+
+struct hf_cancel *hf_cancel_never(void) {
+        return &never;
+}
+
+hf_nsec hf_cancel_deadline(struct hf_cancel *token) {
+        hf_nsec nearest = HF_NSEC_NEVER;
+
+        for (; token; token = token->parent) {
+                hf_nsec deadline = __atomic_load_n(&token->deadline, __ATOMIC_ACQUIRE);
+                if (deadline < nearest)
+                        nearest = deadline;
+        }
+        return nearest;
+}
+
+/* Settles the reason: the one it has, else DEADLINE if one has passed, else the one given. */
+static enum hf_cancel_reason settle(struct hf_cancel *token, enum hf_cancel_reason otherwise) {
+        int reason = __atomic_load_n(&token->reason, __ATOMIC_ACQUIRE);
+
+        if (reason != HF_CANCEL_NONE)
+                return (enum hf_cancel_reason)reason;
+        hf_nsec deadline = hf_cancel_deadline(token);
+        if (deadline != HF_NSEC_NEVER && hf_now(token->clock) >= deadline)
+                otherwise = HF_CANCEL_DEADLINE;
+        if (otherwise == HF_CANCEL_NONE)
+                return HF_CANCEL_NONE;
+        if (__atomic_compare_exchange_n(&token->reason, &reason, (int)otherwise, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+                return otherwise;
+        return (enum hf_cancel_reason)reason;
+}
+
+enum hf_cancel_reason hf_cancel_reason(struct hf_cancel *token) { return settle(token, HF_CANCEL_NONE); }
+
+bool hf_cancel_fired(struct hf_cancel *token) { return hf_cancel_reason(token) != HF_CANCEL_NONE; }
+
+/* Calls a waker in state RUNNING; the lock is held before and after, not during the call. */
+static void run_waker_locked(pthread_mutex_t *mu, struct hf_cancel_waker *waker) {
+        pthread_mutex_unlock(mu);
+        waker->fn(waker->ctx);
+        pthread_mutex_lock(mu);
+        waker->state = WAKER_IDLE;
+        pthread_cond_broadcast(&waker->token->cond);
+}
+
+void hf_cancel_fire(struct hf_cancel *token, enum hf_cancel_reason reason) {
+        struct hf_cancel_waker firing, *waker;
+
+        if (token == &never || reason == HF_CANCEL_NONE)
+                return;
+        pthread_mutex_t *mu = &token->root->mu;
+        ring_init(&firing);
+        pthread_mutex_lock(mu);
+        for (struct hf_cancel *t = token->propagated ? NULL : token; t; t = next_in_subtree(token, t)) {
+                if (t->propagated)
+                        continue;
+                (void)settle(t, reason);
+                t->propagated = true;
+                while ((waker = t->wakers.next) != &t->wakers) {
+                        ring_remove(waker);
+                        ring_append(&firing, waker);
+                }
+                pthread_cond_broadcast(&t->cond);
+        }
+        while ((waker = firing.next) != &firing) {
+                ring_remove(waker);
+                waker->state = WAKER_RUNNING;
+                run_waker_locked(mu, waker);
+        }
+        pthread_mutex_unlock(mu);
+}
+
+void hf_cancel_set_deadline(struct hf_cancel *token, hf_nsec deadline) {
+        if (token == &never)
+                return;
+        pthread_mutex_lock(&token->root->mu);
+        if (deadline < token->deadline) {
+                __atomic_store_n(&token->deadline, deadline, __ATOMIC_RELEASE);
+                for (struct hf_cancel *t = token; t; t = next_in_subtree(token, t))
+                        pthread_cond_broadcast(&t->cond); /* whoever waits computes its limit anew */
+        }
+        pthread_mutex_unlock(&token->root->mu);
+}
+
+static int wait_locked(struct hf_cancel *token, const struct hf_clock *clock, pthread_cond_t *cond, pthread_mutex_t *mu, hf_nsec until) {
+        for (;;) {
+                if (token != &never && hf_cancel_fired(token))
+                        return HF_E_CANCELED;
+                if (until != HF_NSEC_NEVER && hf_now(clock) >= until)
+                        return HF_E_TIMEOUT;
+                hf_nsec limit = hf_cancel_deadline(token);
+                int r = clock->wait(clock->ctx, cond, mu, limit < until ? limit : until);
+                if (r < 0)
+                        return r;
+        }
+}
+
+int hf_cancel_wait(struct hf_cancel *token, hf_nsec until) {
+        if (token != &never) {
+                pthread_mutex_lock(&token->root->mu);
+                int r = wait_locked(token, token->clock, &token->cond, &token->root->mu, until);
+                pthread_mutex_unlock(&token->root->mu);
+                return r;
+        }
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        int r = hf__mutex_init(&mu);
+        if (r < 0)
+                return r;
+        r = hf_cond_init(&cond);
+        if (r == 0) {
+                pthread_mutex_lock(&mu);
+                r = wait_locked(token, hf_clock_system(), &cond, &mu, until);
+                pthread_mutex_unlock(&mu);
+                pthread_cond_destroy(&cond);
+        }
+        pthread_mutex_destroy(&mu);
+        return r;
+}
+
+void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker, void (*fn)(void *ctx), void *ctx) {
+        *waker = (struct hf_cancel_waker){.fn = fn, .ctx = ctx, .token = token};
+        if (token == &never)
+                return;
+        pthread_mutex_t *mu = &token->root->mu;
+        pthread_mutex_lock(mu);
+        if (hf_cancel_fired(token)) {
+                waker->state = WAKER_RUNNING;
+                run_waker_locked(mu, waker);
+        } else {
+                waker->state = WAKER_ADDED;
+                ring_append(&token->wakers, waker);
+        }
+        pthread_mutex_unlock(mu);
+}
+
+void hf_cancel_remove_waker(struct hf_cancel_waker *waker) {
+        struct hf_cancel *token = waker->token;
+
+        if (!token)
+                return; /* never added, or removed before */
+        if (token != &never) {
+                pthread_mutex_lock(&token->root->mu);
+                if (waker->state == WAKER_ADDED)
+                        ring_remove(waker);
+                else
+                        while (waker->state == WAKER_RUNNING) /* ends when fn does, which must not block */
+                                pthread_cond_wait(&token->cond, &token->root->mu);
+                waker->state = WAKER_IDLE;
+                pthread_mutex_unlock(&token->root->mu);
+        }
+        waker->token = NULL;
+}

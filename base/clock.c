@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <holdfast/clock.h>
+#include <holdfast/error.h>
+
+#include <errno.h>
+#include <time.h>
+
+/* A condition variable cannot wait on boot time, and monotonic time stands still while the machine is suspended. So no
+ * sleep is longer than this, and boot time is read anew after each. */
+#define SLICE HF_NSEC_PER_SEC
+
+static hf_nsec read_clock(clockid_t id) {
+        struct timespec t = {0};
+        (void)clock_gettime(id, &t); /* cannot fail for the clocks used here */
+        return (hf_nsec)t.tv_sec * HF_NSEC_PER_SEC + t.tv_nsec;
+}
+
+static hf_nsec system_boot(void *ctx) { return read_clock(CLOCK_BOOTTIME); }
+static hf_nsec system_monotonic(void *ctx) { return read_clock(CLOCK_MONOTONIC); }
+static hf_nsec system_real(void *ctx) { return read_clock(CLOCK_REALTIME); }
+
+static int system_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
+        if (deadline == HF_NSEC_NEVER)
+                return -pthread_cond_wait(cond, mutex);
+        for (;;) {
+                hf_nsec now = read_clock(CLOCK_BOOTTIME);
+                if (now >= deadline)
+                        return HF_E_TIMEOUT;
+                hf_nsec slice = deadline - now < SLICE ? deadline - now : SLICE;
+                hf_nsec until = read_clock(CLOCK_MONOTONIC) + slice;
+                struct timespec t = {.tv_sec = (time_t)(until / HF_NSEC_PER_SEC), .tv_nsec = (long)(until % HF_NSEC_PER_SEC)};
+                int error = pthread_cond_timedwait(cond, mutex, &t);
+                if (error != ETIMEDOUT)
+                        return -error;
+        }
+}
+
+const struct hf_clock *hf_clock_system(void) {
+        static const struct hf_clock clock = {.boot = system_boot, .monotonic = system_monotonic, .real = system_real, .wait = system_wait};
+        return &clock;
+}
+
+int hf_cond_init(pthread_cond_t *cond) {
+        pthread_condattr_t attr;
+        int error = pthread_condattr_init(&attr);
+        if (error)
+                return -error;
+        error = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        if (!error)
+                error = pthread_cond_init(cond, &attr);
+        pthread_condattr_destroy(&attr);
+        return -error;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The checks are a list in the order of adding, guarded by a read-write lock: asking holds the read side while a check
+ * runs, so that a removal, which takes the write side, returns only when no check is running.
+ */
+#include <holdfast/error.h>
+#include <holdfast/health.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct check {
+        struct check *next;
+        char *name; /* owned */
+        unsigned endpoints;
+        hf_health_fn fn;
+        void *ctx;
+};
+
+struct hf_health {
+        pthread_rwlock_t lock;
+        struct check *checks; /* guarded by lock */
+};
+
+int hf_health_new(struct hf_health **ret_health) {
+        struct hf_health *health = calloc(1, sizeof *health);
+
+        if (!health)
+                return -ENOMEM;
+        int error = pthread_rwlock_init(&health->lock, NULL);
+        if (error) {
+                free(health);
+                return -error;
+        }
+        *ret_health = health;
+        return 0;
+}
+
+static void check_free(struct check *check) {
+        free(check->name);
+        free(check);
+}
+
+struct hf_health *hf_health_free(struct hf_health *health) {
+        if (!health)
+                return NULL;
+        for (struct check *check = health->checks, *next; check; check = next) {
+                next = check->next;
+                check_free(check);
+        }
+        pthread_rwlock_destroy(&health->lock);
+        free(health);
+        return NULL;
+}
+
+/* The link that points to the check of that name, or the list's end. */
+static struct check **find_locked(struct hf_health *health, const char *name) {
+        struct check **link = &health->checks;
+
+        while (*link && strcmp((*link)->name, name) != 0)
+                link = &(*link)->next;
+        return link;
+}
+
+int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints, hf_health_fn fn, void *ctx) {
+        int r = 0;
+
+        if (!health)
+                return 0;
+        if (!name || !*name || !fn || !endpoints || (endpoints & ~(HF_HEALTHZ | HF_LIVEZ | HF_READYZ)))
+                return -EINVAL;
+        struct check *check = calloc(1, sizeof *check);
+        if (!check)
+                return -ENOMEM;
+        *check = (struct check){.name = strdup(name), .endpoints = endpoints, .fn = fn, .ctx = ctx};
+        if (!check->name) {
+                free(check);
+                return -ENOMEM;
+        }
+        pthread_rwlock_wrlock(&health->lock);
+        struct check **link = find_locked(health, name);
+        if (*link)
+                r = HF_E_EXISTS;
+        else
+                *link = check;
+        pthread_rwlock_unlock(&health->lock);
+        if (r)
+                check_free(check);
+        return r;
+}
+
+void hf_health_remove(struct hf_health *health, const char *name) {
+        if (!health)
+                return;
+        pthread_rwlock_wrlock(&health->lock);
+        struct check **link = find_locked(health, name);
+        struct check *check = *link;
+        if (check)
+                *link = check->next;
+        pthread_rwlock_unlock(&health->lock);
+        if (check)
+                check_free(check);
+}
+
+size_t hf_health_each(struct hf_health *health, unsigned endpoint,
+                      void (*each)(void *ctx, const char *name, bool healthy, const char *reason), void *ctx) {
+        size_t n_unhealthy = 0;
+
+        if (!health)
+                return 0;
+        pthread_rwlock_rdlock(&health->lock);
+        for (struct check *check = health->checks; check; check = check->next) {
+                char reason[256] = "";
+                if (!(check->endpoints & endpoint))
+                        continue;
+                bool healthy = check->fn(check->ctx, reason, sizeof reason);
+                if (!healthy)
+                        n_unhealthy++;
+                if (each)
+                        each(ctx, check->name, healthy, healthy ? "" : reason);
+        }
+        pthread_rwlock_unlock(&health->lock);
+        return n_unhealthy;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An hf__json is a cJSON item under another name. Reading goes through cJSON's parser; printing is ours, because cJSON
+ * prints large whole numbers in a form ("1e+15") that typed readers refuse, and copies the text once more.
+ *
+ * cJSON ends strings at a NUL, so input that would contain one, raw or as \u0000, is refused: a name must not be read as
+ * a shorter one.
+ */
+#include "base/json.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/strbuf.h"
+
+static cJSON *item(const struct hf__json *json) { return (cJSON *)(void *)(uintptr_t)json; }
+static struct hf__json *json_of(cJSON *c) { return (struct hf__json *)(void *)c; }
+
+/* Where a NUL would get into a string; n = nowhere. */
+static size_t find_nul(const char *data, size_t n) {
+        const char *raw = memchr(data, 0, n);
+        size_t end = raw ? (size_t)(raw - data) : n;
+
+        for (const char *p = data; (p = memmem(p, end - (size_t)(p - data), "\\u0000", 6)); p += 6) {
+                size_t n_backslashes = 1;
+                while (p - n_backslashes >= data && p[-(ptrdiff_t)n_backslashes] == '\\')
+                        n_backslashes++;
+                if (n_backslashes % 2 == 1)
+                        return (size_t)(p - data);
+        }
+        return end;
+}
+
+int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset) {
+        size_t nul = n > 0 ? find_nul(data, n) : 0;
+        const char *end = data;
+
+        if (nul < n || n == 0) {
+                if (reterr_offset)
+                        *reterr_offset = nul;
+                return HF_E_INVALID;
+        }
+        errno = 0; /* cJSON does not say whether it was the text or the memory */
+        cJSON *root = cJSON_ParseWithLengthOpts(data, n, &end, false);
+        if (!root && errno == ENOMEM)
+                return -ENOMEM;
+        size_t offset = end >= data && end <= data + n ? (size_t)(end - data) : n;
+        if (root)
+                while (offset < n && strchr(" \t\r\n", data[offset]))
+                        offset++;
+        if (!root || offset < n) {
+                cJSON_Delete(root);
+                if (reterr_offset)
+                        *reterr_offset = offset;
+                return HF_E_INVALID;
+        }
+        *ret_json = json_of(root);
+        return 0;
+}
+
+struct hf__json *hf__json_free(struct hf__json *json) {
+        cJSON_Delete(item(json));
+        return NULL;
+}
+
+struct hf__json *hf__json_dup(const struct hf__json *json) {
+        return json ? json_of(cJSON_Duplicate(item(json), true)) : NULL;
+}
+
+static const char *key_of(const cJSON *c) { return c->string ? c->string : ""; }
+
+/* Members in the same order are the usual case and cost no search. */
+static bool equal(const cJSON *a, const cJSON *b) {
+        if ((a->type & 0xff) != (b->type & 0xff))
+                return false;
+        if (cJSON_IsNumber(a))
+                return a->valuedouble == b->valuedouble;
+        if (cJSON_IsString(a))
+                return strcmp(a->valuestring, b->valuestring) == 0;
+        if (!cJSON_IsArray(a) && !cJSON_IsObject(a))
+                return true;
+        if (cJSON_GetArraySize(a) != cJSON_GetArraySize(b))
+                return false;
+        for (const cJSON *x = a->child, *y = b->child; x && y; x = x->next, y = y->next) {
+                const cJSON *other = y;
+                if (cJSON_IsObject(a) && strcmp(key_of(x), key_of(y)) != 0)
+                        other = cJSON_GetObjectItemCaseSensitive(b, key_of(x));
+                if (!other || !equal(x, other))
+                        return false;
+        }
+        return true;
+}
+
+bool hf__json_equal(const struct hf__json *a, const struct hf__json *b) { return a && b ? equal(item(a), item(b)) : a == b; }
+
+static void print_number(double value, struct hf__strbuf *out) {
+        if (!isfinite(value))
+                hf__strbuf_puts(out, "null");
+        else if (value == floor(value) && fabs(value) < 1e21)
+                hf__strbuf_printf(out, "%.0f", value == 0 ? 0.0 : value); /* no negative zero */
+        else {
+                char text[40];
+                (void)snprintf(text, sizeof text, "%.15g", value);
+                if (strtod(text, NULL) != value)
+                        (void)snprintf(text, sizeof text, "%.17g", value);
+                for (char *p = text; *p; p++)
+                        if (*p == ',') /* the host's locale */
+                                *p = '.';
+                hf__strbuf_puts(out, text);
+        }
+}
+
+static void line(struct hf__strbuf *out, int depth) {
+        hf__strbuf_putc(out, '\n');
+        for (int i = 0; i < depth; i++)
+                hf__strbuf_puts(out, "  ");
+}
+
+/* depth < 0: compact. Recursion is bounded by the parser's nesting limit and by what the code itself builds. */
+static void print(const cJSON *c, struct hf__strbuf *out, int depth) {
+        int inner = depth < 0 ? depth : depth + 1;
+
+        if (cJSON_IsString(c)) {
+                hf__strbuf_json(out, c->valuestring, strlen(c->valuestring));
+        } else if (cJSON_IsNumber(c)) {
+                print_number(c->valuedouble, out);
+        } else if (cJSON_IsArray(c) || cJSON_IsObject(c)) {
+                hf__strbuf_putc(out, cJSON_IsArray(c) ? '[' : '{');
+                for (const cJSON *m = c->child; m && !out->error; m = m->next) {
+                        if (m != c->child)
+                                hf__strbuf_putc(out, ',');
+                        if (inner >= 0)
+                                line(out, inner);
+                        if (cJSON_IsObject(c)) {
+                                hf__strbuf_json(out, key_of(m), strlen(key_of(m)));
+                                hf__strbuf_puts(out, inner >= 0 ? ": " : ":");
+                        }
+                        print(m, out, inner);
+                }
+                if (depth >= 0 && c->child)
+                        line(out, depth);
+                hf__strbuf_putc(out, cJSON_IsArray(c) ? ']' : '}');
+        } else {
+                hf__strbuf_puts(out, cJSON_IsTrue(c) ? "true" : cJSON_IsFalse(c) ? "false" : "null");
+        }
+}
+
+void hf__json_print(const struct hf__json *json, struct hf__strbuf *out) {
+        if (json)
+                print(item(json), out, -1);
+}
+
+void hf__json_print_pretty(const struct hf__json *json, struct hf__strbuf *out) {
+        if (json)
+                print(item(json), out, 0);
+}
+
+/* The member of object whose key is the n bytes at key. */
+static cJSON *member(const cJSON *object, const char *key, size_t n) {
+        if (!cJSON_IsObject(object))
+                return NULL;
+        for (cJSON *m = object->child; m; m = m->next)
+                if (m->string && strncmp(m->string, key, n) == 0 && m->string[n] == '\0')
+                        return m;
+        return NULL;
+}
+
+struct hf__json *hf__json_get(const struct hf__json *object, const char *key) {
+        return json_of(member(item(object), key, strlen(key)));
+}
+
+struct hf__json *hf__json_path(const struct hf__json *object, const char *path) {
+        cJSON *c = item(object);
+
+        for (;;) {
+                size_t n = strcspn(path, ".");
+                c = member(c, path, n);
+                if (!c || !path[n])
+                        return json_of(c);
+                path += n + 1;
+        }
+}
+
+const char *hf__json_string(const struct hf__json *object, const char *path) { return hf__json_text(hf__json_path(object, path)); }
+
+bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_value) {
+        cJSON *c = item(hf__json_path(object, path));
+
+        if (!cJSON_IsNumber(c) || c->valuedouble != floor(c->valuedouble) || !(fabs(c->valuedouble) < 0x1p63))
+                return false;
+        *ret_value = (int64_t)c->valuedouble;
+        return true;
+}
+
+bool hf__json_bool(const struct hf__json *object, const char *path, bool otherwise) {
+        cJSON *c = item(hf__json_path(object, path));
+        return cJSON_IsBool(c) ? cJSON_IsTrue(c) : otherwise;
+}
+
+bool hf__json_is_object(const struct hf__json *json) { return cJSON_IsObject(item(json)); }
+bool hf__json_is_array(const struct hf__json *json) { return cJSON_IsArray(item(json)); }
+bool hf__json_is_string(const struct hf__json *json) { return cJSON_IsString(item(json)); }
+bool hf__json_is_number(const struct hf__json *json) { return cJSON_IsNumber(item(json)); }
+bool hf__json_is_bool(const struct hf__json *json) { return cJSON_IsBool(item(json)); }
+bool hf__json_is_null(const struct hf__json *json) { return cJSON_IsNull(item(json)); }
+const char *hf__json_text(const struct hf__json *json) { return cJSON_IsString(item(json)) ? item(json)->valuestring : NULL; }
+double hf__json_number(const struct hf__json *json) { return cJSON_IsNumber(item(json)) ? item(json)->valuedouble : 0; }
+const char *hf__json_key(const struct hf__json *m) { return m ? item(m)->string : NULL; }
+struct hf__json *hf__json_next(const struct hf__json *m) {
+        return m ? json_of(item(m)->next) : NULL;
+}
+
+struct hf__json *hf__json_first(const struct hf__json *container) {
+        return hf__json_is_object(container) || hf__json_is_array(container) ? json_of(item(container)->child) : NULL;
+}
+
+size_t hf__json_count(const struct hf__json *container) {
+        size_t n = 0;
+        for (struct hf__json *m = hf__json_first(container); m; m = hf__json_next(m))
+                n++;
+        return n;
+}
+
+struct hf__json *hf__json_object(void) {
+        return json_of(cJSON_CreateObject());
+}
+struct hf__json *hf__json_array(void) {
+        return json_of(cJSON_CreateArray());
+}
+
+/* Takes value, in any case. */
+static int put(cJSON *object, const char *key, size_t n, cJSON *value) {
+        char *copy = NULL;
+
+        if (!value || !(copy = cJSON_malloc(n + 1))) {
+                cJSON_Delete(value);
+                return -ENOMEM;
+        }
+        memcpy(copy, key, n);
+        copy[n] = '\0';
+        cJSON *old = member(object, copy, n);
+        if (old) {
+                if (!(value->type & cJSON_StringIsConst))
+                        cJSON_free(value->string);
+                value->string = copy;
+                value->type &= ~cJSON_StringIsConst;
+                (void)cJSON_ReplaceItemViaPointer(object, old, value);
+                return 0;
+        }
+        bool added = cJSON_AddItemToObject(object, copy, value);
+        cJSON_free(copy);
+        if (!added)
+                cJSON_Delete(value);
+        return added ? 0 : -ENOMEM;
+}
+
+int hf__json_set(struct hf__json *object, const char *path, struct hf__json *value) {
+        cJSON *c = item(object);
+
+        for (;;) {
+                size_t n = strcspn(path, ".");
+                if (!cJSON_IsObject(c)) {
+                        cJSON_Delete(item(value));
+                        return -EINVAL;
+                }
+                if (!path[n])
+                        return put(c, path, n, item(value));
+                cJSON *inner = member(c, path, n);
+                if (!inner) {
+                        inner = cJSON_CreateObject();
+                        int r = put(c, path, n, inner);
+                        if (r < 0) {
+                                cJSON_Delete(item(value));
+                                return r;
+                        }
+                }
+                c = inner;
+                path += n + 1;
+        }
+}
+
+int hf__json_put(struct hf__json *object, const char *key, struct hf__json *value) {
+        if (!hf__json_is_object(object)) {
+                cJSON_Delete(item(value));
+                return -EINVAL;
+        }
+        return put(item(object), key, strlen(key), item(value));
+}
+
+int hf__json_put_string(struct hf__json *object, const char *key, const char *value) {
+        return hf__json_put(object, key, json_of(cJSON_CreateString(value)));
+}
+
+void hf__json_drop(struct hf__json *object, const char *key) {
+        cJSON *m = member(item(object), key, strlen(key));
+        if (m)
+                cJSON_Delete(cJSON_DetachItemViaPointer(item(object), m));
+}
+
+int hf__json_set_string(struct hf__json *object, const char *path, const char *value) {
+        return hf__json_set(object, path, json_of(cJSON_CreateString(value)));
+}
+
+int hf__json_set_key(struct hf__json *object, const char *key, const char *value) {
+        cJSON *c = item(object), *text = cJSON_CreateString(value);
+
+        if (!cJSON_IsObject(c) || !text) {
+                cJSON_Delete(text);
+                return text ? -EINVAL : -ENOMEM;
+        }
+        int r = put(c, key, strlen(key), text);
+        return r;
+}
+int hf__json_set_i64(struct hf__json *object, const char *path, int64_t value) {
+        return hf__json_set(object, path, json_of(cJSON_CreateNumber((double)value)));
+}
+
+int hf__json_set_bool(struct hf__json *object, const char *path, bool value) {
+        return hf__json_set(object, path, json_of(cJSON_CreateBool(value)));
+}
+
+int hf__json_append(struct hf__json *array, struct hf__json *value) {
+        if (!value)
+                return -ENOMEM;
+        if (!hf__json_is_array(array)) {
+                cJSON_Delete(item(value));
+                return -EINVAL;
+        }
+        if (cJSON_AddItemToArray(item(array), item(value)))
+                return 0;
+        cJSON_Delete(item(value));
+        return -ENOMEM;
+}
+
+int hf__json_append_string(struct hf__json *array, const char *value) { return hf__json_append(array, json_of(cJSON_CreateString(value))); }
+
+void hf__json_remove(struct hf__json *object, const char *path) {
+        cJSON *c = item(object);
+
+        for (;;) {
+                size_t n = strcspn(path, ".");
+                cJSON *m = member(c, path, n);
+                if (!m)
+                        return;
+                if (!path[n]) {
+                        cJSON_Delete(cJSON_DetachItemViaPointer(c, m));
+                        return;
+                }
+                c = m;
+                path += n + 1;
+        }
+}

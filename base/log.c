@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <holdfast/log.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void hf_log(const struct hf_log *log, enum hf_log_level level, const char *component, const char *format, ...) {
+        char line[1024];
+        va_list args;
+
+        if (!log || !log->write || level > (log->max_level ? log->max_level : HF_LOG_INFO))
+                return;
+        va_start(args, format);
+        int n = vsnprintf(line, sizeof line, format, args);
+        va_end(args);
+        if (n < 0)
+                return;
+        for (char *p = line; *p; p++) /* one event is one line, whatever a peer's words contain */
+                if (*p == '\n' || *p == '\r')
+                        *p = ' ';
+        log->write(log->ctx, level, component, line);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The registry is a list of families (one name, kind and help), each a list of metrics (one set of labels). Both lists only
+ * grow, under the mutex, until the registry is freed; values are atomic and take no lock. A double is kept as its bits.
+ *
+ * Collectors are called with the mutex released; one that is being called is counted busy, and its removal waits for that.
+ */
+#include <holdfast/error.h>
+#include <holdfast/metrics.h>
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/thread.h"
+
+static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60};
+#define N_BOUNDS (sizeof bounds / sizeof bounds[0])
+
+struct hf_metric {
+        struct hf_metric *next;
+        enum hf_metric_kind kind;
+        char *labels;      /* owned */
+        uint64_t value;    /* atomic, the bits of a double; a histogram's sum */
+        uint64_t counts[]; /* atomic, a histogram's N_BOUNDS + 1 buckets, not cumulative */
+};
+
+struct family {
+        struct family *next;
+        enum hf_metric_kind kind;
+        char *name, *help; /* owned */
+        struct hf_metric *metrics;
+};
+
+struct collector {
+        struct collector *next;
+        void (*collect)(void *ctx);
+        void *ctx;
+        unsigned busy; /* calls under way */
+        bool removed;
+};
+
+struct hf_metrics {
+        pthread_mutex_t mu;
+        pthread_cond_t idle; /* a collector's busy count fell to zero */
+        /* guarded by mu */
+        struct family *families;
+        struct collector *collectors;
+        size_t n_metrics;
+};
+
+int hf_metrics_new(struct hf_metrics **ret_metrics) {
+        struct hf_metrics *metrics = calloc(1, sizeof *metrics);
+
+        if (!metrics)
+                return -ENOMEM;
+        int r = hf__mutex_init(&metrics->mu);
+        if (r < 0) {
+                free(metrics);
+                return r;
+        }
+        r = hf_cond_init(&metrics->idle);
+        if (r < 0) {
+                pthread_mutex_destroy(&metrics->mu);
+                free(metrics);
+                return r;
+        }
+        *ret_metrics = metrics;
+        return 0;
+}
+
+static void family_free(struct family *family) {
+        for (struct hf_metric *metric = family->metrics, *next; metric; metric = next) {
+                next = metric->next;
+                free(metric->labels);
+                free(metric);
+        }
+        free(family->name);
+        free(family->help);
+        free(family);
+}
+
+struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics) {
+        if (!metrics)
+                return NULL;
+        for (struct family *family = metrics->families, *next; family; family = next) {
+                next = family->next;
+                family_free(family);
+        }
+        for (struct collector *collector = metrics->collectors, *next; collector; collector = next) {
+                next = collector->next;
+                free(collector);
+        }
+        pthread_cond_destroy(&metrics->idle);
+        pthread_mutex_destroy(&metrics->mu);
+        free(metrics);
+        return NULL;
+}
+
+static struct family *get_family_locked(struct hf_metrics *metrics, enum hf_metric_kind kind, const char *name, const char *help) {
+        struct family **link = &metrics->families;
+
+        for (; *link; link = &(*link)->next)
+                if (strcmp((*link)->name, name) == 0)
+                        return (*link)->kind == kind ? *link : NULL;
+        struct family *family = calloc(1, sizeof *family);
+        if (!family)
+                return NULL;
+        *family = (struct family){.kind = kind, .name = strdup(name), .help = strdup(help ? help : "")};
+        if (!family->name || !family->help) {
+                family_free(family);
+                return NULL;
+        }
+        return *link = family;
+}
+
+static struct hf_metric *get_metric_locked(struct hf_metrics *metrics, struct family *family, const char *labels) {
+        struct hf_metric **link = &family->metrics;
+
+        for (; *link; link = &(*link)->next)
+                if (strcmp((*link)->labels, labels) == 0)
+                        return *link;
+        if (metrics->n_metrics >= HF_METRICS_MAX)
+                return NULL;
+        size_t n_counts = family->kind == HF_METRIC_HISTOGRAM ? N_BOUNDS + 1 : 0;
+        struct hf_metric *metric = calloc(1, sizeof *metric + n_counts * sizeof metric->counts[0]);
+        if (!metric)
+                return NULL;
+        metric->kind = family->kind;
+        metric->labels = strdup(labels);
+        if (!metric->labels) {
+                free(metric);
+                return NULL;
+        }
+        metrics->n_metrics++;
+        return *link = metric;
+}
+
+struct hf_metric *hf_metrics_get(struct hf_metrics *metrics, enum hf_metric_kind kind, const char *name, const char *help,
+                                 const char *labels) {
+        struct hf_metric *metric = NULL;
+
+        if (!metrics || !name || !*name)
+                return NULL;
+        pthread_mutex_lock(&metrics->mu);
+        struct family *family = get_family_locked(metrics, kind, name, help);
+        if (family)
+                metric = get_metric_locked(metrics, family, labels ? labels : "");
+        pthread_mutex_unlock(&metrics->mu);
+        return metric;
+}
+
+static uint64_t to_bits(double value) {
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        return bits;
+}
+
+static double from_bits(uint64_t bits) {
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        return value;
+}
+
+static void add_atomically(uint64_t *bits, double value) {
+        uint64_t before = __atomic_load_n(bits, __ATOMIC_RELAXED);
+
+        while (!__atomic_compare_exchange_n(bits, &before, to_bits(from_bits(before) + value), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+                ;
+}
+
+void hf_metric_add(struct hf_metric *metric, double value) {
+        if (metric && metric->kind != HF_METRIC_HISTOGRAM)
+                add_atomically(&metric->value, value);
+}
+
+void hf_metric_set(struct hf_metric *metric, double value) {
+        if (metric && metric->kind == HF_METRIC_GAUGE)
+                __atomic_store_n(&metric->value, to_bits(value), __ATOMIC_RELAXED);
+}
+
+void hf_metric_observe(struct hf_metric *metric, double value) {
+        size_t i = 0;
+
+        if (!metric || metric->kind != HF_METRIC_HISTOGRAM)
+                return;
+        while (i < N_BOUNDS && !(value <= bounds[i]))
+                i++;
+        __atomic_add_fetch(&metric->counts[i], 1, __ATOMIC_RELAXED);
+        add_atomically(&metric->value, value);
+}
+
+static void put_number(struct hf__strbuf *out, double value) {
+        if (isnan(value))
+                hf__strbuf_puts(out, "NaN");
+        else if (isinf(value))
+                hf__strbuf_puts(out, value > 0 ? "+Inf" : "-Inf");
+        else if (value == floor(value) && fabs(value) < 1e15)
+                hf__strbuf_printf(out, "%.0f", value);
+        else {
+                size_t at = out->n;
+                hf__strbuf_printf(out, "%.12g", value);
+                for (char *p = out->error ? NULL : out->data + at; p && *p; p++)
+                        if (*p == ',') /* the host's locale */
+                                *p = '.';
+        }
+}
+
+static void put_sample(struct hf__strbuf *out, const char *name, const char *suffix, const char *labels, const char *bound, double value) {
+        hf__strbuf_printf(out, "%s%s", name, suffix);
+        if (*labels || bound) {
+                hf__strbuf_printf(out, "{%s", labels);
+                if (bound)
+                        hf__strbuf_printf(out, "%sle=\"%s\"", *labels ? "," : "", bound);
+                hf__strbuf_putc(out, '}');
+        }
+        hf__strbuf_putc(out, ' ');
+        put_number(out, value);
+        hf__strbuf_putc(out, '\n');
+}
+
+static void put_histogram(struct hf__strbuf *out, const char *name, struct hf_metric *metric) {
+        uint64_t count = 0;
+
+        for (size_t i = 0; i <= N_BOUNDS; i++) {
+                char bound[32] = "+Inf";
+                if (i < N_BOUNDS) {
+                        struct hf__strbuf text = {0};
+                        put_number(&text, bounds[i]);
+                        (void)snprintf(bound, sizeof bound, "%s", text.data ? text.data : "");
+                        hf__strbuf_done(&text);
+                }
+                count += __atomic_load_n(&metric->counts[i], __ATOMIC_RELAXED);
+                put_sample(out, name, "_bucket", metric->labels, bound, (double)count);
+        }
+        put_sample(out, name, "_sum", metric->labels, NULL, from_bits(__atomic_load_n(&metric->value, __ATOMIC_RELAXED)));
+        put_sample(out, name, "_count", metric->labels, NULL, (double)count);
+}
+
+static void put_family_locked(struct hf__strbuf *out, const struct family *family) {
+        static const char *const kinds[] =
+                {[HF_METRIC_COUNTER] = "counter", [HF_METRIC_GAUGE] = "gauge", [HF_METRIC_HISTOGRAM] = "histogram"};
+
+        hf__strbuf_printf(out, "# HELP %s ", family->name);
+        for (const char *p = family->help; *p; p++)
+                if (*p == '\n')
+                        hf__strbuf_puts(out, "\\n");
+                else if (*p == '\\')
+                        hf__strbuf_puts(out, "\\\\");
+                else
+                        hf__strbuf_putc(out, *p);
+        hf__strbuf_printf(out, "\n# TYPE %s %s\n", family->name, kinds[family->kind]);
+        for (struct hf_metric *metric = family->metrics; metric; metric = metric->next)
+                if (family->kind == HF_METRIC_HISTOGRAM)
+                        put_histogram(out, family->name, metric);
+                else
+                        put_sample(out, family->name, "", metric->labels, NULL,
+                                   from_bits(__atomic_load_n(&metric->value, __ATOMIC_RELAXED)));
+}
+
+static void call_collectors(struct hf_metrics *metrics) {
+        pthread_mutex_lock(&metrics->mu);
+        for (struct collector *collector = metrics->collectors; collector; collector = collector->next) {
+                if (collector->removed)
+                        continue;
+                collector->busy++; /* keeps it in the list */
+                pthread_mutex_unlock(&metrics->mu);
+                collector->collect(collector->ctx);
+                pthread_mutex_lock(&metrics->mu);
+                if (--collector->busy == 0)
+                        pthread_cond_broadcast(&metrics->idle);
+        }
+        pthread_mutex_unlock(&metrics->mu);
+}
+
+void hf_metrics_write(struct hf_metrics *metrics, void (*write)(void *ctx, const char *text, size_t n), void *ctx) {
+        struct hf__strbuf out = {0};
+
+        if (!metrics)
+                return;
+        call_collectors(metrics);
+        pthread_mutex_lock(&metrics->mu);
+        for (struct family *family = metrics->families; family; family = family->next) {
+                put_family_locked(&out, family);
+                pthread_mutex_unlock(&metrics->mu);
+                if (!out.error)
+                        write(ctx, out.data, out.n);
+                hf__strbuf_reset(&out);
+                pthread_mutex_lock(&metrics->mu);
+        }
+        pthread_mutex_unlock(&metrics->mu);
+        hf__strbuf_done(&out);
+}
+
+int hf_metrics_add_collector(struct hf_metrics *metrics, void (*collect)(void *ctx), void *ctx) {
+        if (!metrics)
+                return 0;
+        struct collector *collector = calloc(1, sizeof *collector);
+        if (!collector)
+                return -ENOMEM;
+        collector->collect = collect;
+        collector->ctx = ctx;
+        pthread_mutex_lock(&metrics->mu);
+        struct collector **link = &metrics->collectors;
+        while (*link)
+                link = &(*link)->next;
+        *link = collector;
+        pthread_mutex_unlock(&metrics->mu);
+        return 0;
+}
+
+void hf_metrics_remove_collector(struct hf_metrics *metrics, void (*collect)(void *ctx), void *ctx) {
+        if (!metrics)
+                return;
+        pthread_mutex_lock(&metrics->mu);
+        struct collector *collector = metrics->collectors;
+        while (collector && (collector->removed || collector->collect != collect || collector->ctx != ctx))
+                collector = collector->next;
+        if (collector) {
+                collector->removed = true;
+                while (collector->busy) /* ends when collect does, which must not block */
+                        pthread_cond_wait(&metrics->idle, &metrics->mu);
+                struct collector **link = &metrics->collectors;
+                while (*link != collector)
+                        link = &(*link)->next;
+                *link = collector->next;
+        }
+        pthread_mutex_unlock(&metrics->mu);
+        free(collector);
+}

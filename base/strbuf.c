@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/strbuf.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/buf.h"
+
+/* Makes room for n more bytes and the NUL. False once there is an error. */
+static int grow(struct hf__strbuf *s, size_t n) {
+        size_t max = s->max ? s->max : SIZE_MAX / 2;
+
+        if (s->error)
+                return 0;
+        if (s->n > max || n > max - s->n) {
+                s->error = HF_E_TOO_LARGE;
+                return 0;
+        }
+        size_t need = s->n + n + 1;
+        if (need <= s->space)
+                return 1;
+        size_t space = s->space < 64 ? 64 : s->space + s->space / 2;
+        if (space < need)
+                space = need;
+        char *data = realloc(s->data, space);
+        if (!data) {
+                s->error = -ENOMEM;
+                return 0;
+        }
+        s->data = data;
+        s->space = space;
+        return 1;
+}
+
+void hf__strbuf_done(struct hf__strbuf *s) {
+        free(s->data);
+        *s = (struct hf__strbuf){0};
+}
+
+void hf__strbuf_reset(struct hf__strbuf *s) {
+        s->n = 0;
+        s->error = 0;
+        if (s->data)
+                s->data[0] = '\0';
+}
+
+void hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n) {
+        if (!grow(s, n))
+                return;
+        if (n > 0)
+                memcpy(s->data + s->n, data, n);
+        s->n += n;
+        s->data[s->n] = '\0';
+}
+
+void hf__strbuf_puts(struct hf__strbuf *s, const char *text) { hf__strbuf_add(s, text, strlen(text)); }
+
+void hf__strbuf_putc(struct hf__strbuf *s, char c) { hf__strbuf_add(s, &c, 1); }
+
+void hf__strbuf_printf(struct hf__strbuf *s, const char *format, ...) {
+        va_list args;
+
+        va_start(args, format);
+        int n = vsnprintf(NULL, 0, format, args);
+        va_end(args);
+        if (n < 0) {
+                if (!s->error)
+                        s->error = -EINVAL;
+                return;
+        }
+        if (!grow(s, (size_t)n))
+                return;
+        va_start(args, format);
+        (void)vsnprintf(s->data + s->n, (size_t)n + 1, format, args);
+        va_end(args);
+        s->n += (size_t)n;
+}
+
+void hf__strbuf_u64(struct hf__strbuf *s, uint64_t value) {
+        char text[20], *p = text + sizeof text;
+
+        do
+                *--p = (char)('0' + value % 10);
+        while (value /= 10);
+        hf__strbuf_add(s, p, (size_t)(text + sizeof text - p));
+}
+
+void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n) {
+        static const char hex[] = "0123456789abcdef";
+        size_t done = 0;
+
+        hf__strbuf_putc(s, '"');
+        for (size_t i = 0; i < n; i++) {
+                unsigned char c = (unsigned char)text[i];
+                if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f)
+                        continue;
+                hf__strbuf_add(s, text + done, i - done);
+                done = i + 1;
+                char escape[6] = {'\\', (char)c};
+                size_t n_escape = 2;
+                switch (c) {
+                case '"':
+                case '\\': break;
+                case '\n': escape[1] = 'n'; break;
+                case '\r': escape[1] = 'r'; break;
+                case '\t': escape[1] = 't'; break;
+                case '\b': escape[1] = 'b'; break;
+                case '\f': escape[1] = 'f'; break;
+                default:
+                        memcpy(escape, "\\u00", 4);
+                        escape[4] = hex[c >> 4];
+                        escape[5] = hex[c & 15];
+                        n_escape = 6;
+                }
+                hf__strbuf_add(s, escape, n_escape);
+        }
+        hf__strbuf_add(s, text + done, n - done);
+        hf__strbuf_putc(s, '"');
+}
+
+static int is_unreserved(char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+}
+
+void hf__strbuf_urlencode(struct hf__strbuf *s, const char *text) {
+        static const char hex[] = "0123456789ABCDEF";
+
+        for (; *text; text++) {
+                unsigned char c = (unsigned char)*text;
+                if (is_unreserved(*text))
+                        hf__strbuf_putc(s, *text);
+                else
+                        hf__strbuf_add(s, (char[]){'%', hex[c >> 4], hex[c & 15]}, 3);
+        }
+}
+
+struct hf__buf *hf__strbuf_to_buf(struct hf__strbuf *s) {
+        return s->error ? NULL : hf__buf_copy(s->data, s->n);
+}

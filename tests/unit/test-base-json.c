@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+
+static struct hf__json *parse(const char *text) {
+        struct hf__json *json = NULL;
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        return json;
+}
+
+static void assert_prints(const struct hf__json *json, const char *expected) {
+        struct hf__strbuf out = {0};
+        hf__json_print(json, &out);
+        assert_int_equal(out.error, 0);
+        assert_string_equal(out.data, expected);
+        hf__strbuf_done(&out);
+}
+
+static void test_round_trip(void **state) {
+        static const char *const texts[] = {
+                "{}",
+                "[]",
+                "[1,-2,0.5,1.25e-07,null,true,false]",
+                "{\"a\":{\"b\":[{\"c\":\"\\\"\\\\\\n\\u0001\"}]}}",
+                "[2147483648,9007199254740991,-9007199254740991,1000000000000000000]",
+                "\"\xc3\xa4\"",
+                "[0.1,3.141592653589793]",
+        };
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+                struct hf__json *json = parse(texts[i]);
+                assert_prints(json, texts[i]);
+                struct hf__json *copy = hf__json_dup(json);
+                assert_true(hf__json_equal(json, copy));
+                assert_prints(copy, texts[i]);
+                hf__json_free(copy);
+                hf__json_free(json);
+        }
+}
+
+static void assert_refused(const char *text, size_t n) {
+        struct hf__json *json = NULL;
+        size_t offset = 12345;
+        assert_int_equal(hf__json_parse(text, n, &json, &offset), HF_E_INVALID);
+        assert_true(offset <= n);
+        assert_null(json);
+}
+
+static void test_refuses(void **state) {
+        static const char *const texts[] = {"",        " ",   "{",   "{}x",        "{} {}",         "[1,]",
+                                            "{\"a\"}", "nul", "\"a", "{\"a\":1,}", "\"a\\u0000b\"", "\"\\\\\\u0000\""};
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+                assert_refused(texts[i], strlen(texts[i]));
+        assert_refused("\"a\0b\"", 5);
+        assert_refused("{}\0", 3);
+        char deep[4000];
+        memset(deep, '[', sizeof deep);
+        assert_refused(deep, sizeof deep);
+        struct hf__json *fine = parse("\"\\\\u0000\""); /* a backslash, then u0000 */
+        assert_string_equal(hf__json_text(fine), "\\u0000");
+        hf__json_free(fine);
+        fine = parse(" {} \n");
+        hf__json_free(fine);
+}
+
+static void test_reads_only_n_bytes(void **state) {
+        struct hf__json *json = NULL;
+        const char data[] = {'1', '2', '3', '4'};
+        assert_int_equal(hf__json_parse(data, 2, &json, NULL), 0);
+        assert_true(hf__json_number(json) == 12);
+        hf__json_free(json);
+}
+
+static void test_getters(void **state) {
+        struct hf__json *json = parse("{\"a\":{\"b\":\"x\",\"B\":\"y\",\"n\":7,\"f\":1.5,\"t\":true,\"z\":null},\"l\":[1,2,3],\"a\":9}");
+        int64_t n = 42;
+
+        assert_string_equal(hf__json_string(json, "a.b"), "x");
+        assert_string_equal(hf__json_string(json, "a.B"), "y");
+        assert_null(hf__json_string(json, "a.n"));
+        assert_null(hf__json_string(json, "a.b.c"));
+        assert_null(hf__json_string(json, "A.b"));
+        assert_null(hf__json_string(NULL, "a"));
+        assert_true(hf__json_i64(json, "a.n", &n));
+        assert_int_equal(n, 7);
+        assert_false(hf__json_i64(json, "a.f", &n));
+        assert_false(hf__json_i64(json, "a.b", &n));
+        assert_int_equal(n, 7);
+        assert_true(hf__json_bool(json, "a.t", false));
+        assert_true(hf__json_bool(json, "a.nothing", true));
+        assert_true(hf__json_is_null(hf__json_path(json, "a.z")));
+        assert_int_equal(hf__json_count(hf__json_get(json, "l")), 3);
+        int sum = 0;
+        for (struct hf__json *m = hf__json_first(hf__json_get(json, "l")); m; m = hf__json_next(m))
+                sum += (int)hf__json_number(m);
+        assert_int_equal(sum, 6);
+        assert_string_equal(hf__json_key(hf__json_first(json)), "a");
+        assert_null(hf__json_first(hf__json_path(json, "a.b")));
+        assert_null(hf__json_get(hf__json_get(json, "l"), "0"));
+        hf__json_free(json);
+}
+
+static void test_building(void **state) {
+        struct hf__json *json = hf__json_object(), *list = hf__json_array();
+
+        assert_int_equal(hf__json_set_string(json, "metadata.name", "x"), 0);
+        assert_int_equal(hf__json_set_i64(json, "spec.n", INT64_C(9007199254740991)), 0);
+        assert_int_equal(hf__json_set_string(json, "metadata.name", "yy"), 0); /* in its place */
+        assert_int_equal(hf__json_set_bool(json, "spec.on", true), 0);
+        assert_int_equal(hf__json_append_string(list, "one"), 0);
+        assert_int_equal(hf__json_append(list, hf__json_object()), 0);
+        assert_int_equal(hf__json_set(json, "spec.list", list), 0);
+        assert_int_equal(hf__json_put_string(json, "a.b/c", "dotted"), 0);
+        assert_prints(json, "{\"metadata\":{\"name\":\"yy\"},\"spec\":{\"n\":9007199254740991,\"on\":true,\"list\":[\"one\",{}]},\"a.b/"
+                            "c\":\"dotted\"}");
+        assert_true(hf__json_set_string(json, "metadata.name.x", "z") < 0);
+        hf__json_remove(json, "spec.n");
+        hf__json_remove(json, "spec.absent");
+        hf__json_remove(json, "no.such");
+        hf__json_drop(json, "a.b/c");
+        assert_int_equal(hf__json_put_string(hf__json_get(json, "spec"), "on", "off"), 0);
+        assert_prints(json, "{\"metadata\":{\"name\":\"yy\"},\"spec\":{\"on\":\"off\",\"list\":[\"one\",{}]}}");
+        assert_true(hf__json_append(json, hf__json_object()) < 0);
+        hf__json_free(json);
+}
+
+static void test_replaces_first_and_last(void **state) {
+        struct hf__json *json = parse("{\"a\":1,\"b\":2,\"c\":3}");
+
+        assert_int_equal(hf__json_set_i64(json, "c", 33), 0);
+        assert_int_equal(hf__json_set_i64(json, "a", 11), 0);
+        assert_int_equal(hf__json_set_i64(json, "d", 44), 0);
+        assert_prints(json, "{\"a\":11,\"b\":2,\"c\":33,\"d\":44}");
+        hf__json_free(json);
+}
+
+static void test_equality(void **state) {
+        static const struct {
+                const char *a, *b;
+                int equal;
+        } cases[] = {
+                {"{\"a\":1,\"b\":[1,2]}", "{\"b\":[1,2],\"a\":1}", 1},
+                {"[1,2]", "[2,1]", 0},
+                {"{\"a\":1}", "{\"a\":1,\"b\":1}", 0},
+                {"{\"a\":1}", "{\"A\":1}", 0},
+                {"9007199254740991", "9007199254740990", 0},
+                {"\"x\"", "\"y\"", 0},
+                {"true", "false", 0},
+                {"null", "0", 0},
+        };
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *a = parse(cases[i].a), *b = parse(cases[i].b);
+                assert_int_equal(hf__json_equal(a, b), cases[i].equal);
+                hf__json_free(a);
+                hf__json_free(b);
+        }
+        assert_true(hf__json_equal(NULL, NULL));
+}
+
+static void test_pretty(void **state) {
+        struct hf__json *json = parse("{\"a\":[1,{}],\"b\":[]}");
+        struct hf__strbuf out = {0};
+        hf__json_print_pretty(json, &out);
+        assert_string_equal(out.data, "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": []\n}");
+        hf__strbuf_done(&out);
+        hf__json_free(json);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_round_trip), cmocka_unit_test(test_refuses),  cmocka_unit_test(test_reads_only_n_bytes),
+                cmocka_unit_test(test_getters),    cmocka_unit_test(test_building), cmocka_unit_test(test_replaces_first_and_last),
+                cmocka_unit_test(test_equality),   cmocka_unit_test(test_pretty),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
