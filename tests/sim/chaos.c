@@ -67,7 +67,7 @@ void sim_outsider(struct sim *sim) {
                         snprintf(record.holder, sizeof(record.holder), "ghost");
                 else if (way == 2)
                         record.holder[0] = '\0';
-                record.duration_s = sim_between(sim, 0, 20);
+                record.duration_s = sim_between(sim, 0, sim->timing.lease_duration / S);
         }
         sim->outsider_at = sim->now;
         for (int p = 0; p < sim->n_procs; p++)
@@ -133,7 +133,7 @@ void sim_chaos(struct sim *sim) {
                 return;
         if (sim->procs[p].alive && !sim->procs[p].restarting)
                 disturb(sim, p);
-        sim_at(sim, sim->now + (sim_chance(sim, 30) ? sim_between(sim, 0, S / 2) : sim_between(sim, 0, 6 * S)), E_CHAOS, 0, 0, 0);
+        sim_at(sim, sim->now + sim_between(sim, 0, sim_chance(sim, 30) ? S / 2 : sim->longest_lull), E_CHAOS, 0, 0, 0);
 }
 
 /* From here on nothing fails; what is under way is still late. */

@@ -166,7 +166,8 @@ struct sim {
         struct hf__core_mutant mutant;
         struct hf_leader_timing timing;
         int n_procs;
-        hf_nsec now, chaos_until, tail_until;
+        hf_nsec now, chaos_until;
+        hf_nsec longest_lull; /* between two disturbances */
         struct sim_proc procs[MAX_PROCS];
 
         struct sim_event heap[MAX_EVENTS];

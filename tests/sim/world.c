@@ -243,7 +243,7 @@ static void end(struct sim *sim) {
 
         sim_chaos_end(sim);
         /* What hangs is applied, a drain or a stop ends, a lease runs out, a backoff too, and a request is answered. */
-        sim_run_until(sim, sim->now + t->lease_duration * 3 + t->drain_deadline + t->stop_grace + 2 * t->request_timeout);
+        sim_run_until(sim, sim->now + t->lease_duration * 4 + t->drain_deadline + t->stop_grace + 2 * t->request_timeout);
         for (int p = 0; p < sim->n_procs; p++) {
                 able = able || (sim->procs[p].alive && !sim->procs[p].stop_asked && sim->procs[p].core.state != HF_STUCK);
                 sim_check_overdue(sim, p);
@@ -262,7 +262,8 @@ bool sim_schedule(struct sim *sim, uint64_t seed, int n_procs) {
         if (setjmp(sim->violated))
                 return false;
         begin(sim, seed, n_procs);
-        sim->chaos_until = sim_between(sim, 30, 70) * S;
+        sim->chaos_until = sim_between(sim, 50, 110) * S;
+        sim->longest_lull = sim_between(sim, 2, 12) * S;
         for (int p = 0; p < sim->n_procs; p++)
                 sim_proc_boot(sim, p);
         if (sim->clean) {
