@@ -86,6 +86,12 @@ bool hf__core_learn_read(struct hf__core *core, const struct hf__record *record,
         return true;
 }
 
+bool hf__core_may_still_apply(const struct hf__core *core) {
+        if (!core->op_record.exists)
+                return !core->observed.exists;
+        return core->observed.exists && strcmp(core->observed.rv, core->op_record.rv) == 0;
+}
+
 hf_nsec hf__core_free_at(const struct hf__core *core) {
         const struct hf__record *record = &core->observed;
         int64_t duration_s = record->duration_s;

@@ -302,7 +302,10 @@ static void read_done(struct hf__core *core, const struct hf__core_event *event,
                 core->next_op_at = pace(core, now.boot, 0);
         if (!hf__core_learn_read(core, found ? &event->record : NULL, now.boot))
                 return;
-        core->in_doubt = false;
+        if (core->state == HF_RELEASING || !hf__core_may_still_apply(core))
+                core->in_doubt = false;
+        if (!leads(core) && hf__core_free_at(core) > now.boot)
+                core->n_failures = 0; /* somebody else has it: that contest is over */
         if (!leads(core) || hf__core_is_mine(core, &core->observed))
                 return;
         abort_term(core, now.boot, found ? "the Lease's record was changed by somebody else" : "the Lease was deleted", actions);

@@ -106,7 +106,8 @@ static void on_written(void *ctx, const struct hf_reply *from) {
         if (from->error == 0 && !from->fence_echoed && !client->config.unfenced) {
                 reply.error = HF_E_UNFENCED;
                 (void)hf_fail(&reply.status, HF_E_UNFENCED,
-                              "the server did not say that it compared the fence of term %llu: the write was made without it, the term ends",
+                              "the server did not say that it compared the fence of term %llu: the write was made without it, the term "
+                              "ends",
                               (unsigned long long)client->config.fence.term);
         }
         if (reply.error == HF_E_UNFENCED || reply.error == HF_E_STALE_TERM)
