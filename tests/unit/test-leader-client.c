@@ -76,6 +76,9 @@ static void on_reply(void *ctx, const struct hf_reply *reply) {
         reply_error = reply->error;
 }
 
+static void on_event(void *ctx, const struct hf_event *event) { fail(); }
+static void on_end(void *ctx, int error, const struct hf_status *status) { fail(); }
+
 static struct hf_client *make(bool unfenced, bool gate_off) {
         struct hf__leader_client_config config = {.inner = &inner.base,
                                                   .gate = &gate,
@@ -97,6 +100,10 @@ static struct hf_client *make(bool unfenced, bool gate_off) {
 
 static int ask(struct hf_client *client, enum hf_verb verb, hf_nsec deadline) {
         struct hf_call call = {.verb = verb, .resource = {"", "v1", "configmaps"}, .ns = "n", .name = "x", .deadline = deadline};
+        if (verb == HF_VERB_CREATE || verb == HF_VERB_UPDATE) {
+                call.body = "{}";
+                call.n_body = 2;
+        }
         uint64_t id = 99;
         return hf_client_call(client, &call, on_reply, NULL, &id);
 }
@@ -203,7 +210,7 @@ static void test_an_abort_cancels_what_is_under_way_and_refuses_the_rest(void **
         assert_int_equal(reply_error, HF_E_NOT_LEADER);
         assert_int_equal(ask(client, HF_VERB_LIST, 0), 0);
         assert_int_equal(reply_error, HF_E_CANCELED);
-        assert_int_equal(hf_client_watch(client, &spec, NULL, NULL, NULL, NULL), HF_E_CLOSED);
+        assert_int_equal(hf_client_watch(client, &spec, on_event, on_end, NULL, NULL), HF_E_CLOSED);
         assert_int_equal(inner.n_calls, 1);
         assert_int_equal(inner.n_watches, 0);
         hf_client_cancel(client, 0); /* the id of a refused call */
