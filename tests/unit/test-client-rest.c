@@ -137,7 +137,7 @@ static int stop_server(void **state) {
         return 0;
 }
 
-static void script(char then, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void script(char then, const char *format, ...) {
         va_list args;
         va_start(args, format);
         pthread_mutex_lock(&server.mu);
