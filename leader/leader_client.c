@@ -127,7 +127,8 @@ static int admit(struct leader_client *client, struct hf_call *call, const char 
         bool may_act = !aborted && hf__gate_may_act(client->config.gate, now);
         hf_nsec valid_until = aborted ? 0 : hf__gate_valid_until(client->config.gate);
         pthread_mutex_unlock(&client->mu);
-        if (client->config.gate_off && !aborted)
+        /* The proof of the fence: only the server stands between a deposed leader and its write, also after the abort. */
+        if (client->config.gate_off)
                 return 0;
         if (!may_act || !valid_until) {
                 *ret_why = aborted ? "the term is over" : "this process does not lead now";

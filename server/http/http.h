@@ -30,7 +30,7 @@ typedef void (*hfd_http_handler)(void *ctx, struct hfd_request *request);
 struct hfd_http_config {
         const char *bind_address;       /* "127.0.0.1", "::1", "0.0.0.0" */
         uint16_t port;                  /* 0 = any free one (hfd_http_port tells) */
-        int listen_fd;                  /* >= 0: an inherited listening socket (systemd), taken over; then bind_address and port unused */
+        int listen_fd;                  /* > 0: an inherited listening socket (systemd), taken over; then bind_address and port unused */
         const char *cert_pem, *key_pem; /* the server's chain and key; PEM text */
         const char *client_ca_pem;      /* client certificates are asked for, and verified against it; NULL = not asked for */
         unsigned n_workers;             /* 0 = 2 */
