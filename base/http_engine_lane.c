@@ -43,7 +43,8 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
         if (!sock)
                 return 0;
         if (what == CURL_POLL_REMOVE) {
-                (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+                if (sock->pool) /* else the number may be another thread's by now */
+                        (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
                 sock->pool = NULL;
                 return 0;
         }
