@@ -309,6 +309,16 @@ int hf__json_set_string(struct hf__json *object, const char *path, const char *v
         return hf__json_set(object, path, json_of(cJSON_CreateString(value)));
 }
 
+int hf__json_set_key(struct hf__json *object, const char *key, const char *value) {
+        cJSON *c = item(object), *text = cJSON_CreateString(value);
+
+        if (!cJSON_IsObject(c) || !text) {
+                cJSON_Delete(text);
+                return text ? -EINVAL : -ENOMEM;
+        }
+        int r = put(c, key, strlen(key), text);
+        return r;
+}
 int hf__json_set_i64(struct hf__json *object, const char *path, int64_t value) {
         return hf__json_set(object, path, json_of(cJSON_CreateNumber((double)value)));
 }

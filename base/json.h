@@ -45,6 +45,7 @@ size_t hf__json_count(const struct hf__json *container);
 struct hf__json *hf__json_object(void);
 struct hf__json *hf__json_array(void);
 int hf__json_set_string(struct hf__json *object, const char *path, const char *value);
+int hf__json_set_key(struct hf__json *object, const char *key, const char *value); /* a string under one key, dots and all (labels) */
 int hf__json_set_i64(struct hf__json *object, const char *path, int64_t value);
 int hf__json_set_bool(struct hf__json *object, const char *path, bool value);
 int hf__json_set(struct hf__json *object, const char *path, struct hf__json *value); /* takes value, freed on failure */
