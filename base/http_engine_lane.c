@@ -43,8 +43,8 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
         if (!sock)
                 return 0;
         if (what == CURL_POLL_REMOVE) {
-                if (sock->pool) /* else the number may be another thread's by now */
-                        (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+                /* curl may have closed it before it says so, and the number may be another thread's by now. Closing takes it
+                 * out of the set; if it is only idle, its next event does. */
                 sock->pool = NULL;
                 return 0;
         }
@@ -146,10 +146,12 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
                    (events & EPOLLERR ? CURL_CSELECT_ERR : 0);
         int n_running;
 
-        /* An event may be left over from a descriptor that was closed in this turn, and even used again: then it is one
-         * call for nothing. */
-        if ((size_t)fd >= engine->n_sockets || !engine->sockets[fd].pool)
+        /* Of an idle connection, or left over from one that was closed in this turn. If the number is used again already, it
+         * is one call for nothing. */
+        if ((size_t)fd >= engine->n_sockets || !engine->sockets[fd].pool) {
+                (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
                 return;
+        }
         struct hf__pool *pool = engine->sockets[fd].pool;
         if (events & EPOLLIN)
                 engine->sockets[fd].last_in = engine->now;
