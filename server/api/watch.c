@@ -36,7 +36,8 @@ struct hfd_watch {
         char ns[HF_NAME_MAX + 1];
         size_t n_ns;
         struct hfd_selector labels, fields; /* owned */
-        const char *name;                   /* what the field selector demands; NULL = any */
+        const char *name;                   /* what the path or the field selector demands; NULL = any */
+        char name_in_path[HF_NAME_MAX + 1];
         bool bookmarks;
         uint64_t after; /* changes up to it are not for this watch */
         struct hfd_watch_sink sink;
@@ -345,7 +346,8 @@ static struct hfd_watch *watch_alloc(struct hfd_api *api, struct hfd_call *call,
         watch->labels = call->options.labels;
         watch->fields = call->options.fields;
         call->options.labels = call->options.fields = (struct hfd_selector){0};
-        watch->name = hfd_selector_name(&watch->fields);
+        (void)snprintf(watch->name_in_path, sizeof watch->name_in_path, "%s", call->name);
+        watch->name = *watch->name_in_path ? watch->name_in_path : hfd_selector_name(&watch->fields);
         watch->bookmarks = call->options.bookmarks;
         watch->sink = *sink;
         watch->ctx = ctx;
