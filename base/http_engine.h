@@ -61,6 +61,9 @@ struct hf__http_request {
         void *ctx;
 };
 
+/* curl_global_init, for programs of ours that are the host; once, before the first thread. 0 or -ENOMEM. */
+int hf__http_global_init(void);
+
 /* host is borrowed. Starts the thread. 0 or -errno. */
 int hf__http_engine_new(const struct hf_host *host, const char *thread_name, struct hf__http_engine **ret_engine);
 /* Ends every request with HF_E_CANCELED (their on_done have returned), joins the thread. Accepts NULL. Not from a callback. */

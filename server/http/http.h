@@ -30,7 +30,7 @@ typedef void (*hfd_http_handler)(void *ctx, struct hfd_request *request);
 struct hfd_http_config {
         const char *bind_address;       /* "127.0.0.1", "::1", "0.0.0.0" */
         uint16_t port;                  /* 0 = any free one (hfd_http_port tells) */
-        int listen_fd;                  /* >= 0: an inherited listening socket (systemd), taken over; then bind_address and port unused */
+        int listen_fd;                  /* > 0: an inherited listening socket (systemd), taken over; then bind_address and port unused */
         const char *cert_pem, *key_pem; /* the server's chain and key; PEM text */
         const char *client_ca_pem;      /* client certificates are asked for, and verified against it; NULL = not asked for */
         unsigned n_workers;             /* 0 = 2 */
@@ -80,6 +80,8 @@ enum hfd_peer_cert hfd_request_peer(struct hfd_request *request, const char **re
  * answering. */
 void hfd_request_set_context(struct hfd_request *request, void *context, void (*free_fn)(void *context));
 void *hfd_request_context(struct hfd_request *request);
+/* A second such place: the context is the filters', this one the routed handler's. Called before answering, at most once. */
+void hfd_request_set_handler_context(struct hfd_request *request, void *context, void (*free_fn)(void *context));
 /* Called once on the worker when the peer went away before the answer was complete (never after a complete one). Set within the handler. */
 void hfd_request_on_gone(struct hfd_request *request, void (*fn)(void *ctx), void *ctx);
 /* Called once when the answer is completely handed to the socket, or the request is gone: code and bytes for log and metrics. */

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP/1.1 on a connection: one request at a time, in order.
+ *
+ * States: READ (the parser takes input) and ANSWER (the handler has the request, or an error is being answered). What
+ * arrives in ANSWER is the next request, sent early: it is kept, a little of it, and parsed when the answer is out.
+ * Reading on in ANSWER also is how we learn that the peer has gone.
+ *
+ * An answer of known length has Content-Length, a stream is chunked (to HTTP/1.0: ended by close). After an error, or
+ * once draining, the answer says Connection: close, and the connection ends with it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/strbuf.h"
+#include "server/http/connection.h"
+#include "server/http/h1_parser.h"
+
+#define PENDING_ENOUGH 16384 /* kept bytes of later requests that stop the reading */
+#define CHUNK_OVERHEAD 24
+
+struct h1 {
+        struct hfd_h1_parser *parser; /* owned */
+        struct hfd_request *request;  /* owned reference; NULL between requests */
+        struct hf__strbuf head;       /* to be sent: 100 Continue, or the answer's head */
+        size_t head_at;
+        char *pending; /* owned; input that waits for the answer to be out */
+        size_t n_pending;
+        hf_nsec since; /* the last request was answered, or the first byte of this one came */
+        bool answering, head_made, chunked, closing, closed;
+};
+
+static struct h1 *h1_of(const struct hfd_connection *connection) { return connection->protocol_state; }
+
+static int h1_open(struct hfd_connection *connection) {
+        struct hfd_http *http = connection->worker->http;
+        struct h1 *h1 = calloc(1, sizeof(*h1));
+
+        if (!h1)
+                return -ENOMEM;
+        if (hfd_h1_parser_new(http->max_header_bytes, http->max_body, &h1->parser)) {
+                free(h1);
+                return -ENOMEM;
+        }
+        h1->since = connection->worker->now;
+        connection->protocol_state = h1;
+        return 0;
+}
+
+static void h1_close(struct hfd_connection *connection) {
+        struct h1 *h1 = h1_of(connection);
+
+        if (h1->request)
+                hfd_connection_detach(connection, h1->request);
+        hfd_h1_parser_free(h1->parser);
+        hf__strbuf_done(&h1->head);
+        free(h1->pending);
+        free(h1);
+}
+
+/* ---- input ---- */
+
+static void refuse(struct hfd_connection *connection, struct h1 *h1, int code) {
+        h1->closing = h1->answering = true;
+        hfd_connection_refuse(connection, h1->request, code);
+}
+
+/* waiting: no byte of the body came along, so the peer may be waiting for our word. */
+static void on_head(struct hfd_connection *connection, struct h1 *h1, bool waiting) {
+        const char *expect = hfd_request_header(h1->request, "expect");
+
+        if (!expect || hfd_h1_parser_http10(h1->parser))
+                return;
+        if (strcasecmp(expect, "100-continue") != 0)
+                refuse(connection, h1, 417);
+        else if (waiting)
+                hf__strbuf_puts(&h1->head, "HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+static void on_request(struct hfd_connection *connection, struct h1 *h1) {
+        h1->answering = true;
+        h1->closing |= !hfd_h1_parser_keep_alive(h1->parser) || connection->worker->draining;
+        hfd_connection_dispatch(connection, h1->request);
+}
+
+static int keep(struct h1 *h1, const char *data, size_t n) {
+        char *grown;
+
+        if (n == 0 || h1->closing)
+                return 0;
+        grown = realloc(h1->pending, h1->n_pending + n);
+        if (!grown)
+                return -ENOMEM;
+        memcpy(grown + h1->n_pending, data, n);
+        h1->pending = grown;
+        h1->n_pending += n;
+        return 0;
+}
+
+static int h1_input(struct hfd_connection *connection, const char *data, size_t n) {
+        struct h1 *h1 = h1_of(connection);
+
+        while (n > 0 && !h1->answering && !h1->closed) {
+                size_t used, before;
+                enum hfd_h1_event event;
+                int code = 400;
+
+                if (!h1->request) {
+                        if (hfd_request_new(connection->worker, connection, connection->origin, &h1->request))
+                                return -ENOMEM;
+                        h1->since = connection->worker->now;
+                }
+                before = h1->request->n_body;
+                event = hfd_h1_parser_feed(h1->parser, h1->request, data, n, &used, &code);
+                data += used;
+                n -= used;
+                if (hfd_connection_account_body(connection, h1->request->n_body - before))
+                        event = HFD_H1_BAD, code = 503;
+                switch (event) {
+                case HFD_H1_MORE: break;
+                case HFD_H1_HEAD: on_head(connection, h1, n == 0); break;
+                case HFD_H1_DONE: on_request(connection, h1); break;
+                case HFD_H1_BAD: refuse(connection, h1, code); break;
+                }
+        }
+        return keep(h1, data, n);
+}
+
+static bool h1_wants_input(const struct hfd_connection *connection) {
+        const struct h1 *h1 = h1_of(connection);
+
+        return !h1->answering || h1->n_pending < PENDING_ENOUGH;
+}
+
+/* ---- output ---- */
+
+static void make_head(struct h1 *h1, const struct hfd_answer_state *state) {
+        struct hfd_request *request = h1->request;
+        const char *cursor = NULL, *name, *value;
+        bool http10 = hfd_h1_parser_http10(h1->parser);
+
+        h1->head_made = true;
+        hf__strbuf_printf(&h1->head, "HTTP/1.1 %d %s\r\n", request->code, hfd_reason_phrase(request->code));
+        while (hfd_answer_next_header(request, &cursor, &name, &value))
+                hf__strbuf_printf(&h1->head, "%s: %s\r\n", name, value);
+        h1->chunked = state->streaming && !http10;
+        if (state->streaming && http10)
+                h1->closing = true;
+        if (request->code >= 200 && request->code != 204 && request->code != 304) {
+                if (!state->streaming)
+                        hf__strbuf_printf(&h1->head, "content-length: %zu\r\n", request->content_length);
+                else if (h1->chunked)
+                        hf__strbuf_puts(&h1->head, "transfer-encoding: chunked\r\n");
+        }
+        if (h1->closing)
+                hf__strbuf_puts(&h1->head, "connection: close\r\n");
+        else if (http10)
+                hf__strbuf_puts(&h1->head, "connection: keep-alive\r\n");
+        hf__strbuf_puts(&h1->head, "\r\n");
+}
+
+static size_t send_head(struct h1 *h1, char *out) {
+        size_t n = h1->head.n - h1->head_at;
+
+        if (n > HFD_OUT_SPACE)
+                n = HFD_OUT_SPACE;
+        memcpy(out, h1->head.data + h1->head_at, n);
+        h1->head_at += n;
+        if (h1->head_at == h1->head.n) {
+                hf__strbuf_done(&h1->head);
+                h1->head_at = 0;
+        }
+        return n;
+}
+
+/* The answer is out: the next request, if it came already, is parsed now. */
+static void next_request(struct hfd_connection *connection, struct h1 *h1) {
+        char *pending = h1->pending;
+        size_t n = h1->n_pending;
+
+        h1->request->complete = true;
+        hfd_connection_detach(connection, h1->request);
+        h1->request = NULL;
+        h1->answering = h1->head_made = h1->chunked = false;
+        h1->since = connection->worker->now;
+        h1->pending = NULL;
+        h1->n_pending = 0;
+        if (h1->closing || connection->worker->draining) {
+                h1->closed = true;
+        } else if (n > 0) {
+                if (h1_input(connection, pending, n))
+                        connection->ending = true;
+                hfd_connection_mark(connection); /* input may wait inside TLS, where epoll does not see it */
+        } else {
+                hfd_connection_mark(connection);
+        }
+        free(pending);
+}
+
+/* Some of the body; *ret_done when it is all in out. */
+static size_t send_body(struct h1 *h1, const struct hfd_answer_state *state, char *out, size_t space, bool *ret_done) {
+        struct hfd_request *request = h1->request;
+        size_t n = 0;
+
+        if (!hfd_answer_has_body(request)) {
+                *ret_done = true;
+                return 0;
+        }
+        if (!h1->chunked) {
+                n = hfd_answer_read(request, out, state->n < space ? state->n : space);
+                *ret_done = state->ended && n == state->n;
+                return n;
+        }
+        if (state->n > 0 && space > CHUNK_OVERHEAD) {
+                size_t part = state->n < space - CHUNK_OVERHEAD ? state->n : space - CHUNK_OVERHEAD;
+
+                n = (size_t)sprintf(out, "%zx\r\n", part);
+                n += hfd_answer_read(request, out + n, part);
+                memcpy(out + n, "\r\n", 2);
+                n += 2;
+                if (part < state->n)
+                        return n;
+        }
+        if (state->ended && (state->n == 0 || n > 0)) {
+                memcpy(out + n, "0\r\n\r\n", 5); /* the slack has room for it */
+                n += 5;
+                *ret_done = true;
+        }
+        return n;
+}
+
+static size_t h1_fill(struct hfd_connection *connection, char *out) {
+        struct h1 *h1 = h1_of(connection);
+        struct hfd_answer_state state = {0};
+        size_t n = 0;
+        bool done = false;
+
+        if (h1->answering && h1->request)
+                hfd_answer_look(h1->request, &state);
+        if (state.started && !h1->head_made)
+                make_head(h1, &state);
+        if (state.cut || h1->head.error) {
+                connection->dead = true;
+                return 0;
+        }
+        if (h1->head.n > 0)
+                n = send_head(h1, out);
+        if (!state.started || h1->head.n > 0)
+                return n;
+        n += send_body(h1, &state, out + n, HFD_OUT_SPACE - n, &done);
+        if (done)
+                next_request(connection, h1);
+        return n;
+}
+
+static void h1_answer(struct hfd_connection *connection, struct hfd_request *request) {
+        struct hfd_answer_state state;
+
+        hfd_answer_look(request, &state);
+        connection->dead |= state.cut; /* a shorter body must not look complete */
+}
+
+static bool h1_finished(const struct hfd_connection *connection) { return h1_of(connection)->closed; }
+
+static void h1_drain(struct hfd_connection *connection) {
+        struct h1 *h1 = h1_of(connection);
+
+        if (!h1->request)
+                h1->closed = true;
+        else if (!h1->head_made)
+                h1->closing = true;
+}
+
+static void h1_tick(struct hfd_connection *connection, hf_nsec now) {
+        struct h1 *h1 = h1_of(connection);
+        bool in_head = hfd_h1_parser_in_head(h1->parser);
+
+        if (h1->answering || h1->closed)
+                return;
+        if (!h1->request) {
+                h1->closed |= now - h1->since > HFD_IDLE_TIME || connection->worker->draining;
+                if (h1->closed)
+                        hfd_connection_mark(connection);
+        } else if (now - h1->since > (in_head ? HFD_HEAD_TIME : HFD_BODY_TIME)) {
+                refuse(connection, h1, 408);
+        }
+}
+
+const struct hfd_protocol hfd_h1 = {
+        .open = h1_open,
+        .input = h1_input,
+        .wants_input = h1_wants_input,
+        .fill = h1_fill,
+        .answer = h1_answer,
+        .finished = h1_finished,
+        .drain = h1_drain,
+        .tick = h1_tick,
+        .close = h1_close,
+};

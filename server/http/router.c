@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/http/router.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A handful of routes, longest first: a walk from the front finds the longest match. */
+struct route {
+        char *path; /* owned */
+        size_t n;
+        hfd_http_handler handler;
+        void *ctx;
+};
+
+struct hfd_router {
+        struct route *routes; /* owned */
+        size_t n;
+};
+
+int hfd_router_new(struct hfd_router **ret_router) {
+        struct hfd_router *router = calloc(1, sizeof(*router));
+
+        if (!router)
+                return -ENOMEM;
+        *ret_router = router;
+        return 0;
+}
+
+struct hfd_router *hfd_router_free(struct hfd_router *router) {
+        if (!router)
+                return NULL;
+        for (size_t i = 0; i < router->n; i++)
+                free(router->routes[i].path);
+        free(router->routes);
+        free(router);
+        return NULL;
+}
+
+int hfd_router_add(struct hfd_router *router, const char *path, hfd_http_handler handler, void *ctx) {
+        size_t n, at = 0;
+        struct route *routes;
+        char *copy;
+
+        if (!router || !path || path[0] != '/' || !handler)
+                return -EINVAL;
+        n = strlen(path);
+        for (size_t i = 0; i < router->n; i++)
+                if (!strcmp(router->routes[i].path, path))
+                        return HF_E_EXISTS;
+        routes = realloc(router->routes, (router->n + 1) * sizeof(*routes));
+        if (!routes)
+                return -ENOMEM;
+        router->routes = routes;
+        copy = strdup(path);
+        if (!copy)
+                return -ENOMEM;
+        while (at < router->n && routes[at].n >= n)
+                at++;
+        memmove(routes + at + 1, routes + at, (router->n - at) * sizeof(*routes));
+        routes[at] = (struct route){.path = copy, .n = n, .handler = handler, .ctx = ctx};
+        router->n++;
+        return 0;
+}
+
+int hfd_router_find(struct hfd_router *router, const char *path, hfd_http_handler *ret_handler, void **ret_ctx) {
+        size_t n = strlen(path);
+
+        for (size_t i = 0; i < router->n; i++) {
+                const struct route *route = &router->routes[i];
+                bool prefix = route->path[route->n - 1] == '/';
+
+                if (route->n > n || (!prefix && route->n != n) || memcmp(route->path, path, route->n) != 0)
+                        continue;
+                *ret_handler = route->handler;
+                *ret_ctx = route->ctx;
+                return 0;
+        }
+        return HF_E_NOT_FOUND;
+}

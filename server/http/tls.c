@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/http/tls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include "server/http/request.h"
+
+#define MAX_ORGANISATIONS 64
+
+static int fail_tls(struct hf_status *reterr_status, const char *what) {
+        char text[160] = "";
+        unsigned long code = ERR_peek_last_error();
+
+        if (code)
+                ERR_error_string_n(code, text, sizeof(text));
+        ERR_clear_error();
+        return hf_fail(reterr_status, HF_E_INVALID, "%s: %s", what, text[0] ? text : "not usable");
+}
+
+/* A key with a passphrase is refused rather than asked for on the terminal. */
+static int no_passphrase(char *buf, int size, int rwflag, void *ctx) { return -1; }
+
+static BIO *open_pem(const char *pem) { return pem ? BIO_new_mem_buf(pem, -1) : NULL; }
+
+static int load_chain(SSL_CTX *ctx, const char *cert_pem, struct hf_status *reterr_status) {
+        BIO *bio = open_pem(cert_pem);
+        X509 *cert = bio ? PEM_read_bio_X509(bio, NULL, no_passphrase, NULL) : NULL;
+        int ok = cert && SSL_CTX_use_certificate(ctx, cert) == 1;
+
+        X509_free(cert);
+        while (ok && (cert = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL) {
+                ok = SSL_CTX_add0_chain_cert(ctx, cert) == 1;
+                if (!ok)
+                        X509_free(cert);
+        }
+        BIO_free(bio);
+        if (!ok)
+                return fail_tls(reterr_status, "the server certificate");
+        ERR_clear_error(); /* the end of the PEM text is reported as an error */
+        return 0;
+}
+
+static int load_key(SSL_CTX *ctx, const char *key_pem, struct hf_status *reterr_status) {
+        BIO *bio = open_pem(key_pem);
+        EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL) : NULL;
+        int ok = key && SSL_CTX_use_PrivateKey(ctx, key) == 1;
+
+        EVP_PKEY_free(key);
+        BIO_free(bio);
+        if (!ok)
+                return fail_tls(reterr_status, "the server key");
+        if (SSL_CTX_check_private_key(ctx) != 1)
+                return fail_tls(reterr_status, "the server key does not belong to the certificate");
+        return 0;
+}
+
+/*
+ * A certificate that does not verify is recorded and the handshake goes on: the handler then answers 401 with a reason,
+ * where a failed handshake would tell the user nothing.
+ */
+static int on_verify(int ok, X509_STORE_CTX *store) {
+        SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+        bool *bad_cert = ssl ? SSL_get_app_data(ssl) : NULL;
+
+        if (!ok && bad_cert)
+                *bad_cert = true;
+        return 1;
+}
+
+static int load_client_ca(SSL_CTX *ctx, const char *client_ca_pem, struct hf_status *reterr_status) {
+        BIO *bio = open_pem(client_ca_pem);
+        X509_STORE *store = SSL_CTX_get_cert_store(ctx);
+        X509 *cert;
+        int n = 0, ok = bio != NULL;
+
+        while (ok && (cert = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL) {
+                ok = X509_STORE_add_cert(store, cert) == 1 && SSL_CTX_add_client_CA(ctx, cert) == 1;
+                X509_free(cert);
+                n++;
+        }
+        BIO_free(bio);
+        if (!ok || n == 0)
+                return fail_tls(reterr_status, "the client CA");
+        ERR_clear_error();
+        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, on_verify);
+        return 0;
+}
+
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *n_out, const unsigned char *in, unsigned n_in, void *ctx) {
+        static const unsigned char ours[] = "\x02h2\x08http/1.1";
+
+        if (SSL_select_next_proto((unsigned char **)out, n_out, ours, sizeof(ours) - 1, in, n_in) != OPENSSL_NPN_NEGOTIATED)
+                return SSL_TLSEXT_ERR_ALERT_FATAL;
+        return SSL_TLSEXT_ERR_OK;
+}
+
+int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca_pem, SSL_CTX **ret_ctx, struct hf_status *reterr_status) {
+        SSL_CTX *ctx;
+        int r;
+
+        ERR_clear_error();
+        ctx = SSL_CTX_new(TLS_server_method());
+        if (!ctx)
+                return -ENOMEM;
+        SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+        SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
+                                         SSL_OP_IGNORE_UNEXPECTED_EOF);
+        SSL_CTX_set_num_tickets(ctx, 0);
+        SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+        SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+        SSL_CTX_set_read_ahead(ctx, 1);
+        SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
+        r = SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1 ? 0 : fail_tls(reterr_status, "the cipher list");
+        if (!r)
+                r = load_chain(ctx, cert_pem, reterr_status);
+        if (!r)
+                r = load_key(ctx, key_pem, reterr_status);
+        if (!r && client_ca_pem)
+                r = load_client_ca(ctx, client_ca_pem, reterr_status);
+        if (r) {
+                SSL_CTX_free(ctx);
+                return r;
+        }
+        *ret_ctx = ctx;
+        return 0;
+}
+
+SSL *hfd_tls_accept(SSL_CTX *ctx, int fd, bool *bad_cert) {
+        SSL *ssl = SSL_new(ctx);
+
+        if (!ssl || SSL_set_fd(ssl, fd) != 1) {
+                SSL_free(ssl);
+                ERR_clear_error();
+                return NULL;
+        }
+        SSL_set_app_data(ssl, bad_cert);
+        SSL_set_accept_state(ssl);
+        return ssl;
+}
+
+bool hfd_tls_is_h2(SSL *ssl) {
+        const unsigned char *name = NULL;
+        unsigned n = 0;
+
+        SSL_get0_alpn_selected(ssl, &name, &n);
+        return n == 2 && !memcmp(name, "h2", 2);
+}
+
+/* The text of the entry at index, as UTF-8 without NULs inside; NULL = none, or not fit to be a name. */
+static char *entry_text(X509_NAME *name, int index) {
+        unsigned char *utf8 = NULL;
+        int n = ASN1_STRING_to_UTF8(&utf8, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index)));
+        char *text = n > 0 && !memchr(utf8, 0, (size_t)n) ? strndup((char *)utf8, (size_t)n) : NULL;
+
+        OPENSSL_free(utf8);
+        return text;
+}
+
+int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
+        X509 *cert = SSL_get0_peer_certificate(ssl);
+        X509_NAME *subject;
+        int at = -1;
+
+        if (!cert)
+                return 0;
+        origin->kind = bad_cert ? HFD_PEER_BAD : HFD_PEER_VERIFIED;
+        subject = X509_get_subject_name(cert);
+        at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+        if (at >= 0)
+                origin->common_name = entry_text(subject, at);
+        origin->organisations = calloc(MAX_ORGANISATIONS, sizeof(char *));
+        if (!origin->organisations)
+                return -ENOMEM;
+        for (at = -1; (at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0;) {
+                char *text = entry_text(subject, at);
+
+                if (!text || origin->n_organisations == MAX_ORGANISATIONS) {
+                        free(text);
+                        continue;
+                }
+                origin->organisations[origin->n_organisations++] = text;
+        }
+        return 0;
+}
