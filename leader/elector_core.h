@@ -46,7 +46,7 @@ enum hf__core_event_type {
         HF__EV_WATCH_LOST,
         HF__EV_STOP,       /* planned stop of this elector for good */
         HF__EV_HAND_OVER,  /* successor: drain, join, release to it, then follow */
-        HF__EV_JOINED,     /* all work of the term has returned */
+        HF__EV_JOINED,     /* all work of the term has returned; counts only after TERM_DRAIN or TERM_ABORT, once per term */
         HF__EV_STALE_TERM, /* a write of the term was refused by the fence, or its echo was missing */
 };
 
@@ -62,7 +62,8 @@ struct hf__core_event {
 enum hf__core_action_type {
         HF__ACT_READ,  /* op_id, deadline */
         HF__ACT_WRITE, /* op_id, deadline, record: write it; record.exists = false: create, else update at record.rv */
-        HF__ACT_WATCH, /* (re)open the watch of the Lease; the shell reports HF__EV_WATCH_LOST when it ends or cannot open */
+        HF__ACT_WATCH, /* (re)open the watch of the Lease, which tells the record as it is first; the shell reports HF__EV_WATCH_LOST when
+                          it ends or cannot open */
         HF__ACT_UNWATCH,
         HF__ACT_TERM_START, /* term, valid_until, record: open the gate, start the work */
         HF__ACT_EXTEND,     /* valid_until */
@@ -85,7 +86,8 @@ struct hf__core_action {
         struct hf__record record;
 };
 
-#define HF__CORE_MAX_ACTIONS 8
+#define HF__CORE_MAX_ACTIONS  8
+#define HF__CORE_OWN_ACQUIRES 8
 
 struct hf__core_actions {
         struct hf__core_action list[HF__CORE_MAX_ACTIONS]; /* carry out in order */
@@ -113,7 +115,8 @@ struct hf__core {
         struct hf__core_config config; /* immutable */
         enum hf_leader_state state;
         bool stop_asked, hand_over_asked;
-        bool watching; /* the watch is open as far as we know */
+        bool watching;   /* the watch is open as far as we know */
+        bool watch_told; /* it has told something since it was opened; until then polling goes on */
         hf_nsec watch_retry_at;
         uint64_t rng;
 
@@ -135,7 +138,17 @@ struct hf__core {
         uint64_t term;
         hf_nsec term_started_at, valid_until, drain_until, abort_at, release_until;
         bool joined;
-        bool must_read; /* a doubt (lost reply, odd revision) that only a read settles */
+        bool must_read;                              /* a doubt (lost reply, odd revision) that only a read settles */
+        bool in_doubt;                               /* a write of mine may or may not have been applied */
+        bool op_settles;                             /* the read under way is to settle a doubt; a mere poll may fail */
+        bool news_since_send;                        /* the watch told something new while the operation was under way */
+        unsigned n_failures;                         /* of operations, in a row */
+        hf_nsec renew_at;                            /* leading: the next renewal is due */
+        hf_nsec poll_at;                             /* following without a watch: the next read is due */
+        hf_nsec contend_at;                          /* following: no acquire before (backoff, hand-over) */
+        int64_t own_acquires[HF__CORE_OWN_ACQUIRES]; /* acquire times written by this core, a ring: what else bears my identity is a twin */
+        unsigned n_own_acquires;
+        int64_t last_acquire_us;
         char successor[HF_IDENTITY_MAX + 1];
         unsigned n_short_terms; /* in a row */
         uint64_t n_terms;

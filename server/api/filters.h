@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The filter chain in front of the router, in the field's order: shutdown answers (429 with Retry-After 5 in
- * send-retry-after mode; apiserver.md 2.1), request accounting (in-flight limits with a lane of their own for leases and
- * system traffic: 429, Retry-After 1), authentication (401), non-resource authorization (403), then the router's handler;
- * metrics and the access log when the answer is finished.
+ * The filter chain in front of the router: shutdown answers (429 with Retry-After 5 in send-retry-after mode, else 503;
+ * apiserver.md 2.1), the count of requests under way that a drain waits for, authentication (401), authorization of
+ * resource and non-resource requests (403), in-flight limits (429, Retry-After 1), then the router's handler (404); metrics and
+ * the access log when the answer is finished.
+ *
+ * Limits come after authorization, so that nobody without rights can hold a place. There are three lanes: reading, mutating, and
+ * one of its own for leases, so that heavy traffic never costs a leader its lease. Watches are in none of them and are not waited
+ * for; health, version and metrics neither, so that probes are answered to the very end.
  *
  * hfd_filters_handle is the handler given to the HTTP server. It hangs a struct hfd_request_info on the request.
  */
@@ -18,6 +22,7 @@ struct hfd_filters_config {
         struct hfd_auth *auth;        /* borrowed */
         size_t max_inflight;          /* read-only requests; 0 = 400 */
         size_t max_mutating_inflight; /* 0 = 200 */
+        size_t max_lease_inflight;    /* 0 = 200 */
         bool send_retry_after;
 };
 

@@ -80,6 +80,8 @@ enum hfd_peer_cert hfd_request_peer(struct hfd_request *request, const char **re
  * answering. */
 void hfd_request_set_context(struct hfd_request *request, void *context, void (*free_fn)(void *context));
 void *hfd_request_context(struct hfd_request *request);
+/* A second such place: the context is the filters', this one the routed handler's. Called before answering, at most once. */
+void hfd_request_set_handler_context(struct hfd_request *request, void *context, void (*free_fn)(void *context));
 /* Called once on the worker when the peer went away before the answer was complete (never after a complete one). Set within the handler. */
 void hfd_request_on_gone(struct hfd_request *request, void (*fn)(void *ctx), void *ctx);
 /* Called once when the answer is completely handed to the socket, or the request is gone: code and bytes for log and metrics. */

@@ -94,6 +94,8 @@ struct hfd_request *hfd_request_ref(struct hfd_request *request) {
 struct hfd_request *hfd_request_unref(struct hfd_request *request) {
         if (!request || __atomic_sub_fetch(&request->refs, 1, __ATOMIC_ACQ_REL) > 0)
                 return NULL;
+        if (request->handler_context_free)
+                request->handler_context_free(request->handler_context);
         if (request->context_free)
                 request->context_free(request->context);
         for (unsigned i = 0; i < request->ring_n; i++)
@@ -301,6 +303,11 @@ enum hfd_peer_cert hfd_request_peer(struct hfd_request *request, const char **re
 void hfd_request_set_context(struct hfd_request *request, void *context, void (*free_fn)(void *context)) {
         request->context = context;
         request->context_free = free_fn;
+}
+
+void hfd_request_set_handler_context(struct hfd_request *request, void *context, void (*free_fn)(void *context)) {
+        request->handler_context = context;
+        request->handler_context_free = free_fn;
 }
 
 void *hfd_request_context(struct hfd_request *request) { return request->context; }

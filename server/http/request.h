@@ -70,6 +70,8 @@ struct hfd_request {
         void *on_finished_ctx;
         void *context;
         void (*context_free)(void *context);
+        void *handler_context;
+        void (*handler_context_free)(void *context);
 
         pthread_mutex_t mu; /* taken before the mailbox's mutex; no other order exists */
         /* Guarded by mu. The answer's head is immutable once `started`. */

@@ -15,3 +15,8 @@
 #define HFD_KEY_MAX 1024
 
 int hfd_key_terms(char *key, const char *prefix, const char *ns, const char *name); /* 0 or HF_E_TOO_LARGE */
+/*
+ * The first key behind all keys with the prefix, so that they are [prefix, end). Empty when there is none (the prefix is
+ * empty or all 0xff). 0 or HF_E_TOO_LARGE. end has HFD_KEY_MAX bytes.
+ */
+int hfd_key_prefix_end(char *end, const char *prefix);

@@ -11,7 +11,11 @@
  * operations, and must not block. A started operation ends by its deadline at the latest.
  *
  * Outcomes: 0; HF_E_CONFLICT (a compare failed); HF_E_UNAVAILABLE (certainly not done); HF_E_TIMEOUT (unknown whether
- * done: read and decide); HF_E_GONE (the revision is compacted); HF_E_TOO_LARGE; HF_E_CANCELED (the store is closing).
+ * done: read and decide); HF_E_GONE (the revision is compacted); HF_E_INVALID (a revision not yet reached);
+ * HF_E_TOO_LARGE; HF_E_CANCELED (the store is closing); -errno (unexpected: of a write, unknown whether done).
+ *
+ * Starting returns 0, or an error and the callback is never called: -EINVAL (misuse, among it two ops on one key of which
+ * one is a put), HF_E_TOO_LARGE (a key, a count), -ENOMEM, HF_E_CLOSED (the store is being freed).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,7 +40,8 @@ struct hfd_store_reply {
         uint64_t revision;        /* the store's revision when it answered; of a transaction that wrote: its revision */
         const struct hfd_kv *kvs; /* get: 0 or 1; list: in key order; failed txn: what get_on_failure found */
         size_t n_kvs;
-        bool more; /* list: limit cut it short */
+        bool more;           /* list: limit cut it short */
+        uint64_t cluster_id; /* whose history this is; 0 = not said (an error, or a store with one history only) */
         struct hf_status status;
 };
 typedef void (*hfd_store_fn)(void *ctx, const struct hfd_store_reply *reply);
@@ -44,7 +49,7 @@ typedef void (*hfd_store_fn)(void *ctx, const struct hfd_store_reply *reply);
 enum hfd_compare_kind {
         HFD_MOD_EQUALS,   /* the key's mod revision is `revision` (0 = the key does not exist) */
         HFD_VALUE_EQUALS, /* the key exists and its value is exactly value */
-        HFD_VALUE_BEGINS, /* the key exists and its value begins with value (how a fence names its holder) */
+        HFD_VALUE_BEGINS, /* the key exists and its value begins with value and goes on behind it (how a fence names its holder) */
 };
 struct hfd_compare {
         enum hfd_compare_kind kind;
@@ -90,7 +95,7 @@ struct hfd_store_ops {
         int (*list)(struct hfd_store *store, const char *prefix, const char *start_key, uint64_t revision, size_t limit, bool keys_only,
                     hf_nsec deadline, hfd_store_fn done, void *ctx);
         int (*txn)(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec deadline, hfd_store_fn done, void *ctx);
-        /* Events of keys in [begin, end) from revision on (inclusive). id for cancel. */
+        /* Events of keys in [begin, end) from revision on (inclusive; 0 = from the next write on). id for cancel. */
         int (*watch)(struct hfd_store *store, const char *begin, const char *end, uint64_t revision,
                      const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id);
         void (*watch_cancel)(struct hfd_store *store, uint64_t id); /* end comes soon, with HF_E_CANCELED */
@@ -105,6 +110,9 @@ struct hfd_store {
         const struct hfd_store_ops *ops;
         const struct hf_host *host; /* borrowed */
 };
+
+/* What starting a transaction refuses, for all stores. 0, -EINVAL or HF_E_TOO_LARGE. */
+int hfd_txn_check(const struct hfd_txn *txn);
 
 int hfd_memory_store_new(const struct hf_host *host, struct hfd_store **ret_store);
 

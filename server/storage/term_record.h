@@ -12,7 +12,10 @@
 
 #include "server/storage/store.h"
 
-/* NULL = out of memory. Newlines in a foreign identity are replaced, so that a value has exactly one. */
+/*
+ * NULL = out of memory. Newlines in a foreign identity are replaced, so that a value has exactly one. An absent or empty
+ * acquire_time (a foreign Lease without one) is written as "-", so that something stands behind the newline.
+ */
 struct hf__buf *hfd_term_record_value(const char *holder, const char *acquire_time);
 
 /* Memory for the fence's two compares; alive until the transaction was started. */
@@ -21,4 +24,5 @@ struct hfd_fence_compares {
         char value[HF_IDENTITY_MAX + 2];
         struct hfd_compare compares[2];
 };
+/* 0 or HF_E_TOO_LARGE. prefix is the storage prefix (keys.h). */
 int hfd_fence_compares(struct hfd_fence_compares *out, const char *prefix, const struct hf_fence *fence);

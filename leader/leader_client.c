@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gated and fenced client. Model: three questions are asked of every write, at the point of use.
+ *
+ *      before it is sent      may this process act now (the gate), and is the term not aborted?
+ *      while it is under way  its deadline ends with the validity that was known when it was sent; abort cancels it
+ *      when it is answered    did the server compare the fence? If it says stale, or does not say, the term ends
+ *
+ * The gate alone cannot close the window between the check and the commit (a pause may fall into it); the fence does.
+ * Refusals come through `done`, on the calling thread, like any other answer.
+ *
+ * Each write under way is a `struct write` on the list, which holds a reference on the client. Watches and reads change
+ * nothing and go to the inner client as they are, with its ids; so do the ids of writes.
+ */
+#include "leader/leader_client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/thread.h"
+
+struct write {
+        struct write *next, **at; /* on the list; guarded by client->mu, like all below */
+        struct leader_client *client;
+        hf_reply_fn done;
+        void *ctx;
+        uint64_t inner_id; /* 0 = not known yet */
+        bool answered, cancel_wanted;
+        int refs; /* the starter's and the callback's */
+};
+
+struct leader_client {
+        struct hf_client base; /* first */
+        /* immutable, but for what release takes away under mu */
+        struct hf__leader_client_config config;
+
+        pthread_mutex_t mu;
+        /* guarded by mu */
+        int refs; /* the owner's, and one for each write */
+        bool aborted, released;
+        struct write *writes;
+};
+
+static void client_unref(struct leader_client *client) {
+        pthread_mutex_lock(&client->mu);
+        bool gone = --client->refs == 0;
+        pthread_mutex_unlock(&client->mu);
+        if (gone) {
+                pthread_mutex_destroy(&client->mu);
+                free(client);
+        }
+}
+
+static void write_unref(struct write *write) {
+        struct leader_client *client = write->client;
+        pthread_mutex_lock(&client->mu);
+        bool gone = --write->refs == 0;
+        pthread_mutex_unlock(&client->mu);
+        if (gone) {
+                free(write);
+                client_unref(client);
+        }
+}
+
+static void write_over_locked(struct write *write) {
+        write->answered = true;
+        *write->at = write->next;
+        if (write->next)
+                write->next->at = write->at;
+}
+
+static struct write *write_new(struct leader_client *client, hf_reply_fn done, void *ctx) {
+        struct write *write = calloc(1, sizeof *write);
+        if (!write)
+                return NULL;
+        *write = (struct write){.client = client, .done = done, .ctx = ctx, .refs = 2};
+        pthread_mutex_lock(&client->mu);
+        client->refs++;
+        write->next = client->writes;
+        write->at = &client->writes;
+        if (write->next)
+                write->next->at = &write->next;
+        client->writes = write;
+        pthread_mutex_unlock(&client->mu);
+        return write;
+}
+
+static void refuse(hf_reply_fn done, void *ctx, int error, const char *why) {
+        struct hf_reply reply = {.error = error};
+        (void)hf_fail(&reply.status, error, "%s", why);
+        done(ctx, &reply);
+}
+
+static void report_stale(struct leader_client *client, int error) {
+        pthread_mutex_lock(&client->mu);
+        /* Under the lock, so that release can promise silence; all it does is set a flag and poke the loop. */
+        if (!client->released && client->config.stale)
+                client->config.stale(client->config.ctx, error);
+        pthread_mutex_unlock(&client->mu);
+}
+
+static void on_written(void *ctx, const struct hf_reply *from) {
+        struct write *write = ctx;
+        struct leader_client *client = write->client;
+        struct hf_reply reply = *from;
+        if (from->error == 0 && !from->fence_echoed && !client->config.unfenced) {
+                reply.error = HF_E_UNFENCED;
+                (void)hf_fail(&reply.status, HF_E_UNFENCED,
+                              "the server did not say that it compared the fence of term %llu: the write was made without it, the term "
+                              "ends",
+                              (unsigned long long)client->config.fence.term);
+        }
+        if (reply.error == HF_E_UNFENCED || reply.error == HF_E_STALE_TERM)
+                report_stale(client, reply.error);
+        pthread_mutex_lock(&client->mu);
+        write_over_locked(write);
+        pthread_mutex_unlock(&client->mu);
+        write->done(write->ctx, &reply);
+        write_unref(write);
+}
+
+/* Is the write to be sent? Caps its deadline. 0, or the refusal. */
+static int admit(struct leader_client *client, struct hf_call *call, const char **ret_why) {
+        pthread_mutex_lock(&client->mu);
+        bool aborted = client->aborted;
+        hf_nsec now = hf_now(hf_host_clock(client->base.host));
+        bool may_act = !aborted && hf__gate_may_act(client->config.gate, now);
+        hf_nsec valid_until = aborted ? 0 : hf__gate_valid_until(client->config.gate);
+        pthread_mutex_unlock(&client->mu);
+        /* The proof of the fence: only the server stands between a deposed leader and its write, also after the abort. */
+        if (client->config.gate_off)
+                return 0;
+        if (!may_act || !valid_until) {
+                *ret_why = aborted ? "the term is over" : "this process does not lead now";
+                return HF_E_NOT_LEADER;
+        }
+        if (call->deadline == 0 || call->deadline > valid_until)
+                call->deadline = valid_until;
+        return 0;
+}
+
+static int send_write(struct leader_client *client, const struct hf_call *from, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
+        struct hf_call call = *from;
+        const char *why = "";
+        uint64_t id = 0;
+        call.fence = client->config.fence.term ? &client->config.fence : NULL;
+        struct write *write = write_new(client, done, ctx);
+        if (!write)
+                return -ENOMEM;
+        int r = admit(client, &call, &why);
+        bool refused = r != 0;
+        if (!refused)
+                r = hf_client_call(client->config.inner, &call, on_written, write, &id);
+        pthread_mutex_lock(&client->mu);
+        write->inner_id = id;
+        bool cancel = r == 0 && write->cancel_wanted && !write->answered;
+        if (r != 0)
+                write_over_locked(write);
+        pthread_mutex_unlock(&client->mu);
+        if (cancel)
+                hf_client_cancel(client->config.inner, id);
+        write_unref(write);
+        if (r != 0)
+                write_unref(write); /* the callback's: it does not come */
+        if (refused) {
+                refuse(done, ctx, r, why);
+                r = 0;
+        }
+        if (r == 0 && ret_id)
+                *ret_id = id;
+        return r;
+}
+
+static bool is_aborted(struct leader_client *client) {
+        pthread_mutex_lock(&client->mu);
+        bool aborted = client->aborted;
+        pthread_mutex_unlock(&client->mu);
+        return aborted;
+}
+
+static int leader_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
+        struct leader_client *client = (struct leader_client *)self;
+        if (call->verb != HF_VERB_GET && call->verb != HF_VERB_LIST)
+                return send_write(client, call, done, ctx, ret_id);
+        if (!is_aborted(client))
+                return hf_client_call(client->config.inner, call, done, ctx, ret_id);
+        if (ret_id)
+                *ret_id = 0;
+        refuse(done, ctx, HF_E_CANCELED, "the term is over");
+        return 0;
+}
+
+/* Ids are the inner client's; 0 stands for a call that was refused and answered at once. */
+static void leader_cancel(struct hf_client *self, uint64_t id) {
+        if (id)
+                hf_client_cancel(((struct leader_client *)self)->config.inner, id);
+}
+
+static int leader_watch(struct hf_client *self, const struct hf_watch_spec *spec, hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
+                        uint64_t *ret_id) {
+        struct leader_client *client = (struct leader_client *)self;
+        return is_aborted(client) ? HF_E_CLOSED : hf_client_watch(client->config.inner, spec, on_event, on_end, ctx, ret_id);
+}
+
+static void leader_watch_cancel(struct hf_client *self, uint64_t id) {
+        hf_client_watch_cancel(((struct leader_client *)self)->config.inner, id);
+}
+
+void hf__leader_client_abort(struct hf_client *self) {
+        struct leader_client *client = (struct leader_client *)self;
+        for (;;) {
+                pthread_mutex_lock(&client->mu);
+                client->aborted = true;
+                struct write *write = client->writes;
+                while (write && write->cancel_wanted)
+                        write = write->next;
+                uint64_t id = write ? write->inner_id : 0;
+                if (write)
+                        write->cancel_wanted = true;
+                pthread_mutex_unlock(&client->mu);
+                if (!write)
+                        return;
+                if (id)
+                        hf_client_cancel(client->config.inner, id);
+        }
+}
+
+void hf__leader_client_release(struct hf_client *self) {
+        if (!self)
+                return;
+        hf__leader_client_abort(self);
+        struct leader_client *client = (struct leader_client *)self;
+        pthread_mutex_lock(&client->mu);
+        client->released = true;
+        pthread_mutex_unlock(&client->mu);
+        client_unref(client);
+}
+
+int hf__leader_client_new(const struct hf_host *host, const struct hf__leader_client_config *config, struct hf_client **ret_client) {
+        static const struct hf_client_ops ops = {
+                .call = leader_call,
+                .cancel = leader_cancel,
+                .watch = leader_watch,
+                .watch_cancel = leader_watch_cancel,
+                .free = hf__leader_client_release,
+        };
+        struct leader_client *client = calloc(1, sizeof *client);
+        if (!client)
+                return -ENOMEM;
+        int r = hf__mutex_init(&client->mu);
+        if (r != 0) {
+                free(client);
+                return r;
+        }
+        client->base = (struct hf_client){.ops = &ops, .host = host};
+        client->config = *config;
+        client->refs = 1;
+        *ret_client = &client->base;
+        return 0;
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lock port over an API client: a coordination.k8s.io/v1 Lease.
+ *
+ * Model. The owner thread (the elector loop) starts operations; the client answers on threads of its own, at times even
+ * before the starting call has returned. Each call in flight holds a reference on the lock, so a late answer finds the
+ * lock's memory and sees `closed`. Freeing closes, cancels what is under way, and waits for callbacks that are handing
+ * over at this instant (they only post to a mailbox); after that none runs.
+ *
+ * `last` is the newest Lease object seen. An update is that object with our fields changed, so that everybody else's
+ * fields survive. An update of a revision other than last's is answered HF_E_CONFLICT without asking the server: the
+ * elector then reads, and both are of one mind again.
+ *
+ * A write that was answered by anything from which it does not follow that nothing was written (canceled, a client's own
+ * failure, an answer that cannot be read) is reported as HF_E_TIMEOUT: outcome unknown.
+ */
+#include "leader/lock_port.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/leader.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "base/thread.h"
+#include "leader/lease_record.h"
+
+enum op_kind { OP_READ, OP_WRITE, OP_WATCH };
+
+struct op {
+        struct op *next;         /* guarded by lock->mu, like all that is not said to be immutable */
+        struct lease_lock *lock; /* immutable; a reference is held */
+        enum op_kind kind;       /* immutable */
+        uint32_t id;             /* immutable; the elector's */
+        uint64_t client_id;      /* 0 = not known yet */
+        bool over;               /* answered; gone from the list */
+        bool cancel_wanted;
+        bool superseded; /* a watch that was replaced: its news is not wanted */
+        int refs;        /* the starter's and the callback's */
+};
+
+struct lease_lock {
+        struct hf__lock base; /* first */
+        /* immutable */
+        struct hf_client *client; /* borrowed */
+        char *ns, *name;          /* owned */
+        char **labels;            /* owned; NULL-terminated */
+
+        pthread_mutex_t mu;
+        pthread_cond_t quiet;
+        /* guarded by mu */
+        int refs; /* the owner's, and one for each op */
+        bool closed;
+        unsigned n_calling;    /* callbacks inside base.done or base.on_record */
+        struct op *ops;        /* under way; owned */
+        struct hf__json *last; /* owned; NULL = none, or the Lease is absent */
+        struct hf__record last_record;
+};
+
+static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
+
+static void lock_destroy(struct lease_lock *lock) {
+        for (size_t i = 0; lock->labels && lock->labels[i]; i++)
+                free(lock->labels[i]);
+        free(lock->labels);
+        free(lock->ns);
+        free(lock->name);
+        hf__json_free(lock->last);
+        pthread_cond_destroy(&lock->quiet);
+        pthread_mutex_destroy(&lock->mu);
+        free(lock);
+}
+
+static void lock_unref(struct lease_lock *lock) {
+        pthread_mutex_lock(&lock->mu);
+        bool gone = --lock->refs == 0;
+        pthread_mutex_unlock(&lock->mu);
+        if (gone)
+                lock_destroy(lock);
+}
+
+static struct op *op_new(struct lease_lock *lock, enum op_kind kind, uint32_t id) {
+        struct op *op = calloc(1, sizeof *op);
+        if (!op)
+                return NULL;
+        *op = (struct op){.lock = lock, .kind = kind, .id = id, .refs = 2};
+        pthread_mutex_lock(&lock->mu);
+        lock->refs++;
+        op->next = lock->ops;
+        lock->ops = op;
+        pthread_mutex_unlock(&lock->mu);
+        return op;
+}
+
+static void op_unref(struct op *op) {
+        struct lease_lock *lock = op->lock;
+        pthread_mutex_lock(&lock->mu);
+        bool gone = --op->refs == 0;
+        pthread_mutex_unlock(&lock->mu);
+        if (gone) {
+                free(op);
+                lock_unref(lock);
+        }
+}
+
+static void op_over_locked(struct op *op) {
+        op->over = true;
+        for (struct op **at = &op->lock->ops; *at; at = &(*at)->next)
+                if (*at == op) {
+                        *at = op->next;
+                        break;
+                }
+}
+
+static void cancel_at_client(struct lease_lock *lock, enum op_kind kind, uint64_t client_id) {
+        if (kind == OP_WATCH)
+                hf_client_watch_cancel(lock->client, client_id);
+        else
+                hf_client_cancel(lock->client, client_id);
+}
+
+/* After the client has taken the call: notes its id, and cancels it if that was wanted meanwhile. Drops the starter's reference. */
+static void op_started(struct op *op, uint64_t client_id) {
+        struct lease_lock *lock = op->lock;
+        pthread_mutex_lock(&lock->mu);
+        op->client_id = client_id;
+        bool cancel = op->cancel_wanted && !op->over;
+        pthread_mutex_unlock(&lock->mu);
+        if (cancel)
+                cancel_at_client(lock, op->kind, client_id);
+        op_unref(op);
+}
+
+/* The client refused the call: there will be no callback. */
+static void op_not_started(struct op *op) {
+        pthread_mutex_lock(&op->lock->mu);
+        op_over_locked(op);
+        pthread_mutex_unlock(&op->lock->mu);
+        op_unref(op);
+        op_unref(op);
+}
+
+/*
+ * Keeps what was seen. A watch may lag behind an answer, so its news does not replace something newer; an answer always
+ * counts, for a restored backup makes revisions go back. Takes lease.
+ */
+static void remember_locked(struct lease_lock *lock, struct hf__json *lease, const struct hf__record *record, bool watched) {
+        bool older = record->rv_number && lock->last_record.rv_number && record->rv_number < lock->last_record.rv_number;
+        if (watched && older) {
+                hf__json_free(lease);
+                return;
+        }
+        hf__json_free(lock->last);
+        lock->last = lease;
+        lock->last_record = *record;
+}
+
+/* Parses an object into a record and keeps it. */
+static int see(struct lease_lock *lock, const char *text, size_t n, bool watched, bool deleted, struct hf__record *ret_record) {
+        struct hf__json *lease = NULL;
+        int r = hf__json_parse(text ? text : "", text ? n : 0, &lease, NULL);
+        if (r == 0)
+                r = hf__lease_read(lease, ret_record);
+        if (r != 0) {
+                hf__json_free(lease);
+                return r;
+        }
+        if (deleted) {
+                struct hf__record gone = {.rv_number = ret_record->rv_number};
+                memcpy(gone.rv, ret_record->rv, sizeof gone.rv);
+                *ret_record = gone;
+                lease = hf__json_free(lease);
+        }
+        pthread_mutex_lock(&lock->mu);
+        remember_locked(lock, lease, ret_record, watched);
+        pthread_mutex_unlock(&lock->mu);
+        return 0;
+}
+
+/* Is news of op wanted? Then the hand-over must end in leave(). */
+static bool enter(struct op *op) {
+        struct lease_lock *lock = op->lock;
+        pthread_mutex_lock(&lock->mu);
+        bool wanted = !lock->closed && !op->superseded;
+        lock->n_calling += wanted;
+        pthread_mutex_unlock(&lock->mu);
+        return wanted;
+}
+
+static void leave(struct op *op) {
+        struct lease_lock *lock = op->lock;
+        pthread_mutex_lock(&lock->mu);
+        if (--lock->n_calling == 0)
+                pthread_cond_broadcast(&lock->quiet);
+        pthread_mutex_unlock(&lock->mu);
+}
+
+/* From these it follows that the server wrote nothing. */
+static bool nothing_written(int error) {
+        switch (error) {
+        case HF_E_CONFLICT:
+        case HF_E_EXISTS:
+        case HF_E_NOT_FOUND:
+        case HF_E_INVALID:
+        case HF_E_UNAUTHORIZED:
+        case HF_E_FORBIDDEN:
+        case HF_E_GONE:
+        case HF_E_TOO_MANY:
+        case HF_E_UNAVAILABLE:
+        case HF_E_STALE_TERM:
+        case HF_E_NOT_LEADER:
+        case HF_E_TOO_LARGE:
+        case HF_E_BUSY:
+        case HF_E_CLOSED: return true;
+        default: return false;
+        }
+}
+
+static void answer(struct lease_lock *lock, uint32_t id, int error, const char *what) {
+        struct hf__lock_reply reply = {.result = error};
+        (void)hf_fail(&reply.status, error, "lease %s/%s: %s: %s", lock->ns, lock->name, what, hf_strerror(error));
+        lock->base.done(lock->base.ctx, id, &reply);
+}
+
+static void on_reply(void *ctx, const struct hf_reply *from) {
+        struct op *op = ctx;
+        struct lease_lock *lock = op->lock;
+        struct hf__lock_reply reply = {.result = from->error};
+        if (from->error == 0) {
+                reply.result = see(lock, from->body, from->n_body, false, false, &reply.record);
+                if (reply.result != 0)
+                        (void)hf_fail(&reply.status, reply.result, "lease %s/%s: the server's answer is not a Lease", lock->ns, lock->name);
+        } else {
+                reply.status = from->status;
+                reply.retry_after = (hf_nsec)from->status.retry_after_s * HF_NSEC_PER_SEC;
+        }
+        if (op->kind == OP_WRITE && reply.result != 0 && (from->error == 0 || !nothing_written(reply.result)))
+                reply.result = HF_E_TIMEOUT;
+        if (from->error == HF_E_NOT_FOUND) {
+                pthread_mutex_lock(&lock->mu);
+                lock->last = hf__json_free(lock->last);
+                lock->last_record = (struct hf__record){0};
+                pthread_mutex_unlock(&lock->mu);
+        }
+        pthread_mutex_lock(&lock->mu);
+        op_over_locked(op);
+        pthread_mutex_unlock(&lock->mu);
+        if (enter(op)) {
+                lock->base.done(lock->base.ctx, op->id, &reply);
+                leave(op);
+        }
+        op_unref(op);
+}
+
+static void start_call(struct lease_lock *lock, struct op *op, struct hf_call *call) {
+        uint64_t client_id = 0;
+        uint32_t id = op->id;
+        call->resource = leases;
+        call->ns = lock->ns;
+        call->name = lock->name;
+        call->lane = HF_LANE_LEASE;
+        int r = hf_client_call(lock->client, call, on_reply, op, &client_id);
+        if (r == 0) {
+                op_started(op, client_id);
+                return;
+        }
+        op_not_started(op);
+        answer(lock, id, r, "cannot ask the server");
+}
+
+static void lease_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
+        struct lease_lock *lock = (struct lease_lock *)base;
+        struct hf_call call = {.verb = HF_VERB_GET, .deadline = deadline};
+        struct op *op = op_new(lock, OP_READ, op_id);
+        if (op)
+                start_call(lock, op, &call);
+        else
+                answer(lock, op_id, -ENOMEM, "cannot ask the server");
+}
+
+/* The text to write, from the last object. HF_E_CONFLICT: that object is of another revision. */
+static int compose(struct lease_lock *lock, const struct hf__record *record, struct hf__strbuf *out) {
+        const char *const *labels = (const char *const *)lock->labels;
+        struct hf__json *last = NULL;
+        int r = 0;
+        pthread_mutex_lock(&lock->mu);
+        if (record->exists) {
+                /* Without a revision the write is unconditional; only a simulator's mutant asks for that. */
+                if (!lock->last || (record->rv[0] && strcmp(lock->last_record.rv, record->rv) != 0))
+                        r = HF_E_CONFLICT;
+                else if (!(last = hf__json_dup(lock->last)))
+                        r = -ENOMEM;
+        }
+        pthread_mutex_unlock(&lock->mu);
+        if (r == 0) {
+                hf__lease_write(last, lock->ns, lock->name, record, labels, out);
+                r = out->error;
+        }
+        hf__json_free(last);
+        return r;
+}
+
+static void lease_write(struct hf__lock *base, uint32_t op_id, const struct hf__record *record, hf_nsec deadline) {
+        struct lease_lock *lock = (struct lease_lock *)base;
+        struct hf__strbuf text = {0};
+        int r = compose(lock, record, &text);
+        struct op *op = r == 0 ? op_new(lock, OP_WRITE, op_id) : NULL;
+        if (op) {
+                struct hf_call call = {.verb = record->exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+                                       .body = text.data,
+                                       .n_body = text.n,
+                                       .deadline = deadline};
+                start_call(lock, op, &call);
+        } else {
+                answer(lock, op_id, r ? r : -ENOMEM, "cannot write");
+        }
+        hf__strbuf_done(&text);
+}
+
+static void on_event(void *ctx, const struct hf_event *event) {
+        struct op *op = ctx;
+        struct hf__record record;
+        if (event->type == HF_EVENT_BOOKMARK)
+                return;
+        if (see(op->lock, event->object, event->n_object, true, event->type == HF_EVENT_DELETED, &record) != 0)
+                return;
+        if (enter(op)) {
+                op->lock->base.on_record(op->lock->base.ctx, &record);
+                leave(op);
+        }
+}
+
+static void on_end(void *ctx, int error, const struct hf_status *status) {
+        struct op *op = ctx;
+        pthread_mutex_lock(&op->lock->mu);
+        op_over_locked(op);
+        pthread_mutex_unlock(&op->lock->mu);
+        if (enter(op)) {
+                op->lock->base.on_record(op->lock->base.ctx, NULL);
+                leave(op);
+        }
+        op_unref(op);
+}
+
+/*
+ * Wants an end of the ops of the lock: of watches only, or of all. Each pass takes one that is not yet asked to end, and
+ * lets the lock go before it calls the client.
+ */
+static void cancel_ops(struct lease_lock *lock, bool watches_only) {
+        for (;;) {
+                uint64_t client_id = 0;
+                enum op_kind kind = OP_READ;
+                pthread_mutex_lock(&lock->mu);
+                struct op *op = lock->ops;
+                while (op && (op->cancel_wanted || (watches_only && op->kind != OP_WATCH)))
+                        op = op->next;
+                if (op) {
+                        op->cancel_wanted = true;
+                        op->superseded |= op->kind == OP_WATCH;
+                        client_id = op->client_id;
+                        kind = op->kind;
+                }
+                pthread_mutex_unlock(&lock->mu);
+                if (!op)
+                        return;
+                if (client_id)
+                        cancel_at_client(lock, kind, client_id);
+        }
+}
+
+/* A new watch begins with the object as it is, so that nothing between the last read and now is missed. */
+static void lease_watch(struct hf__lock *base) {
+        struct lease_lock *lock = (struct lease_lock *)base;
+        cancel_ops(lock, true);
+        struct hf_watch_spec spec = {.resource = leases, .ns = lock->ns, .name = lock->name, .bookmarks = true, .lane = HF_LANE_LEASE};
+        uint64_t client_id = 0;
+        struct op *op = op_new(lock, OP_WATCH, 0);
+        int r = op ? hf_client_watch(lock->client, &spec, on_event, on_end, op, &client_id) : -ENOMEM;
+        if (r == 0) {
+                op_started(op, client_id);
+                return;
+        }
+        if (op)
+                op_not_started(op);
+        lock->base.on_record(lock->base.ctx, NULL);
+}
+
+static void lease_unwatch(struct hf__lock *base) { cancel_ops((struct lease_lock *)base, true); }
+
+static void lease_free(struct hf__lock *base) {
+        struct lease_lock *lock = (struct lease_lock *)base;
+        pthread_mutex_lock(&lock->mu);
+        lock->closed = true;
+        pthread_mutex_unlock(&lock->mu);
+        cancel_ops(lock, false);
+        pthread_mutex_lock(&lock->mu);
+        while (lock->n_calling) /* only callbacks that are posting to the mailbox at this instant */
+                pthread_cond_wait(&lock->quiet, &lock->mu);
+        pthread_mutex_unlock(&lock->mu);
+        lock_unref(lock);
+}
+
+static int copy_labels(struct lease_lock *lock, const char *const *labels) {
+        size_t n = 0;
+        while (labels && labels[n])
+                n++;
+        lock->labels = calloc(n + 1, sizeof *lock->labels);
+        if (!lock->labels)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++)
+                if (!(lock->labels[i] = strdup(labels[i])))
+                        return -ENOMEM;
+        return 0;
+}
+
+int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config, struct hf__lock **ret_lock) {
+        static const struct hf__lock_ops ops = {lease_read, lease_write, lease_watch, lease_unwatch, lease_free};
+        struct lease_lock *lock = calloc(1, sizeof *lock);
+        if (!lock)
+                return -ENOMEM;
+        int r = hf__mutex_init(&lock->mu);
+        if (r == 0 && (r = hf_cond_init(&lock->quiet)) != 0)
+                pthread_mutex_destroy(&lock->mu);
+        if (r != 0) {
+                free(lock);
+                return r;
+        }
+        lock->base.ops = &ops;
+        lock->client = config->client;
+        lock->refs = 1;
+        lock->ns = strdup(config->ns);
+        lock->name = strdup(config->name);
+        r = lock->ns && lock->name ? copy_labels(lock, config->labels) : -ENOMEM;
+        if (r != 0) {
+                lock_destroy(lock);
+                return r;
+        }
+        *ret_lock = &lock->base;
+        return 0;
+}

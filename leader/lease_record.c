@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "leader/lease_record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "base/timetext.h"
+
+/* A foreign string may be longer than ours ever are; the cut one is then still not ours. */
+static void copy_text(char *to, size_t max, const char *from) { (void)snprintf(to, max, "%s", from ? from : ""); }
+
+static int64_t read_time(const struct hf__json *spec, const char *key) {
+        const char *text = hf__json_string(spec, key);
+        int64_t usec = 0, sec = 0;
+        if (!text)
+                return 0;
+        if (hf__microtime_parse(text, &usec) == 0)
+                return usec;
+        return hf__time_parse(text, &sec) == 0 ? sec * 1000000 : 0; /* written by hand, without the six digits */
+}
+
+static uint64_t number_of(const char *rv) {
+        char *end;
+        if (*rv < '0' || *rv > '9')
+                return 0;
+        errno = 0;
+        unsigned long long value = strtoull(rv, &end, 10);
+        return *end || errno ? 0 : value;
+}
+
+int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record) {
+        if (!hf__json_is_object(lease))
+                return HF_E_INVALID;
+        struct hf__record record = {.exists = true};
+        const struct hf__json *spec = hf__json_get(lease, "spec");
+        copy_text(record.holder, sizeof record.holder, hf__json_string(spec, "holderIdentity"));
+        (void)hf__json_i64(spec, "leaseDurationSeconds", &record.duration_s);
+        (void)hf__json_i64(spec, "leaseTransitions", &record.transitions);
+        record.acquire_us = read_time(spec, "acquireTime");
+        record.renew_us = read_time(spec, "renewTime");
+        /* The annotation's name has a dot and a slash: no path but a key. */
+        const struct hf__json *annotation = hf__json_get(hf__json_path(lease, "metadata.annotations"), HF__SUCCESSOR_ANNOTATION);
+        copy_text(record.successor, sizeof record.successor, hf__json_is_string(annotation) ? hf__json_text(annotation) : "");
+        copy_text(record.rv, sizeof record.rv, hf__json_string(lease, "metadata.resourceVersion"));
+        record.rv_number = number_of(record.rv);
+        *ret_record = record;
+        return 0;
+}
+
+static int set_time(struct hf__json *spec, const char *key, int64_t usec) {
+        char text[HF__MICROTIME_MAX];
+        if (usec == 0) {
+                hf__json_remove(spec, key);
+                return 0;
+        }
+        hf__microtime_format(usec, text);
+        return hf__json_set_string(spec, key, text);
+}
+
+/* The member `key` of object as an object; what else stands there (null, absent) is replaced. NULL = out of memory. */
+static struct hf__json *member_object(struct hf__json *object, const char *key) {
+        if (!hf__json_is_object(hf__json_get(object, key)) && hf__json_put(object, key, hf__json_object()) != 0)
+                return NULL;
+        return hf__json_get(object, key);
+}
+
+/* Labels and annotations: their keys have dots, so they are taken as they are, not as paths. value NULL removes. */
+static int set_in_map(struct hf__json *metadata, const char *map, const char *key, const char *value) {
+        if (!value) {
+                hf__json_drop(hf__json_get(metadata, map), key);
+                return 0;
+        }
+        struct hf__json *object = member_object(metadata, map);
+        return object ? hf__json_put_string(object, key, value) : -ENOMEM;
+}
+
+static int set_labels(struct hf__json *metadata, const char *const *labels) {
+        for (; labels && *labels; labels++) {
+                const char *equals = strchr(*labels, '=');
+                char *key = equals ? strndup(*labels, (size_t)(equals - *labels)) : NULL;
+                if (!key)
+                        return equals ? -ENOMEM : -EINVAL;
+                int r = set_in_map(metadata, "labels", key, equals + 1);
+                free(key);
+                if (r != 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int fill(struct hf__json *lease, const char *ns, const char *name, const struct hf__record *record, const char *const *labels) {
+        struct hf__json *metadata = member_object(lease, "metadata"), *spec = member_object(lease, "spec");
+        if (!metadata || !spec)
+                return -ENOMEM;
+        int r = hf__json_set_string(lease, "apiVersion", "coordination.k8s.io/v1");
+        r = r ? r : hf__json_set_string(lease, "kind", "Lease");
+        r = r ? r : hf__json_set_string(metadata, "namespace", ns);
+        r = r ? r : hf__json_set_string(metadata, "name", name);
+        if (record->exists && record->rv[0])
+                r = r ? r : hf__json_set_string(metadata, "resourceVersion", record->rv);
+        else
+                hf__json_remove(metadata, "resourceVersion");
+        r = r ? r : set_labels(metadata, labels);
+        r = r ? r : set_in_map(metadata, "annotations", HF__SUCCESSOR_ANNOTATION, record->successor[0] ? record->successor : NULL);
+        r = r ? r : hf__json_set_string(spec, "holderIdentity", record->holder);
+        if (record->duration_s > 0)
+                r = r ? r : hf__json_set_i64(spec, "leaseDurationSeconds", record->duration_s);
+        else
+                hf__json_remove(spec, "leaseDurationSeconds"); /* 0 is not valid on the wire */
+        r = r ? r : hf__json_set_i64(spec, "leaseTransitions", record->transitions);
+        r = r ? r : set_time(spec, "acquireTime", record->acquire_us);
+        return r ? r : set_time(spec, "renewTime", record->renew_us);
+}
+
+void hf__lease_write(const struct hf__json *last, const char *ns, const char *name, const struct hf__record *record,
+                     const char *const *labels, struct hf__strbuf *out) {
+        struct hf__json *lease = last && record->exists ? hf__json_dup(last) : hf__json_object();
+        int r = lease ? fill(lease, ns, name, record, labels) : -ENOMEM;
+        if (r == 0)
+                hf__json_print(lease, out);
+        else if (out->error == 0)
+                out->error = r;
+        hf__json_free(lease);
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/api/meta.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "base/timetext.h"
+
+#define ANNOTATIONS_MAX (256u << 10)
+
+#define LABEL_RULE                                                                                                                         \
+        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "            \
+        "alphanumeric "                                                                                                                    \
+        "character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+#define SUBDOMAIN_RULE                                                                                                                     \
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "   \
+        "alphanumeric character (e.g. 'example.com', regex used for validation is "                                                        \
+        "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+#define NAME_PART_RULE                                                                                                                     \
+        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. " \
+        "'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+#define LABEL_VALUE_RULE                                                                                                                   \
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "    \
+        "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "                               \
+        "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+
+/* ---- forms ---- */
+
+static bool lower_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+static bool dns_labels(const char *text, bool dots) {
+        bool start = true;
+
+        for (const char *c = text; *c; c++) {
+                bool last = !c[1] || (dots && c[1] == '.');
+                if (dots && *c == '.' && !start) {
+                        start = true;
+                        continue;
+                }
+                if (!lower_alnum(*c) && (*c != '-' || start || last))
+                        return false;
+                start = false;
+        }
+        return !start;
+}
+
+bool hfd_is_dns_label(const char *text) { return strlen(text) <= 63 && dns_labels(text, false); }
+bool hfd_is_dns_subdomain(const char *text) { return strlen(text) <= 253 && dns_labels(text, true); }
+
+/* ([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9], up to 63 bytes */
+static bool is_name_part(const char *text) {
+        size_t n = strlen(text);
+
+        if (!n || n > 63 || !isalnum((unsigned char)text[0]) || !isalnum((unsigned char)text[n - 1]))
+                return false;
+        for (size_t i = 0; i < n; i++)
+                if (!isalnum((unsigned char)text[i]) && !strchr("-_.", text[i]))
+                        return false;
+        return true;
+}
+
+static bool is_qualified_name(const char *text) {
+        char prefix[256];
+        const char *slash = strchr(text, '/');
+
+        if (!slash)
+                return is_name_part(text);
+        size_t n = (size_t)(slash - text);
+        if (!n || n >= sizeof prefix)
+                return false;
+        memcpy(prefix, text, n);
+        prefix[n] = '\0';
+        return hfd_is_dns_subdomain(prefix) && is_name_part(slash + 1);
+}
+
+void hfd_quote(const char *text, char *out, size_t max_out) { (void)snprintf(out, max_out, "\"%.250s\"", text); }
+
+static void invalid_text(struct hfd_causes *causes, const char *field, const char *value, const char *rule) {
+        char quoted[300];
+
+        hfd_quote(value, quoted, sizeof quoted);
+        hfd_cause_invalid(causes, field, quoted, rule);
+}
+
+/* ---- what was sent ---- */
+
+static bool text_or_absent(const struct hf__json *object, const char *path) {
+        const struct hf__json *value = hf__json_path(object, path);
+
+        return !value || hf__json_is_null(value) || hf__json_is_string(value);
+}
+
+static bool object_or_absent(const struct hf__json *object, const char *path, bool of_strings) {
+        struct hf__json *value = hf__json_path(object, path);
+
+        if (!value || hf__json_is_null(value))
+                return true;
+        if (!hf__json_is_object(value))
+                return false;
+        for (struct hf__json *m = hf__json_first(value); m && of_strings; m = hf__json_next(m))
+                if (!hf__json_is_string(m))
+                        return false;
+        return true;
+}
+
+static bool types_fit(struct hf__json *object, const char **ret_field) {
+        static const char *const texts[] = {"metadata.name",
+                                            "metadata.generateName",
+                                            "metadata.namespace",
+                                            "metadata.uid",
+                                            "metadata.resourceVersion",
+                                            "metadata.creationTimestamp",
+                                            "metadata.deletionTimestamp"};
+        static const char *const lists[] = {"metadata.finalizers", "metadata.ownerReferences"};
+        int64_t when;
+
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+                if (*ret_field = texts[i], !text_or_absent(object, texts[i]))
+                        return false;
+        for (size_t i = 5; i < sizeof texts / sizeof texts[0]; i++)
+                if (*ret_field = texts[i], hf__json_string(object, texts[i]) && hf__time_parse(hf__json_string(object, texts[i]), &when))
+                        return false;
+        if (*ret_field = "metadata.labels", !object_or_absent(object, "metadata.labels", true))
+                return false;
+        if (*ret_field = "metadata.annotations", !object_or_absent(object, "metadata.annotations", true))
+                return false;
+        for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+                struct hf__json *list = hf__json_path(object, lists[i]);
+                *ret_field = lists[i];
+                if (list && !hf__json_is_null(list) && !hf__json_is_array(list))
+                        return false;
+                for (struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
+                        if (i ? !hf__json_is_object(m) : !hf__json_is_string(m))
+                                return false;
+        }
+        return true;
+}
+
+bool hfd_meta_accept(const struct hfd_call *call, struct hf__json *object, struct hfd_answer *answer) {
+        const struct hfd_resource *r = call->resource;
+        const char *kind = hf__json_string(object, "kind"), *version = hf__json_string(object, "apiVersion"), *field = "metadata";
+        char expected[128];
+
+        hfd_resource_api_version(r, expected);
+        struct hf__json *meta = hf__json_get(object, "metadata");
+        if (version && *version && strcmp(version, expected)) {
+                hfd_answer_bad_request(answer, "the API version in the data (%.200s) does not match the expected API version (%s)", version,
+                                       expected);
+                return false;
+        }
+        if (kind && *kind && strcmp(kind, r->kind)) {
+                hfd_answer_bad_request(answer, "%.200s in version \"%s\" cannot be handled as a %s: the kind in the data does not match",
+                                       kind, r->version, r->kind);
+                return false;
+        }
+        if ((!meta || hf__json_is_null(meta)) && hf__json_set(object, "metadata", hf__json_object())) {
+                hfd_answer_no_memory(answer);
+                return false;
+        }
+        if (!hf__json_is_object(hf__json_get(object, "metadata")) || !types_fit(object, &field)) {
+                hfd_answer_bad_request(answer, "%s in version \"%s\" cannot be handled as a %s: json: cannot unmarshal field %s", r->kind,
+                                       r->version, r->kind, hf__json_is_object(hf__json_get(object, "metadata")) ? field : "metadata");
+                return false;
+        }
+        const char *ns = hf__json_string(object, "metadata.namespace"), *name = hf__json_string(object, "metadata.name");
+        if (ns && *ns && strcmp(ns, r->namespaced ? call->ns : "")) {
+                hfd_answer_bad_request(answer, "the namespace of the provided object does not match the namespace sent on the request");
+                return false;
+        }
+        if (*call->name && (!name || strcmp(name, call->name))) {
+                if (!name || !*name)
+                        hfd_answer_bad_request(answer, "the name of the object must be provided: name is required on an update");
+                else
+                        hfd_answer_bad_request(answer, "the name of the object (%.253s) does not match the name on the URL (%s)", name,
+                                               call->name);
+                return false;
+        }
+        return true;
+}
+
+/* ---- filling in ---- */
+
+static int new_uid(char text[40]) {
+        unsigned char b[16];
+
+        if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b)
+                return -EIO;
+        b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
+        b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
+        (void)snprintf(text, 40, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5],
+                       b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+        return 0;
+}
+
+int hfd_meta_prepare_create(const struct hfd_call *call, struct hf__json *object, int64_t now_s) {
+        static const char *const not_theirs[] = {"metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds",
+                                                 "metadata.selfLink",          "metadata.resourceVersion",
+                                                 "metadata.managedFields",     "metadata.generation"};
+        char uid[40], now[HF__MICROTIME_MAX];
+
+        for (size_t i = 0; i < sizeof not_theirs / sizeof not_theirs[0]; i++)
+                hf__json_remove(object, not_theirs[i]);
+        hf__time_format(now_s, now);
+        int e = new_uid(uid);
+        if (!e && call->resource->namespaced)
+                e = hf__json_set_string(object, "metadata.namespace", call->ns);
+        if (!call->resource->namespaced)
+                hf__json_remove(object, "metadata.namespace");
+        if (!e)
+                e = hf__json_set_string(object, "metadata.uid", uid);
+        return e ? e : hf__json_set_string(object, "metadata.creationTimestamp", now);
+}
+
+int hfd_meta_generate_name(struct hf__json *object) {
+        static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789"; /* no vowels: no words */
+        const char *base = hf__json_string(object, "metadata.generateName");
+        unsigned char random[5];
+        char name[HF_NAME_MAX + 1];
+
+        if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+                return -EIO;
+        int n = snprintf(name, sizeof name - 6, "%.58s", base ? base : "");
+        for (size_t i = 0; i < sizeof random; i++)
+                name[n + (int)i] = alphabet[random[i] % (sizeof alphabet - 1)];
+        name[n + 5] = '\0';
+        return hf__json_set_string(object, "metadata.name", name);
+}
+
+static int carry(struct hf__json *object, const struct hf__json *old, const char *path) {
+        const struct hf__json *mine = hf__json_path(object, path), *theirs = hf__json_path(old, path);
+
+        if ((mine && !hf__json_is_null(mine)) || !theirs)
+                return 0;
+        struct hf__json *copy = hf__json_dup(theirs);
+        return copy ? hf__json_set(object, path, copy) : -ENOMEM;
+}
+
+int hfd_meta_prepare_update(struct hf__json *object, const struct hf__json *old) {
+        static const char *const carried[] = {"metadata.namespace", "metadata.uid", "metadata.creationTimestamp",
+                                              "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds"};
+        int e = 0;
+
+        for (size_t i = 0; !e && i < sizeof carried / sizeof carried[0]; i++)
+                e = carry(object, old, carried[i]);
+        hf__json_remove(object, "metadata.resourceVersion");
+        hf__json_remove(object, "metadata.selfLink");
+        hf__json_remove(object, "metadata.managedFields");
+        return e;
+}
+
+/* ---- validating ---- */
+
+static void validate_name(const struct hfd_resource *r, const struct hf__json *object, struct hfd_causes *causes) {
+        const char *name = hf__json_string(object, "metadata.name");
+        bool generated = hf__json_string(object, "metadata.generateName") && *hf__json_string(object, "metadata.generateName");
+
+        if (!name || !*name)
+                hfd_cause_required(causes, "metadata.name", generated ? "" : "name or generateName is required");
+        else if (strlen(name) > (r->name_is_label ? 63 : 253))
+                invalid_text(causes, "metadata.name", name,
+                             r->name_is_label ? "must be no more than 63 characters" : "must be no more than 253 characters");
+        else if (r->name_is_label ? !hfd_is_dns_label(name) : !hfd_is_dns_subdomain(name))
+                invalid_text(causes, "metadata.name", name, r->name_is_label ? LABEL_RULE : SUBDOMAIN_RULE);
+        if (!r->namespaced)
+                return;
+        const char *ns = hf__json_string(object, "metadata.namespace");
+        if (!ns || !*ns)
+                hfd_cause_required(causes, "metadata.namespace", "");
+        else if (!hfd_is_dns_label(ns))
+                invalid_text(causes, "metadata.namespace", ns, LABEL_RULE);
+}
+
+static void validate_maps(const struct hf__json *object, struct hfd_causes *causes) {
+        size_t total = 0;
+
+        for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.labels")); m; m = hf__json_next(m)) {
+                const char *value = hf__json_text(m);
+                if (!is_qualified_name(hf__json_key(m)))
+                        invalid_text(causes, "metadata.labels", hf__json_key(m), NAME_PART_RULE);
+                if (strlen(value) > 63)
+                        invalid_text(causes, "metadata.labels", value, "must be no more than 63 characters");
+                else if (*value && !is_name_part(value))
+                        invalid_text(causes, "metadata.labels", value, LABEL_VALUE_RULE);
+        }
+        for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.annotations")); m; m = hf__json_next(m)) {
+                if (!is_qualified_name(hf__json_key(m)))
+                        invalid_text(causes, "metadata.annotations", hf__json_key(m), NAME_PART_RULE);
+                total += strlen(hf__json_key(m)) + strlen(hf__json_text(m));
+        }
+        if (total > ANNOTATIONS_MAX) {
+                char text[64];
+                (void)snprintf(text, sizeof text, "may not be more than %u bytes", ANNOTATIONS_MAX);
+                hfd_cause_invalid(causes, "metadata.annotations", "\"\"", text);
+        }
+}
+
+static void validate_owners(const struct hf__json *object, struct hfd_causes *causes) {
+        static const char *const required[] = {"apiVersion", "kind", "name", "uid"};
+        size_t i = 0, n_controllers = 0;
+
+        for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.ownerReferences")); m; m = hf__json_next(m), i++) {
+                char field[96];
+                for (size_t k = 0; k < 4; k++) {
+                        const char *value = hf__json_string(m, required[k]);
+                        (void)snprintf(field, sizeof field, "metadata.ownerReferences[%zu].%s", i, required[k]);
+                        if (!value || !*value)
+                                hfd_cause_invalid(causes, field, "\"\"", "must not be empty");
+                }
+                n_controllers += hf__json_bool(m, "controller", false);
+        }
+        if (n_controllers > 1)
+                hfd_cause_invalid(causes, "metadata.ownerReferences", "[]", "Only one reference can have Controller set to true");
+}
+
+static void validate_unchanged(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes) {
+        static const char *const immutable[] = {"metadata.name",
+                                                "metadata.namespace",
+                                                "metadata.uid",
+                                                "metadata.creationTimestamp",
+                                                "metadata.deletionTimestamp",
+                                                "metadata.deletionGracePeriodSeconds"};
+
+        for (size_t i = 0; i < sizeof immutable / sizeof immutable[0]; i++) {
+                const struct hf__json *a = hf__json_path(object, immutable[i]), *b = hf__json_path(old, immutable[i]);
+                if ((!a && !b) || (a && b && hf__json_equal(a, b)))
+                        continue;
+                if (hf__json_is_string(a)) {
+                        invalid_text(causes, immutable[i], hf__json_text(a), "field is immutable");
+                } else {
+                        hfd_cause_invalid(causes, immutable[i], "null", "field is immutable");
+                }
+        }
+}
+
+static void validate_finalizers(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes) {
+        bool deleting = hf__json_string(old, "metadata.deletionTimestamp");
+
+        for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.finalizers")); m; m = hf__json_next(m)) {
+                bool known = false;
+                if (!is_qualified_name(hf__json_text(m)))
+                        invalid_text(causes, "metadata.finalizers", hf__json_text(m), NAME_PART_RULE);
+                for (struct hf__json *o = hf__json_first(hf__json_path(old, "metadata.finalizers")); o && !known; o = hf__json_next(o))
+                        known = hf__json_is_string(o) && !strcmp(hf__json_text(o), hf__json_text(m));
+                if (deleting && !known)
+                        hfd_cause_forbidden(causes, "metadata.finalizers", "no new finalizers can be added if the object is being deleted");
+        }
+}
+
+void hfd_meta_validate(const struct hfd_resource *resource, const struct hf__json *object, const struct hf__json *old,
+                       struct hfd_causes *causes) {
+        validate_name(resource, object, causes);
+        validate_maps(object, causes);
+        validate_owners(object, causes);
+        validate_finalizers(object, old, causes);
+        if (old)
+                validate_unchanged(object, old, causes);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* ObjectMeta: what the server fills in, what may not change, and what names and labels may look like. Pure but for uids. */
+#include "server/api/call.h"
+
+/* kind and apiVersion fit the resource, names fit the request. False: answer is the 400. object's metadata exists afterwards. */
+bool hfd_meta_accept(const struct hfd_call *call, struct hf__json *object, struct hfd_answer *answer);
+/* Fills in for a new object: namespace, uid, creationTimestamp; removes what a client may not set. 0 or -ENOMEM. */
+int hfd_meta_prepare_create(const struct hfd_call *call, struct hf__json *object, int64_t now_s);
+/* Gives object a name out of its generateName. 0 or -errno. */
+int hfd_meta_generate_name(struct hf__json *object);
+/* Carries over from old what the client left out. 0 or -ENOMEM. */
+int hfd_meta_prepare_update(struct hf__json *object, const struct hf__json *old);
+void hfd_meta_validate(const struct hfd_resource *resource, const struct hf__json *object, const struct hf__json *old,
+                       struct hfd_causes *causes);
+
+bool hfd_is_dns_label(const char *text);
+bool hfd_is_dns_subdomain(const char *text);
+/* Printed as Go's %q nearly: for the value in a cause. */
+void hfd_quote(const char *text, char *out, size_t max_out);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/api/resource.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct hfd_resource table[] = {
+        {
+                .group = "",
+                .version = "v1",
+                .plural = "configmaps",
+                .singular = "configmap",
+                .kind = "ConfigMap",
+                .short_name = "cm",
+                .storage = "configmaps",
+                .namespaced = true,
+                .unconditional_update = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Data", "integer", "", "@count:data"},
+                            {"Age", "string", "", "@age"}},
+                .decode = hfd_configmap_decode,
+                .validate = hfd_configmap_validate,
+        },
+        {
+                .group = "",
+                .version = "v1",
+                .plural = "events",
+                .singular = "event",
+                .kind = "Event",
+                .short_name = "ev",
+                .storage = "events",
+                .namespaced = true,
+                .create_on_update = true,
+                .unconditional_update = true,
+                .columns = {{"Last Seen", "string", "", "@age:lastTimestamp"},
+                            {"Type", "string", "", "type"},
+                            {"Reason", "string", "", "reason"},
+                            {"Object", "string", "", "@object"},
+                            {"Message", "string", "", "message"}},
+                .decode = hfd_event_decode,
+        },
+        {
+                .group = "",
+                .version = "v1",
+                .plural = "namespaces",
+                .singular = "namespace",
+                .kind = "Namespace",
+                .short_name = "ns",
+                .storage = "namespaces",
+                .name_is_label = true,
+                .unconditional_update = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Status", "string", "", "status.phase"},
+                            {"Age", "string", "", "@age"}},
+                .decode = hfd_namespace_decode,
+                .prepare = hfd_namespace_prepare,
+        },
+        {
+                .group = "coordination.k8s.io",
+                .version = "v1",
+                .plural = "leases",
+                .singular = "lease",
+                .kind = "Lease",
+                .storage = "leases",
+                .namespaced = true,
+                .create_on_update = true,
+                .term_record = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Holder", "string", "", "spec.holderIdentity"},
+                            {"Age", "string", "", "@age"}},
+                .decode = hfd_lease_decode,
+                .validate = hfd_lease_validate,
+        },
+        {
+                .group = "tenancy.holdfast.dev",
+                .version = "v1alpha1",
+                .plural = "workspaces",
+                .singular = "workspace",
+                .kind = "Workspace",
+                .short_name = "wsp",
+                .storage = "tenancy.holdfast.dev/workspaces",
+                .unconditional_update = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Phase", "string", "", "status.phase"},
+                            {"Age", "string", "", "@age"}},
+                .decode = hfd_workspace_decode,
+        },
+};
+
+_Static_assert(sizeof table / sizeof table[0] <= HFD_RESOURCES_MAX, "the cache has a tree for each resource");
+
+const struct hfd_resource *hfd_resources(size_t *ret_n) {
+        *ret_n = sizeof table / sizeof table[0];
+        return table;
+}
+
+size_t hfd_resource_index(const struct hfd_resource *resource) { return (size_t)(resource - table); }
+
+const struct hfd_resource *hfd_resource_find(const char *group, const char *version, const char *plural) {
+        for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+                if (!strcmp(table[i].plural, plural) && !strcmp(table[i].group, group) && !strcmp(table[i].version, version))
+                        return &table[i];
+        return NULL;
+}
+
+const struct hfd_resource *hfd_resource_namespaces(void) { return hfd_resource_find("", "v1", "namespaces"); }
+
+void hfd_resource_api_version(const struct hfd_resource *resource, char text[128]) {
+        (void)snprintf(text, 128, "%s%s%s", resource->group, *resource->group ? "/" : "", resource->version);
+}
+
+void hfd_resource_qualified(const struct hfd_resource *resource, char text[128]) {
+        (void)snprintf(text, 128, "%s%s%s", resource->plural, *resource->group ? "." : "", resource->group);
+}

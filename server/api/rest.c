@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP requests become calls, answers become replies; nothing else is decided here. */
+#include "server/api/rest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/json.h"
+#include "server/api/filters.h"
+#include "server/api/request_info.h"
+#include "server/api/status_reply.h"
+
+/* ---- replies ---- */
+
+static bool wants_pretty(struct hfd_request *request) {
+        const char *agent = hfd_request_header(request, "user-agent");
+        char value[8];
+
+        if (!hfd_query_get(hfd_request_query(request), "pretty", 0, value, sizeof value))
+                return hfd_query_bool(hfd_request_query(request), "pretty");
+        return agent && (!strncmp(agent, "curl", 4) || !strncmp(agent, "Wget", 4) || !strncmp(agent, "Mozilla/5.0", 11));
+}
+
+static struct hf__buf *pretty(const struct hf__buf *body) {
+        struct hf__json *json = NULL;
+        struct hf__strbuf s = {0};
+        struct hf__buf *buf = NULL;
+
+        if (!hf__json_parse(body->data, body->n, &json, NULL)) {
+                hf__json_print_pretty(json, &s);
+                hf__strbuf_putc(&s, '\n');
+                buf = hf__strbuf_to_buf(&s);
+        }
+        hf__json_free(json);
+        hf__strbuf_done(&s);
+        return buf;
+}
+
+void hfd_rest_reply(struct hfd_request *request, const struct hfd_answer *answer) {
+        struct hfd_header headers[4];
+        size_t n = 0;
+        char retry[16];
+        const char *fence = hfd_request_header(request, "holdfast-fence");
+        struct hf__buf *body = wants_pretty(request) && answer->body ? pretty(answer->body) : NULL;
+
+        headers[n++] = (struct hfd_header){"cache-control", "no-cache, private"};
+        if (answer->status.retry_after_s) {
+                (void)snprintf(retry, sizeof retry, "%u", answer->status.retry_after_s);
+                headers[n++] = (struct hfd_header){"retry-after", retry};
+        }
+        if (answer->fence_compared && fence)
+                headers[n++] = (struct hfd_header){"holdfast-fence", fence};
+        hfd_request_reply(request, answer->code, "application/json", headers, n, body ? body : answer->body);
+        hf__buf_unref(body);
+}
+
+void hfd_rest_free(struct hfd_rest_call *rest) {
+        hfd_options_done(&rest->call.options);
+        hfd_request_unref(rest->request);
+        free(rest);
+}
+
+static void on_done(struct hfd_call *call, const struct hfd_answer *answer) {
+        struct hfd_rest_call *rest = (struct hfd_rest_call *)call;
+
+        hfd_rest_reply(rest->request, answer);
+        hfd_rest_free(rest);
+}
+
+/* ---- negotiation ---- */
+
+/* One element of Accept: `application/json;as=Table;v=v1;g=meta.k8s.io`. False: not one we can give. */
+static bool accepts(struct hfd_call *call, char *element) {
+        char *save = NULL, *type = strtok_r(element, ";", &save), as[40] = "", version[16] = "v1", group[64] = "meta.k8s.io";
+
+        while (type && *type == ' ')
+                type++;
+        if (!type || (strcmp(type, "application/json") && strcmp(type, "*/*") && strcmp(type, "application/*")))
+                return false;
+        for (char *p = strtok_r(NULL, ";", &save); p; p = strtok_r(NULL, ";", &save)) {
+                while (*p == ' ')
+                        p++;
+                if (!strncmp(p, "as=", 3))
+                        (void)snprintf(as, sizeof as, "%s", p + 3);
+                else if (!strncmp(p, "v=", 2))
+                        (void)snprintf(version, sizeof version, "%s", p + 2);
+                else if (!strncmp(p, "g=", 2))
+                        (void)snprintf(group, sizeof group, "%s", p + 2);
+        }
+        bool reads = call->verb == HFD_GET || call->verb == HFD_LIST || call->verb == HFD_WATCH;
+        if (!*as)
+                return true;
+        if (!reads || strcmp(group, "meta.k8s.io") || (strcmp(version, "v1") && strcmp(version, "v1beta1")))
+                return false;
+        (void)snprintf(call->table_version, sizeof call->table_version, "%s", version);
+        if (!strcmp(as, "Table"))
+                call->format = HFD_AS_TABLE;
+        else if (!strcmp(as, "PartialObjectMetadata") && call->verb != HFD_LIST)
+                call->format = HFD_AS_PARTIAL;
+        else if (!strcmp(as, "PartialObjectMetadataList") && call->verb == HFD_LIST)
+                call->format = HFD_AS_PARTIAL;
+        else
+                return false;
+        return true;
+}
+
+static bool negotiate(struct hfd_call *call, const char *accept) {
+        char copy[2048], *save = NULL;
+
+        if (!accept || !*accept || strlen(accept) >= sizeof copy)
+                return true;
+        memcpy(copy, accept, strlen(accept) + 1);
+        for (char *e = strtok_r(copy, ",", &save); e; e = strtok_r(NULL, ",", &save))
+                if (accepts(call, e))
+                        return true;
+        return false;
+}
+
+static bool is_json(const char *content_type) {
+        return !content_type || !*content_type || !strncasecmp(content_type, "application/json", 16);
+}
+
+/* ---- a request for a resource ---- */
+
+static void not_allowed(struct hfd_answer *answer) {
+        hfd_answer_status(answer, HF_E_INVALID, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource",
+                          NULL);
+}
+
+static void no_such_resource(struct hfd_answer *answer) {
+        hfd_answer_status(answer, HF_E_NOT_FOUND, 404, "NotFound", "the server could not find the requested resource", NULL);
+}
+
+static bool set_verb(struct hfd_call *call, const char *verb) {
+        static const struct {
+                const char *name;
+                enum hfd_verb verb;
+        } verbs[] = {{"get", HFD_GET},       {"list", HFD_LIST},     {"watch", HFD_LIST},
+                     {"create", HFD_CREATE}, {"update", HFD_UPDATE}, {"delete", HFD_DELETE_ONE}};
+
+        for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+                if (!strcmp(verbs[i].name, verb)) {
+                        call->verb = verbs[i].verb;
+                        return true;
+                }
+        return false;
+}
+
+/* Checks what does not depend on the verb's own work. False: answer is filled. */
+static bool fill_call(struct hfd_rest_call *rest, const struct hfd_request_path *path, const char *verb, struct hfd_answer *answer) {
+        struct hfd_request *request = rest->request;
+        struct hfd_call *call = &rest->call;
+        const char *fence = hfd_request_header(request, "holdfast-fence");
+
+        call->resource = hfd_resource_find(path->group, path->version, path->resource);
+        if (!call->resource || *path->subresource || (*path->ns && !call->resource->namespaced)) {
+                no_such_resource(answer);
+                return false;
+        }
+        if (!set_verb(call, verb) || (call->resource->namespaced && !*path->ns && call->verb != HFD_LIST)) {
+                not_allowed(answer);
+                return false;
+        }
+        (void)snprintf(call->ns, sizeof call->ns, "%s", path->ns);
+        (void)snprintf(call->name, sizeof call->name, "%s", path->name);
+        call->body = hfd_request_body(request, &call->n_body);
+        call->deadline = hfd_api_now(rest->api) + HFD_DEFAULT_DEADLINE;
+        if (!negotiate(call, hfd_request_header(request, "accept"))) {
+                hfd_answer_status(answer, HF_E_INVALID, 406, "NotAcceptable",
+                                  "only the following media types are accepted: application/json", NULL);
+                return false;
+        }
+        bool sends = call->verb == HFD_CREATE || call->verb == HFD_UPDATE || (call->verb == HFD_DELETE_ONE && call->n_body);
+        if (sends && !is_json(hfd_request_header(request, "content-type"))) {
+                hfd_answer_status(answer, HF_E_INVALID, 415, "UnsupportedMediaType",
+                                  "the body of the request was in an unknown format - accepted media types include: application/json",
+                                  NULL);
+                return false;
+        }
+        call->fenced = fence && (sends || call->verb == HFD_DELETE_ONE);
+        if (call->fenced && hf_fence_parse(fence, strlen(fence), &call->fence)) {
+                hfd_answer_bad_request(answer, "the header " HF_FENCE_HEADER " is malformed: namespace/name;term;identity is expected");
+                return false;
+        }
+        return hfd_options_parse(call, hfd_request_query(request), answer);
+}
+
+static void handle_resource(struct hfd_api *api, struct hfd_request *request, const struct hfd_request_path *path) {
+        struct hfd_rest_call *rest = calloc(1, sizeof *rest);
+        const char *verb = hfd_request_verb(hfd_request_method(request), path, hfd_request_query(request));
+        struct hfd_answer answer = {0};
+
+        if (!rest) {
+                hfd_answer_no_memory(&answer);
+                hfd_rest_reply(request, &answer);
+                hfd_answer_done(&answer);
+                hfd_request_unref(request);
+                return;
+        }
+        rest->api = api;
+        rest->request = request;
+        rest->call.done = on_done;
+        if (!fill_call(rest, path, verb, &answer)) {
+                hfd_rest_reply(request, &answer);
+                hfd_answer_done(&answer);
+                hfd_rest_free(rest);
+                return;
+        }
+        /* A single object is watched as a collection of one. */
+        if (rest->call.verb == HFD_WATCH)
+                hfd_rest_watch(rest);
+        else
+                hfd_api_call(api, &rest->call);
+}
+
+/* ---- discovery and OpenAPI ---- */
+
+static void handle_document(struct hfd_request *request) {
+        const char *path = hfd_request_path(request), *accept = hfd_request_header(request, "accept");
+        const char *type = "application/json";
+        struct hfd_answer answer = {.code = 200};
+
+        if (strcmp(hfd_request_method(request), "GET") && strcmp(hfd_request_method(request), "HEAD")) {
+                not_allowed(&answer);
+        } else if (!strcmp(path, "/openapi/v2") && accept && strstr(accept, "proto-openapi")) {
+                answer.body = hfd_openapi_v2();
+                type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+        } else {
+                answer.body = hfd_discovery(path, &answer.code);
+        }
+        if (!answer.body && answer.code == 404)
+                no_such_resource(&answer);
+        else if (!answer.body)
+                hfd_answer_no_memory(&answer);
+        hfd_request_reply(request, answer.code, type, NULL, 0, answer.body);
+        hfd_answer_done(&answer);
+        hfd_request_unref(request);
+}
+
+/* The filters authorize every path alike; a host without them has no user to ask about. */
+void hfd_api_handle(void *ctx, struct hfd_request *request) {
+        struct hfd_request_path path = {0};
+        struct hfd_answer answer = {0};
+
+        if (hfd_request_path_parse(hfd_request_path(request), &path)) {
+                hfd_answer_bad_request(&answer, "the path is not valid");
+                hfd_rest_reply(request, &answer);
+                hfd_answer_done(&answer);
+                hfd_request_unref(request);
+        } else if (path.is_resource) {
+                handle_resource(ctx, request, &path);
+        } else {
+                handle_document(request);
+        }
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Authentication and the one rule of authorization there is before RBAC.
+ *
+ * The token table is immutable once built. A reload builds a new one outside the lock and swaps the pointer under it; a
+ * look-up runs under the read side, which it holds for one hash bucket. The hash is seeded per process and the final comparison takes
+ * the same time wherever tokens differ, so that answering times tell nothing about a token.
+ */
+#include "server/auth/auth.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#include "server/auth/tokens.h"
+
+#define USER_ANONYMOUS        "system:anonymous"
+#define GROUP_MASTERS         "system:masters"
+#define GROUP_AUTHENTICATED   "system:authenticated"
+#define GROUP_UNAUTHENTICATED "system:unauthenticated"
+
+struct hfd_auth {
+        /* immutable after new */
+        const struct hf_host *host; /* borrowed */
+        char *token_file;           /* owned; NULL = none */
+        uint64_t seed;
+        /* guarded by lock */
+        pthread_rwlock_t lock;
+        struct hfd_tokens *tokens; /* owned; NULL = none */
+};
+
+int hfd_auth_new(const struct hf_host *host, const char *token_file, struct hfd_auth **ret_auth, struct hf_status *reterr_status) {
+        struct hfd_auth *auth = calloc(1, sizeof *auth);
+        if (!auth)
+                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        if (pthread_rwlock_init(&auth->lock, NULL) != 0) {
+                free(auth);
+                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        }
+        auth->host = host;
+        int r = getrandom(&auth->seed, sizeof auth->seed, 0) == (ssize_t)sizeof auth->seed ? 0 : -EIO;
+        if (r == 0 && token_file && !(auth->token_file = strdup(token_file)))
+                r = -ENOMEM;
+        r = r == 0 ? hfd_auth_reload(auth, reterr_status) : hf_fail(reterr_status, r, "cannot set up authentication: %s", hf_strerror(r));
+        if (r != 0) {
+                hfd_auth_free(auth);
+                return r;
+        }
+        *ret_auth = auth;
+        return 0;
+}
+
+struct hfd_auth *hfd_auth_free(struct hfd_auth *auth) {
+        if (!auth)
+                return NULL;
+        pthread_rwlock_destroy(&auth->lock);
+        hfd_tokens_free(auth->tokens);
+        free(auth->token_file);
+        free(auth);
+        return NULL;
+}
+
+int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status) {
+        struct hfd_tokens *tokens = NULL;
+        if (!auth->token_file)
+                return 0;
+        int r = hfd_tokens_load(auth->token_file, auth->seed, &tokens, reterr_status);
+        if (r != 0)
+                return r;
+        pthread_rwlock_wrlock(&auth->lock);
+        struct hfd_tokens *old = auth->tokens;
+        auth->tokens = tokens;
+        pthread_rwlock_unlock(&auth->lock);
+        hfd_tokens_free(old);
+        return 0;
+}
+
+static bool copy_text(char *to, size_t max, const char *from) {
+        size_t n = strlen(from);
+        if (n >= max)
+                return false;
+        memcpy(to, from, n + 1);
+        return true;
+}
+
+static bool add_group(struct hfd_user *user, const char *group) {
+        if (user->n_groups == HFD_MAX_GROUPS || !copy_text(user->groups[user->n_groups], sizeof user->groups[0], group))
+                return false;
+        user->n_groups++;
+        return true;
+}
+
+static void set_anonymous(struct hfd_user *user) {
+        user->n_groups = 0;
+        (void)copy_text(user->name, sizeof user->name, USER_ANONYMOUS);
+        (void)add_group(user, GROUP_UNAUTHENTICATED);
+}
+
+/* A name or group that does not fit is refused, never cut: a cut one would be somebody else's. */
+static int authenticate_cert(const char *common_name, const char *const *organisations, size_t n, struct hfd_user *ret_user) {
+        ret_user->n_groups = 0;
+        if (!copy_text(ret_user->name, sizeof ret_user->name, common_name))
+                return HF_E_UNAUTHORIZED;
+        for (size_t i = 0; i < n; i++)
+                if (!add_group(ret_user, organisations[i]))
+                        return HF_E_UNAUTHORIZED;
+        return add_group(ret_user, GROUP_AUTHENTICATED) ? 0 : HF_E_UNAUTHORIZED;
+}
+
+static int authenticate_token(struct hfd_auth *auth, const char *token, struct hfd_user *ret_user) {
+        pthread_rwlock_rdlock(&auth->lock);
+        bool known = auth->tokens && hfd_tokens_find(auth->tokens, token, ret_user);
+        pthread_rwlock_unlock(&auth->lock);
+        return known && add_group(ret_user, GROUP_AUTHENTICATED) ? 0 : HF_E_UNAUTHORIZED;
+}
+
+/* The token of a Bearer header, NULL when the header is of another scheme. "" is a token too, an unknown one. */
+static const char *bearer_token(const char *header) {
+        if (strncasecmp(header, "Bearer", 6) != 0 || (header[6] != ' ' && header[6] != '\0'))
+                return NULL;
+        return header + 6 + strspn(header + 6, " ");
+}
+
+int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_request *request, struct hfd_user *ret_user) {
+        const char *common_name = NULL, *const *organisations = NULL;
+        size_t n_organisations = 0;
+        enum hfd_peer_cert peer = hfd_request_peer(request, &common_name, &organisations, &n_organisations);
+        if (peer == HFD_PEER_BAD)
+                return HF_E_UNAUTHORIZED;
+        if (peer == HFD_PEER_VERIFIED && common_name && common_name[0])
+                return authenticate_cert(common_name, organisations, n_organisations, ret_user);
+        const char *header = hfd_request_header(request, "authorization");
+        const char *token = header ? bearer_token(header) : NULL;
+        if (token)
+                return authenticate_token(auth, token, ret_user);
+        set_anonymous(ret_user);
+        return 0;
+}
+
+bool hfd_user_in_group(const struct hfd_user *user, const char *group) {
+        for (size_t i = 0; i < user->n_groups; i++)
+                if (strcmp(user->groups[i], group) == 0)
+                        return true;
+        return false;
+}
+
+/* What anybody may see: whether we are well, and what we are. */
+static bool is_public_path(const char *path) {
+        static const char *const roots[] = {"/healthz", "/livez", "/readyz"};
+        for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+                size_t n = strlen(roots[i]);
+                if (strncmp(path, roots[i], n) == 0 && (path[n] == '\0' || path[n] == '/'))
+                        return true;
+        }
+        return strcmp(path, "/version") == 0 || strcmp(path, "/version/") == 0;
+}
+
+bool hfd_auth_allows(struct hfd_auth *auth, const struct hfd_user *user, const struct hfd_attributes *attributes) {
+        if (hfd_user_in_group(user, GROUP_MASTERS))
+                return true;
+        bool reads = strcmp(attributes->verb, "get") == 0 || strcmp(attributes->verb, "head") == 0;
+        return !attributes->is_resource && reads && is_public_path(attributes->path);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Small files that must be whole or absent, and the directories they lie in. Blocks on files: for start-up and reload only.
+ * Reading is hfd_read_file (pki.h). Messages name the path and the cause.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <holdfast/clock.h>
+#include <holdfast/error.h>
+
+/* Makes path and its parents where they are missing, with mode 0700. 0 or -errno. */
+int hfd_make_dir(const char *path, struct hf_status *reterr_status);
+
+/* Writes a temporary file beside path, syncs it, renames it to path and syncs the directory. 0 or -errno. */
+int hfd_write_file(const char *path, const char *text, mode_t mode, struct hf_status *reterr_status);
+
+/*
+ * Opens (creating it when create is set, mode 0600) a lock file and takes an exclusive OFD lock on it, retrying until timeout has
+ * passed; 0 tries once. The lock lasts until the descriptor, which is close-on-exec, is closed: death frees it. Returns 0,
+ * HF_E_BUSY, HF_E_NOT_FOUND (no such file and create not set), -errno.
+ */
+int hfd_lock_file(const char *path, bool create, hf_nsec timeout, int *ret_fd, struct hf_status *reterr_status);

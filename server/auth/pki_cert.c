@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/auth/pki_cert.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/bn.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#define CA_DAYS         3650
+#define LEAF_DAYS       365
+#define RENEW_DAYS      30       /* a leaf that ends sooner is made anew at the next start or reload */
+#define BACKDATE_S      (-3600L) /* clocks of other machines may be behind */
+#define SERIAL_BITS     159      /* positive in 20 bytes */
+#define MAX_DNS_NAME    253
+#define CLEANUP(fn)     __attribute__((cleanup(fn)))
+#define UNLESS(ok, ret) (ERR_clear_error(), (ok) ? 0 : (ret))
+
+static void bio_cleanup(BIO **bio) { BIO_free(*bio); }
+static void cert_cleanup(X509 **cert) { X509_free(*cert); }
+static void key_cleanup(EVP_PKEY **key) { EVP_PKEY_free(*key); }
+static void names_cleanup(GENERAL_NAMES **names) { GENERAL_NAMES_free(*names); }
+
+/* Never asks a terminal: an encrypted key is not readable, that is all. */
+static int no_password(char *buffer, int size, int rwflag, void *ctx) { return -1; }
+
+static X509 *parse_cert(const char *pem) {
+        CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, -1);
+        X509 *cert = bio ? PEM_read_bio_X509(bio, NULL, no_password, NULL) : NULL;
+        ERR_clear_error();
+        return cert;
+}
+
+static EVP_PKEY *parse_key(const char *pem) {
+        CLEANUP(bio_cleanup) BIO *bio = BIO_new_mem_buf(pem, -1);
+        EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL) : NULL;
+        ERR_clear_error();
+        return key;
+}
+
+static int bio_to_text(BIO *bio, char **ret_text) {
+        char *data = NULL;
+        long n = BIO_get_mem_data(bio, &data);
+        char *text = n > 0 ? malloc((size_t)n + 1) : NULL;
+        if (!text)
+                return -ENOMEM;
+        memcpy(text, data, (size_t)n);
+        text[n] = '\0';
+        *ret_text = text;
+        return 0;
+}
+
+int hfd_pki_key_make(char **ret_key_pem) {
+        CLEANUP(key_cleanup) EVP_PKEY *key = EVP_EC_gen("P-256");
+        CLEANUP(bio_cleanup) BIO *bio = BIO_new(BIO_s_mem());
+        int r = UNLESS(key && bio && PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) == 1, -EIO);
+        return r == 0 ? bio_to_text(bio, ret_key_pem) : r;
+}
+
+static bool set_serial(X509 *cert) {
+        BIGNUM *number = BN_new();
+        bool ok = number && BN_rand(number, SERIAL_BITS, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) == 1 &&
+                  BN_to_ASN1_INTEGER(number, X509_get_serialNumber(cert));
+        BN_free(number);
+        return ok;
+}
+
+static bool add_extension(X509 *cert, X509 *issuer, int nid, const char *value) {
+        X509V3_CTX ctx;
+        X509V3_set_ctx_nodb(&ctx);
+        X509V3_set_ctx(&ctx, issuer, cert, NULL, NULL, 0);
+        X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
+        bool ok = extension && X509_add_ext(cert, extension, -1) == 1;
+        X509_EXTENSION_free(extension);
+        return ok;
+}
+
+static bool add_name_entry(X509_NAME *name, const char *field, const char *value) {
+        return X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, (const unsigned char *)value, -1, -1, 0) == 1;
+}
+
+/* A certificate with everything that a CA and a leaf have in common, not yet signed. NULL: OpenSSL refused. */
+static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organisation, int days) {
+        CLEANUP(cert_cleanup) X509 *cert = X509_new();
+        if (!cert || X509_set_version(cert, X509_VERSION_3) != 1 || !set_serial(cert) ||
+            !X509_gmtime_adj(X509_getm_notBefore(cert), BACKDATE_S) || !X509_time_adj_ex(X509_getm_notAfter(cert), days, 0, NULL) ||
+            X509_set_pubkey(cert, key) != 1)
+                return NULL;
+        X509_NAME *subject = X509_get_subject_name(cert);
+        if ((organisation && !add_name_entry(subject, "O", organisation)) || !add_name_entry(subject, "CN", common_name))
+                return NULL;
+        X509 *made = cert;
+        cert = NULL; /* consumed */
+        return made;
+}
+
+static int sign_to_text(X509 *cert, EVP_PKEY *signer, char **ret_cert_pem) {
+        CLEANUP(bio_cleanup) BIO *bio = BIO_new(BIO_s_mem());
+        int r = UNLESS(bio && X509_sign(cert, signer, EVP_sha256()) > 0 && PEM_write_bio_X509(bio, cert) == 1, -EIO);
+        return r == 0 ? bio_to_text(bio, ret_cert_pem) : r;
+}
+
+int hfd_pki_ca_make(const char *key_pem, char **ret_cert_pem) {
+        CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(key_pem);
+        if (!key)
+                return HF_E_INVALID;
+        CLEANUP(cert_cleanup) X509 *cert = new_cert(key, "holdfast-ca", NULL, CA_DAYS);
+        int r = UNLESS(cert && X509_set_issuer_name(cert, X509_get_subject_name(cert)) == 1 &&
+                               add_extension(cert, cert, NID_basic_constraints, "critical,CA:TRUE") &&
+                               add_extension(cert, cert, NID_key_usage, "critical,digitalSignature,keyCertSign,cRLSign") &&
+                               add_extension(cert, cert, NID_subject_key_identifier, "hash"),
+                       -EIO);
+        return r == 0 ? sign_to_text(cert, key, ret_cert_pem) : r;
+}
+
+/* The bytes of an IP address in network order: 4, 16, or 0 when text is not one. */
+static int address_bytes(const char *text, unsigned char bytes[16]) {
+        if (inet_pton(AF_INET, text, bytes) == 1)
+                return 4;
+        return inet_pton(AF_INET6, text, bytes) == 1 ? 16 : 0;
+}
+
+static bool is_dns_name(const char *text) {
+        size_t n = strlen(text);
+        size_t n_good = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
+        return n > 0 && n <= MAX_DNS_NAME && n_good == n && text[0] != '.' && text[0] != '-';
+}
+
+static bool cert_has_name(X509 *cert, const char *name) {
+        unsigned char bytes[16];
+        int n = address_bytes(name, bytes);
+        if (n > 0)
+                return X509_check_ip(cert, bytes, (size_t)n, 0) == 1;
+        return X509_check_host(cert, name, 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) == 1;
+}
+
+static bool push_name(GENERAL_NAMES *names, const char *name) {
+        unsigned char bytes[16];
+        int n_address = address_bytes(name, bytes);
+        GENERAL_NAME *entry = GENERAL_NAME_new();
+        ASN1_STRING *value = n_address > 0 ? ASN1_OCTET_STRING_new() : ASN1_IA5STRING_new();
+        bool ok = entry && value &&
+                  ASN1_STRING_set(value, n_address > 0 ? (const void *)bytes : name, n_address > 0 ? n_address : (int)strlen(name)) == 1;
+        if (ok) {
+                GENERAL_NAME_set0_value(entry, n_address > 0 ? GEN_IPADD : GEN_DNS, value);
+                value = NULL; /* consumed */
+                ok = sk_GENERAL_NAME_push(names, entry) > 0;
+                if (ok)
+                        entry = NULL; /* consumed */
+        }
+        ASN1_STRING_free(value);
+        GENERAL_NAME_free(entry);
+        return ok;
+}
+
+/* The names of the former certificate, and those asked for that it lacks. What is neither a DNS name nor an address is left out. */
+static bool add_names(X509 *cert, const char *const *names, X509 *previous) {
+        CLEANUP(names_cleanup) GENERAL_NAMES *all = previous ? X509_get_ext_d2i(previous, NID_subject_alt_name, NULL, NULL) : NULL;
+        bool kept = all != NULL;
+        if (!all && !(all = sk_GENERAL_NAME_new_null()))
+                return false;
+        for (; *names; names++) {
+                unsigned char bytes[16];
+                if (address_bytes(*names, bytes) == 0 && !is_dns_name(*names))
+                        continue;
+                if (!(kept && cert_has_name(previous, *names)) && !push_name(all, *names))
+                        return false;
+        }
+        return X509_add1_ext_i2d(cert, NID_subject_alt_name, all, 0, 0) == 1;
+}
+
+static bool end_with(X509 *cert, X509 *ca) {
+        const ASN1_TIME *limit = X509_get0_notAfter(ca);
+        return ASN1_TIME_compare(X509_get0_notAfter(cert), limit) <= 0 || X509_set1_notAfter(cert, limit) == 1;
+}
+
+int hfd_pki_leaf_make(const struct hfd_pki_leaf *leaf, char **ret_cert_pem) {
+        CLEANUP(cert_cleanup) X509 *ca = parse_cert(leaf->ca_cert_pem);
+        CLEANUP(key_cleanup) EVP_PKEY *ca_key = parse_key(leaf->ca_key_pem);
+        CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(leaf->key_pem);
+        CLEANUP(cert_cleanup) X509 *previous = leaf->previous_pem ? parse_cert(leaf->previous_pem) : NULL;
+        if (!ca || !ca_key || !key)
+                return HF_E_INVALID;
+        CLEANUP(cert_cleanup) X509 *cert = new_cert(key, leaf->common_name, leaf->organisation, LEAF_DAYS);
+        int r = UNLESS(cert && end_with(cert, ca) && X509_set_issuer_name(cert, X509_get_subject_name(ca)) == 1 &&
+                               add_extension(cert, ca, NID_basic_constraints, "critical,CA:FALSE") &&
+                               add_extension(cert, ca, NID_key_usage, "critical,digitalSignature") &&
+                               add_extension(cert, ca, NID_ext_key_usage, leaf->names ? "serverAuth" : "clientAuth") &&
+                               add_extension(cert, ca, NID_authority_key_identifier, "keyid") &&
+                               (!leaf->names || add_names(cert, leaf->names, previous)),
+                       -EIO);
+        return r == 0 ? sign_to_text(cert, ca_key, ret_cert_pem) : r;
+}
+
+const char *hfd_pki_key_fault(const char *key_pem) {
+        CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(key_pem);
+        return key ? "" : "it is not an unencrypted private key in PEM form";
+}
+
+const char *hfd_pki_ca_fault(const char *cert_pem, const char *key_pem) {
+        CLEANUP(cert_cleanup) X509 *cert = parse_cert(cert_pem);
+        if (!cert)
+                return "it is not a certificate in PEM form";
+        if (X509_check_ca(cert) != 1)
+                return "it is not a CA certificate";
+        if (X509_cmp_current_time(X509_get0_notAfter(cert)) <= 0)
+                return "it has expired";
+        CLEANUP(key_cleanup) EVP_PKEY *key = key_pem ? parse_key(key_pem) : NULL;
+        int r = UNLESS(!key || X509_check_private_key(cert, key) == 1, HF_E_INVALID);
+        return r == 0 ? "" : "the key beside it is not its own";
+}
+
+enum hfd_pki_verdict hfd_pki_leaf_judge(const char *ca_pem, const char *cert_pem, const char *key_pem, const char *const *names,
+                                        const char **ret_fault) {
+        CLEANUP(cert_cleanup) X509 *ca = parse_cert(ca_pem);
+        CLEANUP(cert_cleanup) X509 *cert = parse_cert(cert_pem);
+        CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(key_pem);
+        *ret_fault = "it is not a certificate in PEM form";
+        if (!ca || !cert || !key)
+                return HFD_PKI_INVALID;
+        *ret_fault = "the key beside it is not its own";
+        if (UNLESS(X509_check_private_key(cert, key) == 1, HF_E_INVALID) != 0)
+                return HFD_PKI_INVALID;
+        *ret_fault = "another CA made it";
+        if (UNLESS(X509_check_issued(ca, cert) == X509_V_OK && X509_verify(cert, X509_get0_pubkey(ca)) == 1, HF_E_INVALID) != 0)
+                return HFD_PKI_RENEW;
+        int days = 0, seconds = 0;
+        *ret_fault = "it has expired, or will soon";
+        if (ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert)) != 1 || days < RENEW_DAYS)
+                return HFD_PKI_RENEW;
+        *ret_fault = "a name is missing in it";
+        for (; names && *names; names++) {
+                unsigned char bytes[16];
+                if ((address_bytes(*names, bytes) > 0 || is_dns_name(*names)) && !cert_has_name(cert, *names))
+                        return HFD_PKI_RENEW;
+        }
+        *ret_fault = "";
+        return HFD_PKI_USABLE;
+}

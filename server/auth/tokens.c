@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/auth/tokens.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/auth/auth.h"
+#include "server/auth/pki.h"
+
+/* One line of the file. The strings lie in the table's text. */
+struct entry {
+        char *token, *user;
+        char *groups; /* NUL-terminated one after the other, n_groups of them */
+        size_t n_groups;
+        struct entry *next; /* in its bucket */
+};
+
+struct hfd_tokens {
+        uint64_t seed;
+        char *text; /* owned; the file, cut into strings in place */
+        struct entry *entries;
+        size_t n_entries;
+        struct entry **buckets; /* owned array of n_buckets, a power of two */
+        size_t n_buckets;
+};
+
+struct place {
+        const char *path;
+        size_t line;
+        struct hf_status *reterr_status;
+};
+
+static int bad_line(const struct place *place, const char *what) {
+        return hf_fail(place->reterr_status, HF_E_INVALID, "token file %s, line %zu: %s", place->path, place->line, what);
+}
+
+/* FNV-1a from a secret start. */
+static uint64_t hash_token(uint64_t seed, const char *token) {
+        uint64_t hash = UINT64_C(14695981039346656037) ^ seed;
+        for (; *token; token++)
+                hash = (hash ^ (unsigned char)*token) * UINT64_C(1099511628211);
+        return hash ^ (hash >> 32);
+}
+
+static bool equal_in_constant_time(const char *a, const char *b) {
+        size_t n = strlen(a);
+        unsigned char difference = 0;
+        if (strlen(b) != n)
+                return false;
+        for (size_t i = 0; i < n; i++)
+                difference |= (unsigned char)(a[i] ^ b[i]);
+        return difference == 0;
+}
+
+/*
+ * Cuts one CSV field out of *at in place, quotes taken off ("" within them is one quote). *at moves past its comma, or becomes NULL
+ * at the end of the line. NULL: the quotes do not close, or something follows them.
+ */
+static char *cut_field(char **at) {
+        char *in = *at, *start = in, *out = in;
+        if (*in != '"') {
+                char *comma = strchr(in, ',');
+                *at = comma ? comma + 1 : NULL;
+                if (comma)
+                        *comma = '\0';
+                return strchr(start, '"') ? NULL : start;
+        }
+        for (in++;; in++) {
+                if (*in == '\0')
+                        return NULL;
+                if (*in == '"' && *++in != '"')
+                        break;
+                *out++ = *in;
+        }
+        if (*in != ',' && *in != '\0')
+                return NULL;
+        *at = *in == ',' ? in + 1 : NULL;
+        *out = '\0';
+        return start;
+}
+
+/* Cuts "a,b" into strings that lie one after the other; blanks around them and empty ones are dropped. */
+static int cut_groups(const struct place *place, char *field, struct entry *entry) {
+        char *out = field, *save = NULL;
+        entry->groups = field;
+        for (char *group = strtok_r(field, ",", &save); group; group = strtok_r(NULL, ",", &save)) {
+                group += strspn(group, " \t");
+                size_t n = strlen(group);
+                while (n > 0 && (group[n - 1] == ' ' || group[n - 1] == '\t'))
+                        n--;
+                if (n == 0)
+                        continue;
+                if (n >= sizeof((struct hfd_user *)NULL)->groups[0])
+                        return bad_line(place, "a group is longer than 127 bytes");
+                /* one place is kept for system:authenticated */
+                if (++entry->n_groups > HFD_MAX_GROUPS - 1)
+                        return bad_line(place, "more than 15 groups");
+                memmove(out, group, n);
+                out[n] = '\0';
+                out += n + 1;
+        }
+        return 0;
+}
+
+static int parse_line(const struct place *place, char *line, struct entry *entry) {
+        char *fields[4] = {0};
+        char *at = line;
+        for (size_t i = 0; i < 4 && at; i++)
+                if (!(fields[i] = cut_field(&at)))
+                        return bad_line(place, "quotes are not closed or stand within a field");
+        if (!fields[2])
+                return bad_line(place, "at least 3 columns are needed: token, user name, user uid");
+        if (fields[0][0] == '\0')
+                return bad_line(place, "the token is empty");
+        if (fields[1][0] == '\0')
+                return bad_line(place, "the user name is empty");
+        if (strlen(fields[1]) >= sizeof((struct hfd_user *)NULL)->name)
+                return bad_line(place, "the user name is longer than 255 bytes");
+        *entry = (struct entry){.token = fields[0], .user = fields[1]};
+        return fields[3] ? cut_groups(place, fields[3], entry) : 0;
+}
+
+static int parse_lines(struct hfd_tokens *tokens, struct place *place) {
+        char *next = tokens->text;
+        while (next && *next) {
+                char *line = next;
+                size_t n = strcspn(line, "\n");
+                next = line[n] ? line + n + 1 : NULL;
+                line[n] = '\0';
+                if (n > 0 && line[n - 1] == '\r')
+                        line[n - 1] = '\0';
+                place->line++;
+                if (line[strspn(line, " \t")] == '\0')
+                        continue;
+                int r = parse_line(place, line, &tokens->entries[tokens->n_entries]);
+                if (r != 0)
+                        return r;
+                tokens->n_entries++;
+        }
+        return 0;
+}
+
+static size_t count_lines(const char *text) {
+        size_t n = 1;
+        for (; *text; text++)
+                n += *text == '\n';
+        return n;
+}
+
+/* Later lines go to the front of their bucket, so that the last of equal tokens is found. */
+static int build_index(struct hfd_tokens *tokens) {
+        tokens->n_buckets = 16;
+        while (tokens->n_buckets < tokens->n_entries)
+                tokens->n_buckets *= 2;
+        tokens->buckets = calloc(tokens->n_buckets, sizeof *tokens->buckets);
+        if (!tokens->buckets)
+                return -ENOMEM;
+        for (size_t i = 0; i < tokens->n_entries; i++) {
+                struct entry *entry = &tokens->entries[i];
+                struct entry **bucket = &tokens->buckets[hash_token(tokens->seed, entry->token) & (tokens->n_buckets - 1)];
+                entry->next = *bucket;
+                *bucket = entry;
+        }
+        return 0;
+}
+
+int hfd_tokens_load(const char *path, uint64_t seed, struct hfd_tokens **ret_tokens, struct hf_status *reterr_status) {
+        struct place place = {.path = path, .reterr_status = reterr_status};
+        struct hfd_tokens *tokens = calloc(1, sizeof *tokens);
+        if (!tokens)
+                return hf_fail(reterr_status, -ENOMEM, "token file %s: out of memory", path);
+        tokens->seed = seed;
+        int r = hfd_read_file(path, &tokens->text, reterr_status);
+        if (r == 0) {
+                tokens->entries = calloc(count_lines(tokens->text), sizeof *tokens->entries);
+                r = tokens->entries ? parse_lines(tokens, &place) : -ENOMEM;
+        }
+        if (r == 0)
+                r = build_index(tokens);
+        if (r == -ENOMEM)
+                (void)hf_fail(reterr_status, r, "token file %s: out of memory", path);
+        if (r != 0) {
+                hfd_tokens_free(tokens);
+                return r;
+        }
+        *ret_tokens = tokens;
+        return 0;
+}
+
+struct hfd_tokens *hfd_tokens_free(struct hfd_tokens *tokens) {
+        if (!tokens)
+                return NULL;
+        free(tokens->text);
+        free(tokens->entries);
+        free(tokens->buckets);
+        free(tokens);
+        return NULL;
+}
+
+bool hfd_tokens_find(const struct hfd_tokens *tokens, const char *token, struct hfd_user *ret_user) {
+        const struct entry *entry = tokens->buckets[hash_token(tokens->seed, token) & (tokens->n_buckets - 1)];
+        while (entry && !equal_in_constant_time(entry->token, token))
+                entry = entry->next;
+        if (!entry)
+                return false;
+        /* Lengths were checked when the line was read. */
+        memcpy(ret_user->name, entry->user, strlen(entry->user) + 1);
+        const char *group = entry->groups;
+        for (ret_user->n_groups = 0; ret_user->n_groups < entry->n_groups; ret_user->n_groups++) {
+                size_t n = strlen(group) + 1;
+                memcpy(ret_user->groups[ret_user->n_groups], group, n);
+                group += n;
+        }
+        return true;
+}

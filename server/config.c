@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_set(const char *text) { return text && text[0]; }
+
+/* Frees what *text was. */
+static int set_text(char **text, const char *value) {
+        char *copy = strdup(value);
+        if (!copy)
+                return -ENOMEM;
+        free(*text);
+        *text = copy;
+        return 0;
+}
+
+static int set_joined(char **text, const char *dir, const char *name) {
+        char path[PATH_MAX];
+        int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+        return n < 0 || (size_t)n >= sizeof path ? -ENAMETOOLONG : set_text(text, path);
+}
+
+/* systemd's *_DIRECTORY variables hold a colon separated list; the first is ours. */
+static int set_from_environment(char **text, const char *variable, const char *otherwise) {
+        const char *value = getenv(variable);
+        if (!is_set(value))
+                return set_text(text, otherwise);
+        char first[PATH_MAX];
+        size_t n = strcspn(value, ":");
+        if (n == 0 || n >= sizeof first)
+                return -ENAMETOOLONG;
+        memcpy(first, value, n);
+        first[n] = '\0';
+        return set_text(text, first);
+}
+
+/* A host name may hold any byte; an instance name is part of file names and identities. */
+static int set_instance(char **text) {
+        char name[64] = "";
+        if (gethostname(name, sizeof name - 1) != 0 || !name[0])
+                return set_text(text, "holdfast");
+        for (char *c = name; *c; c++)
+                if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *c))
+                        *c = '-';
+        if (strchr("._-", name[0]))
+                name[0] = 'h';
+        return set_text(text, name);
+}
+
+/* Splits text at commas into copies. HF_E_TOO_LARGE: more than max; HF_E_INVALID: an empty one. */
+static int split(const char *text, char **items, size_t max, size_t *ret_n) {
+        size_t n = 0;
+        while (text && *text) {
+                size_t length = strcspn(text, ",");
+                if (length == 0 || (text[length] == ',' && text[length + 1] == '\0'))
+                        return HF_E_INVALID;
+                if (n == max)
+                        return HF_E_TOO_LARGE;
+                items[n] = strndup(text, length);
+                if (!items[n])
+                        return -ENOMEM;
+                *ret_n = ++n;
+                text += length + (text[length] == ',');
+        }
+        return 0;
+}
+
+static int complete_lists(struct hfd_config *config, struct hf_status *reterr_status) {
+        int r = split(config->etcd_servers_text, config->etcd_servers, HFD_MAX_ETCD_SERVERS, &config->n_etcd_servers);
+        if (r > 0)
+                return hf_fail(reterr_status, HF_E_INVALID, "flag --etcd-servers: \"%.200s\" is not a comma separated list of 1 to %d URLs",
+                               config->etcd_servers_text, HFD_MAX_ETCD_SERVERS);
+        if (r == 0)
+                r = split(config->controllers_text, config->controllers, HFD_MAX_CONTROLLERS, &config->n_controllers);
+        if (r > 0)
+                return hf_fail(reterr_status, HF_E_INVALID, "flag --controllers: \"%.200s\" is not a comma separated list of 1 to %d names",
+                               config->controllers_text, HFD_MAX_CONTROLLERS);
+        return r;
+}
+
+int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status) {
+        int r = 0;
+        if (!is_set(config->data_dir))
+                r = set_from_environment(&config->data_dir, "STATE_DIRECTORY", "holdfast-data");
+        if (r == 0 && !is_set(config->runtime_dir)) {
+                const char *given = getenv("RUNTIME_DIRECTORY");
+                r = is_set(given) ? set_from_environment(&config->runtime_dir, "RUNTIME_DIRECTORY", "")
+                                  : set_joined(&config->runtime_dir, config->data_dir, "run");
+        }
+        if (r == 0 && !is_set(config->cert_dir))
+                r = set_joined(&config->cert_dir, config->data_dir, "pki");
+        if (r == 0 && !is_set(config->kubeconfig))
+                r = set_joined(&config->kubeconfig, config->data_dir, "admin.kubeconfig");
+        if (r == 0 && !is_set(config->instance))
+                r = set_instance(&config->instance);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot derive the directories: %s", hf_strerror(r));
+        hf_leader_timing_defaults(&config->timing);
+        r = complete_lists(config, reterr_status);
+        return r < 0 ? hf_fail(reterr_status, r, "%s", hf_strerror(r)) : r;
+}
+
+static int bad(struct hf_status *reterr_status, const char *flag, const char *value, const char *rule) {
+        return hf_fail(reterr_status, HF_E_INVALID, "flag --%s: \"%.160s\" %s", flag, value, rule);
+}
+
+/* DNS-1123: lower case letters, digits, '-', and '.' where dots are allowed. */
+static bool is_dns1123(const char *text, size_t max, bool dots) {
+        size_t n = strlen(text);
+        if (n == 0 || n > max)
+                return false;
+        for (size_t i = 0; i < n; i++) {
+                bool alphanumeric = (text[i] >= 'a' && text[i] <= 'z') || (text[i] >= '0' && text[i] <= '9');
+                bool edge = i == 0 || i == n - 1 || text[i - 1] == '.' || text[i + 1] == '.';
+                if (!alphanumeric && (edge || (text[i] != '-' && !(dots && text[i] == '.'))))
+                        return false;
+        }
+        return true;
+}
+
+static bool is_instance_name(const char *text) {
+        size_t n = strlen(text);
+        return n > 0 && n <= 63 && text[0] != '.' && text[0] != '-' &&
+               strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n;
+}
+
+static int check_etcd(const struct hfd_config *config, struct hf_status *reterr_status) {
+        const char *prefix = config->etcd_prefix;
+        bool cert = is_set(config->etcd_cert_file), key = is_set(config->etcd_key_file);
+        if (config->n_etcd_servers == 0 && (config->command == HFD_COMMAND_SERVE || config->command == HFD_COMMAND_RELEASE))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flag --etcd-servers is required: give it the URLs of etcd, for example "
+                               "--etcd-servers=http://127.0.0.1:2379");
+        for (size_t i = 0; i < config->n_etcd_servers; i++) {
+                const char *url = config->etcd_servers[i];
+                size_t n_scheme = strncmp(url, "http://", 7) == 0 ? 7 : strncmp(url, "https://", 8) == 0 ? 8 : 0;
+                if (n_scheme == 0 || !url[n_scheme] || strpbrk(url, " \t\"'"))
+                        return bad(reterr_status, "etcd-servers", url, "is not a URL that begins with http:// or https://");
+        }
+        if (prefix[0] != '/' || prefix[1] == '\0' || prefix[strlen(prefix) - 1] == '/')
+                return bad(reterr_status, "etcd-prefix", prefix, "must begin with '/', be longer, and not end with '/'");
+        if (cert != key)
+                return hf_fail(reterr_status, HF_E_INVALID, "flags --etcd-certfile and --etcd-keyfile go together: --etcd-%s is missing",
+                               cert ? "keyfile" : "certfile");
+        return 0;
+}
+
+static int check_serving(const struct hfd_config *config, struct hf_status *reterr_status) {
+        unsigned char address[sizeof(struct in6_addr)];
+        bool cert = is_set(config->tls_cert_file), key = is_set(config->tls_key_file);
+        if (!is_instance_name(config->instance))
+                return bad(reterr_status, "instance", config->instance,
+                           "must be 1 to 63 letters, digits, '.', '_' or '-', beginning with none of '.-'");
+        if (inet_pton(AF_INET, config->bind_address, address) != 1 && inet_pton(AF_INET6, config->bind_address, address) != 1)
+                return bad(reterr_status, "bind-address", config->bind_address, "is not an IP address");
+        if (cert != key)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flags --tls-cert-file and --tls-private-key-file go together: --tls-%s is missing",
+                               cert ? "private-key-file" : "cert-file");
+        if (is_set(config->authorization_mode))
+                return bad(reterr_status, "authorization-mode", config->authorization_mode,
+                           "is not available in this version: leave the flag out (then only the group system:masters is let in)");
+        return 0;
+}
+
+static int check_leading(const struct hfd_config *config, struct hf_status *reterr_status) {
+        struct hf_status why = {0};
+        if (!is_dns1123(config->lease_ns, 63, false))
+                return bad(reterr_status, "leader-elect-resource-namespace", config->lease_ns, "is not a DNS label");
+        if (!is_dns1123(config->lease_name, HF_NAME_MAX, true))
+                return bad(reterr_status, "leader-elect-resource-name", config->lease_name, "is not a DNS subdomain");
+        if (hf_leader_timing_check(&config->timing, &why) != 0)
+                return hf_fail(reterr_status, HF_E_INVALID, "flags --leader-elect-*: %s", why.message);
+        return 0;
+}
+
+int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status) {
+        int r = check_etcd(config, reterr_status);
+        if (r == 0)
+                r = check_serving(config, reterr_status);
+        return r == 0 ? check_leading(config, reterr_status) : r;
+}
+
+void hfd_config_done(struct hfd_config *config) {
+        char **texts[] = {&config->etcd_servers_text, &config->etcd_prefix,      &config->etcd_ca_file,       &config->etcd_cert_file,
+                          &config->etcd_key_file,     &config->data_dir,         &config->runtime_dir,        &config->instance,
+                          &config->bind_address,      &config->cert_dir,         &config->tls_cert_file,      &config->tls_key_file,
+                          &config->client_ca_file,    &config->token_auth_file,  &config->authorization_mode, &config->lease_ns,
+                          &config->lease_name,        &config->controllers_text, &config->kubeconfig};
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+                free(*texts[i]);
+        for (size_t i = 0; i < HFD_MAX_ETCD_SERVERS; i++)
+                free(config->etcd_servers[i]);
+        for (size_t i = 0; i < HFD_MAX_CONTROLLERS; i++)
+                free(config->controllers[i]);
+        *config = (struct hfd_config){0};
+}
+
+bool hfd_config_runs_controller(const struct hfd_config *config, const char *name) {
+        bool all = false;
+        for (size_t i = 0; i < config->n_controllers; i++) {
+                const char *item = config->controllers[i];
+                if (strcmp(item, name) == 0)
+                        return true;
+                if (item[0] == '-' && strcmp(item + 1, name) == 0)
+                        return false;
+                all = all || strcmp(item, "*") == 0;
+        }
+        return all;
+}
+
+int hfd_config_check_controllers(const struct hfd_config *config, const char *const *known, struct hf_status *reterr_status) {
+        for (size_t i = 0; i < config->n_controllers; i++) {
+                const char *item = config->controllers[i] + (config->controllers[i][0] == '-');
+                bool found = strcmp(config->controllers[i], "*") == 0;
+                for (size_t j = 0; !found && known[j]; j++)
+                        found = strcmp(item, known[j]) == 0;
+                if (!found)
+                        return bad(reterr_status, "controllers", item, "is not a controller of holdfastd");
+        }
+        return 0;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Content: one line of JSON, {"format":1,"pid":N} or {"format":1,"pid":N,"lease":{"namespace","name","identity","term"}}, and a
+ * newline. A write empties the file first and then writes the line in one call: whatever moment a process dies at, the
+ * file is empty, or a beginning of the new line, or all of it, never a mixture of two. The line's end is its seal.
+ */
+#include "server/runfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/auth/files.h"
+
+#define FORMAT    1
+#define MAX_BYTES 4096
+
+struct hfd_runfile {
+        int fd; /* owned; holds the lock */
+};
+
+static int make_path(const char *runtime_dir, const char *instance, char path[PATH_MAX], struct hf_status *reterr_status) {
+        size_t n = strlen(instance);
+        if (n == 0 || n > 200 || instance[0] == '.' || strchr(instance, '/'))
+                return hf_fail(reterr_status, HF_E_INVALID, "instance name \"%.200s\" cannot be a file name", instance);
+        int n_path = snprintf(path, PATH_MAX, "%s/%s.lock", runtime_dir, instance);
+        if (n_path < 0 || n_path >= PATH_MAX)
+                return hf_fail(reterr_status, -ENAMETOOLONG, "runtime directory %.200s: %s", runtime_dir, strerror(ENAMETOOLONG));
+        return 0;
+}
+
+/* The whole content; HF_E_INVALID when it is larger than any of ours. text has MAX_BYTES. */
+static int read_content(int fd, char *text, size_t *ret_n) {
+        size_t n = 0;
+        while (n < MAX_BYTES) {
+                ssize_t got = pread(fd, text + n, MAX_BYTES - n, (off_t)n);
+                if (got < 0 && errno == EINTR)
+                        continue;
+                if (got < 0)
+                        return -errno;
+                if (got == 0) {
+                        *ret_n = n;
+                        return 0;
+                }
+                n += (size_t)got;
+        }
+        return HF_E_INVALID;
+}
+
+/* NULL: empty, torn, or not ours. */
+static struct hf__json *parse_content(int fd) {
+        char text[MAX_BYTES];
+        struct hf__json *json = NULL;
+        int64_t format = 0;
+        size_t n = 0;
+        if (read_content(fd, text, &n) != 0 || n == 0 || text[n - 1] != '\n' || hf__json_parse(text, n, &json, NULL) != 0)
+                return NULL;
+        if (!hf__json_i64(json, "format", &format) || format != FORMAT)
+                return hf__json_free(json);
+        return json;
+}
+
+/* Who has the file: it tells of itself, for an OFD lock has no pid. 0: it does not say (yet). */
+static long long holder_pid(const char *path) {
+        int64_t pid = 0;
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0)
+                return 0;
+        struct hf__json *json = parse_content(fd);
+        (void)hf__json_i64(json, "pid", &pid);
+        hf__json_free(json);
+        (void)close(fd);
+        return (long long)pid;
+}
+
+static int lock(const char *path, bool create, struct hfd_runfile **ret_runfile, struct hf_status *reterr_status) {
+        struct hfd_runfile *runfile = malloc(sizeof *runfile);
+        if (!runfile)
+                return hf_fail(reterr_status, -ENOMEM, "%s: out of memory", path);
+        int r = hfd_lock_file(path, create, 0, &runfile->fd, reterr_status);
+        if (r != 0) {
+                free(runfile);
+                if (r != HF_E_BUSY)
+                        return r;
+                long long pid = holder_pid(path);
+                return pid > 0 ? hf_fail(reterr_status, r, "this instance is running: %s is held by process %lld", path, pid)
+                               : hf_fail(reterr_status, r, "this instance is running: %s is held by another process", path);
+        }
+        *ret_runfile = runfile;
+        return 0;
+}
+
+int hfd_runfile_take(const char *runtime_dir, const char *instance, struct hfd_runfile **ret_runfile, struct hf_status *reterr_status) {
+        struct hfd_runfile *runfile = NULL;
+        char path[PATH_MAX];
+        int r = make_path(runtime_dir, instance, path, reterr_status);
+        if (r == 0)
+                r = hfd_make_dir(runtime_dir, reterr_status);
+        if (r == 0)
+                r = lock(path, true, &runfile, reterr_status);
+        if (r != 0)
+                return r;
+        r = hfd_runfile_write(runfile, NULL);
+        if (r != 0) {
+                hfd_runfile_free(runfile);
+                return hf_fail(reterr_status, r, "cannot write %s: %s", path, hf_strerror(r));
+        }
+        *ret_runfile = runfile;
+        return 0;
+}
+
+static void add_lease(struct hf__strbuf *line, const struct hf_fence *leads) {
+        hf__strbuf_puts(line, ",\"lease\":{\"namespace\":");
+        hf__strbuf_json(line, leads->ns, strlen(leads->ns));
+        hf__strbuf_puts(line, ",\"name\":");
+        hf__strbuf_json(line, leads->name, strlen(leads->name));
+        hf__strbuf_puts(line, ",\"identity\":");
+        hf__strbuf_json(line, leads->identity, strlen(leads->identity));
+        /* A string: a term is 64 bits, a JSON number 53. */
+        hf__strbuf_printf(line, ",\"term\":\"%llu\"}", (unsigned long long)leads->term);
+}
+
+int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leads) {
+        struct hf__strbuf line = {.max = MAX_BYTES - 1};
+        hf__strbuf_printf(&line, "{\"format\":%d,\"pid\":%lld", FORMAT, (long long)getpid());
+        if (leads)
+                add_lease(&line, leads);
+        hf__strbuf_puts(&line, "}\n");
+        int r = line.error;
+        if (ftruncate(runfile->fd, 0) != 0 && r == 0)
+                r = -errno;
+        for (size_t n = 0; r == 0 && n < line.n;) {
+                ssize_t written = pwrite(runfile->fd, line.data + n, line.n - n, (off_t)n);
+                if (written < 0 && errno != EINTR)
+                        r = -errno;
+                n += written > 0 ? (size_t)written : 0;
+        }
+        hf__strbuf_done(&line);
+        return r;
+}
+
+struct hfd_runfile *hfd_runfile_free(struct hfd_runfile *runfile) {
+        if (runfile) {
+                (void)close(runfile->fd);
+                free(runfile);
+        }
+        return NULL;
+}
+
+static bool copy_text(char *to, size_t max, const char *from) {
+        size_t n = from ? strlen(from) : max;
+        if (n == 0 || n >= max)
+                return false;
+        memcpy(to, from, n + 1);
+        return true;
+}
+
+static bool parse_term(const char *text, uint64_t *ret_term) {
+        char *end = NULL;
+        if (!text || text[0] < '1' || text[0] > '9')
+                return false;
+        errno = 0;
+        *ret_term = strtoull(text, &end, 10);
+        return errno == 0 && *end == '\0';
+}
+
+static int parse_leads(const struct hf__json *json, struct hf_fence *ret_leads) {
+        const struct hf__json *lease = hf__json_get(json, "lease");
+        if (!json)
+                return HF_E_INVALID;
+        if (!lease)
+                return HF_E_NOT_FOUND;
+        bool ok = copy_text(ret_leads->ns, sizeof ret_leads->ns, hf__json_string(lease, "namespace")) &&
+                  copy_text(ret_leads->name, sizeof ret_leads->name, hf__json_string(lease, "name")) &&
+                  copy_text(ret_leads->identity, sizeof ret_leads->identity, hf__json_string(lease, "identity")) &&
+                  parse_term(hf__json_string(lease, "term"), &ret_leads->term);
+        return ok ? 0 : HF_E_INVALID;
+}
+
+int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance, struct hf_fence *ret_leads, struct hfd_runfile **ret_runfile,
+                             struct hf_status *reterr_status) {
+        struct hfd_runfile *runfile = NULL;
+        struct hf_fence leads = {0};
+        char path[PATH_MAX];
+        int r = make_path(runtime_dir, instance, path, reterr_status);
+        if (r == 0)
+                r = lock(path, false, &runfile, reterr_status);
+        if (r != 0)
+                return r;
+        struct hf__json *json = parse_content(runfile->fd);
+        r = parse_leads(json, &leads);
+        hf__json_free(json);
+        if (r == 0) {
+                *ret_leads = leads;
+                *ret_runfile = runfile;
+                return 0;
+        }
+        hfd_runfile_free(runfile);
+        return r == HF_E_NOT_FOUND
+                       ? hf_fail(reterr_status, r, "%s: its last process led nothing", path)
+                       : hf_fail(reterr_status, r, "%s is torn or was not written by holdfastd: nothing can be released from it", path);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/storage/etcd/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#define CHUNK_MIN (16 * 1024)
+#define CHUNK_MAX (1024 * 1024)
+
+struct hfd_arena_chunk {
+        struct hfd_arena_chunk *next;
+        _Alignas(max_align_t) char data[];
+};
+
+void hfd_arena_init(struct hfd_arena *arena) {
+        arena->chunks = NULL;
+        arena->free = arena->first;
+        arena->n_free = sizeof(arena->first);
+        arena->next_chunk = CHUNK_MIN;
+        arena->failed = false;
+}
+
+void hfd_arena_deinit(struct hfd_arena *arena) {
+        while (arena->chunks) {
+                struct hfd_arena_chunk *chunk = arena->chunks;
+
+                arena->chunks = chunk->next;
+                free(chunk);
+        }
+        hfd_arena_init(arena);
+}
+
+static struct hfd_arena_chunk *add_chunk(struct hfd_arena *arena, size_t n) {
+        struct hfd_arena_chunk *chunk = n <= SIZE_MAX - sizeof(*chunk) ? malloc(sizeof(*chunk) + n) : NULL;
+
+        if (!chunk) {
+                arena->failed = true;
+                return NULL;
+        }
+        chunk->next = arena->chunks;
+        arena->chunks = chunk;
+        return chunk;
+}
+
+void *hfd_arena_alloc(struct hfd_arena *arena, size_t n) {
+        const size_t align = _Alignof(max_align_t);
+        struct hfd_arena_chunk *chunk;
+        char *block;
+        size_t whole;
+
+        if (n > SIZE_MAX / 2) {
+                arena->failed = true;
+                return NULL;
+        }
+        whole = (n + 1 + align - 1) / align * align; /* the NUL behind it */
+        if (whole > arena->n_free) {
+                if (whole > CHUNK_MIN / 2) {
+                        /* A large block gets a chunk of its own, and the small ones go on where they were. */
+                        chunk = add_chunk(arena, whole);
+                        if (!chunk)
+                                return NULL;
+                        chunk->data[n] = 0;
+                        return chunk->data;
+                }
+                chunk = add_chunk(arena, arena->next_chunk);
+                if (!chunk)
+                        return NULL;
+                arena->free = chunk->data;
+                arena->n_free = arena->next_chunk;
+                if (arena->next_chunk < CHUNK_MAX)
+                        arena->next_chunk *= 2;
+        }
+        block = arena->free;
+        arena->free += whole;
+        arena->n_free -= whole;
+        block[n] = 0;
+        return block;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/storage/keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+int hfd_key_terms(char *key, const char *prefix, const char *ns, const char *name) {
+        int n = snprintf(key, HFD_KEY_MAX, "%s.holdfast/terms/%s/%s", prefix, ns, name);
+
+        return n < 0 || n >= HFD_KEY_MAX ? HF_E_TOO_LARGE : 0;
+}
+
+int hfd_key_prefix_end(char *end, const char *prefix) {
+        size_t n = strlen(prefix);
+
+        if (n >= HFD_KEY_MAX)
+                return HF_E_TOO_LARGE;
+        memcpy(end, prefix, n + 1);
+        /* A trailing 0xff has no successor of its length: the byte before it counts up. */
+        while (n && (unsigned char)end[n - 1] == 0xff)
+                n--;
+        end[n] = 0;
+        if (n)
+                end[n - 1] = (char)((unsigned char)end[n - 1] + 1);
+        return 0;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/storage/memory/history.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hfd_version *hfd_version_ref(struct hfd_version *version) {
+        version->refs++;
+        return version;
+}
+
+struct hfd_version *hfd_version_unref(struct hfd_version *version) {
+        if (version && --version->refs == 0) {
+                hf__buf_unref(version->value);
+                free(version);
+        }
+        return NULL;
+}
+
+static struct hfd_version *version_new(const char *key, struct hf__buf *value) {
+        size_t n = strlen(key) + 1;
+        struct hfd_version *version = malloc(sizeof(*version) + n);
+
+        if (!version)
+                return NULL;
+        *version = (struct hfd_version){.refs = 1, .value = hf__buf_ref(value)};
+        memcpy(version->key, key, n);
+        return version;
+}
+
+/* Makes room for `more` further elements. */
+static int reserve(void *array, size_t n, size_t more, size_t *space, size_t size) {
+        void **base = array, *bigger;
+        size_t wanted = n + more;
+
+        if (wanted <= *space)
+                return 0;
+        if (wanted < 2 * *space)
+                wanted = 2 * *space;
+        bigger = realloc(*base, wanted * size);
+        if (!bigger)
+                return -ENOMEM;
+        *base = bigger;
+        *space = wanted;
+        return 0;
+}
+
+void hfd_history_init(struct hfd_history *history) { *history = (struct hfd_history){.revision = 1}; }
+
+void hfd_history_deinit(struct hfd_history *history) {
+        for (size_t i = 0; i < history->n_keys; i++) {
+                for (size_t j = 0; j < history->keys[i].n; j++)
+                        hfd_version_unref(history->keys[i].versions[j]);
+                free(history->keys[i].versions);
+                free(history->keys[i].name);
+        }
+        for (size_t i = 0; i < history->n_log; i++)
+                hfd_version_unref(history->log[i]);
+        free(history->keys);
+        free(history->log);
+        *history = (struct hfd_history){0};
+}
+
+size_t hfd_history_find(const struct hfd_history *history, const char *name) {
+        size_t low = 0, high = history->n_keys;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (strcmp(history->keys[middle].name, name) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+struct hfd_version *hfd_history_at(const struct hfd_history *history, size_t index, uint64_t revision) {
+        const struct hfd_history_key *key = &history->keys[index];
+        size_t i = key->n;
+
+        while (i && key->versions[i - 1]->mod > revision)
+                i--;
+        return i && key->versions[i - 1]->value ? key->versions[i - 1] : NULL;
+}
+
+struct hfd_version *hfd_history_get(const struct hfd_history *history, const char *key, uint64_t revision) {
+        size_t i = hfd_history_find(history, key);
+
+        return i < history->n_keys && !strcmp(history->keys[i].name, key) ? hfd_history_at(history, i, revision) : NULL;
+}
+
+bool hfd_history_compare(const struct hfd_history *history, const struct hfd_compare *compare) {
+        const struct hfd_version *version = hfd_history_get(history, compare->key, history->revision);
+
+        switch (compare->kind) {
+        case HFD_MOD_EQUALS: return (version ? version->mod : 0) == compare->revision;
+        case HFD_VALUE_EQUALS:
+                return version && version->value->n == compare->n_value &&
+                       (!compare->n_value || !memcmp(version->value->data, compare->value, compare->n_value));
+        case HFD_VALUE_BEGINS:
+                return version && version->value->n > compare->n_value &&
+                       (!compare->n_value || !memcmp(version->value->data, compare->value, compare->n_value));
+        }
+        return false;
+}
+
+/* The key's slot, made if need be, with room for one more version. NULL = out of memory. */
+static struct hfd_history_key *key_slot(struct hfd_history *history, const char *name) {
+        size_t i = hfd_history_find(history, name);
+        struct hfd_history_key *key;
+
+        if (i == history->n_keys || strcmp(history->keys[i].name, name)) {
+                char *copy;
+
+                if (reserve(&history->keys, history->n_keys, 1, &history->space_keys, sizeof(*history->keys)))
+                        return NULL;
+                copy = strdup(name);
+                if (!copy)
+                        return NULL;
+                memmove(&history->keys[i + 1], &history->keys[i], (history->n_keys - i) * sizeof(*history->keys));
+                history->keys[i] = (struct hfd_history_key){.name = copy};
+                history->n_keys++;
+        }
+        key = &history->keys[i];
+        return reserve(&key->versions, key->n, 1, &key->space, sizeof(*key->versions)) ? NULL : key;
+}
+
+/* Nothing can fail here any more: key_slot and the caller have made the room. */
+static void commit(struct hfd_history *history, struct hfd_version *version) {
+        struct hfd_history_key *key = &history->keys[hfd_history_find(history, version->key)];
+        const struct hfd_version *last = key->n ? key->versions[key->n - 1] : NULL;
+
+        version->mod = history->revision;
+        version->create = version->value && last && last->value ? last->create : history->revision;
+        key->versions[key->n++] = hfd_version_ref(version);
+        history->log[history->n_log++] = version; /* the caller's reference */
+}
+
+int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, size_t n_ops) {
+        struct hfd_version *versions[HFD_TXN_MAX];
+        size_t n = 0;
+
+        if (reserve(&history->log, history->n_log, n_ops, &history->space_log, sizeof(*history->log)))
+                return -ENOMEM;
+        for (size_t i = 0; i < n_ops; i++) {
+                struct hf__buf *value = ops[i].kind == HFD_PUT ? ops[i].value : NULL;
+                bool again = false;
+
+                for (size_t j = 0; j < n; j++)
+                        again |= !strcmp(versions[j]->key, ops[i].key); /* only a second deletion of one key: checked at the door */
+                if (again || (!value && !hfd_history_get(history, ops[i].key, history->revision)))
+                        continue;
+                versions[n] = version_new(ops[i].key, value);
+                if (!versions[n])
+                        goto no_memory;
+                n++;
+                if (!key_slot(history, ops[i].key))
+                        goto no_memory;
+        }
+        if (n)
+                history->revision++;
+        for (size_t i = 0; i < n; i++)
+                commit(history, versions[i]);
+        return 0;
+no_memory:
+        while (n)
+                hfd_version_unref(versions[--n]);
+        return -ENOMEM;
+}
+
+/* Returns false when nothing of the key is left. */
+static bool compact_key(struct hfd_history_key *key, uint64_t revision) {
+        size_t drop = 0;
+
+        while (drop + 1 < key->n && key->versions[drop + 1]->mod <= revision)
+                drop++;
+        if (drop < key->n && key->versions[drop]->mod <= revision && !key->versions[drop]->value)
+                drop++;
+        for (size_t i = 0; i < drop; i++)
+                hfd_version_unref(key->versions[i]);
+        key->n -= drop;
+        memmove(key->versions, key->versions + drop, key->n * sizeof(*key->versions));
+        return key->n;
+}
+
+void hfd_history_compact(struct hfd_history *history, uint64_t revision, uint64_t keep_log) {
+        size_t kept = 0, drop = hfd_history_log_find(history, keep_log);
+
+        history->compacted = revision;
+        for (size_t i = 0; i < drop; i++)
+                hfd_version_unref(history->log[i]);
+        history->n_log -= drop;
+        if (drop)
+                memmove(history->log, history->log + drop, history->n_log * sizeof(*history->log));
+        for (size_t i = 0; i < history->n_keys; i++) {
+                struct hfd_history_key *key = &history->keys[i];
+
+                if (key->n && compact_key(key, revision)) {
+                        history->keys[kept++] = *key;
+                } else {
+                        free(key->versions);
+                        free(key->name);
+                }
+        }
+        history->n_keys = kept;
+}
+
+size_t hfd_history_log_find(const struct hfd_history *history, uint64_t revision) {
+        size_t low = 0, high = history->n_log;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (history->log[middle]->mod < revision)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}

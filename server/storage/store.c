@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/storage/store.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "server/storage/keys.h"
+
+static int check_key(const char *key) {
+        if (!key || !*key)
+                return -EINVAL;
+        return strnlen(key, HFD_KEY_MAX) >= HFD_KEY_MAX ? HF_E_TOO_LARGE : 0;
+}
+
+static int check_ops(const struct hfd_txn *txn) {
+        for (size_t i = 0; i < txn->n_ops; i++) {
+                const struct hfd_op *op = &txn->ops[i];
+                int r = check_key(op->key);
+
+                if (r)
+                        return r;
+                if (op->kind == HFD_PUT ? !op->value : op->kind != HFD_DELETE)
+                        return -EINVAL;
+                /* A key written twice in one revision would have two contents at one mod revision. */
+                for (size_t j = 0; j < i; j++)
+                        if ((op->kind == HFD_PUT || txn->ops[j].kind == HFD_PUT) && !strcmp(op->key, txn->ops[j].key))
+                                return -EINVAL;
+        }
+        return 0;
+}
+
+int hfd_txn_check(const struct hfd_txn *txn) {
+        int r;
+
+        if (txn->n_compares > HFD_TXN_MAX || txn->n_ops > HFD_TXN_MAX || txn->n_get_on_failure > HFD_TXN_MAX)
+                return HF_E_TOO_LARGE;
+        for (size_t i = 0; i < txn->n_compares; i++) {
+                const struct hfd_compare *compare = &txn->compares[i];
+
+                r = check_key(compare->key);
+                if (r)
+                        return r;
+                if (compare->kind != HFD_MOD_EQUALS && !compare->value && compare->n_value)
+                        return -EINVAL;
+        }
+        for (size_t i = 0; i < txn->n_get_on_failure; i++) {
+                r = check_key(txn->get_on_failure[i]);
+                if (r)
+                        return r;
+        }
+        return check_ops(txn);
+}

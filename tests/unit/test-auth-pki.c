@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "server/auth/files.h"
+#include "server/auth/pki.h"
+#include "server/auth/pki_cert.h"
+
+#define N_PROCESSES 8
+
+static char base[64], dir[96];
+
+static int make_dir(void **state) {
+        strcpy(base, "/tmp/pki-XXXXXX");
+        if (!mkdtemp(base))
+                return -1;
+        snprintf(dir, sizeof dir, "%s/data/pki", base);
+        return 0;
+}
+
+static int remove_dir(void **state) {
+        char command[128];
+        snprintf(command, sizeof command, "rm -rf '%s'", base);
+        return system(command);
+}
+
+static const char *in_dir(const char *name) {
+        static char path[160];
+        snprintf(path, sizeof path, "%s/%s", dir, name);
+        return path;
+}
+
+static void put(const char *name, const char *text) { assert(hfd_write_file(in_dir(name), text, 0600, NULL) == 0); }
+
+/* Runs openssl(1), an opinion that is not ours. True: exit status 0, and its output holds `expected`. */
+static bool openssl_says(const char *arguments, const char *expected) {
+        char command[512], output[8192];
+        snprintf(command, sizeof command, "cd '%s' && openssl %s 2>&1", dir, arguments);
+        FILE *pipe = popen(command, "r");
+        assert(pipe);
+        size_t n = fread(output, 1, sizeof output - 1, pipe);
+        output[n] = '\0';
+        bool ok = pclose(pipe) == 0 && strstr(output, expected);
+        if (!ok)
+                fprintf(stderr, "%s: wanted \"%s\" in:\n%s\n", arguments, expected, output);
+        return ok;
+}
+
+static void test_makes_what_openssl_accepts(void **state) {
+        const char *names[] = {"node-1.example", "192.0.2.7", "bad name!", NULL};
+        struct hfd_pki pki = {0};
+        struct hf_status status = {0};
+        struct stat st;
+        assert_int_equal(hfd_pki_load_or_make(dir, names, &pki, &status), 0);
+        assert_true(openssl_says("verify -x509_strict -purpose sslserver -CAfile ca.crt server.crt", "OK"));
+        assert_true(openssl_says("verify -x509_strict -purpose sslclient -CAfile ca.crt admin.crt", "OK"));
+        assert_false(openssl_says("verify -purpose sslclient -CAfile ca.crt server.crt", "server.crt: OK"));
+        assert_true(
+                openssl_says("x509 -noout -text -in server.crt",
+                             "DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, DNS:node-1.example, IP Address:192.0.2.7"));
+        assert_true(openssl_says("x509 -noout -subject -in admin.crt", "O = system:masters, CN = holdfast-admin"));
+        assert_true(openssl_says("x509 -noout -text -in ca.crt", "ASN1 OID: prime256v1"));
+        assert_true(openssl_says("x509 -noout -checkend $((3600*24*3640)) -in ca.crt", "will not expire"));
+        assert_true(openssl_says("x509 -noout -checkend $((3600*24*360)) -in server.crt", "will not expire"));
+        assert_false(openssl_says("x509 -noout -checkend $((3600*24*366)) -in server.crt", "will not expire"));
+        const char *keys[] = {"ca.key", "server.key", "admin.key"};
+        for (size_t i = 0; i < 3; i++) {
+                assert_int_equal(stat(in_dir(keys[i]), &st), 0);
+                assert_int_equal(st.st_mode & 0777, 0600);
+        }
+        hfd_pki_done(&pki);
+}
+
+static void test_what_is_there_is_used_and_renewal_keeps_key_and_names(void **state) {
+        const char *one[] = {"one.example", NULL}, *two[] = {"two.example", NULL};
+        struct hfd_pki first = {0}, again = {0}, more = {0};
+        assert_int_equal(hfd_pki_load_or_make(dir, one, &first, NULL), 0);
+        assert_int_equal(hfd_pki_load_or_make(dir, one, &again, NULL), 0);
+        assert_string_equal(first.server_cert_pem, again.server_cert_pem);
+        assert_string_equal(first.admin_cert_pem, again.admin_cert_pem);
+        assert_int_equal(hfd_pki_load_or_make(dir, two, &more, NULL), 0);
+        assert_string_equal(first.ca_pem, more.ca_pem);
+        assert_string_equal(first.server_key_pem, more.server_key_pem);
+        assert_string_not_equal(first.server_cert_pem, more.server_cert_pem);
+        assert_true(openssl_says("x509 -noout -text -in server.crt", "DNS:one.example, DNS:two.example"));
+        hfd_pki_done(&again);
+        assert_int_equal(hfd_pki_load_or_make(dir, one, &again, NULL), 0);
+        assert_string_equal(again.server_cert_pem, more.server_cert_pem);
+        hfd_pki_done(&first);
+        hfd_pki_done(&again);
+        hfd_pki_done(&more);
+}
+
+static void test_a_certificate_about_to_expire_is_made_anew(void **state) {
+        struct hfd_pki first = {0}, renewed = {0};
+        assert_int_equal(hfd_pki_load_or_make(dir, NULL, &first, NULL), 0);
+        assert_true(openssl_says("req -new -key server.key -subj /CN=holdfastd -out x.csr", ""));
+        assert_true(openssl_says("x509 -req -in x.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 10 -out server.crt", ""));
+        assert_int_equal(hfd_pki_load_or_make(dir, NULL, &renewed, NULL), 0);
+        assert_string_equal(first.ca_pem, renewed.ca_pem);
+        assert_true(openssl_says("x509 -noout -checkend $((3600*24*360)) -in server.crt", "will not expire"));
+        hfd_pki_done(&first);
+        hfd_pki_done(&renewed);
+}
+
+/* A crash leaves at most a key without its certificate. */
+static void test_a_lone_key_is_completed(void **state) {
+        struct hfd_pki first = {0}, second = {0};
+        assert_int_equal(hfd_pki_load_or_make(dir, NULL, &first, NULL), 0);
+        assert_int_equal(unlink(in_dir("server.crt")), 0);
+        assert_int_equal(unlink(in_dir("admin.crt")), 0);
+        assert_int_equal(unlink(in_dir("ca.crt")), 0);
+        assert_int_equal(hfd_pki_load_or_make(dir, NULL, &second, NULL), 0);
+        assert_string_equal(first.server_key_pem, second.server_key_pem);
+        assert_true(openssl_says("verify -CAfile ca.crt server.crt", "OK"));
+        hfd_pki_done(&first);
+        hfd_pki_done(&second);
+}
+
+static void expect_refusal(const char *file) {
+        struct hfd_pki pki = {0};
+        struct hf_status status = {0};
+        assert_int_not_equal(hfd_pki_load_or_make(dir, NULL, &pki, &status), 0);
+        if (!strstr(status.message, file) || strchr(status.message, '\n'))
+                fail_msg("wanted one line that names %s: %s", file, status.message);
+}
+
+static void test_what_is_not_usable_is_named_and_kept(void **state) {
+        static const char *const files[] = {"ca.crt", "ca.key", "server.crt", "server.key", "admin.crt", "admin.key"};
+        struct hfd_pki pki = {0};
+        char *text = NULL, *other_key = NULL;
+        assert_int_equal(hfd_pki_load_or_make(dir, NULL, &pki, NULL), 0);
+        for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+                char *kept = NULL;
+                assert_int_equal(hfd_read_file(in_dir(files[i]), &text, NULL), 0);
+                put(files[i], "garbage\n");
+                expect_refusal(files[i]);
+                assert_int_equal(hfd_read_file(in_dir(files[i]), &kept, NULL), 0);
+                assert_string_equal(kept, "garbage\n");
+                put(files[i], text);
+                free(kept);
+                free(text);
+        }
+        assert_int_equal(hfd_pki_key_make(&other_key), 0);
+        assert_int_equal(hfd_read_file(in_dir("server.key"), &text, NULL), 0);
+        put("server.key", other_key);
+        expect_refusal("server.crt");
+        put("server.key", text);
+        free(text);
+        assert_int_equal(hfd_read_file(in_dir("ca.key"), &text, NULL), 0);
+        put("ca.key", other_key);
+        expect_refusal("ca.crt");
+        put("ca.key", text);
+        free(text);
+        free(other_key);
+        assert_int_equal(unlink(in_dir("admin.key")), 0);
+        expect_refusal("admin.key");
+        hfd_pki_done(&pki);
+}
+
+static void test_a_directory_that_cannot_be_used_is_named(void **state) {
+        struct hfd_pki pki = {0};
+        struct hf_status status = {0};
+        assert_int_not_equal(hfd_pki_load_or_make("/proc/holdfast/pki", NULL, &pki, &status), 0);
+        assert_non_null(strstr(status.message, "/proc/holdfast/pki"));
+        snprintf(dir, sizeof dir, "%s/file", base);
+        assert_int_equal(hfd_write_file(dir, "x", 0600, NULL), 0);
+        assert_int_not_equal(hfd_pki_load_or_make(dir, NULL, &pki, &status), 0);
+        assert_non_null(strstr(status.message, dir));
+}
+
+/* All wait at a pipe's end and start together; each writes what CA and serving certificate it got. */
+static void test_processes_that_start_at_once_share_one_ca(void **state) {
+        pid_t pids[N_PROCESSES];
+        int start[2], results[2];
+        struct hfd_pki pki = {0};
+        char byte;
+        assert(pipe(start) == 0 && pipe(results) == 0);
+        for (int i = 0; i < N_PROCESSES; i++) {
+                pids[i] = fork();
+                assert(pids[i] >= 0);
+                if (pids[i] > 0)
+                        continue;
+                char name[32];
+                const char *names[] = {name, NULL};
+                snprintf(name, sizeof name, "node-%d.example", i);
+                close(start[1]);
+                if (read(start[0], &byte, 1) != 0 || hfd_pki_load_or_make(dir, names, &pki, NULL) != 0)
+                        _exit(1);
+                bool whole = strstr(pki.ca_pem, "END CERTIFICATE") && pki.server_key_pem && pki.admin_key_pem;
+                uint64_t sum = 5381;
+                for (const char *c = pki.ca_pem; *c; c++)
+                        sum = sum * 33 + (unsigned char)*c;
+                bool said = write(results[1], &sum, sizeof sum) == (ssize_t)sizeof sum;
+                hfd_pki_done(&pki);
+                _exit(whole && said ? 0 : 2);
+        }
+        close(start[0]);
+        close(start[1]);
+        uint64_t first = 0;
+        for (int i = 0; i < N_PROCESSES; i++) {
+                int exit_status = -1;
+                uint64_t sum = 0;
+                assert(waitpid(pids[i], &exit_status, 0) == pids[i]);
+                assert_int_equal(exit_status, 0);
+                assert_int_equal(read(results[0], &sum, sizeof sum), sizeof sum);
+                first = i == 0 ? sum : first;
+                assert_true(sum == first);
+        }
+        close(results[0]);
+        close(results[1]);
+        assert_true(openssl_says("verify -CAfile ca.crt server.crt admin.crt", "admin.crt: OK"));
+        assert_true(openssl_says("x509 -noout -text -in server.crt", "DNS:node-7.example"));
+}
+
+static void test_kubeconfig(void **state) {
+        struct hfd_pki pki = {0};
+        struct hf__json *json = NULL;
+        struct stat st;
+        char path[128], command[512], *text = NULL;
+        assert_int_equal(hfd_pki_load_or_make(dir, NULL, &pki, NULL), 0);
+        snprintf(path, sizeof path, "%s/admin.kubeconfig", base);
+        assert_int_equal(hfd_pki_write_kubeconfig(&pki, path, "https://127.0.0.1:6443", NULL), 0);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+        assert_int_equal(hfd_read_file(path, &text, NULL), 0);
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        const struct hf__json *cluster = hf__json_get(hf__json_first(hf__json_get(json, "clusters")), "cluster");
+        assert_string_equal(hf__json_string(cluster, "server"), "https://127.0.0.1:6443");
+        /* coreutils decodes what we encoded */
+        snprintf(command, sizeof command,
+                 "sed -n 's/.*certificate-authority-data\": \"\\([^\"]*\\)\".*/\\1/p' '%s' | base64 -d | cmp - '%s/ca.crt'", path, dir);
+        assert_int_equal(system(command), 0);
+        if (system("command -v kubectl >/dev/null") == 0) {
+                snprintf(command, sizeof command, "kubectl --kubeconfig='%s' config current-context >/dev/null", path);
+                assert_int_equal(system(command), 0);
+        }
+        hf__json_free(json);
+        free(text);
+        hfd_pki_done(&pki);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_processes_that_start_at_once_share_one_ca, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_makes_what_openssl_accepts, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_what_is_there_is_used_and_renewal_keeps_key_and_names, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_a_certificate_about_to_expire_is_made_anew, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_a_lone_key_is_completed, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_what_is_not_usable_is_named_and_kept, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_a_directory_that_cannot_be_used_is_named, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_kubeconfig, make_dir, remove_dir),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

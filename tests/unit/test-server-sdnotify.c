@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <assert.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/sdnotify.h"
+
+static int manager = -1;
+
+static int bind_manager(void **state) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        char name[64];
+        /* An abstract name: nothing to clean up. */
+        int n = snprintf(name, sizeof name, "@holdfast-sdnotify-%d", (int)getpid());
+        memcpy(address.sun_path + 1, name + 1, (size_t)n - 1);
+        manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (bind(manager, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n)) != 0)
+                return -1;
+        return setenv("NOTIFY_SOCKET", name, 1);
+}
+
+static int close_manager(void **state) { return close(manager); }
+
+/* Datagrams of a local socket are there when the send returns. */
+static const char *heard(void) {
+        static char text[1024];
+        ssize_t n = recv(manager, text, sizeof text - 1, MSG_DONTWAIT);
+        text[n > 0 ? n : 0] = '\0';
+        return text;
+}
+
+static void test_what_is_said_is_heard(void **state) {
+        hfd_notify_ready();
+        assert_string_equal(heard(), "READY=1");
+        hfd_notify_status("leading term %d,\nline two", 7);
+        assert_string_equal(heard(), "STATUS=leading term 7, line two");
+        hfd_notify_extend(90 * HF_NSEC_PER_SEC);
+        assert_string_equal(heard(), "EXTEND_TIMEOUT_USEC=90000000");
+        hfd_notify_watchdog();
+        assert_string_equal(heard(), "WATCHDOG=1");
+        hfd_notify_reloading();
+        assert_int_equal(strncmp(heard(), "RELOADING=1\nMONOTONIC_USEC=", 27), 0);
+        hfd_notify_stopping();
+        assert_string_equal(heard(), "STOPPING=1");
+}
+
+static void test_without_a_manager_nothing_happens(void **state) {
+        char *name = strdup(getenv("NOTIFY_SOCKET"));
+        unsetenv("NOTIFY_SOCKET");
+        hfd_notify_ready();
+        hfd_notify_status("%s", "x");
+        assert_string_equal(heard(), "");
+        setenv("NOTIFY_SOCKET", name, 1);
+        free(name);
+}
+
+static void test_watchdog_interval(void **state) {
+        char pid[32];
+        unsetenv("WATCHDOG_USEC");
+        assert_true(hfd_notify_watchdog_interval() == 0);
+        setenv("WATCHDOG_USEC", "30000000", 1);
+        assert_true(hfd_notify_watchdog_interval() == 15 * HF_NSEC_PER_SEC);
+        setenv("WATCHDOG_PID", "1", 1);
+        assert_true(hfd_notify_watchdog_interval() == 0);
+        snprintf(pid, sizeof pid, "%d", (int)getpid());
+        setenv("WATCHDOG_PID", pid, 1);
+        assert_true(hfd_notify_watchdog_interval() == 15 * HF_NSEC_PER_SEC);
+}
+
+static void test_no_socket_passed(void **state) {
+        int fd = 0;
+        unsetenv("LISTEN_FDS");
+        assert_int_equal(hfd_notify_listen_fd(&fd, NULL), 0);
+        assert_int_equal(fd, -1);
+}
+
+/* In a process of its own, for which descriptor 3 is made what the manager would pass. Exits 0 when all is as expected. */
+static int run_activated(const char *n_fds, int fd, int expected_result, int expected_fd) {
+        int status = -1;
+        pid_t pid = fork();
+        assert(pid >= 0);
+        if (pid == 0) {
+                char pid_text[32];
+                int found = -2;
+                dup2(fd, 3);
+                if (fd != 3)
+                        fcntl(3, F_SETFD, 0);
+                snprintf(pid_text, sizeof pid_text, "%d", (int)getpid());
+                setenv("LISTEN_PID", pid_text, 1);
+                setenv("LISTEN_FDS", n_fds, 1);
+                int r = hfd_notify_listen_fd(&found, NULL);
+                if (r != expected_result || (r == 0 && (found != expected_fd || !(fcntl(found, F_GETFD) & FD_CLOEXEC))))
+                        _exit(1);
+                _exit(getenv("LISTEN_FDS") ? 2 : 0);
+        }
+        assert(waitpid(pid, &status, 0) == pid);
+        return status;
+}
+
+static void test_socket_activation(void **state) {
+        int listening = socket(AF_INET, SOCK_STREAM, 0);
+        int idle = socket(AF_INET, SOCK_STREAM, 0);
+        assert(listen(listening, 1) == 0);
+        assert_int_equal(run_activated("1", listening, 0, 3), 0);
+        assert_int_equal(run_activated("1", idle, HF_E_INVALID, 0), 0);
+        close(listening);
+        close(idle);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_what_is_said_is_heard), cmocka_unit_test(test_without_a_manager_nothing_happens),
+                cmocka_unit_test(test_watchdog_interval),     cmocka_unit_test(test_no_socket_passed),
+                cmocka_unit_test(test_socket_activation),
+        };
+        return cmocka_run_group_tests(tests, bind_manager, close_manager);
+}
