@@ -49,6 +49,7 @@ struct hf__http_request {
         const void *body; /* copied */
         size_t n_body;
         enum hf__http_version version;
+        bool idempotent;                     /* may be sent again when a kept connection turns out dead; GET and HEAD always may */
         struct hf__http_tls *tls;            /* borrowed until on_done (it is reference counted inside); NULL = system CAs */
         unsigned lane;                       /* 0 .. HF__HTTP_N_LANES - 1 */
         hf_nsec deadline;                    /* boot time, for the whole exchange; HF_NSEC_NEVER only for streams */
@@ -59,6 +60,9 @@ struct hf__http_request {
         void (*on_done)(void *ctx, const struct hf__http_result *result); /* required */
         void *ctx;
 };
+
+/* curl_global_init, for programs of ours that are the host; once, before the first thread. 0 or -ENOMEM. */
+int hf__http_global_init(void);
 
 /* host is borrowed. Starts the thread. 0 or -errno. */
 int hf__http_engine_new(const struct hf_host *host, const char *thread_name, struct hf__http_engine **ret_engine);

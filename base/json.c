@@ -106,9 +106,11 @@ static void print_number(double value, struct hf__strbuf *out) {
                 hf__strbuf_printf(out, "%.0f", value == 0 ? 0.0 : value); /* no negative zero */
         else {
                 char text[40];
-                (void)snprintf(text, sizeof text, "%.15g", value);
-                if (strtod(text, NULL) != value)
-                        (void)snprintf(text, sizeof text, "%.17g", value);
+                for (int digits = 15; digits <= 17; digits++) { /* the fewest that read back as the same value */
+                        (void)snprintf(text, sizeof text, "%.*g", digits, value);
+                        if (strtod(text, NULL) == value)
+                                break;
+                }
                 for (char *p = text; *p; p++)
                         if (*p == ',') /* the host's locale */
                                 *p = '.';

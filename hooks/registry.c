@@ -136,7 +136,8 @@ static int publish(struct hf_hooks *hooks, struct hf_hook_context *hook, struct 
         pthread_mutex_lock(&hooks->mu);
         struct hf_hook_context *first = find_locked(hooks, hook->name);
         if (hooks->closed) {
-                r = hf_fail(reterr_status, HF_E_CLOSED, "hook \"%s\" (by %s) comes too late: the hooks were started", hook->name, hook->caller);
+                r = hf_fail(reterr_status, HF_E_CLOSED, "hook \"%s\" (by %s) comes too late: the hooks were started", hook->name,
+                            hook->caller);
         } else if (first) {
                 r = hf_fail(reterr_status, HF_E_EXISTS, "hook \"%s\" (by %s) is registered already, by %s", hook->name, hook->caller,
                             first->caller);
@@ -258,6 +259,12 @@ int hf__hooks_resolve(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         return r;
 }
 
-struct hf_cancel *hf_hook_shutting_down(struct hf_hook_context *context) { return context->hooks->shutting; }
-struct hf_cancel *hf_hook_stopped(struct hf_hook_context *context) { return context->hooks->stopped; }
-struct hf_client *hf_hook_client(struct hf_hook_context *context) { return context->hooks->client; }
+struct hf_cancel *hf_hook_shutting_down(struct hf_hook_context *context) {
+        return context->hooks->shutting;
+}
+struct hf_cancel *hf_hook_stopped(struct hf_hook_context *context) {
+        return context->hooks->stopped;
+}
+struct hf_client *hf_hook_client(struct hf_hook_context *context) {
+        return context->hooks->client;
+}

@@ -69,8 +69,8 @@ static bool turn_locked(struct hf_hooks *hooks, hf_nsec now, int *ret_result, hf
                         return true;
                 }
                 if (hook->start_state == HF__START_RUNNING && now >= hook->start_until) {
-                        *ret_result = hf_fail(reterr_status, HF_E_TIMEOUT, "hook \"%s\" has not finished its start within %lld ms", hook->name,
-                                              (long long)(hook->hook.start_deadline / HF_NSEC_PER_MSEC));
+                        *ret_result = hf_fail(reterr_status, HF_E_TIMEOUT, "hook \"%s\" has not finished its start within %lld ms",
+                                              hook->name, (long long)(hook->hook.start_deadline / HF_NSEC_PER_MSEC));
                         return true;
                 }
                 if (hook->start_state == HF__START_RUNNING && hook->start_until < *ret_wake)

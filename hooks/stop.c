@@ -32,9 +32,7 @@ static void *stop_main(void *ctx) {
         return NULL;
 }
 
-static bool is_over(const struct hf_hook_context *hook) {
-        return hook->stop_state == HF__STOP_DONE || hook->stop_state == HF__STOP_STUCK;
-}
+static bool is_over(const struct hf_hook_context *hook) { return hook->stop_state == HF__STOP_DONE || hook->stop_state == HF__STOP_STUCK; }
 
 /* Has everything that is after hook stopped? */
 static bool may_stop_locked(const struct hf_hooks *hooks, const struct hf_hook_context *hook) {
@@ -151,11 +149,11 @@ static int collect_locked(struct hf_hooks *hooks, struct hf_status *reterr_statu
                 struct hf_hook_context *hook = hooks->list[i];
                 int w = 0;
                 if (hook->stop_state == HF__STOP_STUCK) {
-                        const char *what = !hook->start_returned                             ? "its start has not returned"
+                        const char *what = !hook->start_returned                            ? "its start has not returned"
                                            : hook->stop_thread_made && !hook->stop_returned ? "its stop has not returned"
-                                                                                             : "a thread of it has not returned";
-                        w = snprintf(text + used, sizeof text - used, "%shook \"%s\" is stuck: %s within %lld ms", used ? "; " : "", hook->name,
-                                     what, (long long)(hook->hook.stop_deadline / HF_NSEC_PER_MSEC));
+                                                                                            : "a thread of it has not returned";
+                        w = snprintf(text + used, sizeof text - used, "%shook \"%s\" is stuck: %s within %lld ms", used ? "; " : "",
+                                     hook->name, what, (long long)(hook->hook.stop_deadline / HF_NSEC_PER_MSEC));
                         hooks->stuck = true;
                 } else if (hook->stop_error != 0) {
                         w = snprintf(text + used, sizeof text - used, "%shook \"%s\" failed to stop: %s", used ? "; " : "", hook->name,

@@ -46,7 +46,7 @@ enum hf__core_event_type {
         HF__EV_WATCH_LOST,
         HF__EV_STOP,       /* planned stop of this elector for good */
         HF__EV_HAND_OVER,  /* successor: drain, join, release to it, then follow */
-        HF__EV_JOINED,     /* all work of the term has returned */
+        HF__EV_JOINED,     /* all work of the term has returned; counts only after TERM_DRAIN or TERM_ABORT, once per term */
         HF__EV_STALE_TERM, /* a write of the term was refused by the fence, or its echo was missing */
 };
 
@@ -85,7 +85,8 @@ struct hf__core_action {
         struct hf__record record;
 };
 
-#define HF__CORE_MAX_ACTIONS 8
+#define HF__CORE_MAX_ACTIONS  8
+#define HF__CORE_OWN_ACQUIRES 8
 
 struct hf__core_actions {
         struct hf__core_action list[HF__CORE_MAX_ACTIONS]; /* carry out in order */
@@ -135,7 +136,16 @@ struct hf__core {
         uint64_t term;
         hf_nsec term_started_at, valid_until, drain_until, abort_at, release_until;
         bool joined;
-        bool must_read; /* a doubt (lost reply, odd revision) that only a read settles */
+        bool must_read;                              /* a doubt (lost reply, odd revision) that only a read settles */
+        bool in_doubt;                               /* a write of mine may or may not have been applied */
+        bool news_since_send;                        /* the watch told something new while the operation was under way */
+        unsigned n_failures;                         /* of operations, in a row */
+        hf_nsec renew_at;                            /* leading: the next renewal is due */
+        hf_nsec poll_at;                             /* following without a watch: the next read is due */
+        hf_nsec contend_at;                          /* following: no acquire before (backoff, hand-over) */
+        int64_t own_acquires[HF__CORE_OWN_ACQUIRES]; /* acquire times written by this core, a ring: what else bears my identity is a twin */
+        unsigned n_own_acquires;
+        int64_t last_acquire_us;
         char successor[HF_IDENTITY_MAX + 1];
         unsigned n_short_terms; /* in a row */
         uint64_t n_terms;

@@ -106,7 +106,8 @@ static void on_written(void *ctx, const struct hf_reply *from) {
         if (from->error == 0 && !from->fence_echoed && !client->config.unfenced) {
                 reply.error = HF_E_UNFENCED;
                 (void)hf_fail(&reply.status, HF_E_UNFENCED,
-                              "the server did not say that it compared the fence of term %llu: the write was made without it, the term ends",
+                              "the server did not say that it compared the fence of term %llu: the write was made without it, the term "
+                              "ends",
                               (unsigned long long)client->config.fence.term);
         }
         if (reply.error == HF_E_UNFENCED || reply.error == HF_E_STALE_TERM)
@@ -126,7 +127,8 @@ static int admit(struct leader_client *client, struct hf_call *call, const char 
         bool may_act = !aborted && hf__gate_may_act(client->config.gate, now);
         hf_nsec valid_until = aborted ? 0 : hf__gate_valid_until(client->config.gate);
         pthread_mutex_unlock(&client->mu);
-        if (client->config.gate_off && !aborted)
+        /* The proof of the fence: only the server stands between a deposed leader and its write, also after the abort. */
+        if (client->config.gate_off)
                 return 0;
         if (!may_act || !valid_until) {
                 *ret_why = aborted ? "the term is over" : "this process does not lead now";

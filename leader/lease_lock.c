@@ -30,7 +30,7 @@
 enum op_kind { OP_READ, OP_WRITE, OP_WATCH };
 
 struct op {
-        struct op *next; /* guarded by lock->mu, like all that is not said to be immutable */
+        struct op *next;         /* guarded by lock->mu, like all that is not said to be immutable */
         struct lease_lock *lock; /* immutable; a reference is held */
         enum op_kind kind;       /* immutable */
         uint32_t id;             /* immutable; the elector's */
@@ -53,8 +53,8 @@ struct lease_lock {
         /* guarded by mu */
         int refs; /* the owner's, and one for each op */
         bool closed;
-        unsigned n_calling;   /* callbacks inside base.done or base.on_record */
-        struct op *ops;       /* under way; owned */
+        unsigned n_calling;    /* callbacks inside base.done or base.on_record */
+        struct op *ops;        /* under way; owned */
         struct hf__json *last; /* owned; NULL = none, or the Lease is absent */
         struct hf__record last_record;
 };

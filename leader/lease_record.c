@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/error.h>
+
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/timetext.h"
@@ -63,45 +65,19 @@ static int set_time(struct hf__json *spec, const char *key, int64_t usec) {
 
 /* The member `key` of object as an object; what else stands there (null, absent) is replaced. NULL = out of memory. */
 static struct hf__json *member_object(struct hf__json *object, const char *key) {
-        if (!hf__json_is_object(hf__json_get(object, key)) && hf__json_set(object, key, hf__json_object()) != 0)
+        if (!hf__json_is_object(hf__json_get(object, key)) && hf__json_put(object, key, hf__json_object()) != 0)
                 return NULL;
         return hf__json_get(object, key);
 }
 
-/*
- * Keys of labels and annotations have dots, which separate keys in a path. So the member is replaced by hand: the map is
- * rebuilt with the others' members and the new one. value NULL removes.
- */
+/* Labels and annotations: their keys have dots, so they are taken as they are, not as paths. value NULL removes. */
 static int set_in_map(struct hf__json *metadata, const char *map, const char *key, const char *value) {
-        const struct hf__json *old = hf__json_get(metadata, map);
-        if (!value && !hf__json_get(old, key))
+        if (!value) {
+                hf__json_drop(hf__json_get(metadata, map), key);
                 return 0;
-        struct hf__strbuf text = {0};
-        hf__strbuf_putc(&text, '{');
-        bool first = true;
-        for (const struct hf__json *member = hf__json_is_object(old) ? hf__json_first(old) : NULL; member; member = hf__json_next(member)) {
-                const char *name = hf__json_key(member);
-                if (strcmp(name, key) == 0)
-                        continue;
-                if (!first)
-                        hf__strbuf_putc(&text, ',');
-                first = false;
-                hf__strbuf_json(&text, name, strlen(name));
-                hf__strbuf_putc(&text, ':');
-                hf__json_print(member, &text);
         }
-        if (value) {
-                if (!first)
-                        hf__strbuf_putc(&text, ',');
-                hf__strbuf_json(&text, key, strlen(key));
-                hf__strbuf_putc(&text, ':');
-                hf__strbuf_json(&text, value, strlen(value));
-        }
-        hf__strbuf_putc(&text, '}');
-        struct hf__json *built = NULL;
-        int r = text.error ? text.error : hf__json_parse(text.data, text.n, &built, NULL);
-        hf__strbuf_done(&text);
-        return r != 0 ? r : hf__json_set(metadata, map, built);
+        struct hf__json *object = member_object(metadata, map);
+        return object ? hf__json_put_string(object, key, value) : -ENOMEM;
 }
 
 static int set_labels(struct hf__json *metadata, const char *const *labels) {

@@ -191,9 +191,15 @@ struct hf_term *hf__term_free(struct hf_term *term) {
         return NULL;
 }
 
-struct hf_cancel *hf_term_drain(struct hf_term *term) { return term->drain; }
-struct hf_cancel *hf_term_abort(struct hf_term *term) { return term->abort; }
-struct hf_client *hf_term_client(struct hf_term *term) { return term->client; }
+struct hf_cancel *hf_term_drain(struct hf_term *term) {
+        return term->drain;
+}
+struct hf_cancel *hf_term_abort(struct hf_term *term) {
+        return term->abort;
+}
+struct hf_client *hf_term_client(struct hf_term *term) {
+        return term->client;
+}
 const struct hf_fence *hf_term_fence(struct hf_term *term) { return term->gate ? &term->fence : NULL; }
 const char *hf_term_acquired_at(struct hf_term *term) { return term->acquired_at; }
 const struct hf_host *hf_term_host(struct hf_term *term) { return term->host; }

@@ -14,11 +14,13 @@ struct hfd_pki {
         char *ca_pem, *server_cert_pem, *server_key_pem, *admin_cert_pem, *admin_key_pem; /* owned; NUL-terminated */
 };
 
-/* names: NULL-terminated DNS names and IP addresses for the serving certificate (localhost and 127.0.0.1 are always in). */
+/* names: NULL-terminated DNS names and IP addresses for the serving certificate (localhost, 127.0.0.1 and ::1 are always in);
+ * what is neither is left out. A message names the file or directory that is at fault; HF_E_BUSY: the lock was held for 30 s. */
 int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hfd_pki *ret_pki, struct hf_status *reterr_status);
 void hfd_pki_done(struct hfd_pki *pki);
 
 /* Writes a kubeconfig (JSON is YAML) with everything inline, mode 0600, atomically by rename. */
 int hfd_pki_write_kubeconfig(const struct hfd_pki *pki, const char *path, const char *server_url, struct hf_status *reterr_status);
-/* Reads a whole file (at most 1 MiB) into malloc'ed, NUL-terminated text; the message names path and cause. */
+/* Reads a whole file (at most 1 MiB) into malloc'ed, NUL-terminated text; the message names path and cause. HF_E_NOT_FOUND, HF_E_TOO_LARGE,
+ * -errno. */
 int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_status);

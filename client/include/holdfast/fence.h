@@ -20,7 +20,7 @@ struct hf_fence {
         char identity[HF_IDENTITY_MAX + 1];
 };
 
-/* Writes the header's value. Returns its length, or -ENOSPC. */
+/* Writes the header's value. Returns its length, -ENOSPC, or -EINVAL: term 0, a part that is empty or would break the header. */
 int hf_fence_format(const struct hf_fence *fence, char *text, size_t max_text);
 /* 0 or -EINVAL; ret_fence is set on success only. */
 int hf_fence_parse(const char *text, size_t n, struct hf_fence *ret_fence);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lanes: curl's multi handles, their sockets in the engine's epoll set, and their timers. curl tells by callback which
+ * descriptors it wants watched and when it wants to be called; it is called for just these, never for all.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/http_engine_private.h"
+
+/* Idle connections a lane keeps. */
+#define MAX_IDLE_CONNECTIONS 64L
+#define MAX_STREAMS          1000L
+
+static struct hf__socket *socket_at(struct hf__http_engine *engine, int fd) {
+        size_t n = engine->n_sockets;
+
+        if ((size_t)fd < n)
+                return &engine->sockets[fd];
+        while (n <= (size_t)fd)
+                n = n ? 2 * n : 64;
+        struct hf__socket *sockets = realloc(engine->sockets, n * sizeof *sockets);
+        if (!sockets)
+                return NULL;
+        memset(sockets + engine->n_sockets, 0, (n - engine->n_sockets) * sizeof *sockets);
+        engine->sockets = sockets;
+        engine->n_sockets = n;
+        return &sockets[fd];
+}
+
+/* Without memory the descriptor stays unwatched and its requests end by their deadline: an error here would make curl give
+ * up the whole lane. */
+static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *socket_ctx) {
+        struct hf__pool *pool = ctx;
+        struct hf__http_engine *engine = pool->engine;
+        struct hf__socket *sock = socket_at(engine, fd);
+        struct epoll_event event = {.data.fd = fd};
+
+        if (!sock)
+                return 0;
+        if (what == CURL_POLL_REMOVE) {
+                (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+                sock->pool = NULL;
+                return 0;
+        }
+        event.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
+        int r = epoll_ctl(engine->epoll_fd, sock->pool ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
+        if (r < 0 && errno == EEXIST)
+                r = epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, fd, &event);
+        else if (r < 0 && errno == ENOENT)
+                r = epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+        sock->pool = r < 0 ? NULL : pool;
+        return 0;
+}
+
+static int on_curl_timer(CURLM *multi, long timeout_ms, void *ctx) {
+        struct hf__pool *pool = ctx;
+        pool->curl_due = timeout_ms < 0 ? HF_NSEC_NEVER : timeout_ms == 0 ? 0 : hf_now(pool->engine->clock) + timeout_ms * HF_NSEC_PER_MSEC;
+        return 0;
+}
+
+static struct hf__pool *pool_new(struct hf__http_engine *engine) {
+        struct hf__pool *pool = calloc(1, sizeof *pool);
+
+        if (!pool)
+                return NULL;
+        pool->engine = engine;
+        pool->curl_due = HF_NSEC_NEVER;
+        pool->multi = curl_multi_init();
+        if (!pool->multi) {
+                free(pool);
+                return NULL;
+        }
+        curl_multi_setopt(pool->multi, CURLMOPT_SOCKETFUNCTION, on_curl_socket);
+        curl_multi_setopt(pool->multi, CURLMOPT_SOCKETDATA, pool);
+        curl_multi_setopt(pool->multi, CURLMOPT_TIMERFUNCTION, on_curl_timer);
+        curl_multi_setopt(pool->multi, CURLMOPT_TIMERDATA, pool);
+        curl_multi_setopt(pool->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
+        curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS, MAX_IDLE_CONNECTIONS);
+        curl_multi_setopt(pool->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, MAX_STREAMS);
+        return pool;
+}
+
+/* No request is in it any more. */
+static void pool_free(struct hf__pool *pool) {
+        struct hf__http_engine *engine = pool->engine;
+
+        curl_multi_cleanup(pool->multi); /* closes the connections, which takes them out of the epoll set */
+        for (size_t fd = 0; fd < engine->n_sockets; fd++)
+                if (engine->sockets[fd].pool == pool)
+                        engine->sockets[fd].pool = NULL;
+        free(pool);
+}
+
+int hf__lanes_init(struct hf__http_engine *engine) {
+        for (size_t i = 0; i < HF__HTTP_N_LANES; i++)
+                if (!(engine->lanes[i] = pool_new(engine)))
+                        return -ENOMEM;
+        return 0;
+}
+
+void hf__lanes_done(struct hf__http_engine *engine) {
+        for (size_t i = 0; i < HF__HTTP_N_LANES; i++)
+                for (struct hf__pool *pool = engine->lanes[i], *next; pool; pool = next) {
+                        next = pool->next;
+                        pool_free(pool);
+                }
+        free(engine->sockets);
+}
+
+void hf__lane_distrust(struct hf__http_engine *engine, unsigned lane, struct hf__pool *pool) {
+        if (engine->lanes[lane] != pool)
+                return; /* replaced already */
+        struct hf__pool *fresh = pool_new(engine);
+        if (!fresh)
+                return; /* the old one goes on; the next timeout tries again */
+        fresh->next = pool;
+        engine->lanes[lane] = fresh;
+}
+
+static void end_done(struct hf__pool *pool) {
+        CURLMsg *message;
+        int n_left;
+
+        while ((message = curl_multi_info_read(pool->multi, &n_left)))
+                if (message->msg == CURLMSG_DONE) {
+                        char *x = NULL;
+                        CURLcode result = message->data.result; /* the message dies with the handle's removal */
+                        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &x);
+                        hf__exchange_curl_done((struct hf__exchange *)(void *)x, result);
+                }
+}
+
+void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t events) {
+        int mask = (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP) ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+                   (events & EPOLLERR ? CURL_CSELECT_ERR : 0);
+        int n_running;
+
+        /* An event may be left over from a descriptor that was closed in this turn, and even used again: then it is one
+         * call for nothing. */
+        if ((size_t)fd >= engine->n_sockets || !engine->sockets[fd].pool)
+                return;
+        struct hf__pool *pool = engine->sockets[fd].pool;
+        if (events & EPOLLIN)
+                engine->sockets[fd].last_in = engine->now;
+        (void)curl_multi_socket_action(pool->multi, fd, mask, &n_running);
+        end_done(pool);
+}
+
+void hf__lanes_run(struct hf__http_engine *engine) {
+        int n_running;
+
+        for (size_t i = 0; i < HF__HTTP_N_LANES; i++)
+                for (struct hf__pool **link = &engine->lanes[i], *pool; (pool = *link);) {
+                        if (pool->curl_due <= engine->now) {
+                                pool->curl_due = HF_NSEC_NEVER; /* curl sets it anew */
+                                (void)curl_multi_socket_action(pool->multi, CURL_SOCKET_TIMEOUT, 0, &n_running);
+                                end_done(pool);
+                        }
+                        if (link != &engine->lanes[i] && pool->n_active == 0) {
+                                *link = pool->next;
+                                pool_free(pool);
+                        } else {
+                                link = &pool->next;
+                        }
+                }
+}
+
+hf_nsec hf__lanes_due(const struct hf__http_engine *engine) {
+        hf_nsec due = HF_NSEC_NEVER;
+
+        for (size_t i = 0; i < HF__HTTP_N_LANES; i++)
+                for (const struct hf__pool *pool = engine->lanes[i]; pool; pool = pool->next)
+                        if (pool->curl_due < due)
+                                due = pool->curl_due;
+        return due;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the files of the HTTP engine share. http_engine.c has the loop, http_engine_lane.c the lanes and their sockets,
+ * http_engine_exchange.c one request, http_tls.c the certificates. Private to base/http_*.c.
+ *
+ * Everything is the engine thread's, but for what is said to be guarded.
+ */
+#include <curl/curl.h>
+#include <stdbool.h>
+
+#include "base/duequeue.h"
+#include "base/http_engine.h"
+#include "base/mailbox.h"
+#include "base/strbuf.h"
+
+struct hf__http_tls {
+        int refs;                       /* atomic */
+        struct curl_blob ca, cert, key; /* data is owned and never changes; NULL = absent */
+        char *server_name;
+        bool insecure;
+};
+struct hf__http_tls *hf__http_tls_ref(struct hf__http_tls *tls); /* accepts NULL */
+CURLcode hf__http_tls_apply(struct hf__http_tls *tls, CURL *easy);
+
+/* What comes through the mailbox. */
+enum hf__note_kind { HF__NOTE_SUBMIT, HF__NOTE_CANCEL, HF__NOTE_TIMER, HF__NOTE_STOP };
+struct hf__note {
+        struct hf__letter letter;
+        enum hf__note_kind kind;
+};
+
+/*
+ * A lane's connections: one curl multi handle. When a request has timed out on a connection from which not one byte came
+ * meanwhile, the lane takes a new pool, so that no later request goes to that connection; requests under way in the old
+ * pool run on, and it is closed after the last of them.
+ */
+struct hf__pool {
+        struct hf__pool *next; /* of the lane; the first takes new requests */
+        struct hf__http_engine *engine;
+        CURLM *multi;
+        hf_nsec curl_due; /* when curl wants to be called; HF_NSEC_NEVER = not */
+        size_t n_active;
+};
+
+/* One request. Submitted -> active (in a pool) -> ended; ended before it was active when there is no time left. */
+struct hf__exchange {
+        struct hf__note note; /* HF__NOTE_SUBMIT */
+        struct hf__due due;   /* the deadline, or the head's until it is there */
+        struct hf__http_engine *engine;
+        struct hf__http_tls *tls;        /* a reference of its own */
+        struct hf__http_request request; /* its strings and body lie behind the struct, but for method and headers */
+        struct curl_slist *headers;      /* likewise */
+        struct curl_slist *connect_to;   /* owned by curl's allocator; NULL = none */
+        char *url_override;              /* owned, freed by curl_free; NULL = none */
+        uint64_t id;
+        hf_nsec head_deadline;
+        struct hf__pool *pool;             /* NULL = not active */
+        CURL *easy;                        /* likewise */
+        struct hf__exchange *next, **link; /* the engine's list of those taken from the mailbox and not ended */
+        /* guarded by engine->mu */
+        struct hf__exchange *next_in_bucket;
+        struct hf__note cancel_note;
+        bool cancel_posted; /* cancel_note is in the mailbox: the memory must outlive it */
+        /* what has come */
+        int verdict; /* why we ended it ourselves; 0 = we did not */
+        bool may_have_sent, head_done, ended;
+        hf_nsec sent_at;
+        int code;
+        int block_code; /* of the header block that is coming in */
+        int grpc_status;
+        uint32_t retry_after_s;
+        char *grpc_message, *fence_echo; /* owned */
+        struct hf__strbuf body;
+        char error_text[CURL_ERROR_SIZE];
+};
+
+#define HF__HTTP_N_BUCKETS 1024
+#define HF__HTTP_N_IDLE    64
+
+struct hf__socket {
+        struct hf__pool *pool; /* NULL = this descriptor is not curl's */
+        hf_nsec last_in;       /* when bytes came last */
+};
+
+struct hf__http_engine {
+        /* immutable after the start */
+        const struct hf_host *host;
+        const struct hf_clock *clock;
+        pthread_t thread;
+        int epoll_fd, timer_fd;
+        struct hf__mailbox box;
+        /* atomic */
+        uint64_t turns;
+        /* guarded by mu; mu is taken before box.mu */
+        pthread_mutex_t mu;
+        bool closed;
+        uint64_t last_id;
+        struct hf__exchange *buckets[HF__HTTP_N_BUCKETS]; /* by id, from submit until ended */
+        /* the engine thread's */
+        hf_nsec now;      /* boot time when the loop last woke */
+        hf_nsec armed_at; /* what timer_fd is set to; HF_NSEC_NEVER = off */
+        bool stopping;
+        struct hf__note stop_note;
+        struct hf__duequeue due_exchanges, due_timers;
+        struct hf__exchange *exchanges;
+        struct hf__pool *lanes[HF__HTTP_N_LANES];
+        struct hf__socket *sockets; /* by descriptor */
+        size_t n_sockets;
+        CURL *idle[HF__HTTP_N_IDLE]; /* handles to use again */
+        size_t n_idle;
+};
+
+/* http_engine_lane.c */
+int hf__lanes_init(struct hf__http_engine *engine);
+void hf__lanes_done(struct hf__http_engine *engine);
+void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t events);
+void hf__lanes_run(struct hf__http_engine *engine); /* calls curl where it is due, ends what is done, closes empty old pools */
+hf_nsec hf__lanes_due(const struct hf__http_engine *engine);
+void hf__lane_distrust(struct hf__http_engine *engine, unsigned lane, struct hf__pool *pool);
+
+/* http_engine_exchange.c */
+struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine, const struct hf__http_request *request);
+void hf__exchange_free(struct hf__exchange *x);
+void hf__exchange_start(struct hf__exchange *x); /* adds it to its lane, or ends it */
+void hf__exchange_curl_done(struct hf__exchange *x, CURLcode result);
+void hf__exchange_abort(struct hf__exchange *x, int outcome); /* ends it with outcome */
+
+/* http_engine.c: takes it off the lists and frees it, or leaves that to the cancel note under way. */
+void hf__engine_forget(struct hf__http_engine *engine, struct hf__exchange *x);

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cache's thread: it lists, watches on from there, lists again when history is gone, and backs off from failures.
+ *
+ * A source is one list call or one watch. Its callbacks run on the client's threads and only post letters, the last of
+ * which is the source's own and ends it. The thread takes letters in order; letters of a watch it no longer follows are
+ * thrown away. At most one list and one watch are followed at a time:
+ *
+ *      need_list, no list          start a list at list_at
+ *      no need_list, no watch      start a watch at watch_at, from the revision last seen
+ *      a watch, waiters ahead      start a list beside the watch at probe_at: the probe
+ *
+ * A probe's answer at revision R is newer than the store when R is above what was seen: then the store is made equal to
+ * it, and the watch's events up to R, which may still come, are skipped (floor). When the watch was faster the answer is
+ * of no use. So a quiet collection learns its revision, and a busy one is not set back.
+ *
+ * Failures delay 0.1 s doubling to 30 s. An event, or a watch that lived for a second, resets the watch's count; a list
+ * that succeeds resets the list's.
+ */
+#include "client/cache_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+#define MAX_LETTER_BYTES ((size_t)64 << 20) /* beyond it the watch is dropped and the collection listed again */
+#define LIST_TIMEOUT     (60 * HF_NSEC_PER_SEC)
+#define FIRST_DELAY      (100 * HF_NSEC_PER_MSEC)
+#define LAST_DELAY       (30 * HF_NSEC_PER_SEC)
+#define STABLE_WATCH     HF_NSEC_PER_SEC
+
+struct hf__cache_letter {
+        struct hf__cache_letter *next;
+        struct hf__cache_source *source;
+        bool last;
+        enum hf_event_type type;
+        struct hf__buf *object; /* owned; NULL for a bookmark; of a list, its body */
+        char resource_version[HF__CACHE_RV_MAX];
+};
+
+struct hf__cache_source {
+        struct hf_cache *cache;
+        uint64_t id;
+        hf_nsec started_at;
+        size_t n_events;              /* the thread's */
+        bool lost;                    /* an event could not be kept; guarded by the cache's mu */
+        struct hf__cache_letter last; /* posted once, at the end */
+        int error;                    /* written before it is posted, as status */
+        struct hf_status status;
+};
+
+/* ---- the client's side ---- */
+
+static void post(struct hf_cache *cache, struct hf__cache_letter *letter) {
+        size_t n = sizeof *letter + (letter->object ? letter->object->n : 0);
+
+        (void)pthread_mutex_lock(&cache->mu);
+        letter->next = NULL;
+        *cache->letters_tail = letter;
+        cache->letters_tail = &letter->next;
+        cache->n_letter_bytes += n;
+        /* Signalled under the lock: after the last letter the cache may be gone as soon as the lock is free. */
+        (void)pthread_cond_signal(&cache->wake);
+        (void)pthread_mutex_unlock(&cache->mu);
+}
+
+static void on_list(void *ctx, const struct hf_reply *reply) {
+        struct hf__cache_source *source = ctx;
+
+        source->error = reply->error;
+        source->status = reply->status;
+        if (reply->error == 0) {
+                source->last.object = hf__buf_copy(reply->body ? reply->body : "", reply->body ? reply->n_body : 0);
+                if (!source->last.object)
+                        source->error = hf_fail(&source->status, -ENOMEM, "out of memory for a list");
+        }
+        post(source->cache, &source->last);
+}
+
+static void lose(struct hf__cache_source *source) {
+        struct hf_cache *cache = source->cache;
+
+        (void)pthread_mutex_lock(&cache->mu);
+        source->lost = true;
+        (void)pthread_cond_signal(&cache->wake);
+        (void)pthread_mutex_unlock(&cache->mu);
+}
+
+static bool may_keep(struct hf__cache_source *source) {
+        struct hf_cache *cache = source->cache;
+
+        (void)pthread_mutex_lock(&cache->mu);
+        bool may = !source->lost && cache->n_letter_bytes < MAX_LETTER_BYTES;
+        (void)pthread_mutex_unlock(&cache->mu);
+        return may;
+}
+
+static void on_event(void *ctx, const struct hf_event *event) {
+        struct hf__cache_source *source = ctx;
+        struct hf__cache_letter *letter = may_keep(source) ? calloc(1, sizeof *letter) : NULL;
+        const char *version = event->resource_version ? event->resource_version : "";
+
+        if (!letter || strlen(version) >= sizeof letter->resource_version) {
+                free(letter);
+                lose(source);
+                return;
+        }
+        letter->source = source;
+        letter->type = event->type;
+        strcpy(letter->resource_version, version);
+        if (event->type != HF_EVENT_BOOKMARK) {
+                letter->object = hf__buf_copy(event->object, event->n_object);
+                if (!letter->object) {
+                        free(letter);
+                        lose(source);
+                        return;
+                }
+        }
+        post(source->cache, letter);
+}
+
+static void on_end(void *ctx, int error, const struct hf_status *status) {
+        struct hf__cache_source *source = ctx;
+
+        source->error = error;
+        if (status)
+                source->status = *status;
+        post(source->cache, &source->last);
+}
+
+/* ---- starting and leaving sources ---- */
+
+static struct hf__cache_source *source_new(struct hf_cache *cache) {
+        struct hf__cache_source *source = calloc(1, sizeof *source);
+
+        if (!source)
+                return NULL;
+        source->cache = cache;
+        source->started_at = hf_now(cache->clock);
+        source->last.source = source;
+        source->last.last = true;
+        return source;
+}
+
+static hf_nsec delay_after(unsigned failures, uint32_t retry_after_s) {
+        hf_nsec delay = FIRST_DELAY, said = (hf_nsec)retry_after_s * HF_NSEC_PER_SEC;
+
+        while (failures-- > 0 && delay < LAST_DELAY)
+                delay *= 2;
+        if (delay > LAST_DELAY)
+                delay = LAST_DELAY;
+        return said > delay ? said : delay;
+}
+
+/* Somebody waits for a probe, so its delays end below a second. */
+static hf_nsec probe_delay_locked(struct hf_cache *cache, uint32_t retry_after_s) {
+        return delay_after(cache->probe_failures < 3 ? cache->probe_failures++ : 3, retry_after_s);
+}
+
+static void complain(struct hf_cache *cache, const char *verb, unsigned failures, int error, const struct hf_status *status) {
+        enum hf_log_level level = failures == 0 ? HF_LOG_WARNING : HF_LOG_DEBUG; /* the first of a row is news */
+        const char *words = status && status->message[0] ? status->message : hf_strerror(error);
+
+        hf_log(&cache->host->log, level, "cache", "%s of %s%s%s failed: %s", verb, cache->resource.plural, cache->ns[0] ? " in " : "",
+               cache->ns, words);
+}
+
+static void list_failed(struct hf_cache *cache, int error, const struct hf_status *status) {
+        uint32_t retry_after_s = status ? status->retry_after_s : 0;
+
+        if (cache->need_list) {
+                complain(cache, "list", cache->list_failures, error, status);
+                cache->list_at = hf_now(cache->clock) + delay_after(cache->list_failures++, retry_after_s);
+                return;
+        }
+        (void)pthread_mutex_lock(&cache->mu);
+        cache->probe_at = hf_now(cache->clock) + probe_delay_locked(cache, retry_after_s);
+        (void)pthread_mutex_unlock(&cache->mu);
+}
+
+static void watch_failed(struct hf_cache *cache, int error, const struct hf_status *status) {
+        hf_nsec delay = delay_after(cache->watch_failures, status ? status->retry_after_s : 0), now = hf_now(cache->clock);
+
+        if (error != 0 && error != HF_E_GONE)
+                complain(cache, "watch", cache->watch_failures, error, status);
+        if (error == HF_E_GONE && cache->watch_failures == 0)
+                delay = 0; /* a first one is ordinary life */
+        if (error == HF_E_GONE) {
+                cache->need_list = true;
+                cache->list_at = now + delay;
+        }
+        cache->watch_at = now + delay;
+        cache->watch_failures++;
+}
+
+static void start_list(struct hf_cache *cache) {
+        const struct hf_call call = {
+                .verb = HF_VERB_LIST,
+                .resource = cache->resource,
+                .ns = cache->ns,
+                .query = cache->query,
+                .deadline = hf_now(cache->clock) + LIST_TIMEOUT,
+        };
+        struct hf__cache_source *source = source_new(cache);
+        int r = source ? hf_client_call(cache->client, &call, on_list, source, &source->id) : -ENOMEM;
+
+        if (r != 0) {
+                free(source);
+                list_failed(cache, r, NULL);
+                return;
+        }
+        cache->n_sources++;
+        cache->list = source;
+}
+
+static void start_watch(struct hf_cache *cache) {
+        const struct hf_watch_spec spec = {
+                .resource = cache->resource,
+                .ns = cache->ns,
+                .query = cache->query,
+                .resource_version = cache->resource_version,
+                .bookmarks = true,
+                .lane = HF_LANE_WATCH,
+        };
+        struct hf__cache_source *source = source_new(cache);
+        int r = source ? hf_client_watch(cache->client, &spec, on_event, on_end, source, &source->id) : -ENOMEM;
+
+        if (r != 0) {
+                free(source);
+                watch_failed(cache, r, NULL);
+                return;
+        }
+        cache->n_sources++;
+        cache->watch = source;
+}
+
+static void leave_watch(struct hf_cache *cache) {
+        if (cache->watch)
+                hf_client_watch_cancel(cache->client, cache->watch->id);
+        cache->watch = NULL; /* its last letter frees it */
+}
+
+static void list_again(struct hf_cache *cache) {
+        leave_watch(cache);
+        cache->need_list = true;
+        cache->list_at = hf_now(cache->clock);
+}
+
+/* ---- taking letters ---- */
+
+static void set_seen(struct hf_cache *cache, const char *resource_version) {
+        strcpy(cache->resource_version, resource_version);
+        (void)pthread_mutex_lock(&cache->mu);
+        cache->seen = hf__cache_revision(resource_version);
+        (void)pthread_cond_broadcast(&cache->changed);
+        (void)pthread_mutex_unlock(&cache->mu);
+}
+
+static void take_event(struct hf_cache *cache, const struct hf__cache_letter *letter) {
+        uint64_t revision = hf__cache_revision(letter->resource_version);
+        int r = 0;
+
+        cache->watch->n_events++;
+        cache->watch_failures = 0;
+        if (revision != 0 && revision <= cache->floor)
+                return;
+        if (letter->type != HF_EVENT_BOOKMARK)
+                r = hf__cache_take_object(cache, letter->type, letter->object);
+        if (r == 0) {
+                set_seen(cache, letter->resource_version);
+                return;
+        }
+        /* An event that cannot be kept is never skipped: the list that follows brings what it said. */
+        complain(cache, "watch", 0, r, NULL);
+        leave_watch(cache);
+        cache->need_list = true;
+        cache->list_at = hf_now(cache->clock) + FIRST_DELAY;
+}
+
+static int take_list(struct hf_cache *cache, const struct hf__buf *body) {
+        char version[HF__CACHE_RV_MAX];
+
+        int r = hf__cache_list_version(body->data, body->n, version);
+        if (r != 0)
+                return r;
+        uint64_t revision = hf__cache_revision(version);
+        bool probe = !cache->need_list;
+        if (probe && (revision == 0 || revision <= cache->seen))
+                return 0; /* the watch was faster */
+        r = hf__cache_take_list(cache, body->data, body->n);
+        if (r != 0)
+                return r;
+        cache->floor = probe ? revision : 0;
+        cache->need_list = false;
+        (void)pthread_mutex_lock(&cache->mu);
+        cache->synced = true;
+        (void)pthread_mutex_unlock(&cache->mu);
+        set_seen(cache, version);
+        return 0;
+}
+
+static void list_ended(struct hf_cache *cache, const struct hf__cache_source *source) {
+        bool probe = !cache->need_list;
+        int r = source->error;
+
+        cache->list = NULL;
+        if (r == 0)
+                r = take_list(cache, source->last.object);
+        if (r != 0) {
+                list_failed(cache, r, source->error ? &source->status : NULL);
+                return;
+        }
+        cache->list_failures = 0;
+        (void)pthread_mutex_lock(&cache->mu);
+        /* Whoever still waits is ahead of the store as well, for now: ask again, ever more slowly. */
+        cache->probe_at = hf_now(cache->clock) + (probe ? probe_delay_locked(cache, 0) : 0);
+        (void)pthread_mutex_unlock(&cache->mu);
+}
+
+static void watch_ended(struct hf_cache *cache, const struct hf__cache_source *source) {
+        bool stable = source->n_events > 0 || hf_now(cache->clock) - source->started_at >= STABLE_WATCH;
+
+        cache->watch = NULL;
+        if (stable)
+                cache->watch_failures = 0;
+        if (source->error == 0 && stable)
+                cache->watch_at = hf_now(cache->clock);
+        else
+                watch_failed(cache, source->error, &source->status);
+}
+
+static void take_letter(struct hf_cache *cache, struct hf__cache_letter *letter) {
+        struct hf__cache_source *source = letter->source;
+
+        if (!letter->last) {
+                if (source == cache->watch)
+                        take_event(cache, letter);
+                (void)hf__buf_unref(letter->object);
+                free(letter);
+                return;
+        }
+        if (source == cache->list)
+                list_ended(cache, source);
+        else if (source == cache->watch)
+                watch_ended(cache, source);
+        cache->n_sources--;
+        (void)hf__buf_unref(source->last.object);
+        free(source);
+}
+
+/* ---- the loop ---- */
+
+static struct hf__cache_letter *pop_locked(struct hf_cache *cache) {
+        struct hf__cache_letter *letter = cache->letters;
+
+        if (!letter)
+                return NULL;
+        cache->letters = letter->next;
+        if (!cache->letters)
+                cache->letters_tail = &cache->letters;
+        cache->n_letter_bytes -= sizeof *letter + (letter->object ? letter->object->n : 0);
+        return letter;
+}
+
+static bool waiters_ahead_locked(const struct hf_cache *cache) {
+        for (const struct hf__cache_waiter *w = cache->waiters; w; w = w->next)
+                if (w->revision > cache->seen)
+                        return true;
+        return false;
+}
+
+/* What is to be done now, or NULL and until when there is nothing. */
+static void (*next_step_locked(struct hf_cache *cache, hf_nsec *ret_until))(struct hf_cache *cache) {
+        hf_nsec now = hf_now(cache->clock), at = HF_NSEC_NEVER;
+        void (*step)(struct hf_cache *) = NULL;
+
+        if (cache->watch && cache->watch->lost)
+                return list_again;
+        if (cache->need_list) {
+                step = start_list;
+                at = cache->list ? HF_NSEC_NEVER : cache->list_at;
+        } else if (!cache->watch) {
+                step = start_watch;
+                at = cache->watch_at;
+        } else if (!cache->list && waiters_ahead_locked(cache)) {
+                step = start_list;
+                at = cache->probe_at;
+        }
+        *ret_until = at;
+        return at <= now ? step : NULL;
+}
+
+static void turn_locked(struct hf_cache *cache) {
+        void (*step)(struct hf_cache *) = NULL;
+        hf_nsec until = HF_NSEC_NEVER;
+
+        if (hf__cache_replay_locked(cache))
+                return;
+        struct hf__cache_letter *letter = pop_locked(cache);
+        if (!letter && !(step = next_step_locked(cache, &until))) {
+                (void)cache->clock->wait(cache->clock->ctx, &cache->wake, &cache->mu, until);
+                return;
+        }
+        (void)pthread_mutex_unlock(&cache->mu);
+        if (letter)
+                take_letter(cache, letter);
+        else
+                step(cache);
+        (void)pthread_mutex_lock(&cache->mu);
+}
+
+/* The client answers what is cancelled soon, so this ends. */
+static void leave_all_locked(struct hf_cache *cache) {
+        (void)pthread_mutex_unlock(&cache->mu);
+        if (cache->list)
+                hf_client_cancel(cache->client, cache->list->id);
+        cache->list = NULL;
+        leave_watch(cache);
+        (void)pthread_mutex_lock(&cache->mu);
+        while (cache->n_sources > 0) {
+                struct hf__cache_letter *letter = pop_locked(cache);
+                if (letter)
+                        take_letter(cache, letter);
+                else
+                        (void)cache->clock->wait(cache->clock->ctx, &cache->wake, &cache->mu, HF_NSEC_NEVER);
+        }
+}
+
+void *hf__cache_run(void *ctx) {
+        struct hf_cache *cache = ctx;
+
+        (void)pthread_mutex_lock(&cache->mu);
+        while (!cache->stop)
+                turn_locked(cache);
+        leave_all_locked(cache);
+        (void)pthread_mutex_unlock(&cache->mu);
+        return NULL;
+}

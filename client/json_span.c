@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/json_span.h"
+
+#include <errno.h>
+#include <string.h>
+
+static size_t skip_space(struct hf__span s, size_t i) {
+        while (i < s.n && (s.data[i] == ' ' || s.data[i] == '\t' || s.data[i] == '\n' || s.data[i] == '\r'))
+                i++;
+        return i;
+}
+
+/* s.data[i] is the opening quote. Returns the place after the closing one; 0 = there is none. */
+static size_t skip_string(struct hf__span s, size_t i) {
+        for (i++; i < s.n; i++) {
+                if (s.data[i] == '\\')
+                        i++;
+                else if (s.data[i] == '"')
+                        return i + 1;
+        }
+        return 0;
+}
+
+/* Returns the place after the value that begins at i; 0 = none is complete. */
+static size_t skip_value(struct hf__span s, size_t i) {
+        size_t depth = 0, begin = i;
+
+        while (i < s.n) {
+                char c = s.data[i];
+                if (c == '"') {
+                        i = skip_string(s, i);
+                        if (i == 0 || depth == 0)
+                                return i;
+                        continue;
+                }
+                if (c == '{' || c == '[') {
+                        depth++;
+                } else if (c == '}' || c == ']') {
+                        if (depth == 0) /* the container's own end closes a number or a word */
+                                return i > begin ? i : 0;
+                        if (--depth == 0)
+                                return i + 1;
+                } else if (depth == 0 && (c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r')) {
+                        return i > begin ? i : 0;
+                }
+                i++;
+        }
+        return 0;
+}
+
+bool hf__span_member(struct hf__span object, const char *key, struct hf__span *ret_value) {
+        size_t n_key = strlen(key), i = skip_space(object, 0);
+
+        if (i >= object.n || object.data[i++] != '{')
+                return false;
+        for (;;) {
+                i = skip_space(object, i);
+                if (i >= object.n || object.data[i] != '"')
+                        return false;
+                size_t name = i + 1, end = skip_string(object, i);
+                if (end == 0)
+                        return false;
+                i = skip_space(object, end);
+                if (i >= object.n || object.data[i++] != ':')
+                        return false;
+                size_t value = skip_space(object, i);
+                i = skip_value(object, value);
+                if (i == 0)
+                        return false;
+                if (end - 1 - name == n_key && memcmp(object.data + name, key, n_key) == 0) {
+                        *ret_value = (struct hf__span){object.data + value, i - value};
+                        return true;
+                }
+                i = skip_space(object, i);
+                if (i >= object.n || object.data[i++] != ',')
+                        return false;
+        }
+}
+
+int hf__span_next(struct hf__span array, size_t *at, struct hf__span *ret_element) {
+        size_t i = skip_space(array, *at);
+        bool first = *at == 0;
+
+        if (i >= array.n || (first && array.data[i] != '['))
+                return -EPROTO;
+        if (!first && array.data[i] == ']')
+                return 0;
+        if (!first && array.data[i] != ',')
+                return -EPROTO;
+        i = skip_space(array, i + 1);
+        if (first && i < array.n && array.data[i] == ']')
+                return 0;
+        size_t end = skip_value(array, i);
+        if (end == 0)
+                return -EPROTO;
+        *ret_element = (struct hf__span){array.data + i, end - i};
+        *at = end;
+        return 1;
+}

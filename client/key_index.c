@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/key_index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The place of key, or where it belongs. */
+static size_t place_of(const struct hf__key_index *index, const char *key, bool *ret_found) {
+        size_t low = 0, high = index->n;
+
+        *ret_found = false;
+        if (high > 0 && strcmp(index->items[high - 1]->key, key) < 0)
+                return high; /* in order, the usual case of a list */
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+                int order = strcmp(index->items[middle]->key, key);
+                if (order == 0) {
+                        *ret_found = true;
+                        return middle;
+                }
+                if (order < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+void hf__key_index_done(struct hf__key_index *index) {
+        free(index->items);
+        *index = (struct hf__key_index){0};
+}
+
+struct hf__keyed *hf__key_index_find(const struct hf__key_index *index, const char *key) {
+        bool found;
+        size_t i = place_of(index, key, &found);
+        return found ? index->items[i] : NULL;
+}
+
+int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item) {
+        bool found;
+
+        if (index->n == index->space) {
+                size_t space = index->space ? index->space * 2 : 16;
+                struct hf__keyed **items = reallocarray(index->items, space, sizeof *items);
+                if (!items)
+                        return -ENOMEM;
+                index->items = items;
+                index->space = space;
+        }
+        size_t i = place_of(index, item->key, &found);
+        memmove(index->items + i + 1, index->items + i, (index->n - i) * sizeof *index->items);
+        index->items[i] = item;
+        index->n++;
+        return 0;
+}
+
+void hf__key_index_remove(struct hf__key_index *index, const char *key) {
+        bool found;
+        size_t i = place_of(index, key, &found);
+
+        if (!found)
+                return;
+        index->n--;
+        memmove(index->items + i, index->items + i + 1, (index->n - i) * sizeof *index->items);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The work queue: which keys wait to be worked on, which are being worked on, and which come back later.
+ *
+ * One entry per key, alive as long as anything is known about the key. Its states, all guarded by the queue's lock:
+ *
+ *      dirty       somebody added it since it was last taken
+ *                  (it then stands in the line, or done puts it there)
+ *      processing  a taker has it
+ *      delayed     it stands in the heap of those that become added at their time
+ *      failures    how often it was retried since it was last forgotten
+ *
+ * An entry with none of these is freed. There is no timer thread: takers wait no longer than until the first delayed key
+ * is due, and whoever wakes first moves the due ones into the line. Everything that changes what a taker would see wakes all takers,
+ * because each has an abort token of its own and the one woken alone might be the one that leaves.
+ */
+#include <holdfast/workqueue.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+#include <holdfast/metrics.h>
+
+#include "base/strbuf.h"
+#include "base/thread.h"
+#include "client/key_index.h"
+
+#define FIRST_DELAY (5 * HF_NSEC_PER_MSEC)
+#define LAST_DELAY  (1000 * HF_NSEC_PER_SEC)
+#define NOT_IN_HEAP SIZE_MAX
+
+struct entry {
+        struct hf__keyed keyed;
+        struct entry *next; /* in the line */
+        bool dirty, processing;
+        unsigned failures;
+        size_t heap_place;          /* NOT_IN_HEAP, or where */
+        hf_nsec due;                /* while in the heap */
+        hf_nsec added_at, taken_at; /* monotonic, for the metrics */
+        char key[];
+};
+
+struct hf_workqueue {
+        /* immutable */
+        const struct hf_clock *clock;
+        struct hf_metric *m_depth, *m_adds, *m_retries, *m_queue_duration, *m_work_duration;
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        /* guarded by mu */
+        struct hf__key_index entries; /* owns them */
+        struct entry *head, **tail;   /* the line */
+        size_t depth;                 /* of the line */
+        struct entry **heap;          /* the first due on top */
+        size_t n_heap, heap_space;
+        bool draining, dropped;
+};
+
+/* ---- the heap of delayed entries ---- */
+
+static void heap_put(struct hf_workqueue *queue, size_t place, struct entry *entry) {
+        queue->heap[place] = entry;
+        entry->heap_place = place;
+}
+
+static void heap_up(struct hf_workqueue *queue, size_t place) {
+        struct entry *entry = queue->heap[place];
+        while (place > 0 && queue->heap[(place - 1) / 2]->due > entry->due) {
+                heap_put(queue, place, queue->heap[(place - 1) / 2]);
+                place = (place - 1) / 2;
+        }
+        heap_put(queue, place, entry);
+}
+
+static void heap_down(struct hf_workqueue *queue, size_t place) {
+        struct entry *entry = queue->heap[place];
+        for (;;) {
+                size_t child = 2 * place + 1;
+                if (child + 1 < queue->n_heap && queue->heap[child + 1]->due < queue->heap[child]->due)
+                        child++;
+                if (child >= queue->n_heap || queue->heap[child]->due >= entry->due)
+                        break;
+                heap_put(queue, place, queue->heap[child]);
+                place = child;
+        }
+        heap_put(queue, place, entry);
+}
+
+static void heap_remove(struct hf_workqueue *queue, struct entry *entry) {
+        size_t place = entry->heap_place;
+
+        entry->heap_place = NOT_IN_HEAP;
+        struct entry *last = queue->heap[--queue->n_heap];
+        if (last == entry)
+                return;
+        heap_put(queue, place, last);
+        heap_up(queue, place);
+        heap_down(queue, last->heap_place);
+}
+
+static int heap_insert(struct hf_workqueue *queue, struct entry *entry) {
+        if (queue->n_heap == queue->heap_space) {
+                size_t space = queue->heap_space ? queue->heap_space * 2 : 16;
+                struct entry **heap = reallocarray(queue->heap, space, sizeof *heap);
+                if (!heap)
+                        return -ENOMEM;
+                queue->heap = heap;
+                queue->heap_space = space;
+        }
+        queue->heap[queue->n_heap++] = entry;
+        heap_up(queue, queue->n_heap - 1);
+        return 0;
+}
+
+/* ---- entries and the line ---- */
+
+static hf_nsec monotonic(const struct hf_workqueue *queue) { return queue->clock->monotonic(queue->clock->ctx); }
+
+static double seconds(hf_nsec span) { return (double)span / (double)HF_NSEC_PER_SEC; }
+
+static struct entry *entry_find(struct hf_workqueue *queue, const char *key) {
+        return (struct entry *)hf__key_index_find(&queue->entries, key);
+}
+
+static struct entry *entry_make(struct hf_workqueue *queue, const char *key) {
+        struct entry *entry = entry_find(queue, key);
+        size_t n = strlen(key);
+
+        if (entry)
+                return entry;
+        entry = calloc(1, sizeof *entry + n + 1);
+        if (!entry)
+                return NULL;
+        memcpy(entry->key, key, n + 1);
+        entry->keyed.key = entry->key;
+        entry->heap_place = NOT_IN_HEAP;
+        if (hf__key_index_insert(&queue->entries, &entry->keyed) < 0) {
+                free(entry);
+                return NULL;
+        }
+        return entry;
+}
+
+static void entry_forget_if_idle(struct hf_workqueue *queue, struct entry *entry) {
+        if (entry->dirty || entry->processing || entry->failures || entry->heap_place != NOT_IN_HEAP)
+                return;
+        hf__key_index_remove(&queue->entries, entry->key);
+        free(entry);
+}
+
+static void line_append(struct hf_workqueue *queue, struct entry *entry) {
+        entry->next = NULL;
+        *queue->tail = entry;
+        queue->tail = &entry->next;
+        hf_metric_set(queue->m_depth, (double)++queue->depth);
+        (void)pthread_cond_broadcast(&queue->cond);
+}
+
+static struct entry *line_pop(struct hf_workqueue *queue) {
+        struct entry *entry = queue->head;
+
+        if (!entry)
+                return NULL;
+        queue->head = entry->next;
+        if (!queue->head)
+                queue->tail = &queue->head;
+        hf_metric_set(queue->m_depth, (double)--queue->depth);
+        return entry;
+}
+
+static void add_locked(struct hf_workqueue *queue, struct entry *entry) {
+        if (entry->dirty)
+                return;
+        entry->dirty = true;
+        entry->added_at = monotonic(queue);
+        hf_metric_add(queue->m_adds, 1);
+        if (!entry->processing)
+                line_append(queue, entry);
+}
+
+static void move_due(struct hf_workqueue *queue, hf_nsec now) {
+        while (queue->n_heap > 0 && queue->heap[0]->due <= now) {
+                struct entry *entry = queue->heap[0];
+                heap_remove(queue, entry);
+                add_locked(queue, entry);
+        }
+}
+
+/* ---- adding ---- */
+
+static bool closed(const struct hf_workqueue *queue) { return queue->draining || queue->dropped; }
+
+/* The earlier time counts when the key is delayed already. */
+static int add_at_locked(struct hf_workqueue *queue, struct entry *entry, hf_nsec due) {
+        int r = 0;
+
+        if (entry->heap_place == NOT_IN_HEAP) {
+                entry->due = due;
+                r = heap_insert(queue, entry);
+        } else if (due < entry->due) {
+                entry->due = due;
+                heap_up(queue, entry->heap_place);
+        }
+        if (r == 0 && queue->heap[0] == entry)
+                (void)pthread_cond_broadcast(&queue->cond);
+        return r;
+}
+
+static hf_nsec delay_after(unsigned failures) {
+        hf_nsec delay = FIRST_DELAY;
+        while (failures-- > 0 && delay < LAST_DELAY)
+                delay *= 2;
+        return delay < LAST_DELAY ? delay : LAST_DELAY;
+}
+
+/* delay < 0: the key's own, which grows. */
+static int add_delayed(struct hf_workqueue *queue, const char *key, hf_nsec delay) {
+        hf_nsec now = hf_now(queue->clock);
+        int r = 0;
+
+        (void)pthread_mutex_lock(&queue->mu);
+        struct entry *entry = closed(queue) ? NULL : entry_make(queue, key);
+        if (entry) {
+                if (delay < 0) {
+                        delay = delay_after(entry->failures++);
+                        hf_metric_add(queue->m_retries, 1);
+                }
+                if (delay == 0)
+                        add_locked(queue, entry);
+                else
+                        r = add_at_locked(queue, entry, delay < HF_NSEC_NEVER - now ? now + delay : HF_NSEC_NEVER);
+                entry_forget_if_idle(queue, entry); /* only after a failure */
+        } else if (!closed(queue)) {
+                r = -ENOMEM;
+        }
+        (void)pthread_mutex_unlock(&queue->mu);
+        return r;
+}
+
+int hf_workqueue_add(struct hf_workqueue *queue, const char *key) { return add_delayed(queue, key, 0); }
+
+int hf_workqueue_add_after(struct hf_workqueue *queue, const char *key, hf_nsec delay) {
+        return add_delayed(queue, key, delay > 0 ? delay : 0);
+}
+
+int hf_workqueue_retry(struct hf_workqueue *queue, const char *key) { return add_delayed(queue, key, -1); }
+
+void hf_workqueue_forget(struct hf_workqueue *queue, const char *key) {
+        (void)pthread_mutex_lock(&queue->mu);
+        struct entry *entry = entry_find(queue, key);
+        if (entry) {
+                entry->failures = 0;
+                entry_forget_if_idle(queue, entry);
+        }
+        (void)pthread_mutex_unlock(&queue->mu);
+}
+
+/* ---- taking ---- */
+
+/* 0 and an entry, an error, or -EAGAIN: nothing yet, look again at *ret_until. */
+static int try_take_locked(struct hf_workqueue *queue, struct hf_cancel *abort, const char **ret_key, hf_nsec *ret_until) {
+        hf_nsec now = hf_now(queue->clock);
+
+        if (queue->dropped || hf_cancel_fired(abort))
+                return HF_E_CANCELED;
+        move_due(queue, now);
+        struct entry *entry = line_pop(queue);
+        if (entry) {
+                entry->dirty = false;
+                entry->processing = true;
+                entry->taken_at = monotonic(queue);
+                hf_metric_observe(queue->m_queue_duration, seconds(entry->taken_at - entry->added_at));
+                *ret_key = entry->key;
+                return 0;
+        }
+        if (queue->draining)
+                return HF_E_CLOSED;
+        hf_nsec until = hf_cancel_deadline(abort);
+        *ret_until = queue->n_heap > 0 && queue->heap[0]->due < until ? queue->heap[0]->due : until;
+        return -EAGAIN;
+}
+
+static void wake(void *ctx) {
+        struct hf_workqueue *queue = ctx;
+
+        /* Under the lock, so that it cannot fall between a taker's look at its token and its wait. */
+        (void)pthread_mutex_lock(&queue->mu);
+        (void)pthread_cond_broadcast(&queue->cond);
+        (void)pthread_mutex_unlock(&queue->mu);
+}
+
+int hf_workqueue_take(struct hf_workqueue *queue, struct hf_cancel *abort, const char **ret_key) {
+        struct hf_cancel_waker waker = {0};
+        hf_nsec until = 0;
+
+        (void)pthread_mutex_lock(&queue->mu);
+        int r = try_take_locked(queue, abort, ret_key, &until);
+        (void)pthread_mutex_unlock(&queue->mu);
+        if (r != -EAGAIN)
+                return r;
+
+        hf_cancel_add_waker(abort, &waker, wake, queue);
+        (void)pthread_mutex_lock(&queue->mu);
+        while ((r = try_take_locked(queue, abort, ret_key, &until)) == -EAGAIN)
+                (void)queue->clock->wait(queue->clock->ctx, &queue->cond, &queue->mu, until);
+        (void)pthread_mutex_unlock(&queue->mu);
+        hf_cancel_remove_waker(&waker);
+        return r;
+}
+
+void hf_workqueue_done(struct hf_workqueue *queue, const char *key) {
+        (void)pthread_mutex_lock(&queue->mu);
+        struct entry *entry = entry_find(queue, key);
+        if (entry && entry->processing) {
+                entry->processing = false;
+                hf_metric_observe(queue->m_work_duration, seconds(monotonic(queue) - entry->taken_at));
+                if (entry->dirty && !queue->dropped)
+                        line_append(queue, entry);
+                else
+                        entry_forget_if_idle(queue, entry);
+        }
+        (void)pthread_mutex_unlock(&queue->mu);
+}
+
+/* ---- ending ---- */
+
+static void forget_delayed_locked(struct hf_workqueue *queue) {
+        while (queue->n_heap > 0) {
+                struct entry *entry = queue->heap[queue->n_heap - 1];
+                heap_remove(queue, entry);
+                entry_forget_if_idle(queue, entry);
+        }
+}
+
+void hf_workqueue_drain(struct hf_workqueue *queue) {
+        (void)pthread_mutex_lock(&queue->mu);
+        queue->draining = true;
+        move_due(queue, hf_now(queue->clock)); /* a key whose time has come waits like any other */
+        forget_delayed_locked(queue);
+        (void)pthread_cond_broadcast(&queue->cond);
+        (void)pthread_mutex_unlock(&queue->mu);
+}
+
+void hf_workqueue_drop(struct hf_workqueue *queue) {
+        struct entry *entry;
+
+        (void)pthread_mutex_lock(&queue->mu);
+        queue->dropped = true;
+        forget_delayed_locked(queue);
+        while ((entry = line_pop(queue))) {
+                entry->dirty = false;
+                entry_forget_if_idle(queue, entry);
+        }
+        for (size_t i = 0; i < queue->entries.n; i++) /* what is being worked on does not come back */
+                ((struct entry *)queue->entries.items[i])->dirty = false;
+        (void)pthread_cond_broadcast(&queue->cond);
+        (void)pthread_mutex_unlock(&queue->mu);
+}
+
+size_t hf_workqueue_depth(struct hf_workqueue *queue) {
+        (void)pthread_mutex_lock(&queue->mu);
+        size_t depth = queue->depth;
+        (void)pthread_mutex_unlock(&queue->mu);
+        return depth;
+}
+
+/* ---- making ---- */
+
+static int make_metrics(struct hf_workqueue *queue, struct hf_metrics *metrics, const char *name) {
+        struct hf__strbuf labels = {0};
+
+        hf__strbuf_puts(&labels, "name=");
+        hf__strbuf_json(&labels, name, strlen(name)); /* the escapes of labels are among those of JSON */
+        if (labels.error) {
+                hf__strbuf_done(&labels);
+                return -ENOMEM;
+        }
+        queue->m_depth = hf_metrics_get(metrics, HF_METRIC_GAUGE, "workqueue_depth", "Current depth of the queue.", labels.data);
+        queue->m_adds = hf_metrics_get(metrics, HF_METRIC_COUNTER, "workqueue_adds_total", "Adds handled by the queue.", labels.data);
+        queue->m_retries =
+                hf_metrics_get(metrics, HF_METRIC_COUNTER, "workqueue_retries_total", "Retries handled by the queue.", labels.data);
+        queue->m_queue_duration = hf_metrics_get(metrics, HF_METRIC_HISTOGRAM, "workqueue_queue_duration_seconds",
+                                                 "How long a key waits in the queue before it is taken.", labels.data);
+        queue->m_work_duration = hf_metrics_get(metrics, HF_METRIC_HISTOGRAM, "workqueue_work_duration_seconds",
+                                                "How long a key is being worked on.", labels.data);
+        hf_metric_set(queue->m_depth, 0); /* a former term's queue of that name may have been dropped with keys in it */
+        hf__strbuf_done(&labels);
+        return 0;
+}
+
+int hf_workqueue_new(const struct hf_host *host, const char *name, struct hf_workqueue **ret_queue) {
+        if (!host || !name || !ret_queue)
+                return -EINVAL;
+        struct hf_workqueue *queue = calloc(1, sizeof *queue);
+        if (!queue)
+                return -ENOMEM;
+        queue->clock = hf_host_clock(host);
+        queue->tail = &queue->head;
+        int r = make_metrics(queue, host->metrics, name);
+        if (r == 0)
+                r = hf__mutex_init(&queue->mu);
+        if (r < 0) {
+                free(queue);
+                return r;
+        }
+        r = hf_cond_init(&queue->cond);
+        if (r < 0) {
+                (void)pthread_mutex_destroy(&queue->mu);
+                free(queue);
+                return r;
+        }
+        *ret_queue = queue;
+        return 0;
+}
+
+struct hf_workqueue *hf_workqueue_free(struct hf_workqueue *queue) {
+        if (!queue)
+                return NULL;
+        for (size_t i = 0; i < queue->entries.n; i++)
+                free(queue->entries.items[i]);
+        hf__key_index_done(&queue->entries);
+        free(queue->heap);
+        (void)pthread_cond_destroy(&queue->cond);
+        (void)pthread_mutex_destroy(&queue->mu);
+        free(queue);
+        return NULL;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * YAML to JSON by libyaml's events. The state is a stack of the open containers; what a plain scalar means follows YAML's
+ * core schema as far as JSON can say it: null, true, false, whole and decimal numbers as JSON spells them, else a string.
+ */
+#include "client/yaml.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <yaml.h>
+
+#include <holdfast/error.h>
+
+#include "base/strbuf.h"
+
+#define LIBRARY    "libyaml-0.so.2"
+#define MAX_DEPTH  64
+#define MAX_EVENTS 200000
+
+struct library {
+        void *handle; /* owned */
+        int (*initialize)(yaml_parser_t *parser);
+        void (*set_input)(yaml_parser_t *parser, const unsigned char *input, size_t size);
+        int (*parse)(yaml_parser_t *parser, yaml_event_t *event);
+        void (*event_delete)(yaml_event_t *event);
+        void (*parser_delete)(yaml_parser_t *parser);
+};
+
+struct converter {
+        struct hf__strbuf *out;
+        struct hf_status *reterr_status;
+        size_t depth, n_documents;
+        struct {
+                bool is_mapping;
+                size_t n; /* keys and values, or elements, so far */
+        } open[MAX_DEPTH];
+};
+
+static int library_open(struct library *lib, struct hf_status *reterr_status) {
+        lib->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+        if (!lib->handle)
+                return hf_fail(reterr_status, HF_E_UNAVAILABLE,
+                               "YAML needs %s, which cannot be loaded: install the package libyaml-0-2, or use JSON", LIBRARY);
+        *(void **)&lib->initialize = dlsym(lib->handle, "yaml_parser_initialize");
+        *(void **)&lib->set_input = dlsym(lib->handle, "yaml_parser_set_input_string");
+        *(void **)&lib->parse = dlsym(lib->handle, "yaml_parser_parse");
+        *(void **)&lib->event_delete = dlsym(lib->handle, "yaml_event_delete");
+        *(void **)&lib->parser_delete = dlsym(lib->handle, "yaml_parser_delete");
+        if (lib->initialize && lib->set_input && lib->parse && lib->event_delete && lib->parser_delete)
+                return 0;
+        (void)dlclose(lib->handle);
+        return hf_fail(reterr_status, HF_E_UNAVAILABLE, "YAML needs %s of the package libyaml-0-2; the one found is another", LIBRARY);
+}
+
+/* ---- values ---- */
+
+static int refuse(struct converter *c, const yaml_event_t *event, const char *words) {
+        return hf_fail(c->reterr_status, HF_E_INVALID, "line %zu: %s", event->start_mark.line + 1, words);
+}
+
+/* The separator before the next node, and the account of it. */
+static int begin_node(struct converter *c, const yaml_event_t *event, bool is_scalar) {
+        if (c->depth == 0)
+                return c->n_documents > 1 ? refuse(c, event, "there is a second document") : 0;
+        bool is_mapping = c->open[c->depth - 1].is_mapping;
+        size_t n = c->open[c->depth - 1].n++;
+        if (is_mapping && n % 2 == 0 && !is_scalar)
+                return refuse(c, event, "a key is not a scalar");
+        if (is_mapping && n % 2 == 1)
+                hf__strbuf_putc(c->out, ':');
+        else if (n > 0)
+                hf__strbuf_putc(c->out, ',');
+        return 0;
+}
+
+static bool at_key(const struct converter *c) {
+        return c->depth > 0 && c->open[c->depth - 1].is_mapping && c->open[c->depth - 1].n % 2 == 1;
+}
+
+static size_t digits(const char *text, size_t i, size_t n) {
+        while (i < n && text[i] >= '0' && text[i] <= '9')
+                i++;
+        return i;
+}
+
+/* A number exactly as JSON would write it: no plus, no leading zero ("007" stays a string). */
+static bool is_json_number(const char *text, size_t n) {
+        size_t i = n > 0 && text[0] == '-' ? 1 : 0, end = digits(text, i, n);
+
+        if (end == i || (text[i] == '0' && end - i > 1))
+                return false;
+        if (end < n && text[end] == '.') {
+                i = end + 1;
+                end = digits(text, i, n);
+                if (end == i)
+                        return false;
+        }
+        if (end < n && (text[end] == 'e' || text[end] == 'E')) {
+                i = end + 1;
+                i += i < n && (text[i] == '-' || text[i] == '+') ? 1 : 0;
+                end = digits(text, i, n);
+                if (end == i)
+                        return false;
+        }
+        return end == n;
+}
+
+static const char *plain_word(const char *text, size_t n) {
+        static const char *const words[][2] = {
+                {"", "null"},     {"~", "null"},    {"null", "null"},   {"Null", "null"},   {"NULL", "null"},   {"true", "true"},
+                {"True", "true"}, {"TRUE", "true"}, {"false", "false"}, {"False", "false"}, {"FALSE", "false"},
+        };
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+                if (strlen(words[i][0]) == n && memcmp(words[i][0], text, n) == 0)
+                        return words[i][1];
+        return NULL;
+}
+
+static int take_scalar(struct converter *c, const yaml_event_t *event) {
+        const char *text = (const char *)event->data.scalar.value, *tag = (const char *)event->data.scalar.tag;
+        size_t n = event->data.scalar.length;
+
+        if (event->data.scalar.anchor || (tag && strcmp(tag, YAML_STR_TAG) != 0))
+                return refuse(c, event, "anchors and tags are not accepted");
+        int r = begin_node(c, event, true);
+        if (r != 0)
+                return r;
+        bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && !tag && !at_key(c);
+        const char *word = plain ? plain_word(text, n) : NULL;
+        if (word)
+                hf__strbuf_puts(c->out, word);
+        else if (plain && is_json_number(text, n))
+                hf__strbuf_add(c->out, text, n);
+        else
+                hf__strbuf_json(c->out, text, n);
+        return 0;
+}
+
+static int open_container(struct converter *c, const yaml_event_t *event, bool is_mapping, bool decorated) {
+        if (decorated)
+                return refuse(c, event, "anchors and tags are not accepted");
+        if (c->depth == MAX_DEPTH)
+                return refuse(c, event, "it is nested too deeply");
+        int r = begin_node(c, event, false);
+        if (r != 0)
+                return r;
+        c->open[c->depth].is_mapping = is_mapping;
+        c->open[c->depth++].n = 0;
+        hf__strbuf_putc(c->out, is_mapping ? '{' : '[');
+        return 0;
+}
+
+static int take_event(struct converter *c, const yaml_event_t *event) {
+        switch (event->type) {
+        case YAML_DOCUMENT_START_EVENT: c->n_documents++; return 0;
+        case YAML_ALIAS_EVENT: return refuse(c, event, "aliases are not accepted");
+        case YAML_SCALAR_EVENT: return take_scalar(c, event);
+        case YAML_SEQUENCE_START_EVENT:
+                return open_container(c, event, false, event->data.sequence_start.anchor || event->data.sequence_start.tag);
+        case YAML_MAPPING_START_EVENT:
+                return open_container(c, event, true, event->data.mapping_start.anchor || event->data.mapping_start.tag);
+        case YAML_SEQUENCE_END_EVENT:
+        case YAML_MAPPING_END_EVENT: hf__strbuf_putc(c->out, c->open[--c->depth].is_mapping ? '}' : ']'); return 0;
+        case YAML_NO_EVENT:
+        case YAML_STREAM_START_EVENT:
+        case YAML_STREAM_END_EVENT:
+        case YAML_DOCUMENT_END_EVENT: return 0;
+        }
+        return 0;
+}
+
+static int convert(const struct library *lib, yaml_parser_t *parser, struct converter *c) {
+        bool ended = false;
+        int r = 0;
+
+        for (size_t n = 0; r == 0 && !ended; n++) {
+                yaml_event_t event;
+                if (n == MAX_EVENTS)
+                        return hf_fail(c->reterr_status, HF_E_INVALID, "it has too many values");
+                if (!lib->parse(parser, &event)) {
+                        if (parser->error == YAML_MEMORY_ERROR)
+                                return hf_fail(c->reterr_status, -ENOMEM, "out of memory");
+                        return hf_fail(c->reterr_status, HF_E_INVALID, "line %zu: %s", parser->problem_mark.line + 1,
+                                       parser->problem ? parser->problem : "this is not YAML");
+                }
+                ended = event.type == YAML_STREAM_END_EVENT;
+                r = take_event(c, &event);
+                lib->event_delete(&event);
+        }
+        if (r == 0 && c->n_documents == 0)
+                r = hf_fail(c->reterr_status, HF_E_INVALID, "there is nothing in it");
+        if (r == 0 && c->out->error)
+                r = hf_fail(c->reterr_status, c->out->error, "%s", hf_strerror(c->out->error));
+        return r;
+}
+
+int hf__yaml_to_json(const char *text, size_t n, struct hf__strbuf *out, struct hf_status *reterr_status) {
+        struct converter converter = {.out = out, .reterr_status = reterr_status};
+        struct library lib = {0};
+        yaml_parser_t parser;
+
+        int r = library_open(&lib, reterr_status);
+        if (r != 0)
+                return r;
+        if (lib.initialize(&parser)) {
+                lib.set_input(&parser, (const unsigned char *)text, n);
+                r = convert(&lib, &parser, &converter);
+                lib.parser_delete(&parser);
+        } else {
+                r = hf_fail(reterr_status, -ENOMEM, "out of memory");
+        }
+        (void)dlclose(lib.handle);
+        return r;
+}

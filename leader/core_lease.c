@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "leader/core_lease.h"
+
+#include <string.h>
+
+#define DURATION_MAX_S INT64_C(0x7fffffff) /* leaseDurationSeconds is 32 bits; a foreign record may say anything */
+
+bool hf__core_is_mine(const struct hf__core *core, const struct hf__record *record) {
+        return record->exists && record->acquire_us == core->mine.acquire_us && record->duration_s == core->mine.duration_s &&
+               strcmp(record->holder, core->mine.holder) == 0;
+}
+
+static bool written_by_me(const struct hf__core *core, int64_t acquire_us) {
+        unsigned n = core->n_own_acquires < HF__CORE_OWN_ACQUIRES ? core->n_own_acquires : HF__CORE_OWN_ACQUIRES;
+
+        for (unsigned i = 0; i < n; i++)
+                if (core->own_acquires[i] == acquire_us)
+                        return true;
+        return false;
+}
+
+bool hf__core_is_own(const struct hf__core *core, const struct hf__record *record) {
+        return record->exists && strcmp(record->holder, core->config.identity) == 0 && written_by_me(core, record->acquire_us);
+}
+
+bool hf__core_is_twin(const struct hf__core *core, const struct hf__record *record) {
+        return record->exists && strcmp(record->holder, core->config.identity) == 0 && !written_by_me(core, record->acquire_us);
+}
+
+static bool same_fields(const struct hf__record *a, const struct hf__record *b) {
+        return a->exists == b->exists && a->duration_s == b->duration_s && a->acquire_us == b->acquire_us && a->renew_us == b->renew_us &&
+               a->transitions == b->transitions && strcmp(a->holder, b->holder) == 0 && strcmp(a->successor, b->successor) == 0;
+}
+
+static bool is_older(const struct hf__core *core, const struct hf__record *record) {
+        const struct hf__record *known = &core->observed;
+
+        if (!core->observed_once || record->rv_number == 0 || known->rv_number == 0)
+                return false;
+        /* A Lease known to be gone had its last words at or before that revision; its deletion comes last of all. */
+        return record->rv_number < known->rv_number || (record->rv_number == known->rv_number && record->exists && !known->exists);
+}
+
+static void note(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
+        int64_t transitions = core->observed.transitions;
+
+        if (!core->observed_once || !same_fields(&core->observed, record))
+                core->observed_at = now;
+        core->heard_at = now;
+        if (!record->exists && core->observed_once && core->observed.exists) {
+                /* The count of transitions outlives the Lease as far as it is remembered: a new one goes on from here. */
+                core->observed = *record;
+                core->observed.transitions = transitions + 1;
+        } else if (record->exists || !core->observed_once) {
+                core->observed = *record;
+        } else if (record->rv_number > core->observed.rv_number) {
+                core->observed.rv_number = record->rv_number;
+        }
+        core->observed_once = true;
+}
+
+bool hf__core_learn(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
+        if (is_older(core, record))
+                return false;
+        note(core, record, now);
+        return true;
+}
+
+bool hf__core_learn_read(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
+        struct hf__record absent;
+
+        if (core->news_since_send) {
+                if (!record || record->rv_number == 0 || core->observed.rv_number == 0) {
+                        core->must_read = true;
+                        return false;
+                }
+                if (is_older(core, record))
+                        return false;
+        }
+        if (!record) {
+                memset(&absent, 0, sizeof(absent));
+                absent.rv_number = core->observed.rv_number; /* what the watch still has of it is older */
+                record = &absent;
+        }
+        note(core, record, now);
+        return true;
+}
+
+hf_nsec hf__core_free_at(const struct hf__core *core) {
+        const struct hf__record *record = &core->observed;
+        int64_t duration_s = record->duration_s;
+
+        if (!record->exists || hf__core_is_own(core, record))
+                return 0;
+        if (record->holder[0] == '\0') {
+                if (record->successor[0] == '\0' || strcmp(record->successor, core->config.identity) == 0)
+                        return 0;
+                return core->observed_at + core->config.timing.retry_period;
+        }
+        if (duration_s <= 0) /* not said: what we would have recorded */
+                return core->observed_at + core->config.timing.lease_duration;
+        return core->observed_at + (duration_s < DURATION_MAX_S ? duration_s : DURATION_MAX_S) * HF_NSEC_PER_SEC;
+}
+
+/* The acquire time names the term, so it is never used twice, however real time is set. */
+void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now, struct hf__record *ret_record) {
+        struct hf__record *record = ret_record;
+        int64_t acquire_us = now.real_us > core->last_acquire_us ? now.real_us : core->last_acquire_us + 1;
+
+        core->last_acquire_us = acquire_us;
+        core->own_acquires[core->n_own_acquires++ % HF__CORE_OWN_ACQUIRES] = acquire_us;
+
+        *record = core->observed;
+        record->transitions = core->observed.transitions + (core->observed.exists ? 1 : 0);
+        strcpy(record->holder, core->config.identity);
+        record->successor[0] = '\0';
+        record->duration_s = core->config.timing.lease_duration / HF_NSEC_PER_SEC;
+        record->acquire_us = acquire_us;
+        record->renew_us = acquire_us;
+        if (core->config.mutant.skip_compare)
+                record->rv[0] = '\0';
+}
+
+void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now, struct hf__record *ret_record) {
+        *ret_record = core->observed;
+        /* A standby takes a changed renew time for a sign of life: it changes with every renewal. */
+        ret_record->renew_us = now.real_us > core->observed.renew_us ? now.real_us : core->observed.renew_us + 1;
+        if (core->config.mutant.skip_compare)
+                ret_record->rv[0] = '\0';
+}
+
+void hf__core_make_release(const struct hf__core *core, struct hf__core_time now, struct hf__record *ret_record) {
+        *ret_record = core->observed;
+        ret_record->holder[0] = '\0';
+        ret_record->duration_s = 1; /* the API refuses 0 */
+        ret_record->acquire_us = now.real_us;
+        ret_record->renew_us = now.real_us;
+        ret_record->successor[0] = '\0';
+        if (core->hand_over_asked)
+                strcpy(ret_record->successor, core->successor);
+        if (core->config.mutant.skip_compare)
+                ret_record->rv[0] = '\0';
+}

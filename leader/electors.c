@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The set of electors: what the embedder adds, starts and stops. The electing itself is in elector_loop.c (when) and
+ * elector_core.c (what).
+ *
+ *      NEW --start--> STARTING --> RUNNING --stop--> STOPPING --> STOPPED
+ *       +--stop--------------------------------------------------->
+ *
+ * Who may change what: the list of electors only while NEW; the state under `mu`; all else of an elector belongs to the
+ * loop while it runs, and to the thread that stops once it has joined the loop. A stop first waits for a start that is
+ * under way, and a start after a stop does nothing: so no work begins after hf_electors_stop returned.
+ *
+ * Stop: the loop is told, drains, joins and releases each elector by itself; then the controllers of every instance are
+ * drained and joined; then the loop. Work that does not join is left as it is, with all that it may touch.
+ */
+#include "leader/electors.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <holdfast/health.h>
+
+#include "base/thread.h"
+#include "base/timetext.h"
+
+#define COMPONENT  "elector"
+#define CHECK_NAME "leaderElection"
+#define SLACK      (2 * HF_NSEC_PER_SEC) /* for the machine's own delays, on top of what the timings allow */
+
+static struct hf_elector *elector_free(struct hf_elector *elector) {
+        if (!elector)
+                return NULL;
+        if (elector->lock)
+                elector->lock->ops->free(elector->lock);
+        for (size_t i = 0; elector->controllers && i < elector->n_controllers; i++)
+                free((char *)elector->controllers[i].name);
+        free(elector->controllers);
+        free(elector);
+        return NULL;
+}
+
+/* ---- adding ---- */
+
+int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors) {
+        struct hf_electors *electors = calloc(1, sizeof *electors);
+        if (!electors)
+                return -ENOMEM;
+        electors->host = host;
+        electors->epoll_fd = electors->timer_fd = -1;
+        int r = hf__mutex_init(&electors->mu);
+        if (r == 0 && (r = hf_cond_init(&electors->changed)) != 0)
+                pthread_mutex_destroy(&electors->mu);
+        if (r == 0 && (r = hf__mailbox_init(&electors->mailbox)) != 0) {
+                pthread_cond_destroy(&electors->changed);
+                pthread_mutex_destroy(&electors->mu);
+        }
+        if (r != 0) {
+                free(electors);
+                return r;
+        }
+        *ret_electors = electors;
+        return 0;
+}
+
+static bool is_object_name(const char *text) {
+        size_t n = text ? strlen(text) : 0;
+        return n > 0 && n <= HF_NAME_MAX && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") == n;
+}
+
+static bool is_identity(const char *text) {
+        size_t n = text ? strlen(text) : 0;
+        for (size_t i = 0; i < n; i++)
+                if (text[i] <= ' ' || text[i] > '~')
+                        return false;
+        return n > 0 && n <= HF_IDENTITY_MAX;
+}
+
+static int check_labels(const char *const *labels, struct hf_status *reterr_status) {
+        for (; labels && *labels; labels++)
+                if (!strchr(*labels, '=') || **labels == '=')
+                        return hf_fail(reterr_status, HF_E_INVALID, "elector: label \"%.100s\" is not of the form key=value", *labels);
+        return 0;
+}
+
+static int check_config(const struct hf_elector_config *config, struct hf_leader_timing *timing, struct hf_status *reterr_status) {
+        if (!is_object_name(config->ns) || !is_object_name(config->name))
+                return hf_fail(reterr_status, HF_E_INVALID, "elector: \"%.100s/%.100s\" is no namespace and name of a Lease",
+                               config->ns ? config->ns : "", config->name ? config->name : "");
+        if (!is_identity(config->identity))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "elector %s/%s: the identity must be 1 to %d visible ASCII characters without spaces, it is \"%.100s\"",
+                               config->ns, config->name, HF_IDENTITY_MAX, config->identity ? config->identity : "");
+        if (!config->client)
+                return hf_fail(reterr_status, -EINVAL, "elector %s/%s has no client", config->ns, config->name);
+        int r = check_labels(config->labels, reterr_status);
+        *timing = config->timing;
+        hf_leader_timing_defaults(timing);
+        return r ? r : hf_leader_timing_check(timing, reterr_status);
+}
+
+static bool has_controller(const struct hf_elector *elector, const char *name) {
+        for (size_t i = 0; i < elector->n_controllers; i++)
+                if (strcmp(elector->controllers[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+static int copy_controllers(struct hf_electors *electors, struct hf_elector *elector, const struct hf_elector_config *config,
+                            struct hf_status *reterr_status) {
+        elector->controllers = calloc(config->n_controllers ? config->n_controllers : 1, sizeof *elector->controllers);
+        if (!elector->controllers)
+                return -ENOMEM;
+        for (size_t i = 0; i < config->n_controllers; i++) {
+                const struct hf_controller *from = &config->controllers[i];
+                if (!from->name || !*from->name || !from->run)
+                        return hf_fail(reterr_status, HF_E_INVALID, "elector %s: controller %zu has no %s", elector->label, i,
+                                       from->run ? "name" : "run function");
+                for (size_t k = 0; k < electors->n; k++)
+                        if (has_controller(electors->list[k], from->name))
+                                return hf_fail(reterr_status, HF_E_EXISTS, "elector %s: controller \"%s\" is registered already, with %s",
+                                               elector->label, from->name, electors->list[k]->label);
+                if (has_controller(elector, from->name))
+                        return hf_fail(reterr_status, HF_E_EXISTS, "elector %s: controller \"%s\" is registered twice", elector->label,
+                                       from->name);
+                char *name = strdup(from->name);
+                if (!name)
+                        return -ENOMEM;
+                elector->controllers[i] = *from;
+                elector->controllers[i].name = name;
+                elector->n_controllers = i + 1;
+        }
+        return 0;
+}
+
+static int fill(struct hf_electors *electors, struct hf_elector *elector, const struct hf_elector_config *config,
+                struct hf_status *reterr_status) {
+        struct hf__core_config core = {.timing = elector->timing};
+        const struct hf_clock *clock = hf_host_clock(electors->host);
+
+        elector->electors = electors;
+        (void)snprintf(elector->ns, sizeof elector->ns, "%s", config->ns);
+        (void)snprintf(elector->name, sizeof elector->name, "%s", config->name);
+        (void)snprintf(elector->label, sizeof elector->label, "%s/%s", config->ns, config->name);
+        (void)snprintf(elector->identity, sizeof elector->identity, "%s", config->identity);
+        elector->client = config->client;
+        elector->unfenced = config->unfenced;
+        elector->unsafe_gate_off = config->unsafe_gate_off;
+        elector->on_change = config->on_change;
+        elector->ctx = config->ctx;
+        for (size_t i = 0; i < electors->n; i++)
+                if (strcmp(electors->list[i]->label, elector->label) == 0)
+                        return hf_fail(reterr_status, HF_E_EXISTS, "there is an elector for the Lease %s already", elector->label);
+        int r = copy_controllers(electors, elector, config, reterr_status);
+        if (r != 0)
+                return r;
+        if (getrandom(&core.seed, sizeof core.seed, GRND_NONBLOCK) != (ssize_t)sizeof core.seed)
+                core.seed = (uint64_t)hf_now(clock); /* it only spreads retries */
+        memcpy(core.identity, elector->identity, sizeof core.identity);
+        hf__core_init(&elector->core, &core, (struct hf__core_time){hf_now(clock), clock->real(clock->ctx) / HF_NSEC_PER_USEC});
+        elector->info = (struct hf_leader_info){.state = HF_FOLLOWING, .since = hf_now(clock)};
+        memcpy(elector->info.ns, elector->ns, sizeof elector->ns);
+        memcpy(elector->info.name, elector->name, sizeof elector->name);
+        memcpy(elector->info.identity, elector->identity, sizeof elector->identity);
+        r = hf__lease_lock_new(electors->host, config, &elector->lock);
+        if (r != 0)
+                return r;
+        elector->lock->done = hf__elector_on_reply;
+        elector->lock->on_record = hf__elector_on_record;
+        elector->lock->ctx = elector;
+        hf__leader_metrics_init(&elector->metrics, electors->host, elector->ns, elector->name);
+        return 0;
+}
+
+int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *config, struct hf_elector **ret_elector,
+                    struct hf_status *reterr_status) {
+        struct hf_leader_timing timing;
+        if (electors->state != HF__ELECTORS_NEW)
+                return hf_fail(reterr_status, HF_E_CLOSED, "electors cannot be added after the start");
+        int r = check_config(config, &timing, reterr_status);
+        if (r != 0)
+                return r;
+        struct hf_elector *elector = calloc(1, sizeof *elector);
+        struct hf_elector **list = realloc(electors->list, (electors->n + 1) * sizeof(struct hf_elector *));
+        if (list)
+                electors->list = list;
+        if (!elector || !list) {
+                free(elector);
+                return hf_fail(reterr_status, -ENOMEM, "elector %s/%s: out of memory", config->ns, config->name);
+        }
+        elector->timing = timing;
+        if (reterr_status)
+                *reterr_status = (struct hf_status){0};
+        r = fill(electors, elector, config, reterr_status);
+        if (r != 0) {
+                elector_free(elector);
+                if (reterr_status && !reterr_status->message[0])
+                        (void)hf_fail(reterr_status, r, "elector %s/%s: %s", config->ns, config->name, hf_strerror(r));
+                return r;
+        }
+        electors->list[electors->n++] = elector;
+        if (ret_elector)
+                *ret_elector = elector;
+        return 0;
+}
+
+/* ---- health ---- */
+
+static bool is_healthy(struct hf_elector *elector, char *reason, size_t max_reason) {
+        struct hf_leader_info info;
+        hf__elector_info(elector, &info);
+        if (info.state == HF_STUCK) {
+                (void)snprintf(reason, max_reason, "controller %s of %s ignores its tokens", info.stuck_controller, elector->label);
+                return false;
+        }
+        /* The loop shuts the gate when validity is over. One that is open beyond the lease's end tells of a loop that hangs. */
+        hf_nsec lease_end = info.valid_until + elector->timing.lease_duration - elector->timing.renew_deadline;
+        if (info.valid_until && hf_now(hf_host_clock(elector->electors->host)) > lease_end) {
+                (void)snprintf(reason, max_reason, "failed election to renew leadership on lease %s", elector->label);
+                return false;
+        }
+        return true;
+}
+
+static bool check_health(void *ctx, char *reason, size_t max_reason) {
+        struct hf_electors *electors = ctx;
+        for (size_t i = 0; i < electors->n; i++)
+                if (!is_healthy(electors->list[i], reason, max_reason))
+                        return false;
+        return true;
+}
+
+static void collect_metrics(void *ctx) {
+        struct hf_electors *electors = ctx;
+        hf_nsec now = hf_now(hf_host_clock(electors->host));
+        for (size_t i = 0; i < electors->n; i++) {
+                hf_nsec left = hf__gate_valid_until(&electors->list[i]->gate) - now;
+                hf_metric_set(electors->list[i]->metrics.remaining, left > 0 ? (double)left / (double)HF_NSEC_PER_SEC : 0);
+        }
+}
+
+/* ---- starting ---- */
+
+static void on_instance_joined(void *ctx) {
+        struct hf_electors *electors = ctx;
+        pthread_mutex_lock(&electors->mu);
+        pthread_cond_broadcast(&electors->changed);
+        pthread_mutex_unlock(&electors->mu);
+}
+
+static int start_instance(struct hf_elector *elector) {
+        struct hf__term_config config = {
+                .controllers = elector->controllers,
+                .n_controllers = elector->n_controllers,
+                .class = HF_EVERY_INSTANCE,
+                .label = elector->label,
+                .client = {.inner = elector->client},
+                .joined = on_instance_joined,
+                .ctx = elector->electors,
+        };
+        int r = hf__term_new(elector->electors->host, &config, &elector->instance);
+        if (r == 0 && !hf__term_is_complete(elector->instance))
+                r = -EAGAIN;
+        return r;
+}
+
+static bool all_instances_joined(struct hf_electors *electors) {
+        for (size_t i = 0; i < electors->n; i++)
+                if (electors->list[i]->instance && !hf__term_is_joined(electors->list[i]->instance))
+                        return false;
+        return true;
+}
+
+/* Waits for the controllers of every instance. The lock orders it after on_instance_joined's broadcast. */
+static bool wait_for_instances(struct hf_electors *electors, hf_nsec until) {
+        const struct hf_clock *clock = hf_host_clock(electors->host);
+        pthread_mutex_lock(&electors->mu);
+        bool joined = all_instances_joined(electors);
+        while (!joined && hf_now(clock) < until) {
+                (void)clock->wait(clock->ctx, &electors->changed, &electors->mu, until);
+                joined = all_instances_joined(electors);
+        }
+        pthread_mutex_unlock(&electors->mu);
+        return joined;
+}
+
+/* Drains until `until`, then aborts. False when something is still alive a stop grace later. */
+static bool stop_instances(struct hf_electors *electors, hf_nsec until) {
+        hf_nsec grace = 0;
+        for (size_t i = 0; i < electors->n; i++) {
+                struct hf_elector *elector = electors->list[i];
+                if (elector->timing.stop_grace > grace)
+                        grace = elector->timing.stop_grace;
+                if (elector->instance)
+                        hf__term_fire_drain(elector->instance);
+        }
+        if (!wait_for_instances(electors, until)) {
+                for (size_t i = 0; i < electors->n; i++)
+                        if (electors->list[i]->instance)
+                                hf__term_fire_abort(electors->list[i]->instance, HF_CANCEL_DEADLINE);
+                if (!wait_for_instances(electors, hf_now(hf_host_clock(electors->host)) + grace))
+                        return false;
+        }
+        for (size_t i = 0; i < electors->n; i++)
+                electors->list[i]->instance = hf__term_free(electors->list[i]->instance);
+        return true;
+}
+
+static int open_loop(struct hf_electors *electors) {
+        struct epoll_event event = {.events = EPOLLIN};
+        electors->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+        electors->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+        if (electors->epoll_fd < 0 || electors->timer_fd < 0)
+                return -errno;
+        event.data.fd = electors->timer_fd;
+        if (epoll_ctl(electors->epoll_fd, EPOLL_CTL_ADD, electors->timer_fd, &event) < 0)
+                return -errno;
+        event.data.fd = electors->mailbox.fd;
+        return epoll_ctl(electors->epoll_fd, EPOLL_CTL_ADD, electors->mailbox.fd, &event) < 0 ? -errno : 0;
+}
+
+static void say_timing(const struct hf_elector *elector) {
+        char takeover[32], act[32], overlap[32];
+        const struct hf_leader_timing *timing = &elector->timing;
+        hf__duration_format(hf_leader_timing_worst_takeover(timing), takeover);
+        hf__duration_format(timing->renew_deadline, act);
+        hf__duration_format(timing->lease_duration - timing->renew_deadline - timing->stop_grace, overlap);
+        hf_log(&elector->electors->host->log, HF_LOG_INFO, COMPONENT,
+               "%s: contending as %s; a dead leader is followed within %s at worst; one that is cut off acts for %s after its last "
+               "renewal, "
+               "and its work has ended %s before another can lead (overlap 0 while clocks differ by less than that)",
+               elector->label, elector->identity, takeover, act, overlap);
+}
+
+static int start_all(struct hf_electors *electors) {
+        int r = open_loop(electors);
+        for (size_t i = 0; r == 0 && i < electors->n; i++)
+                r = start_instance(electors->list[i]);
+        if (r == 0)
+                r = hf_health_add(electors->host->health, CHECK_NAME, HF_HEALTHZ | HF_LIVEZ, check_health, electors);
+        if (r == 0 && electors->host->metrics)
+                r = hf_metrics_add_collector(electors->host->metrics, collect_metrics, electors);
+        for (size_t i = 0; r == 0 && i < electors->n; i++)
+                say_timing(electors->list[i]);
+        return r ? r : hf__thread_start(electors->host, "hf-elector", hf__electors_loop, electors, &electors->thread);
+}
+
+static void set_state(struct hf_electors *electors, enum hf__electors_state state) {
+        pthread_mutex_lock(&electors->mu);
+        electors->state = state;
+        pthread_cond_broadcast(&electors->changed);
+        pthread_mutex_unlock(&electors->mu);
+}
+
+int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status) {
+        pthread_mutex_lock(&electors->mu);
+        bool is_new = electors->state == HF__ELECTORS_NEW;
+        if (is_new)
+                electors->state = HF__ELECTORS_STARTING;
+        pthread_mutex_unlock(&electors->mu);
+        if (!is_new)
+                return hf_fail(reterr_status, HF_E_CLOSED, "the electors were started or stopped already");
+        int r = start_all(electors);
+        if (r != 0) {
+                (void)stop_instances(electors, 0);
+                (void)hf_fail(reterr_status, r, "the electors cannot start: %s", hf_strerror(r));
+        }
+        set_state(electors, r == 0 ? HF__ELECTORS_RUNNING : HF__ELECTORS_STOPPED);
+        return r;
+}
+
+/* ---- stopping ---- */
+
+/* How long the longest of the electors may take to drain, join and release. */
+static hf_nsec stop_bound(const struct hf_electors *electors) {
+        hf_nsec longest = 0;
+        for (size_t i = 0; i < electors->n; i++) {
+                const struct hf_leader_timing *timing = &electors->list[i]->timing;
+                hf_nsec bound = timing->drain_deadline + timing->stop_grace + 2 * timing->request_timeout;
+                if (bound > longest)
+                        longest = bound;
+        }
+        return longest;
+}
+
+static bool wait_for_loop(struct hf_electors *electors, hf_nsec until) {
+        const struct hf_clock *clock = hf_host_clock(electors->host);
+        pthread_mutex_lock(&electors->mu);
+        while (!electors->loop_over && hf_now(clock) < until)
+                (void)clock->wait(clock->ctx, &electors->changed, &electors->mu, until);
+        bool over = electors->loop_over;
+        pthread_mutex_unlock(&electors->mu);
+        return over;
+}
+
+static int outcome(struct hf_electors *electors, bool instances_joined, struct hf_status *reterr_status) {
+        int r = 0;
+        for (size_t i = 0; i < electors->n; i++) {
+                struct hf_elector *elector = electors->list[i];
+                struct hf_leader_info info;
+                char name[64] = "";
+                hf__elector_info(elector, &info);
+                if (elector->instance)
+                        hf__term_stuck_name(elector->instance, name, sizeof name);
+                if (info.state == HF_STUCK)
+                        return hf_fail(reterr_status, HF_E_STUCK, "controller %s of %s ignores its tokens: its Lease is not released",
+                                       info.stuck_controller, elector->label);
+                if (!instances_joined && name[0])
+                        return hf_fail(reterr_status, HF_E_STUCK, "controller %s of %s ignores its tokens", name, elector->label);
+                if (!elector->released && r == 0)
+                        r = hf_fail(reterr_status, HF_E_TIMEOUT,
+                                    "the Lease %s could not be released: it may bear our name until it expires", elector->label);
+        }
+        return r;
+}
+
+int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status) {
+        const struct hf_clock *clock = hf_host_clock(electors->host);
+        pthread_mutex_lock(&electors->mu);
+        while (electors->state == HF__ELECTORS_STARTING) /* it waits for nothing */
+                (void)clock->wait(clock->ctx, &electors->changed, &electors->mu, HF_NSEC_NEVER);
+        bool running = electors->state == HF__ELECTORS_RUNNING;
+        electors->state = running ? HF__ELECTORS_STOPPING : electors->state == HF__ELECTORS_NEW ? HF__ELECTORS_STOPPED : electors->state;
+        pthread_mutex_unlock(&electors->mu);
+        if (!running)
+                return 0;
+
+        hf_nsec until = hf_now(clock) + stop_bound(electors) + SLACK;
+        atomic_store(&electors->stop_asked, true);
+        hf__mailbox_poke(&electors->mailbox);
+        if (!wait_for_loop(electors, until))
+                return hf_fail(reterr_status, HF_E_STUCK, "the elector loop does not end: an on_change callback may hang");
+        pthread_join(electors->thread, NULL);
+        bool instances_joined = stop_instances(electors, until);
+        int r = outcome(electors, instances_joined, reterr_status);
+        set_state(electors, HF__ELECTORS_STOPPED);
+        return r;
+}
+
+struct hf_electors *hf_electors_free(struct hf_electors *electors) {
+        if (!electors)
+                return NULL;
+        hf_health_remove(electors->host->health, CHECK_NAME);
+        if (electors->host->metrics)
+                hf_metrics_remove_collector(electors->host->metrics, collect_metrics, electors);
+        /* Work that is still alive may touch all of this: it stays. */
+        if (electors->state != HF__ELECTORS_NEW && electors->state != HF__ELECTORS_STOPPED)
+                return NULL;
+        for (size_t i = 0; i < electors->n; i++) {
+                struct hf_elector *elector = electors->list[i];
+                if ((elector->term && !hf__term_is_joined(elector->term)) || (elector->instance && !hf__term_is_joined(elector->instance)))
+                        return NULL;
+        }
+        for (size_t i = 0; i < electors->n; i++) {
+                electors->list[i]->term = hf__term_free(electors->list[i]->term);
+                electors->list[i]->instance = hf__term_free(electors->list[i]->instance);
+                elector_free(electors->list[i]);
+        }
+        struct hf__letter *letter = hf__mailbox_take(&electors->mailbox);
+        while (letter) { /* answers that came after the loop had ended */
+                struct hf__letter *next = letter->next;
+                free((struct hf__elector_message *)letter);
+                letter = next;
+        }
+        hf__mailbox_done(&electors->mailbox);
+        if (electors->epoll_fd >= 0)
+                close(electors->epoll_fd);
+        if (electors->timer_fd >= 0)
+                close(electors->timer_fd);
+        pthread_cond_destroy(&electors->changed);
+        pthread_mutex_destroy(&electors->mu);
+        free(electors->list);
+        free(electors);
+        return NULL;
+}
+
+/* ---- the hook pair ---- */
+
+static int start_controllers(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        if (hf_cancel_fired(hf_hook_shutting_down(context)))
+                return hf_fail(reterr_status, HF_E_CANCELED, "shut down before the controllers started");
+        return hf_electors_start(ctx, reterr_status);
+}
+
+static int stop_controllers(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        return hf_electors_stop(ctx, reterr_status);
+}
+
+int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors, const char *const *after,
+                           struct hf_status *reterr_status) {
+        struct hf_hook hook = {
+                .name = "start-controllers",
+                .after = after,
+                .start = start_controllers,
+                .stop = stop_controllers,
+                /* The electors' own bounds end it; this one is for what is wrong with them. */
+                .stop_deadline = 2 * stop_bound(electors) + 10 * HF_NSEC_PER_SEC,
+                .ctx = electors,
+        };
+        while (after && after[hook.n_after])
+                hook.n_after++;
+        return hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, reterr_status);
+}
+
+/* ---- asking ---- */
+
+void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info) { hf__elector_info(elector, ret_info); }
+
+bool hf_elector_may_act(struct hf_elector *elector) {
+        return hf__gate_may_act(&elector->gate, hf_now(hf_host_clock(elector->electors->host)));
+}
+
+int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
+        struct hf_leader_info info;
+        if (!is_identity(identity))
+                return -EINVAL;
+        hf__elector_info(elector, &info);
+        if (info.state != HF_LEADING)
+                return HF_E_NOT_LEADER;
+        struct hf__elector_message *message = calloc(1, sizeof *message);
+        if (!message)
+                return -ENOMEM;
+        message->elector = elector;
+        message->event.type = HF__EV_HAND_OVER;
+        (void)snprintf(message->event.successor, sizeof message->event.successor, "%s", identity);
+        hf__mailbox_post(&elector->electors->mailbox, &message->letter);
+        return 0;
+}
+
+uint64_t hf_electors_turns(struct hf_electors *electors) { return atomic_load(&electors->turns); }

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the parts of the leader module share: the set of electors (electors.c) and its loop (elector_loop.c).
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <holdfast/leader.h>
+
+#include "base/mailbox.h"
+#include "leader/elector_core.h"
+#include "leader/gate.h"
+#include "leader/leader_metrics.h"
+#include "leader/lock_port.h"
+#include "leader/term.h"
+
+struct hf_elector {
+        /* immutable after add */
+        struct hf_electors *electors;
+        char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], identity[HF_IDENTITY_MAX + 1];
+        char label[2 * HF_NAME_MAX + 2]; /* "namespace/name" */
+        struct hf_client *client;        /* borrowed */
+        struct hf_leader_timing timing;
+        struct hf_controller *controllers; /* owned, with their names */
+        size_t n_controllers;
+        bool unfenced, unsafe_gate_off;
+        void (*on_change)(void *ctx, const struct hf_leader_info *info);
+        void *ctx;
+        struct hf__lock *lock; /* owned */
+        struct hf__leader_metrics metrics;
+
+        /* any thread */
+        struct hf__gate gate;
+        atomic_bool stale;     /* a write of the present term met a fence that is not its own, or none */
+        atomic_bool news_lost; /* an observation could not be kept for want of memory */
+
+        /* the loop's only */
+        struct hf__core core;
+        hf_nsec wake_at;
+        struct hf_term *term; /* owned; NULL = no work */
+        uint32_t write_id;    /* of the last write, to tell its answer from a read's */
+        hf_nsec write_sent_at, ending_at;
+        unsigned n_failed_ops; /* in a row: the first is worth a line */
+        bool stop_told;
+
+        /* the starting and stopping thread's only */
+        struct hf_term *instance; /* owned; the controllers of every instance */
+
+        /* guarded by electors->mu */
+        struct hf_leader_info info;
+        bool released; /* HF_STOPPED: the Lease does not bear our name */
+};
+
+enum hf__electors_state { HF__ELECTORS_NEW, HF__ELECTORS_STARTING, HF__ELECTORS_RUNNING, HF__ELECTORS_STOPPING, HF__ELECTORS_STOPPED };
+
+struct hf_electors {
+        /* immutable after start */
+        const struct hf_host *host; /* borrowed */
+        struct hf_elector **list;   /* owned */
+        size_t n;
+        int epoll_fd, timer_fd;
+        pthread_t thread;
+
+        /* any thread */
+        struct hf__mailbox mailbox;
+        atomic_bool stop_asked;
+        _Atomic uint64_t turns;
+
+        pthread_mutex_t mu;
+        pthread_cond_t changed;
+        /* guarded by mu */
+        enum hf__electors_state state;
+        bool loop_over; /* every elector is stopped or stuck, the thread is about to exit */
+};
+
+/* A letter to the loop: news for one elector. malloc'ed, the loop frees it. */
+struct hf__elector_message {
+        struct hf__letter letter; /* first */
+        struct hf_elector *elector;
+        bool is_reply; /* of the lock: event.type is set by the loop, from op_id */
+        struct hf__core_event event;
+        struct hf_status status; /* of a reply that failed */
+};
+
+/* The lock's callbacks (any thread): they post. */
+void hf__elector_on_reply(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply);
+void hf__elector_on_record(void *ctx, const struct hf__record *record);
+/* Thread function of the loop; ctx is the struct hf_electors. */
+void *hf__electors_loop(void *ctx);
+/* A copy of the state as it is now. Thread: any. */
+void hf__elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info);

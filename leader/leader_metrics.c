@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "leader/leader_metrics.h"
+
+#include <stdio.h>
+
+#include <holdfast/error.h>
+#include <holdfast/fence.h>
+
+static const char *const reasons[] = {"conflict", "timeout", "unavailable", "refused", "too_many", "other"};
+
+void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf_host *host, const char *ns, const char *name) {
+        char labels[2 * HF_NAME_MAX + 64];
+        struct hf_metrics *registry = host->metrics;
+
+        /* The field labels by the Lease's name alone. */
+        (void)snprintf(labels, sizeof labels, "name=\"%s\"", name);
+        metrics->master_status = hf_metrics_get(registry, HF_METRIC_GAUGE, "leader_election_master_status",
+                                                "1 while this process leads, 0 while it follows", labels);
+        metrics->slowpath = hf_metrics_get(registry, HF_METRIC_COUNTER, "leader_election_slowpath_total",
+                                           "Renewals that needed a read of the Lease", labels);
+
+        (void)snprintf(labels, sizeof labels, "lease=\"%s/%s\"", ns, name);
+        metrics->term =
+                hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_term", "The term this process leads, 0 = it does not", labels);
+        metrics->transitions = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_leader_transitions_total",
+                                              "Changes of the Lease's holder that this process saw", labels);
+        metrics->remaining = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_lease_remaining_seconds",
+                                            "Seconds for which this process may still act without another renewal", labels);
+        metrics->renew_seconds = hf_metrics_get(registry, HF_METRIC_HISTOGRAM, "holdfast_leader_renew_duration_seconds",
+                                                "Duration of successful writes of the Lease", labels);
+        metrics->stop_seconds = hf_metrics_get(registry, HF_METRIC_HISTOGRAM, "holdfast_leader_stop_duration_seconds",
+                                               "From the order to stop until a term's work had joined", labels);
+        metrics->stale_writes = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_leader_fenced_writes_refused_total",
+                                               "Writes of a term that the fence refused or that came back without its echo", labels);
+        metrics->is_stuck = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_stuck",
+                                           "1 when a controller has ignored its tokens past the stop grace", labels);
+        for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+                (void)snprintf(labels, sizeof labels, "lease=\"%s/%s\",reason=\"%s\"", ns, name, reasons[i]);
+                metrics->failed_by[i] = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_leader_failed_operations_total",
+                                                       "Reads and writes of the Lease that failed, by reason", labels);
+        }
+}
+
+void hf__leader_metrics_failed(struct hf__leader_metrics *metrics, int error) {
+        unsigned i = 5;
+        switch (error) {
+        case HF_E_CONFLICT:
+        case HF_E_EXISTS: i = 0; break;
+        case HF_E_TIMEOUT: i = 1; break;
+        case HF_E_UNAVAILABLE: i = 2; break;
+        case HF_E_UNAUTHORIZED:
+        case HF_E_FORBIDDEN: i = 3; break;
+        case HF_E_TOO_MANY: i = 4; break;
+        default: break;
+        }
+        hf_metric_add(metrics->failed_by[i], 1);
+}

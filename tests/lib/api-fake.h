@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * An API server in memory behind hf_client_ops, for tests: one collection, revisions from 1, watches with history, and
+ * switches for what goes wrong. Everything is answered on one thread of its own, as a real client would.
+ *
+ * Included as source (api-fake.c) by the test that uses it. Thread: any.
+ */
+#include <holdfast/client_port.h>
+
+struct api_fake;
+
+struct api_fake *api_fake_new(const struct hf_host *host);
+struct hf_client *api_fake_client(struct api_fake *fake); /* hf_client_free frees the fake */
+
+/* Changes of the collection; each returns its revision. value goes into the object ("v"). */
+uint64_t api_fake_put(struct api_fake *fake, const char *ns, const char *name, const char *value);
+uint64_t api_fake_delete(struct api_fake *fake, const char *ns, const char *name);
+/* Revisions rise without an event of this collection, as others write. */
+uint64_t api_fake_other_writes(struct api_fake *fake, unsigned n);
+
+void api_fake_compact(struct api_fake *fake);                     /* history is forgotten: old watches get HF_E_GONE */
+void api_fake_end_watches(struct api_fake *fake, int error);      /* those that are open, now */
+void api_fake_bookmark(struct api_fake *fake);                    /* to all watches that want one */
+void api_fake_fail_lists(struct api_fake *fake, unsigned n, int error);   /* the next n */
+void api_fake_mute_watches(struct api_fake *fake, bool mute);     /* events are held back while muted */
+void api_fake_hold_calls(struct api_fake *fake, bool hold);       /* calls are taken but not answered while held */
+
+unsigned api_fake_n_lists(struct api_fake *fake);
+unsigned api_fake_n_watches(struct api_fake *fake); /* started, ever */
+unsigned api_fake_n_open(struct api_fake *fake);    /* watches open now */
+/* Blocks until n watches were started ever and one is open; tests fail by their time limit. */
+void api_fake_await_watch(struct api_fake *fake, unsigned n);

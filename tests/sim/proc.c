@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A process: the core, what a shell does with its actions, and the work of a term. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+bool sim_leads(const struct sim_proc *proc) { return proc->core.state == HF_LEADING || proc->core.state == HF_DRAINING; }
+
+int sim_leader(struct sim *sim) {
+        for (int p = 0; p < sim->n_procs; p++)
+                if (sim->procs[p].alive && hf__gate_may_act(&sim->procs[p].gate, sim_local(sim, &sim->procs[p])))
+                        return p;
+        return -1;
+}
+
+void sim_proc_wake_later(struct sim *sim, int p) {
+        struct sim_proc *proc = &sim->procs[p];
+        hf_nsec at;
+
+        proc->wake_gen++;
+        if (proc->frozen || proc->paused || !proc->alive || proc->wake_local == HF_NSEC_NEVER)
+                return;
+        at = proc->true0 + (hf_nsec)((double)(proc->wake_local - proc->local0) / proc->rate) + 1;
+        while (proc->local0 + (hf_nsec)((double)(at - proc->true0) * proc->rate) < proc->wake_local)
+                at++;
+        sim_at(sim, at > sim->now ? at : sim->now, E_WAKE, p, proc->wake_gen, 0);
+}
+
+void sim_proc_boot(struct sim *sim, int p) {
+        struct sim_proc *proc = &sim->procs[p];
+        struct hf__core_config config = {.timing = sim->timing, .seed = sim_draw(sim), .mutant = sim->mutant};
+
+        proc->incarnation++;
+        snprintf(proc->identity, sizeof(proc->identity), "e%d-%u", p, proc->incarnation);
+        memcpy(config.identity, proc->identity, sizeof(proc->identity));
+        proc->alive = true;
+        proc->paused = proc->restarting = false;
+        proc->n_mail = 0;
+        proc->watch_gen++;
+        proc->watch_open = false;
+        proc->work_alive = proc->joining = proc->held_write = false;
+        proc->work_gen++;
+        proc->term = proc->last_term = 0;
+        proc->stop_asked = false;
+        proc->dirty_until = 0;
+        proc->ok_sent_at = -1;
+        hf__gate_shut(&proc->gate);
+        TRACE(sim, "%-6s starts", proc->identity);
+        hf__core_init(&proc->core, &config,
+                      (struct hf__core_time){.boot = sim_local(sim, proc), .real_us = sim->now / 1000 + proc->real_offset_us});
+        sim_proc_event(sim, p, HF__EV_TICK);
+}
+
+void sim_proc_kill(struct sim *sim, int p) {
+        struct sim_proc *proc = &sim->procs[p];
+
+        TRACE(sim, "%-6s is killed", proc->identity);
+        proc->alive = false;
+        proc->work_alive = false;
+        proc->work_gen++;
+        proc->wake_gen++;
+        proc->watch_open = false;
+        proc->n_mail = 0;
+        hf__gate_shut(&proc->gate);
+}
+
+/* ---- the work of a term ---- */
+
+static void join_in(struct sim *sim, int p, hf_nsec delay) {
+        sim_at(sim, sim->now + delay, E_JOIN, p, sim->procs[p].work_gen, 0);
+        sim->procs[p].joining = true;
+}
+
+static void start_work(struct sim *sim, int p, uint64_t term) {
+        struct sim_proc *proc = &sim->procs[p];
+        uint64_t d = sim_draw(sim) % 100;
+
+        proc->work_alive = true;
+        proc->joining = false;
+        proc->term = proc->last_term = term;
+        proc->work_gen++;
+        proc->join_mode = sim->calm ? 0 : d < 70 ? 0 : d < 85 ? 1 : d < 97 ? 2 : 3;
+        COUNT(sim, terms);
+        sim_at(sim, sim->now, E_WORK, p, proc->work_gen, 0);
+}
+
+static void work_told(struct sim *sim, int p, bool abort) {
+        struct sim_proc *proc = &sim->procs[p];
+        hf_nsec grace = sim->timing.stop_grace, drain = sim->timing.drain_deadline;
+
+        if (!proc->work_alive)
+                return;
+        if (proc->join_mode != 0)
+                COUNT(sim, slow_joins);
+        if (proc->join_mode == 3 || (!abort && proc->join_mode == 2))
+                return;
+        if (proc->join_mode == 0 && !proc->joining)
+                join_in(sim, p, sim_between(sim, 0, 200 * MS));
+        else if (!abort)
+                join_in(sim, p, sim_between(sim, 0, drain + drain / 4));
+        else /* mostly within the grace, not always */
+                join_in(sim, p, sim_between(sim, 0, grace + grace / 10));
+}
+
+void sim_proc_work(struct sim *sim, int p) {
+        struct sim_proc *proc = &sim->procs[p];
+        bool gated = hf__gate_may_act(&proc->gate, sim_local(sim, proc));
+
+        if (gated)
+                sim_at(sim, sim->now + sim_between(sim, MS, 30 * MS), E_FENCED, p, proc->term, 1);
+        else /* the writer with the gate switched off */
+                sim_at(sim, sim->now + sim_between(sim, MS, 30 * MS), E_FENCED, p, proc->term, sim_chance(sim, 10));
+        sim_at(sim, sim->now + sim_between(sim, 200 * MS, 2 * S), E_WORK, p, proc->work_gen, 0);
+}
+
+void sim_proc_join(struct sim *sim, int p) {
+        sim->procs[p].work_alive = false;
+        sim_proc_event(sim, p, HF__EV_JOINED);
+}
+
+/* ---- steps ---- */
+
+static void carry_out(struct sim *sim, int p, const struct hf__core_action *action) {
+        struct sim_proc *proc = &sim->procs[p];
+
+        sim_check_actions(sim, p, action);
+        switch (action->type) {
+        case HF__ACT_READ:
+        case HF__ACT_WRITE:
+                TRACE(sim, "%-6s %s #%u %s", proc->identity, action->type == HF__ACT_READ ? "read" : "write", action->op_id,
+                      action->type == HF__ACT_READ ? "" : action->record.rv);
+                if (action->type == HF__ACT_WRITE && action->record.holder[0] == '\0')
+                        COUNT(sim, planned_releases);
+                sim_net_send(sim, p, action);
+                break;
+        case HF__ACT_WATCH: sim_net_watch(sim, p); break;
+        case HF__ACT_UNWATCH: sim_net_unwatch(sim, p); break;
+        case HF__ACT_TERM_START:
+                TRACE(sim, "%-6s LEADS term %" PRIu64, proc->identity, action->term);
+                hf__gate_open(&proc->gate, action->valid_until);
+                start_work(sim, p, action->term);
+                break;
+        case HF__ACT_EXTEND: hf__gate_extend(&proc->gate, action->valid_until); break;
+        case HF__ACT_TERM_DRAIN:
+                TRACE(sim, "%-6s drains", proc->identity);
+                work_told(sim, p, false);
+                break;
+        case HF__ACT_GATE_SHUT: hf__gate_shut(&proc->gate); break;
+        case HF__ACT_TERM_ABORT:
+                TRACE(sim, "%-6s aborts: %s", proc->identity, action->text);
+                COUNT(sim, aborts);
+                work_told(sim, p, true);
+                break;
+        case HF__ACT_STUCK:
+                TRACE(sim, "%-6s is stuck", proc->identity);
+                COUNT(sim, stuck);
+                break;
+        case HF__ACT_REPORT: break;
+        case HF__ACT_STOPPED:
+                TRACE(sim, "%-6s stopped, %s", proc->identity, action->released ? "released" : "not released");
+                sim_check_stopped(sim, p, action->released);
+                break;
+        }
+}
+
+void sim_proc_step(struct sim *sim, int p) {
+        struct sim_proc *proc = &sim->procs[p];
+        struct hf__core_actions *actions = &sim->actions;
+        hf_nsec local = sim_local(sim, proc);
+
+        COUNT(sim, steps);
+        if (proc->last_step_at != sim->now)
+                proc->n_same_instant = 0;
+        proc->last_step_at = sim->now;
+        if (++proc->n_same_instant > 32)
+                sim_violate(sim, "%s spins", proc->identity);
+        hf__core_step(&proc->core, &sim->event, (struct hf__core_time){.boot = local, .real_us = sim->now / 1000 + proc->real_offset_us},
+                      actions);
+        for (unsigned i = 0; i < actions->n; i++)
+                carry_out(sim, p, &actions->list[i]);
+        if (actions->wake_at != proc->wake_local || sim->event.type == HF__EV_TICK) {
+                proc->wake_local = actions->wake_at;
+                sim_proc_wake_later(sim, p);
+        }
+        sim_check_overdue(sim, p);
+        if (proc->core.state == HF_STOPPED || proc->core.state == HF_STUCK)
+                if (proc->alive && sim->now < sim->chaos_until && !proc->restarting) {
+                        proc->restarting = true; /* the host ends the process, and starts it again */
+                        sim_at(sim, sim->now + sim_between(sim, 100 * MS, 5 * S), E_RESTART, p, 0, 0);
+                }
+}
+
+void sim_proc_event(struct sim *sim, int p, enum hf__core_event_type type) {
+        sim->event.type = type;
+        sim->event.op_id = 0;
+        sim->event.result = 0;
+        sim->event.retry_after = 0;
+        sim_proc_step(sim, p);
+}
+
+void sim_proc_stop(struct sim *sim, int p) {
+        struct sim_proc *proc = &sim->procs[p];
+        const struct hf_leader_timing *t = &sim->timing;
+
+        if (!sim_leads(proc))
+                COUNT(sim, stops_following);
+        TRACE(sim, "%-6s is asked to stop", proc->identity);
+        proc->stop_asked = true;
+        proc->clean_since_stop = proc->weather == CLEAR && !proc->frozen && proc->dirty_until < sim->now && proc->core.op_kind == 0;
+        proc->stop_by_local = sim_local(sim, proc) + t->drain_deadline + t->stop_grace + 2 * t->request_timeout + 10 * MS;
+        sim_proc_event(sim, p, HF__EV_STOP);
+}
+
+/* Awake: the mail that has piled up comes first or after a turn of the loop, as it may. */
+void sim_proc_resume(struct sim *sim, int p) {
+        struct sim_proc *proc = &sim->procs[p];
+        unsigned n = proc->n_mail;
+
+        proc->paused = false;
+        TRACE(sim, "%-6s resumes", proc->identity);
+        if (proc->held_write)
+                sim_at(sim, sim->now + MS, E_FENCED, p, proc->term, 0);
+        proc->held_write = false;
+        if (sim_chance(sim, 50))
+                sim_proc_event(sim, p, HF__EV_TICK);
+        proc->n_mail = 0;
+        for (unsigned i = 0; i < n && proc->alive && !proc->paused; i++) {
+                struct sim_event event = proc->mail[i];
+
+                sim->now++; /* a step takes time */
+                sim_dispatch(sim, &event);
+                sim_check_p1(sim);
+        }
+        if (proc->alive)
+                sim_proc_event(sim, p, HF__EV_TICK);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The world: the generator, the clocks, the heap of events, one schedule from beginning to end. */
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+/* splitmix64 */
+uint64_t sim_draw(struct sim *sim) {
+        uint64_t z = sim->rng += UINT64_C(0x9e3779b97f4a7c15);
+
+        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+        return z ^ (z >> 31);
+}
+
+hf_nsec sim_between(struct sim *sim, hf_nsec low, hf_nsec high) { return low + (hf_nsec)(sim_draw(sim) % (uint64_t)(high - low + 1)); }
+bool sim_chance(struct sim *sim, unsigned percent) { return sim_draw(sim) % 100 < percent; }
+
+/* ---- clocks ---- */
+
+hf_nsec sim_local(const struct sim *sim, const struct sim_proc *proc) {
+        if (proc->frozen)
+                return proc->local0;
+        return proc->local0 + (hf_nsec)((double)(sim->now - proc->true0) * proc->rate);
+}
+
+void sim_set_clock(struct sim *sim, struct sim_proc *proc, double rate, bool frozen) {
+        proc->local0 = sim_local(sim, proc);
+        proc->true0 = sim->now;
+        proc->rate = rate;
+        if (proc->frozen && !frozen)
+                proc->thawed_at = sim->now;
+        proc->frozen = frozen;
+}
+
+/* ---- the heap ---- */
+
+static bool before(const struct sim_event *a, const struct sim_event *b) { return a->at != b->at ? a->at < b->at : a->seq < b->seq; }
+
+void sim_at(struct sim *sim, hf_nsec at, enum sim_event_type type, int proc, uint64_t a, uint64_t b) {
+        struct sim_event event = {.at = at, .seq = sim->seq++, .type = type, .proc = proc, .a = a, .b = b};
+        unsigned i = sim->n_events;
+
+        if (sim->n_events == MAX_EVENTS)
+                sim_violate(sim, "%d events at once", MAX_EVENTS);
+        event.incarnation = sim->procs[proc].incarnation;
+        for (; i > 0 && before(&event, &sim->heap[(i - 1) / 2]); i = (i - 1) / 2)
+                sim->heap[i] = sim->heap[(i - 1) / 2];
+        sim->heap[i] = event;
+        sim->n_events++;
+}
+
+static struct sim_event take(struct sim *sim) {
+        struct sim_event first = sim->heap[0], last = sim->heap[--sim->n_events];
+        unsigned i = 0, child;
+
+        while ((child = 2 * i + 1) < sim->n_events) {
+                if (child + 1 < sim->n_events && before(&sim->heap[child + 1], &sim->heap[child]))
+                        child++;
+                if (!before(&sim->heap[child], &last))
+                        break;
+                sim->heap[i] = sim->heap[child];
+                i = child;
+        }
+        sim->heap[i] = last;
+        return first;
+}
+
+/* ---- events ---- */
+
+/* What a process hears or does: not when it is dead, nor as another incarnation, and later when it is paused. */
+static void at_process(struct sim *sim, const struct sim_event *event) {
+        struct sim_proc *proc = &sim->procs[event->proc];
+
+        if (!proc->alive || event->incarnation != proc->incarnation)
+                return;
+        if (proc->paused) {
+                if (proc->n_mail == MAX_MAIL)
+                        sim_violate(sim, "%d letters for a paused process", MAX_MAIL);
+                proc->mail[proc->n_mail++] = *event;
+                return;
+        }
+        switch ((int)event->type) {
+        case E_WAKE:
+                if (event->a == proc->wake_gen)
+                        sim_proc_event(sim, event->proc, HF__EV_TICK);
+                break;
+        case E_REPLY: sim_net_reply(sim, event->a); break;
+        case E_WATCH:
+                if (event->b != proc->watch_gen)
+                        break;
+                sim->event.record = sim->history[event->a];
+                sim_proc_event(sim, event->proc, HF__EV_WATCHED);
+                break;
+        case E_WATCH_LOST:
+                if (event->a == proc->watch_gen)
+                        sim_proc_event(sim, event->proc, HF__EV_WATCH_LOST);
+                break;
+        case E_WORK:
+                if (event->a == proc->work_gen && proc->work_alive)
+                        sim_proc_work(sim, event->proc);
+                break;
+        case E_STALE:
+                if (event->a == proc->work_gen && proc->work_alive)
+                        sim_proc_event(sim, event->proc, HF__EV_STALE_TERM);
+                break;
+        case E_JOIN:
+                if (event->a == proc->work_gen && proc->work_alive)
+                        sim_proc_join(sim, event->proc);
+                break;
+        default: break;
+        }
+}
+
+void sim_dispatch(struct sim *sim, const struct sim_event *event) {
+        struct sim_proc *proc = &sim->procs[event->proc];
+
+        COUNT(sim, events);
+        switch (event->type) {
+        case E_APPLY: sim_net_apply(sim, event->a); break;
+        case E_FENCED: sim_store_fenced(sim, event); break;
+        case E_CHAOS: sim_chaos(sim); break;
+        case E_PLANNED: sim_planned(sim, event->a != 0); break;
+        case E_RESUME:
+                if (proc->alive && proc->paused && event->incarnation == proc->incarnation)
+                        sim_proc_resume(sim, event->proc);
+                break;
+        case E_THAW:
+                if (proc->frozen) {
+                        sim_set_clock(sim, proc, proc->rate, false);
+                        sim_proc_wake_later(sim, event->proc);
+                }
+                break;
+        case E_RESTART:
+                if (event->incarnation != proc->incarnation)
+                        break;
+                if (proc->alive)
+                        sim_proc_kill(sim, event->proc);
+                sim_proc_boot(sim, event->proc);
+                break;
+        case E_WAKE:
+        case E_REPLY:
+        case E_WATCH:
+        case E_WATCH_LOST:
+        case E_WORK:
+        case E_STALE:
+        case E_JOIN: at_process(sim, event); break;
+        }
+}
+
+void sim_run_until(struct sim *sim, hf_nsec until) {
+        while (sim->n_events && sim->heap[0].at <= until) {
+                struct sim_event event = take(sim);
+
+                if (event.at > sim->now)
+                        sim->now = event.at;
+                sim_dispatch(sim, &event);
+                sim_check_p1(sim);
+        }
+        if (sim->now < until)
+                sim->now = until;
+}
+
+/* ---- a schedule ---- */
+
+static void draw_timing(struct sim *sim) {
+        static const struct {
+                int lease, renew, retry_ms;
+        } sets[] = {{15, 10, 2000}, {15, 10, 2000}, {6, 3, 1000}, {10, 6, 1500}, {12, 10, 3000}, {4, 3, 500}};
+        unsigned i = (unsigned)(sim_draw(sim) % 6);
+
+        sim->timing = (struct hf_leader_timing){.lease_duration = sets[i].lease * S,
+                                                .renew_deadline = sets[i].renew * S,
+                                                .retry_period = sets[i].retry_ms * MS,
+                                                .drain_deadline = sim_between(sim, 1, 8) * S};
+        hf_leader_timing_defaults(&sim->timing);
+        if (hf_leader_timing_check(&sim->timing, NULL))
+                sim_violate(sim, "the timing of the schedule is not valid");
+}
+
+static void begin(struct sim *sim, uint64_t seed, int n_procs) {
+        sim->rng = seed * UINT64_C(0xd1342543de82ef95) + 1;
+        sim->n_procs = n_procs ? n_procs : sim_chance(sim, 70) ? 3 : (int)sim_between(sim, 3, MAX_PROCS);
+        sim->n_events = sim->n_ops = 0;
+        sim->seq = 0;
+        sim->now = 0;
+        sim->clean = sim->calm = sim_chance(sim, 10);
+        sim->opaque = sim->fence_off = sim_chance(sim, 5);
+        if (sim->opaque)
+                COUNT(sim, opaque_revisions);
+        sim->n_history = 1;
+        memset(&sim->history[0], 0, sizeof(sim->history[0]));
+        sim->revision = sim->term_revision = sim->newest_term = sim->last_commit_term = 0;
+        sim->outsider_at = -1;
+        sim->took = false;
+        sim->release_at = sim->last_put_at = sim->put_at = 0;
+        draw_timing(sim);
+        for (int p = 0; p < sim->n_procs; p++) {
+                struct sim_proc *proc = &sim->procs[p];
+                double rate = 0.976 + (double)(sim_draw(sim) % 1000) / 1000 * 0.048; /* two of them differ by less than the margin */
+
+                if (!sim->clean && sim_draw(sim) % 200 == 0) {
+                        rate = 0.5;
+                        COUNT(sim, odd_clock_rates);
+                }
+                proc->incarnation = 0;
+                proc->alive = false;
+                proc->frozen = false;
+                proc->weather = CLEAR;
+                proc->local0 = sim_between(sim, 0, 1000 * S);
+                proc->true0 = 0;
+                proc->rate = rate;
+                proc->thawed_at = -1;
+                proc->real_offset_us = INT64_C(1700000000000000) + sim_between(sim, -3600, 3600) * 1000000;
+                proc->last_step_at = -1;
+        }
+}
+
+/* Each process that is left can lead: the leader goes, again and again, until nobody is left to take over. */
+static void each_leads_in_turn(struct sim *sim) {
+        for (int n = sim->n_procs; n > 1; n--) {
+                int p = sim_leader(sim);
+                bool others = false;
+                hf_nsec until;
+
+                if (p < 0)
+                        sim_violate(sim, "P4: nobody leads, %d are left", n);
+                sim_proc_kill(sim, p);
+                for (int i = 0; i < sim->n_procs; i++)
+                        others = others || (sim->procs[i].alive && !sim->procs[i].stop_asked && sim->procs[i].core.state != HF_STUCK);
+                if (!others)
+                        return;
+                until = sim->now + sim->timing.lease_duration * 5 / 2 + 2 * sim->timing.request_timeout;
+                while (sim_leader(sim) < 0 && sim->now < until)
+                        sim_run_until(sim, sim->now + S / 4);
+        }
+        COUNT(sim, tails_every_one_leads);
+}
+
+static void end(struct sim *sim) {
+        const struct hf_leader_timing *t = &sim->timing;
+        bool able = false;
+
+        sim_chaos_end(sim);
+        /* What hangs is applied, a drain or a stop ends, a lease runs out, a backoff too, and a request is answered. */
+        sim_run_until(sim, sim->now + t->lease_duration * 4 + t->drain_deadline + t->stop_grace + 2 * t->request_timeout);
+        for (int p = 0; p < sim->n_procs; p++) {
+                able = able || (sim->procs[p].alive && !sim->procs[p].stop_asked && sim->procs[p].core.state != HF_STUCK);
+                sim_check_overdue(sim, p);
+        }
+        if (!able)
+                return;
+        if (sim_leader(sim) < 0)
+                sim_violate(sim, "P4: nobody leads, %d s after the last fault", (int)((sim->now - sim->chaos_until) / S));
+        COUNT(sim, tails);
+        if (sim_chance(sim, 10))
+                each_leads_in_turn(sim);
+}
+
+/* False: a promise was broken; sim->violation says which. */
+bool sim_schedule(struct sim *sim, uint64_t seed, int n_procs) {
+        if (setjmp(sim->violated))
+                return false;
+        begin(sim, seed, n_procs);
+        sim->chaos_until = sim_between(sim, 50, 110) * S;
+        sim->longest_lull = sim_between(sim, 2, 12) * S;
+        for (int p = 0; p < sim->n_procs; p++)
+                sim_proc_boot(sim, p);
+        if (sim->clean) {
+                bool crash = sim_chance(sim, 50);
+
+                sim_run_until(sim, sim_between(sim, 5 * S, 12 * S));
+                sim_planned(sim, crash);
+                return true;
+        }
+        sim_at(sim, sim_between(sim, S, 5 * S), E_CHAOS, 0, 0, 0);
+        sim_run_until(sim, sim->chaos_until);
+        end(sim);
+        return true;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "fake_request.h"
+#include "server/api/endpoints.h"
+
+static struct hf_host host = {.size = sizeof host};
+static struct hfd_router *router;
+static struct hfd_endpoints *endpoints;
+static bool etcd_is_well;
+static int n_ready;
+
+static bool check_etcd(void *ctx, char *reason, size_t max_reason) {
+        snprintf(reason, max_reason, "etcd is asleep");
+        return etcd_is_well;
+}
+static void on_ready(void *ctx) { n_ready++; }
+
+static int set_up(void **state) {
+        n_ready = 0;
+        etcd_is_well = true;
+        assert(hf_metrics_new(&host.metrics) == 0 && hf_health_new(&host.health) == 0 && hfd_router_new(&router) == 0);
+        assert(hfd_endpoints_new(&host, on_ready, NULL, &endpoints) == 0);
+        assert(hfd_endpoints_install(endpoints, router) == 0);
+        assert(hf_health_add(host.health, "etcd", HF_HEALTHZ | HF_READYZ, check_etcd, NULL) == 0);
+        assert(hf_health_add(host.health, "poststarthook/a", HF_LIVEZ | HF_READYZ, check_etcd, NULL) == 0);
+        return 0;
+}
+
+static int tear_down(void **state) {
+        endpoints = hfd_endpoints_free(endpoints);
+        router = hfd_router_free(router);
+        host.health = hf_health_free(host.health);
+        host.metrics = hf_metrics_free(host.metrics);
+        return 0;
+}
+
+static struct hfd_request *get(const char *path, const char *query) {
+        struct hfd_request *request = fake_request("GET", path, query);
+        hfd_http_handler handler = NULL;
+        void *ctx = NULL;
+        assert(hfd_router_find(router, path, &handler, &ctx) == 0);
+        handler(ctx, request);
+        return request;
+}
+
+static void expect(const char *path, const char *query, int code, const char *body) {
+        struct hfd_request *request = get(path, query);
+        assert_int_equal(request->code, code);
+        assert_string_equal(request->body, body);
+        assert_string_equal(request->content_type, "text/plain; charset=utf-8");
+        assert_non_null(strstr(request->headers, "x-content-type-options: nosniff\n"));
+        fake_done(request);
+}
+
+static void test_healthy(void **state) {
+        expect("/healthz", "", 200, "ok");
+        expect("/livez/", "", 200, "ok");
+        expect("/readyz", "verbose", 200, "[+]ping ok\n[+]etcd ok\n[+]poststarthook/a ok\nreadyz check passed\n");
+        expect("/livez", "verbose=1", 200, "[+]ping ok\n[+]poststarthook/a ok\nlivez check passed\n");
+        expect("/readyz/etcd", "", 200, "ok");
+        expect("/readyz/poststarthook/a", "", 200, "ok");
+        expect("/livez/etcd", "", 404, "404 page not found\n");
+}
+
+static void test_failing_is_verbose_and_withholds_reasons(void **state) {
+        etcd_is_well = false;
+        expect("/healthz", "", 500, "[+]ping ok\n[-]etcd failed: reason withheld\nhealthz check failed\n");
+        expect("/healthz/etcd", "", 500, "internal server error: etcd is asleep\n");
+        expect("/healthz/ping", "", 200, "ok");
+        expect("/healthz", "exclude=etcd", 200, "ok");
+        expect("/healthz", "verbose&exclude=etcd&exclude=x&exclude=y&exclude=x", 200,
+               "[+]ping ok\n[+]etcd excluded: ok\nwarn: some health checks cannot be excluded: no matches for \"x\",\"y\"\nhealthz check "
+               "passed\n");
+}
+
+static void test_too_many_excludes_are_refused(void **state) {
+        char query[2048] = "";
+        for (int i = 0; i < 40; i++)
+                sprintf(query + strlen(query), "exclude=c%d&", i);
+        struct hfd_request *request = get("/healthz", query);
+        assert_int_equal(request->code, 400);
+        fake_done(request);
+}
+
+static void test_ready_is_told_once(void **state) {
+        etcd_is_well = false;
+        fake_done(get("/readyz", ""));
+        fake_done(get("/readyz", "exclude=etcd&exclude=poststarthook/a"));
+        fake_done(get("/healthz", ""));
+        assert_int_equal(n_ready, 0);
+        etcd_is_well = true;
+        fake_done(get("/livez", ""));
+        assert_int_equal(n_ready, 0);
+        fake_done(get("/readyz", ""));
+        fake_done(get("/readyz", ""));
+        assert_int_equal(n_ready, 1);
+}
+
+static void test_version(void **state) {
+        struct hfd_request *request = get("/version", "");
+        struct hf__json *json = NULL;
+        assert_int_equal(request->code, 200);
+        assert_string_equal(request->content_type, "application/json");
+        assert_int_equal(hf__json_parse(request->body, request->n_body, &json, NULL), 0);
+        assert_string_equal(hf__json_string(json, "major"), "1");
+        assert_string_equal(hf__json_string(json, "minor"), "32");
+        assert_string_equal(hf__json_string(json, "gitVersion"), "v1.32.0+holdfast-0.1.0");
+        hf__json_free(json);
+        fake_done(request);
+}
+
+static double metric(const char *text, const char *name) {
+        char line[128];
+        snprintf(line, sizeof line, "\n%s ", name);
+        const char *at = strstr(text, line);
+        return at ? strtod(at + strlen(line), NULL) : -1;
+}
+
+static void test_metrics_tell_of_the_process(void **state) {
+        struct hfd_request *request = get("/metrics", "");
+        const struct hf_clock *clock = hf_clock_system();
+        double now = (double)clock->real(clock->ctx) / 1e9;
+        assert_int_equal(request->code, 200);
+        assert_string_equal(request->content_type, "text/plain; version=0.0.4; charset=utf-8");
+        assert_true(metric(request->body, "process_resident_memory_bytes") > 100e3);
+        assert_true(metric(request->body, "process_open_fds") >= 3);
+        assert_true(metric(request->body, "process_cpu_seconds_total") > 0);
+        double started = metric(request->body, "process_start_time_seconds");
+        assert_true(started > now - 600 && started < now + 1);
+        fake_done(request);
+}
+
+static void test_only_reading_is_allowed(void **state) {
+        hfd_http_handler handler = NULL;
+        void *ctx = NULL;
+        struct hfd_request *request = fake_request("POST", "/version", "");
+        assert_int_equal(hfd_router_find(router, "/version", &handler, &ctx), 0);
+        handler(ctx, request);
+        assert_int_equal(request->code, 405);
+        fake_done(request);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_healthy, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_failing_is_verbose_and_withholds_reasons, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_too_many_excludes_are_refused, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_ready_is_told_once, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_version, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_metrics_tell_of_the_process, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_only_reading_is_allowed, set_up, tear_down),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <holdfast/metrics.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "fake_request.h"
+#include "server/api/filters.h"
+
+static struct hf_host host = {.size = sizeof host};
+static struct hfd_router *router;
+static struct hfd_auth *auth;
+static struct hfd_filters *filters;
+static bool hold; /* the handler keeps requests unanswered; their reference is the test's then */
+
+static void handle(void *ctx, struct hfd_request *request) {
+        const struct hfd_request_info *info = hfd_request_info(request);
+        assert_string_equal(info->user.name, "admin");
+        if (hold)
+                return;
+        hfd_request_reply(request, 200, "text/plain", NULL, 0, NULL);
+        hfd_request_unref(request);
+}
+
+static void start(bool send_retry_after) {
+        const struct hfd_filters_config config = {.router = router,
+                                                  .auth = auth,
+                                                  .max_inflight = 2,
+                                                  .max_mutating_inflight = 1,
+                                                  .max_lease_inflight = 1,
+                                                  .send_retry_after = send_retry_after};
+        assert(hfd_filters_new(&host, &config, &filters) == 0);
+        hold = false;
+}
+
+static int set_up(void **state) {
+        assert(hf_metrics_new(&host.metrics) == 0);
+        assert(hfd_router_new(&router) == 0 && hfd_auth_new(&host, NULL, &auth, NULL) == 0);
+        assert(hfd_router_add(router, "/api/", handle, NULL) == 0 && hfd_router_add(router, "/apis/", handle, NULL) == 0);
+        assert(hfd_router_add(router, "/metrics", handle, NULL) == 0);
+        start(true);
+        return 0;
+}
+
+static int tear_down(void **state) {
+        filters = hfd_filters_free(filters);
+        router = hfd_router_free(router);
+        auth = hfd_auth_free(auth);
+        host.metrics = hf_metrics_free(host.metrics);
+        return 0;
+}
+
+static struct hfd_request *send(struct hfd_request *request) {
+        hfd_filters_handle(filters, request);
+        return request;
+}
+
+static void answer(struct hfd_request *request) {
+        hfd_request_reply(request, 200, "text/plain", NULL, 0, NULL);
+        hfd_request_unref(request);
+        fake_done(request);
+}
+
+static void expect_status(struct hfd_request *request, int code, const char *reason, const char *message) {
+        struct hf__json *json = NULL;
+        int64_t said = 0;
+        assert_int_equal(request->code, code);
+        assert_string_equal(request->content_type, "application/json");
+        assert_int_equal(hf__json_parse(request->body, request->n_body, &json, NULL), 0);
+        assert_string_equal(hf__json_string(json, "kind"), "Status");
+        assert_string_equal(hf__json_string(json, "status"), "Failure");
+        assert_string_equal(hf__json_string(json, "reason"), reason);
+        assert_string_equal(hf__json_string(json, "message"), message);
+        assert_true(hf__json_i64(json, "code", &said) && said == code);
+        hf__json_free(json);
+        fake_done(request);
+}
+
+static void expect_text(struct hfd_request *request, int code, const char *text, const char *header) {
+        assert_int_equal(request->code, code);
+        assert_string_equal(request->body, text);
+        assert_non_null(strstr(request->headers, header));
+        fake_done(request);
+}
+
+static void test_who_may_not_is_told_in_the_fields_words(void **state) {
+        struct hfd_request *request = fake_admin("GET", "/api/v1/configmaps", "");
+        request->peer = HFD_PEER_BAD;
+        expect_status(send(request), 401, "Unauthorized", "Unauthorized");
+        expect_status(send(fake_request("GET", "/x", "")), 403, "Forbidden", "forbidden: User \"system:anonymous\" cannot get path \"/x\"");
+        expect_status(send(fake_request("GET", "/metrics", "")), 403, "Forbidden",
+                      "forbidden: User \"system:anonymous\" cannot get path \"/metrics\"");
+        expect_status(send(fake_request("GET", "/apis/coordination.k8s.io/v1/namespaces/ns/leases/x", "")), 403, "Forbidden",
+                      "leases.coordination.k8s.io \"x\" is forbidden: User \"system:anonymous\" cannot get resource \"leases\" in API "
+                      "group \"coordination.k8s.io\" in the namespace \"ns\"");
+        expect_status(send(fake_request("POST", "/api/v1/namespaces/ns/configmaps", "")), 403, "Forbidden",
+                      "configmaps is forbidden: User \"system:anonymous\" cannot create resource \"configmaps\" in API group \"\" in the "
+                      "namespace \"ns\"");
+        expect_status(send(fake_request("GET", "/api/v1/namespaces", "watch=1")), 403, "Forbidden",
+                      "namespaces is forbidden: User \"system:anonymous\" cannot watch resource \"namespaces\" in API group \"\" at the "
+                      "cluster scope");
+        assert_int_equal(hfd_filters_inflight(filters), 0);
+}
+
+static void test_what_cannot_be_meant_is_refused(void **state) {
+        expect_status(send(fake_admin("GET", "/api/v1/../x", "")), 400, "BadRequest", "the path is not valid");
+        expect_status(send(fake_admin("BREW", "/api/v1/configmaps", "")), 405, "MethodNotAllowed",
+                      "the server does not allow this method on the requested resource");
+        expect_text(send(fake_admin("GET", "/nothing", "")), 404, "404 page not found\n", "nosniff");
+}
+
+static void expect_too_many(struct hfd_request *request) {
+        expect_text(send(request), 429, "Too many requests, please try again later.\n", "retry-after: 1\n");
+}
+
+static void test_lanes_are_limited_and_apart(void **state) {
+        static const char lease[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases/x";
+        hold = true;
+        struct hfd_request *read1 = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_request *read2 = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        expect_too_many(fake_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_request *write = send(fake_admin("PUT", "/api/v1/namespaces/n/configmaps/a", ""));
+        expect_too_many(fake_admin("DELETE", "/api/v1/namespaces/n/configmaps/a", ""));
+        struct hfd_request *renewal = send(fake_admin("PUT", lease, ""));
+        assert_int_equal(renewal->code, 0);
+        expect_too_many(fake_admin("GET", lease, ""));
+        struct hfd_request *watch = send(fake_admin("GET", "/api/v1/configmaps", "watch=1"));
+        assert_int_equal(watch->code, 0);
+        struct hfd_request *scrape = send(fake_admin("GET", "/metrics", ""));
+        assert_int_equal(scrape->code, 0);
+        assert_int_equal(hfd_filters_inflight(filters), 4);
+
+        answer(read1);
+        struct hfd_request *read3 = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        assert_int_equal(read3->code, 0);
+        answer(read2);
+        answer(read3);
+        answer(write);
+        answer(renewal);
+        answer(watch);
+        answer(scrape);
+        assert_int_equal(hfd_filters_inflight(filters), 0);
+        /* Who has no rights holds no place. */
+        struct hfd_request *anonymous = send(fake_request("GET", lease, ""));
+        assert_int_equal(anonymous->code, 403);
+        struct hfd_request *again = send(fake_admin("GET", lease, ""));
+        assert_int_equal(again->code, 0);
+        answer(again);
+        fake_done(anonymous);
+}
+
+static void test_shutdown_with_retry_after(void **state) {
+        hold = true;
+        struct hfd_request *under_way = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        hfd_filters_refuse(filters);
+        struct hfd_request *late = send(fake_admin("GET", "/api/v1/configmaps", "watch=1"));
+        assert_non_null(strstr(late->headers, "connection: close\n"));
+        expect_text(late, 429, "The apiserver is shutting down, please try again later.\n", "retry-after: 5\n");
+        hold = false;
+        struct hfd_request *scrape = send(fake_admin("GET", "/metrics", ""));
+        assert_int_equal(scrape->code, 200);
+        fake_done(scrape);
+        assert_int_equal(hfd_filters_inflight(filters), 1);
+        assert_int_equal(hfd_filters_wait_drained(filters, hf_now(hf_clock_system())), HF_E_TIMEOUT);
+        answer(under_way);
+        assert_int_equal(hfd_filters_wait_drained(filters, HF_NSEC_NEVER), 0);
+}
+
+static void test_shutdown_without_retry_after(void **state) {
+        hfd_filters_free(filters);
+        start(false);
+        hfd_filters_refuse(filters);
+        struct hfd_request *late = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        assert_non_null(strstr(late->headers, "retry-after: 1\n"));
+        assert_non_null(strstr(late->body, "\"details\":{\"retryAfterSeconds\":1}"));
+        expect_status(late, 503, "ServiceUnavailable", "apiserver is shutting down");
+        assert_int_equal(hfd_filters_inflight(filters), 0);
+}
+
+static void *wait_drained(void *ctx) {
+        *(int *)ctx = hfd_filters_wait_drained(filters, HF_NSEC_NEVER);
+        return NULL;
+}
+
+static void test_a_waiter_is_woken_by_the_last_answer(void **state) {
+        pthread_t thread;
+        int result = -1;
+        hold = true;
+        struct hfd_request *first = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_request *second = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        assert_int_equal(pthread_create(&thread, NULL, wait_drained, &result), 0);
+        answer(first);
+        answer(second);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(result, 0);
+}
+
+static void add_text(void *ctx, const char *text, size_t n) { hf__strbuf_add(ctx, text, n); }
+
+static void test_metrics_have_bounded_labels(void **state) {
+        struct hf__strbuf text = {0};
+        fake_done(send(fake_admin("GET", "/apis/evil.example/v1/madeup123", "")));
+        fake_done(send(fake_admin("POST", "/api/v1/namespaces/n/configmaps", "")));
+        fake_done(send(fake_request("GET", "/api/v1/configmaps", "")));
+        hf_metrics_write(host.metrics, add_text, &text);
+        assert_non_null(strstr(text.data, "apiserver_request_total{verb=\"LIST\",resource=\"other\",code=\"200\"} 1\n"));
+        assert_non_null(strstr(text.data, "apiserver_request_total{verb=\"POST\",resource=\"configmaps\",code=\"200\"} 1\n"));
+        assert_non_null(strstr(text.data, "apiserver_request_total{verb=\"LIST\",resource=\"configmaps\",code=\"403\"} 1\n"));
+        assert_non_null(strstr(text.data, "apiserver_request_duration_seconds_count{verb=\"LIST\"} 2\n"));
+        assert_non_null(strstr(text.data, "apiserver_current_inflight_requests{request_kind=\"readOnly\"} 0\n"));
+        assert_null(strstr(text.data, "madeup123"));
+        hf__strbuf_done(&text);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_who_may_not_is_told_in_the_fields_words, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_what_cannot_be_meant_is_refused, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_lanes_are_limited_and_apart, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_shutdown_with_retry_after, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_shutdown_without_retry_after, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_a_waiter_is_woken_by_the_last_answer, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_metrics_have_bounded_labels, set_up, tear_down),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fake_request.h"
+#include "server/auth/auth.h"
+#include "server/auth/files.h"
+
+static const struct hf_host host = {.size = sizeof host};
+static char path[64];
+
+static struct hfd_auth *new_auth(const char *tokens) {
+        struct hfd_auth *auth = NULL;
+        snprintf(path, sizeof path, "/tmp/tokens-%d", (int)getpid());
+        assert(hfd_write_file(path, tokens, 0600, NULL) == 0);
+        assert(hfd_auth_new(&host, path, &auth, NULL) == 0);
+        return auth;
+}
+
+static void expect_token(struct hfd_auth *auth, const char *header, int result, const char *user, const char *groups) {
+        struct hfd_user found = {0};
+        struct hfd_request *request = fake_request("GET", "/", "");
+        char joined[1024] = "";
+        request->authorization = header;
+        assert_int_equal(hfd_auth_authenticate(auth, request, &found), result);
+        if (result == 0) {
+                assert_string_equal(found.name, user);
+                for (size_t i = 0; i < found.n_groups; i++) {
+                        strcat(joined, found.groups[i]);
+                        strcat(joined, "|");
+                }
+                assert_string_equal(joined, groups);
+        }
+        free(request);
+}
+
+static void test_tokens(void **state) {
+        struct hfd_auth *auth = new_auth("t1,alice,1\n"
+                                         "\"t,2\",\"bob \"\"the\"\" b\",2,\"dev, ops,,system:masters\"\r\n"
+                                         "\n"
+                                         "t3,first,3\nt3,last,3,solo\nt4,no-newline,4,\"\"");
+        expect_token(auth, "Bearer t1", 0, "alice", "system:authenticated|");
+        expect_token(auth, "bearer  t1", 0, "alice", "system:authenticated|");
+        expect_token(auth, "Bearer t,2", 0, "bob \"the\" b", "dev|ops|system:masters|system:authenticated|");
+        expect_token(auth, "Bearer t3", 0, "last", "solo|system:authenticated|");
+        expect_token(auth, "Bearer t4", 0, "no-newline", "system:authenticated|");
+        expect_token(auth, "Bearer t", HF_E_UNAUTHORIZED, NULL, NULL);
+        expect_token(auth, "Bearer ", HF_E_UNAUTHORIZED, NULL, NULL);
+        expect_token(auth, "Bearer", HF_E_UNAUTHORIZED, NULL, NULL);
+        expect_token(auth, "Bearer t1x", HF_E_UNAUTHORIZED, NULL, NULL);
+        expect_token(auth, "Basic dDE6", 0, "system:anonymous", "system:unauthenticated|");
+        expect_token(auth, NULL, 0, "system:anonymous", "system:unauthenticated|");
+        hfd_auth_free(auth);
+        assert_int_equal(unlink(path), 0);
+}
+
+static void test_a_bad_token_file_is_named_and_the_old_table_stays(void **state) {
+        static const char *const bad[] = {"ok,a,1\nt,u\n",
+                                          "ok,a,1\n,u,1\n",
+                                          "ok,a,1\nt,,1\n",
+                                          "ok,a,1\n\"t,u,1\n",
+                                          "ok,a,1\nt\"x,u,1\n",
+                                          "ok,a,1\n\"t\"x,u,1\n",
+                                          "ok,a,1\nt,u,1,\"a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p\"\n"};
+        struct hfd_auth *auth = new_auth("t1,alice,1\n"), *none = NULL;
+        struct hf_status status = {0};
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+                assert(hfd_write_file(path, bad[i], 0600, NULL) == 0);
+                assert_int_equal(hfd_auth_reload(auth, &status), HF_E_INVALID);
+                assert_non_null(strstr(status.message, path));
+                assert_non_null(strstr(status.message, "line 2"));
+                expect_token(auth, "Bearer t1", 0, "alice", "system:authenticated|");
+        }
+        assert(hfd_write_file(path, "t9,zoe,1\n", 0600, NULL) == 0);
+        assert_int_equal(hfd_auth_reload(auth, &status), 0);
+        expect_token(auth, "Bearer t1", HF_E_UNAUTHORIZED, NULL, NULL);
+        expect_token(auth, "Bearer t9", 0, "zoe", "system:authenticated|");
+        hfd_auth_free(auth);
+        assert_int_equal(unlink(path), 0);
+        assert_int_not_equal(hfd_auth_new(&host, path, &none, &status), 0);
+        assert_non_null(strstr(status.message, path));
+}
+
+static void test_certificates(void **state) {
+        struct hfd_auth *auth = NULL;
+        struct hfd_user user = {0};
+        char long_name[300];
+        assert_int_equal(hfd_auth_new(&host, NULL, &auth, NULL), 0);
+        struct hfd_request *request = fake_admin("GET", "/", "");
+        request->authorization = "Bearer wrong"; /* the certificate comes first */
+        assert_int_equal(hfd_auth_authenticate(auth, request, &user), 0);
+        assert_string_equal(user.name, "admin");
+        assert_true(hfd_user_in_group(&user, "system:masters"));
+        assert_true(hfd_user_in_group(&user, "system:authenticated"));
+        assert_false(hfd_user_in_group(&user, "system:master"));
+
+        for (size_t i = 0; i < 15; i++)
+                request->organisations[i] = "g";
+        request->n_organisations = 15;
+        assert_int_equal(hfd_auth_authenticate(auth, request, &user), 0);
+        request->organisations[15] = "g";
+        request->n_organisations = 16;
+        assert_int_equal(hfd_auth_authenticate(auth, request, &user), HF_E_UNAUTHORIZED);
+        request->n_organisations = 0;
+        memset(long_name, 'x', sizeof long_name);
+        long_name[256] = '\0';
+        request->common_name = long_name;
+        assert_int_equal(hfd_auth_authenticate(auth, request, &user), HF_E_UNAUTHORIZED);
+        request->common_name = "x";
+        request->peer = HFD_PEER_BAD;
+        assert_int_equal(hfd_auth_authenticate(auth, request, &user), HF_E_UNAUTHORIZED);
+        free(request);
+        hfd_auth_free(auth);
+}
+
+static bool may(const char *group, const char *verb, const char *asked_path) {
+        struct hfd_user user = {.name = "u", .n_groups = 1};
+        const struct hfd_attributes asked = {.verb = verb, .group = "", .resource = "", .ns = "", .name = "", .path = asked_path};
+        strcpy(user.groups[0], group);
+        return hfd_auth_allows(NULL, &user, &asked);
+}
+
+static void test_authorization(void **state) {
+        struct hfd_user user = {.name = "u", .n_groups = 1, .groups = {"system:authenticated"}};
+        struct hfd_attributes asked =
+                {.verb = "get", .group = "", .resource = "configmaps", .ns = "n", .name = "", .path = "/healthz", .is_resource = true};
+        assert_false(hfd_auth_allows(NULL, &user, &asked));
+        strcpy(user.groups[0], "system:masters");
+        assert_true(hfd_auth_allows(NULL, &user, &asked));
+        assert_true(may("system:masters", "post", "/debug/leader"));
+        assert_true(may("system:unauthenticated", "get", "/healthz"));
+        assert_true(may("system:unauthenticated", "head", "/readyz/etcd"));
+        assert_true(may("x", "get", "/version"));
+        assert_false(may("x", "post", "/healthz"));
+        assert_false(may("x", "get", "/healthzz"));
+        assert_false(may("x", "get", "/metrics"));
+        assert_false(may("x", "get", "/version/x"));
+        assert_false(may("x", "get", "/"));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_tokens),
+                cmocka_unit_test(test_a_bad_token_file_is_named_and_the_old_table_stays),
+                cmocka_unit_test(test_certificates),
+                cmocka_unit_test(test_authorization),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <assert.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/error.h>
+#include <holdfast/metrics.h>
+#include <holdfast/workqueue.h>
+
+/*
+ * A clock that the test moves. The tests that wait for real use the system's; here nobody waits: a take that would have to
+ * fails the test.
+ */
+static hf_nsec fake_now;
+static hf_nsec fake_time(void *ctx) { return fake_now; }
+static int fake_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
+        fail_msg("a take waits until %lld, at %lld", (long long)deadline, (long long)fake_now);
+        return HF_E_TIMEOUT;
+}
+static const struct hf_clock fake_clock = {.boot = fake_time, .monotonic = fake_time, .real = fake_time, .wait = fake_wait};
+static const struct hf_host fake_host = {.size = sizeof fake_host, .clock = &fake_clock};
+static const struct hf_host real_host = {.size = sizeof real_host};
+
+static struct hf_workqueue *make(const struct hf_host *host) {
+        struct hf_workqueue *queue = NULL;
+        fake_now = HF_NSEC_PER_SEC;
+        assert_int_equal(hf_workqueue_new(host, "test", &queue), 0);
+        return queue;
+}
+
+static const char *take(struct hf_workqueue *queue) {
+        const char *key = NULL;
+        assert_int_equal(hf_workqueue_take(queue, hf_cancel_never(), &key), 0);
+        return key;
+}
+
+static void test_keys_come_once_and_in_order(void **state) {
+        struct hf_workqueue *queue = make(&fake_host);
+
+        assert_int_equal(hf_workqueue_add(queue, "a/1"), 0);
+        assert_int_equal(hf_workqueue_add(queue, "b/2"), 0);
+        assert_int_equal(hf_workqueue_add(queue, "a/1"), 0);
+        assert_int_equal(hf_workqueue_depth(queue), 2);
+        const char *first = take(queue);
+        assert_string_equal(first, "a/1");
+        const char *second = take(queue);
+        assert_string_equal(second, "b/2");
+        hf_workqueue_done(queue, first);
+        hf_workqueue_done(queue, second);
+        assert_int_equal(hf_workqueue_depth(queue), 0);
+        hf_workqueue_free(queue);
+}
+
+static void test_a_key_added_while_worked_on_comes_back_after_done(void **state) {
+        struct hf_workqueue *queue = make(&fake_host);
+
+        hf_workqueue_add(queue, "k");
+        const char *key = take(queue);
+        hf_workqueue_add(queue, "k");
+        hf_workqueue_add(queue, "k");
+        assert_int_equal(hf_workqueue_depth(queue), 0);
+        hf_workqueue_done(queue, key);
+        assert_int_equal(hf_workqueue_depth(queue), 1);
+        key = take(queue);
+        hf_workqueue_done(queue, key);
+        assert_int_equal(hf_workqueue_depth(queue), 0);
+        hf_workqueue_free(queue);
+}
+
+static void test_delayed_keys_come_by_time(void **state) {
+        struct hf_workqueue *queue = make(&fake_host);
+        static const char *const names[] = {"e", "c", "a", "d", "b"};
+        static const int delays[] = {50, 30, 10, 40, 20};
+
+        for (size_t i = 0; i < 5; i++)
+                hf_workqueue_add_after(queue, names[i], delays[i] * HF_NSEC_PER_MSEC);
+        hf_workqueue_add_after(queue, "e", 5 * HF_NSEC_PER_MSEC);   /* the earlier time counts */
+        hf_workqueue_add_after(queue, "a", 500 * HF_NSEC_PER_MSEC); /* and the later one does not */
+        assert_int_equal(hf_workqueue_depth(queue), 0);
+        fake_now += 5 * HF_NSEC_PER_MSEC;
+        hf_workqueue_done(queue, take(queue));
+        assert_int_equal(hf_workqueue_depth(queue), 0);
+        fake_now += HF_NSEC_PER_SEC;
+        const char *expected[] = {"a", "b", "c", "d"};
+        for (size_t i = 0; i < 4; i++) {
+                const char *key = take(queue);
+                assert_string_equal(key, expected[i]);
+                hf_workqueue_done(queue, key);
+        }
+        assert_int_equal(hf_workqueue_depth(queue), 0);
+        hf_workqueue_free(queue);
+}
+
+/* The key is not there one nanosecond before, and is there when due. */
+static void expect_due_after(struct hf_workqueue *queue, hf_nsec delay) {
+        fake_now += delay - 1;
+        const char *key = NULL;
+        assert_int_equal(hf_workqueue_add(queue, "other"), 0);
+        key = take(queue);
+        assert_string_equal(key, "other"); /* taking moves the due ones first */
+        hf_workqueue_done(queue, key);
+        assert_int_equal(hf_workqueue_depth(queue), 0);
+        fake_now += 1;
+        key = take(queue);
+        assert_string_equal(key, "k");
+        hf_workqueue_done(queue, key);
+}
+
+static void test_retries_wait_ever_longer_until_forgotten(void **state) {
+        struct hf_workqueue *queue = make(&fake_host);
+        hf_nsec delay = 5 * HF_NSEC_PER_MSEC;
+
+        for (int i = 0; i < 25; i++) {
+                assert_int_equal(hf_workqueue_retry(queue, "k"), 0);
+                expect_due_after(queue, delay);
+                delay = delay * 2 < 1000 * HF_NSEC_PER_SEC ? delay * 2 : 1000 * HF_NSEC_PER_SEC;
+        }
+        assert_int_equal(delay, 1000 * HF_NSEC_PER_SEC);
+        hf_workqueue_forget(queue, "k");
+        hf_workqueue_retry(queue, "k");
+        expect_due_after(queue, 5 * HF_NSEC_PER_MSEC);
+        hf_workqueue_free(queue);
+}
+
+static void test_drain_finishes_what_waits(void **state) {
+        struct hf_workqueue *queue = make(&fake_host);
+        const char *key, *none;
+
+        hf_workqueue_add(queue, "a");
+        hf_workqueue_add(queue, "b");
+        hf_workqueue_add_after(queue, "later", HF_NSEC_PER_SEC);
+        key = take(queue);
+        hf_workqueue_add(queue, "a"); /* before the drain: it is owed */
+        hf_workqueue_drain(queue);
+        hf_workqueue_add(queue, "c");
+        hf_workqueue_retry(queue, "d");
+        hf_workqueue_done(queue, key);
+        fake_now += 10 * HF_NSEC_PER_SEC;
+        key = take(queue);
+        assert_string_equal(key, "b");
+        hf_workqueue_done(queue, key);
+        key = take(queue);
+        assert_string_equal(key, "a");
+        hf_workqueue_done(queue, key);
+        assert_int_equal(hf_workqueue_take(queue, hf_cancel_never(), &none), HF_E_CLOSED);
+        hf_workqueue_free(queue);
+}
+
+static void test_drop_forgets_and_a_fired_token_ends(void **state) {
+        struct hf_workqueue *queue = make(&fake_host);
+        struct hf_cancel *token = NULL;
+        const char *key, *none;
+
+        assert_int_equal(hf_cancel_new(NULL, &fake_clock, &token), 0);
+        hf_workqueue_add(queue, "a");
+        hf_workqueue_add(queue, "b");
+        hf_workqueue_add_after(queue, "later", HF_NSEC_PER_SEC);
+        hf_cancel_fire(token, HF_CANCEL_LOST);
+        assert_int_equal(hf_workqueue_take(queue, token, &none), HF_E_CANCELED);
+        key = take(queue);
+        hf_workqueue_add(queue, key);
+        hf_workqueue_drop(queue);
+        assert_int_equal(hf_workqueue_depth(queue), 0);
+        hf_workqueue_done(queue, key);
+        assert_int_equal(hf_workqueue_depth(queue), 0);
+        assert_int_equal(hf_workqueue_take(queue, hf_cancel_never(), &none), HF_E_CANCELED);
+        hf_cancel_unref(token);
+        hf_workqueue_free(queue);
+}
+
+struct text {
+        char data[16384];
+        size_t n;
+};
+static void collect(void *ctx, const char *data, size_t n) {
+        struct text *text = ctx;
+        assert_true(text->n + n < sizeof text->data);
+        memcpy(text->data + text->n, data, n);
+        text->n += n;
+        text->data[text->n] = '\0';
+}
+
+static void test_metrics_count(void **state) {
+        struct hf_metrics *metrics = NULL;
+        static struct text text;
+        assert_int_equal(hf_metrics_new(&metrics), 0);
+        const struct hf_host host = {.size = sizeof host, .clock = &fake_clock, .metrics = metrics};
+        struct hf_workqueue *queue = NULL;
+        assert_int_equal(hf_workqueue_new(&host, "q\"1", &queue), 0);
+
+        hf_workqueue_add(queue, "a");
+        hf_workqueue_add(queue, "a");
+        hf_workqueue_add(queue, "b");
+        hf_workqueue_done(queue, take(queue));
+        hf_workqueue_retry(queue, "c");
+        hf_metrics_write(metrics, collect, &text);
+        assert_non_null(strstr(text.data, "workqueue_depth{name=\"q\\\"1\"} 1\n"));
+        assert_non_null(strstr(text.data, "workqueue_adds_total{name=\"q\\\"1\"} 2\n"));
+        assert_non_null(strstr(text.data, "workqueue_retries_total{name=\"q\\\"1\"} 1\n"));
+        assert_non_null(strstr(text.data, "workqueue_work_duration_seconds_count{name=\"q\\\"1\"} 1\n"));
+        assert_non_null(strstr(text.data, "workqueue_queue_duration_seconds_count{name=\"q\\\"1\"} 1\n"));
+        hf_workqueue_free(queue);
+        hf_metrics_free(metrics);
+}
+
+/* ---- with threads ---- */
+
+#define N_KEYS    16
+#define N_ADDS    2000
+#define N_WORKERS 3
+
+static struct {
+        struct hf_workqueue *queue;
+        struct hf_cancel *abort;
+        int in_hand[N_KEYS]; /* atomic; never above one: a key is worked on by one worker at a time */
+        int seen[N_KEYS];    /* atomic */
+        int latest[N_KEYS];  /* atomic; what the adder wrote before adding */
+        int end[N_WORKERS];
+} crowd;
+
+static void *work(void *ctx) {
+        int *ret_end = ctx;
+        const char *key;
+
+        while ((*ret_end = hf_workqueue_take(crowd.queue, crowd.abort, &key)) == 0) {
+                int i = atoi(key);
+                assert(__atomic_fetch_add(&crowd.in_hand[i], 1, __ATOMIC_SEQ_CST) == 0);
+                __atomic_store_n(&crowd.seen[i], __atomic_load_n(&crowd.latest[i], __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
+                __atomic_fetch_sub(&crowd.in_hand[i], 1, __ATOMIC_SEQ_CST);
+                hf_workqueue_forget(crowd.queue, key);
+                hf_workqueue_done(crowd.queue, key);
+        }
+        return NULL;
+}
+
+static void run_crowd(void (*end)(void), int expected) {
+        pthread_t threads[N_WORKERS];
+
+        memset(&crowd, 0, sizeof crowd);
+        crowd.queue = make(&real_host);
+        assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &crowd.abort), 0);
+        for (int i = 0; i < N_WORKERS; i++)
+                assert_int_equal(pthread_create(&threads[i], NULL, work, &crowd.end[i]), 0);
+        for (int i = 1; i <= N_ADDS; i++) {
+                char key[8];
+                snprintf(key, sizeof key, "%d", i % N_KEYS);
+                __atomic_store_n(&crowd.latest[i % N_KEYS], i, __ATOMIC_SEQ_CST);
+                assert_int_equal(i % 7 == 0 ? hf_workqueue_add_after(crowd.queue, key, 1) : hf_workqueue_add(crowd.queue, key), 0);
+        }
+        end();
+        for (int i = 0; i < N_WORKERS; i++) {
+                pthread_join(threads[i], NULL);
+                assert_int_equal(crowd.end[i], expected);
+        }
+        hf_workqueue_free(crowd.queue);
+        hf_cancel_unref(crowd.abort);
+}
+
+static void end_by_drain(void) { hf_workqueue_drain(crowd.queue); }
+static void end_by_abort(void) { hf_cancel_fire(crowd.abort, HF_CANCEL_LOST); }
+static void end_by_drop(void) { hf_workqueue_drop(crowd.queue); }
+
+static void test_every_add_is_seen_by_a_later_take(void **state) {
+        run_crowd(end_by_drain, HF_E_CLOSED);
+        for (int i = 0; i < N_KEYS; i++)
+                assert_int_equal(crowd.seen[i], crowd.latest[i]);
+}
+
+static void test_waiting_takers_leave_at_once(void **state) {
+        run_crowd(end_by_abort, HF_E_CANCELED);
+        run_crowd(end_by_drop, HF_E_CANCELED);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_keys_come_once_and_in_order),
+                cmocka_unit_test(test_a_key_added_while_worked_on_comes_back_after_done),
+                cmocka_unit_test(test_delayed_keys_come_by_time),
+                cmocka_unit_test(test_retries_wait_ever_longer_until_forgotten),
+                cmocka_unit_test(test_drain_finishes_what_waits),
+                cmocka_unit_test(test_drop_forgets_and_a_fired_token_ends),
+                cmocka_unit_test(test_metrics_count),
+                cmocka_unit_test(test_every_add_is_seen_by_a_later_take),
+                cmocka_unit_test(test_waiting_takers_leave_at_once),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

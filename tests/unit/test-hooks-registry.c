@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Registration: what is refused, and that the refusal names what is wrong and who came first. */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/health.h>
+#include <holdfast/hooks.h>
+
+static int ok(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) { return 0; }
+
+static int count(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        __atomic_add_fetch((int *)ctx, 1, __ATOMIC_SEQ_CST);
+        return 0;
+}
+
+static struct hf_hooks *new_hooks(const struct hf_host *host) {
+        struct hf_hooks *hooks = NULL;
+        assert_int_equal(hf_hooks_new(host, NULL, &hooks), 0);
+        return hooks;
+}
+
+static const struct hf_host silent = {.size = sizeof silent};
+
+static void assert_says(const struct hf_status *status, const char *text) {
+        if (!strstr(status->message, text))
+                fail_msg("\"%s\" does not say \"%s\"", status->message, text);
+}
+
+static void test_a_duplicate_says_who_came_first(void **state) {
+        struct hf_hooks *hooks = new_hooks(&silent);
+        struct hf_status status = {0};
+        struct hf_hook hook = {.name = "a", .start = ok};
+        assert_int_equal(hf_hooks_add(hooks, &hook, "first.c:1", &status), 0);
+        assert_int_equal(hf_hooks_add(hooks, &hook, "second.c:2", &status), HF_E_EXISTS);
+        assert_says(&status, "\"a\"");
+        assert_says(&status, "first.c:1");
+        assert_says(&status, "second.c:2");
+        hf_hooks_free(hooks);
+}
+
+static void test_empty_names_and_missing_functions_are_refused(void **state) {
+        struct hf_hooks *hooks = new_hooks(&silent);
+        struct hf_status status = {0};
+        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.start = ok}, "x.c:7", &status), HF_E_INVALID);
+        assert_says(&status, "x.c:7");
+        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "", .start = ok}, "x.c:7", &status), HF_E_INVALID);
+        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "b"}, "x.c:8", &status), HF_E_INVALID);
+        assert_says(&status, "\"b\"");
+        const char *after[] = {""};
+        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "b", .start = ok, .after = after, .n_after = 1}, "x.c:8", &status),
+                         HF_E_INVALID);
+        hf_hooks_free(hooks);
+}
+
+static void test_registration_closes_with_the_start(void **state) {
+        struct hf_hooks *hooks = new_hooks(&silent);
+        struct hf_status status = {0};
+        int n = 0;
+        struct hf_hook hook = {.name = "a", .start = count, .stop = count, .ctx = &n};
+        assert_int_equal(hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, &status), 0);
+        assert_int_equal(hf_hooks_start(hooks, &status), 0);
+        hook.name = "late";
+        assert_int_equal(hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, &status), HF_E_CLOSED);
+        assert_says(&status, "\"late\"");
+        assert_int_equal(hf_hooks_start(hooks, &status), HF_E_CLOSED);
+        assert_int_equal(n, 1);
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        assert_int_equal(n, 2);
+        assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_CLOSED);
+        hf_hooks_stopped(hooks);
+        hf_hooks_free(hooks);
+}
+
+static void test_an_unknown_name_in_after_is_named(void **state) {
+        struct hf_hooks *hooks = new_hooks(&silent);
+        struct hf_status status = {0};
+        const char *after[] = {"nobody"};
+        int n = 0;
+        struct hf_hook hook = {.name = "a", .start = count, .after = after, .n_after = 1, .ctx = &n};
+        assert_int_equal(hf_hooks_add(hooks, &hook, "me.c:3", &status), 0);
+        assert_int_equal(hf_hooks_start(hooks, &status), HF_E_INVALID);
+        assert_says(&status, "\"nobody\"");
+        assert_says(&status, "me.c:3");
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        assert_int_equal(n, 0);
+        hf_hooks_free(hooks);
+}
+
+static void test_a_circle_is_named(void **state) {
+        struct hf_hooks *hooks = new_hooks(&silent);
+        struct hf_status status = {0};
+        const char *on_a[] = {"a"}, *on_b[] = {"x", "b"}, *on_c[] = {"c"};
+        int n = 0;
+        struct hf_hook list[] = {
+                {.name = "x", .start = count, .ctx = &n},
+                {.name = "lead-in", .start = count, .after = on_a, .n_after = 1, .ctx = &n},
+                {.name = "a", .start = count, .after = on_b, .n_after = 2, .ctx = &n},
+                {.name = "b", .start = count, .after = on_c, .n_after = 1, .ctx = &n},
+                {.name = "c", .start = count, .after = on_a, .n_after = 1, .ctx = &n},
+        };
+        for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+                assert_int_equal(hf_hooks_add(hooks, &list[i], HF_HOOKS_HERE, &status), 0);
+        assert_int_equal(hf_hooks_start(hooks, &status), HF_E_INVALID);
+        assert_says(&status, "\"a\" after \"b\" after \"c\" after \"a\"");
+        assert_null(strstr(status.message, "lead-in"));
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        assert_int_equal(n, 0);
+        hf_hooks_free(hooks);
+}
+
+static void test_a_hook_after_itself_is_a_circle(void **state) {
+        struct hf_hooks *hooks = new_hooks(&silent);
+        struct hf_status status = {0};
+        const char *on_a[] = {"a"};
+        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "a", .start = ok, .after = on_a, .n_after = 1}, "x", &status), 0);
+        assert_int_equal(hf_hooks_start(hooks, &status), HF_E_INVALID);
+        assert_says(&status, "\"a\" after \"a\"");
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        hf_hooks_free(hooks);
+}
+
+struct seen {
+        int n_healthy, n_unhealthy;
+        char text[256];
+};
+
+static void look(void *ctx, const char *name, bool healthy, const char *reason) {
+        struct seen *seen = ctx;
+        if (healthy)
+                seen->n_healthy++;
+        else
+                seen->n_unhealthy++;
+        strcat(seen->text, name);
+        if (!healthy) {
+                strcat(seen->text, "=");
+                strcat(seen->text, reason);
+        }
+        strcat(seen->text, ";");
+}
+
+static void test_every_hook_is_a_health_check(void **state) {
+        struct hf_health *health = NULL;
+        assert_int_equal(hf_health_new(&health), 0);
+        struct hf_host host = {.size = sizeof host, .health = health};
+        struct hf_hooks *hooks = new_hooks(&host);
+        struct hf_status status = {0};
+        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "a", .start = ok}, "x", &status), 0);
+        for (unsigned endpoint = HF_HEALTHZ; endpoint <= HF_READYZ; endpoint *= 2) {
+                struct seen seen = {0};
+                assert_int_equal(hf_health_each(health, endpoint, look, &seen), 1);
+                assert_string_equal(seen.text, "poststarthook/a=not finished;");
+        }
+        assert_int_equal(hf_hooks_start(hooks, &status), 0);
+        struct seen seen = {0};
+        assert_int_equal(hf_health_each(health, HF_READYZ, look, &seen), 0);
+        assert_string_equal(seen.text, "poststarthook/a;");
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        hf_hooks_free(hooks);
+        assert_int_equal(hf_health_each(health, HF_READYZ, look, &seen), 0);
+        assert_int_equal(seen.n_healthy, 1); /* gone with the hooks */
+        hf_health_free(health);
+}
+
+static void test_a_taken_check_name_refuses_the_hook(void **state) {
+        struct hf_health *health = NULL;
+        assert_int_equal(hf_health_new(&health), 0);
+        struct hf_host host = {.size = sizeof host, .health = health};
+        struct hf_hooks *one = new_hooks(&host), *other = new_hooks(&host);
+        struct hf_status status = {0};
+        int n = 0;
+        struct hf_hook hook = {.name = "a", .start = count, .ctx = &n};
+        assert_int_equal(hf_hooks_add(one, &hook, "x", &status), 0);
+        assert_int_equal(hf_hooks_add(other, &hook, "y", &status), HF_E_EXISTS);
+        assert_says(&status, "poststarthook/a");
+        assert_int_equal(hf_hooks_start(other, &status), 0); /* it is not on the list */
+        assert_int_equal(n, 0);
+        assert_int_equal(hf_hooks_stop(other, &status), 0);
+        hf_hooks_free(other);
+        hf_hooks_free(one);
+        hf_health_free(health);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_duplicate_says_who_came_first),
+                cmocka_unit_test(test_empty_names_and_missing_functions_are_refused),
+                cmocka_unit_test(test_registration_closes_with_the_start),
+                cmocka_unit_test(test_an_unknown_name_in_after_is_named),
+                cmocka_unit_test(test_a_circle_is_named),
+                cmocka_unit_test(test_a_hook_after_itself_is_a_circle),
+                cmocka_unit_test(test_every_hook_is_a_health_check),
+                cmocka_unit_test(test_a_taken_check_name_refuses_the_hook),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting and stopping: order, deadlines, tokens, supervised threads, and a stop that races a start. */
+#undef NDEBUG
+#include <assert.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/hooks.h>
+
+static const struct hf_host host = {.size = sizeof host};
+
+/* What happened, in order: "a+ b+ b- a- ". Hooks write on threads of their own. */
+static struct {
+        pthread_mutex_t mu;
+        char text[512];
+} diary = {.mu = PTHREAD_MUTEX_INITIALIZER};
+
+static void note(const char *name, const char *what) {
+        pthread_mutex_lock(&diary.mu);
+        strcat(diary.text, name);
+        strcat(diary.text, what);
+        strcat(diary.text, " ");
+        pthread_mutex_unlock(&diary.mu);
+}
+
+static const char *read_diary(void) { return diary.text; } /* when no hook runs */
+
+static void assert_before(const char *first, const char *then) {
+        const char *a = strstr(diary.text, first), *b = strstr(diary.text, then);
+        if (!a || !b || a > b)
+                fail_msg("in \"%s\" %s does not come before %s", diary.text, first, then);
+}
+
+static int noting_start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        note(ctx, "+");
+        return 0;
+}
+static int noting_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        note(ctx, "-");
+        return 0;
+}
+static int failing_start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        return hf_fail(reterr_status, HF_E_UNAVAILABLE, "%s has no luck", (const char *)ctx);
+}
+static int failing_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        note(ctx, "-");
+        return hf_fail(reterr_status, HF_E_BUSY, "%s would not", (const char *)ctx);
+}
+/* Returns only when shutting down is asked for. */
+static int patient_start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        note(ctx, "+");
+        assert(hf_cancel_wait(hf_hook_shutting_down(context), HF_NSEC_NEVER) == HF_E_CANCELED);
+        note(ctx, "=");
+        return HF_E_CANCELED;
+}
+
+static struct hf_hooks *setup(struct hf_hook *list, size_t n) {
+        struct hf_hooks *hooks = NULL;
+        struct hf_status status;
+        diary.text[0] = '\0';
+        assert_int_equal(hf_hooks_new(&host, NULL, &hooks), 0);
+        for (size_t i = 0; i < n; i++) {
+                if (!list[i].ctx)
+                        list[i].ctx = (void *)list[i].name;
+                assert_int_equal(hf_hooks_add(hooks, &list[i], HF_HOOKS_HERE, &status), 0);
+        }
+        return hooks;
+}
+#define SETUP(list) setup(list, sizeof list / sizeof *list)
+
+static void assert_says(const struct hf_status *status, const char *text) {
+        if (!strstr(status->message, text))
+                fail_msg("\"%s\" does not say \"%s\"", status->message, text);
+}
+
+static void test_starts_follow_after_and_stops_go_back(void **state) {
+        const char *on_a[] = {"a"}, *on_both[] = {"a", "b"};
+        struct hf_hook list[] = {
+                {.name = "c", .start = noting_start, .stop = noting_stop, .after = on_both, .n_after = 2},
+                {.name = "b", .start = noting_start, .stop = noting_stop, .after = on_a, .n_after = 1},
+                {.name = "a", .start = noting_start, .stop = noting_stop},
+        };
+        struct hf_status status;
+        struct hf_hooks *hooks = SETUP(list);
+        assert_int_equal(hf_hooks_start(hooks, &status), 0);
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        hf_hooks_free(hooks);
+        assert_string_equal(read_diary(), "a+ b+ c+ c- b- a- ");
+}
+
+/* Each of the two waits for the other: they end only if both run at once. */
+static sem_t meet[2];
+static int meeting(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        int i = ctx == &meet[1];
+        sem_post(&meet[i]);
+        sem_wait(&meet[!i]);
+        return 0;
+}
+static void test_independent_hooks_run_at_once(void **state) {
+        struct hf_hook list[] = {
+                {.name = "a", .start = meeting, .stop = meeting, .ctx = &meet[0]},
+                {.name = "b", .start = meeting, .stop = meeting, .ctx = &meet[1]},
+        };
+        struct hf_status status;
+        sem_init(&meet[0], 0, 0);
+        sem_init(&meet[1], 0, 0);
+        struct hf_hooks *hooks = SETUP(list);
+        assert_int_equal(hf_hooks_start(hooks, &status), 0);
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        hf_hooks_free(hooks);
+}
+
+static void test_a_failed_start_is_named_and_what_began_is_stopped(void **state) {
+        const char *on_a[] = {"a"}, *on_b[] = {"b"};
+        struct hf_hook list[] = {
+                {.name = "a", .start = noting_start, .stop = noting_stop},
+                {.name = "b", .start = failing_start, .stop = noting_stop, .after = on_a, .n_after = 1},
+                {.name = "c", .start = noting_start, .stop = noting_stop, .after = on_b, .n_after = 1},
+        };
+        struct hf_status status;
+        struct hf_hooks *hooks = SETUP(list);
+        assert_int_equal(hf_hooks_start(hooks, &status), HF_E_UNAVAILABLE);
+        assert_says(&status, "\"b\"");
+        assert_says(&status, "b has no luck");
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        hf_hooks_free(hooks);
+        assert_string_equal(read_diary(), "a+ b- a- "); /* b was begun, so it is stopped; c never was */
+}
+
+static void test_a_start_past_its_deadline_is_named(void **state) {
+        struct hf_hook list[] = {{.name = "slow", .start = patient_start, .stop = noting_stop, .start_deadline = 20 * HF_NSEC_PER_MSEC}};
+        struct hf_status status;
+        struct hf_hooks *hooks = SETUP(list);
+        assert_int_equal(hf_hooks_start(hooks, &status), HF_E_TIMEOUT);
+        assert_says(&status, "\"slow\"");
+        assert_says(&status, "20 ms");
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        hf_hooks_free(hooks);
+        assert_before("slow+", "slow-");
+}
+
+static void *shut_down_main(void *ctx) {
+        hf_hooks_shut_down(ctx);
+        return NULL;
+}
+static struct hf_hooks *to_shut_down;
+static int shutting_start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        note(ctx, "+");
+        hf_hooks_shut_down(to_shut_down);
+        return 0;
+}
+static void test_shutting_down_during_the_start_begins_nothing_more(void **state) {
+        const char *on_a[] = {"a"};
+        struct hf_hook list[] = {
+                {.name = "a", .start = shutting_start, .stop = noting_stop},
+                {.name = "b", .start = noting_start, .stop = noting_stop, .after = on_a, .n_after = 1},
+        };
+        struct hf_status status;
+        struct hf_hooks *hooks = to_shut_down = SETUP(list);
+        assert_int_equal(hf_hooks_start(hooks, &status), HF_E_CANCELED);
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        hf_hooks_free(hooks);
+        assert_string_equal(read_diary(), "a+ a- ");
+}
+
+static void test_shutting_down_before_the_start_starts_nothing(void **state) {
+        struct hf_hook list[] = {{.name = "a", .start = noting_start, .stop = noting_stop}};
+        struct hf_status status;
+        struct hf_hooks *hooks = SETUP(list);
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, shut_down_main, hooks), 0);
+        pthread_join(thread, NULL);
+        assert_int_equal(hf_hooks_start(hooks, &status), HF_E_CANCELED);
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        hf_hooks_free(hooks);
+        assert_string_equal(read_diary(), "");
+}
+
+static void test_stopping_before_the_start_closes_it(void **state) {
+        struct hf_hook list[] = {{.name = "a", .start = noting_start, .stop = noting_stop}};
+        struct hf_status status;
+        struct hf_hooks *hooks = SETUP(list);
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        assert_int_equal(hf_hooks_start(hooks, &status), HF_E_CLOSED);
+        hf_hooks_free(hooks);
+        assert_string_equal(read_diary(), "");
+}
+
+static void test_errors_of_stops_are_collected(void **state) {
+        const char *on_a[] = {"a"}, *on_b[] = {"b"};
+        struct hf_hook list[] = {
+                {.name = "a", .start = noting_start, .stop = failing_stop},
+                {.name = "b", .start = noting_start, .stop = noting_stop, .after = on_a, .n_after = 1},
+                {.name = "c", .start = noting_start, .stop = failing_stop, .after = on_b, .n_after = 1},
+        };
+        struct hf_status status;
+        struct hf_hooks *hooks = SETUP(list);
+        assert_int_equal(hf_hooks_start(hooks, &status), 0);
+        assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_BUSY);
+        assert_says(&status, "c would not");
+        assert_says(&status, "a would not");
+        hf_hooks_free(hooks);
+        assert_string_equal(read_diary(), "a+ b+ c+ c- b- a- ");
+}
+
+static sem_t freedom;
+static int stubborn_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        sem_wait(&freedom);
+        note(ctx, "!");
+        sem_post(&freedom);
+        return 0;
+}
+static void test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_others(void **state) {
+        const char *on_a[] = {"a"};
+        struct hf_hook list[] = {
+                {.name = "a", .start = noting_start, .stop = noting_stop},
+                {.name = "b",
+                 .start = noting_start,
+                 .stop = stubborn_stop,
+                 .after = on_a,
+                 .n_after = 1,
+                 .stop_deadline = 20 * HF_NSEC_PER_MSEC},
+        };
+        struct hf_status status;
+        sem_init(&freedom, 0, 0);
+        struct hf_hooks *hooks = to_shut_down = SETUP(list); /* kept there: it is never freed */
+        assert_int_equal(hf_hooks_start(hooks, &status), 0);
+        assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_STUCK);
+        assert_says(&status, "\"b\" is stuck");
+        assert_string_equal(read_diary(), "a+ b+ a- ");
+        assert_null(hf_hooks_free(hooks)); /* frees nothing: the thread is alive in it */
+        sem_post(&freedom);
+        sem_wait(&freedom); /* the thread has gone on: the memory it uses is there */
+}
+
+struct spawn_test {
+        struct hf_hook_context *context;
+        atomic_int n_ended;
+        int late;
+};
+static void supervised(void *ctx, struct hf_cancel *token) {
+        struct spawn_test *test = ctx;
+        assert(hf_cancel_wait(token, HF_NSEC_NEVER) == HF_E_CANCELED);
+        atomic_fetch_add(&test->n_ended, 1);
+}
+static int spawning_start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        struct spawn_test *test = ctx;
+        test->context = context;
+        int r = hf_hook_spawn(context, "one", supervised, test);
+        return r ? r : hf_hook_spawn(context, "two", supervised, test);
+}
+static int spawning_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        struct spawn_test *test = ctx;
+        test->late = hf_hook_spawn(context, "late", supervised, test);
+        return 0;
+}
+static void test_spawned_threads_are_cancelled_and_joined(void **state) {
+        struct spawn_test test = {0};
+        struct hf_hook list[] = {{.name = "a", .start = spawning_start, .stop = spawning_stop, .ctx = &test}};
+        struct hf_status status;
+        struct hf_hooks *hooks = SETUP(list);
+        assert_int_equal(hf_hooks_start(hooks, &status), 0);
+        assert_int_equal(atomic_load(&test.n_ended), 0);
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        assert_int_equal(atomic_load(&test.n_ended), 2);
+        assert_int_equal(test.late, HF_E_CLOSED);
+        assert_int_equal(hf_hook_spawn(test.context, "later", supervised, &test), HF_E_CLOSED);
+        hf_hooks_free(hooks);
+}
+
+static void test_a_hook_without_a_stop_still_joins_its_threads(void **state) {
+        struct spawn_test test = {0};
+        struct hf_hook list[] = {{.name = "a", .start = spawning_start, .ctx = &test}};
+        struct hf_status status;
+        struct hf_hooks *hooks = SETUP(list);
+        assert_int_equal(hf_hooks_start(hooks, &status), 0);
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        assert_int_equal(atomic_load(&test.n_ended), 2);
+        hf_hooks_free(hooks);
+}
+
+static int token_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        /* While hooks stop, the API still answers: only the first token has fired. */
+        note(ctx, hf_cancel_fired(hf_hook_shutting_down(context)) && !hf_cancel_fired(hf_hook_stopped(context)) ? "-" : "?");
+        return 0;
+}
+static void test_the_two_tokens_fire_one_after_the_other(void **state) {
+        struct hf_hook list[] = {{.name = "a", .start = noting_start, .stop = token_stop}};
+        struct hf_status status;
+        struct hf_hooks *hooks = SETUP(list);
+        assert_int_equal(hf_hooks_start(hooks, &status), 0);
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        hf_hooks_stopped(hooks);
+        hf_hooks_free(hooks);
+        assert_string_equal(read_diary(), "a+ a- ");
+}
+
+/* A12: whatever the moment at which a stop from another thread meets a start, nothing begins after the stop returned. */
+static atomic_bool stop_returned;
+static atomic_int n_running, n_late;
+static int racing_start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        if (atomic_load(&stop_returned))
+                atomic_fetch_add(&n_late, 1);
+        atomic_fetch_add(&n_running, 1);
+        return 0;
+}
+static int racing_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        atomic_fetch_sub(&n_running, 1);
+        return 0;
+}
+static void *racing_start_main(void *ctx) {
+        (void)hf_hooks_start(ctx, NULL);
+        return NULL;
+}
+static void test_a_stop_that_races_the_start_leaves_nothing_running(void **state) {
+        const char *on[][1] = {{"0"}, {"1"}, {"2"}};
+        for (int round = 0; round < 200; round++) {
+                struct hf_hook list[] = {
+                        {.name = "0", .start = racing_start, .stop = racing_stop},
+                        {.name = "1", .start = racing_start, .stop = racing_stop, .after = on[0], .n_after = 1},
+                        {.name = "2", .start = racing_start, .stop = racing_stop, .after = on[1], .n_after = 1},
+                        {.name = "3", .start = racing_start, .stop = racing_stop, .after = on[2], .n_after = 1},
+                };
+                pthread_t thread;
+                atomic_store(&stop_returned, false);
+                struct hf_hooks *hooks = SETUP(list);
+                assert_int_equal(pthread_create(&thread, NULL, racing_start_main, hooks), 0);
+                for (int spin = 0; spin < round * 50; spin++)
+                        atomic_thread_fence(memory_order_seq_cst);
+                assert_int_equal(hf_hooks_stop(hooks, NULL), 0);
+                atomic_store(&stop_returned, true);
+                pthread_join(thread, NULL);
+                assert_int_equal(atomic_load(&n_running), 0);
+                assert_int_equal(atomic_load(&n_late), 0);
+                hf_hooks_free(hooks);
+        }
+}
+
+/* A start that overran and went on: its stop runs when the deadline has passed, and its thread is joined afterwards. */
+static void test_a_stop_waits_for_its_start(void **state) {
+        const char *on_a[] = {"a"};
+        struct hf_hook list[] = {
+                {.name = "a", .start = patient_start, .stop = noting_stop},
+                {.name = "b", .start = noting_start, .stop = noting_stop, .after = on_a, .n_after = 1},
+        };
+        struct hf_status status;
+        struct hf_hooks *hooks = SETUP(list);
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, racing_start_main, hooks), 0);
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        pthread_join(thread, NULL);
+        hf_hooks_free(hooks);
+        assert_true(!read_diary()[0] || strcmp(read_diary(), "a+ a= a- ") == 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_starts_follow_after_and_stops_go_back),
+                cmocka_unit_test(test_independent_hooks_run_at_once),
+                cmocka_unit_test(test_a_failed_start_is_named_and_what_began_is_stopped),
+                cmocka_unit_test(test_a_start_past_its_deadline_is_named),
+                cmocka_unit_test(test_shutting_down_during_the_start_begins_nothing_more),
+                cmocka_unit_test(test_shutting_down_before_the_start_starts_nothing),
+                cmocka_unit_test(test_stopping_before_the_start_closes_it),
+                cmocka_unit_test(test_errors_of_stops_are_collected),
+                cmocka_unit_test(test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_others),
+                cmocka_unit_test(test_spawned_threads_are_cancelled_and_joined),
+                cmocka_unit_test(test_a_hook_without_a_stop_still_joins_its_threads),
+                cmocka_unit_test(test_the_two_tokens_fire_one_after_the_other),
+                cmocka_unit_test(test_a_stop_that_races_the_start_leaves_nothing_running),
+                cmocka_unit_test(test_a_stop_waits_for_its_start),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

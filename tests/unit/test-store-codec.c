@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* etcd's messages and errors without an etcd: what is malformed is refused, what is unknown is called unknown. */
+#undef NDEBUG
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/storage/etcd/etcd.h"
+#include "server/storage/keys.h"
+
+static int parse(enum hfd_etcd_answer kind, const void *data, size_t n, struct hfd_store_reply *reply, struct hfd_arena *arena) {
+        *reply = (struct hfd_store_reply){0};
+        hfd_arena_init(arena);
+        return hfd_etcd_parse(kind, data, n, arena, reply);
+}
+
+/* header{cluster_id 7, revision 300}, kv{key "ab", mod 3, value "xyz"}, more */
+static const char range_message[] = "\x0a\x05\x08\x07\x18\xac\x02"
+                                    "\x12\x0b\x0a\x02"
+                                    "ab"
+                                    "\x18\x03\x2a\x03"
+                                    "xyz"
+                                    "\x18\x01";
+
+static void test_range(void **state) {
+        struct hfd_store_reply reply;
+        struct hfd_arena arena;
+
+        assert_int_equal(parse(HFD_ETCD_RANGE, range_message, sizeof(range_message) - 1, &reply, &arena), 0);
+        assert_int_equal(reply.revision, 300);
+        assert_int_equal(reply.cluster_id, 7);
+        assert_int_equal(reply.n_kvs, 1);
+        assert_true(reply.more);
+        assert_string_equal(reply.kvs[0].key, "ab");
+        assert_int_equal(reply.kvs[0].mod_revision, 3);
+        assert_string_equal(reply.kvs[0].value->data, "xyz");
+        hfd_etcd_release(&reply);
+        hfd_arena_deinit(&arena);
+}
+
+static void test_every_cut_is_survived(void **state) {
+        struct hfd_store_reply reply;
+        struct hfd_arena arena;
+
+        for (size_t n = 0; n < sizeof(range_message) - 1; n++) {
+                char *copy = malloc(n + 1); /* so that a read behind the end is seen */
+                int r;
+
+                memcpy(copy, range_message, n);
+                r = parse(HFD_ETCD_RANGE, copy, n, &reply, &arena);
+                /* Only between two fields is a cut message one. */
+                assert_true(r == -EPROTO || (r == 0 && (n == 7 || n == 20)));
+                hfd_etcd_release(&reply);
+                hfd_arena_deinit(&arena);
+                free(copy);
+        }
+}
+
+static void test_noise_is_survived(void **state) {
+        struct hfd_store_reply reply;
+        struct hfd_etcd_news news;
+        struct hfd_arena arena;
+        unsigned seed = 1;
+        char noise[64];
+
+        for (int i = 0; i < 20000; i++) {
+                size_t n;
+
+                for (n = 0; n < sizeof(noise); n++) {
+                        seed = seed * 1103515245 + 12345;
+                        noise[n] = (char)(seed >> 16 & (i % 2 ? 0xff : 0x1f));
+                }
+                n = seed >> 8 & 63;
+                for (int kind = HFD_ETCD_RANGE; kind <= HFD_ETCD_COMPACT; kind++) {
+                        parse((enum hfd_etcd_answer)kind, noise, n, &reply, &arena);
+                        hfd_etcd_release(&reply);
+                        hfd_arena_deinit(&arena);
+                }
+                hfd_arena_init(&arena);
+                hfd_etcd_parse_news(noise, n, &arena, &news);
+                hfd_etcd_release_news(&news);
+                hfd_arena_deinit(&arena);
+        }
+}
+
+static void test_key_with_nul_is_refused(void **state) {
+        static const char message[] = "\x0a\x02\x18\x05"
+                                      "\x12\x05\x0a\x03"
+                                      "a\0b";
+        struct hfd_store_reply reply;
+        struct hfd_arena arena;
+
+        assert_int_equal(parse(HFD_ETCD_RANGE, message, sizeof(message) - 1, &reply, &arena), -EPROTO);
+        hfd_etcd_release(&reply);
+        hfd_arena_deinit(&arena);
+}
+
+static void test_grpc_prefix(void **state) {
+        uint32_t n;
+
+        assert_int_equal(hfd_grpc_prefix_read("\0\x01\x02\x03\xff", &n), 0);
+        assert_int_equal(n, 0x010203ff);
+        assert_int_equal(hfd_grpc_prefix_read("\1\0\0\0\0", &n), -EPROTO);
+}
+
+static void test_arena(void **state) {
+        struct hfd_arena arena;
+        char *blocks[400];
+
+        hfd_arena_init(&arena);
+        for (size_t i = 0; i < 400; i++) {
+                blocks[i] = hfd_arena_alloc(&arena, i * 100);
+                assert_non_null(blocks[i]);
+                assert_int_equal((uintptr_t)blocks[i] % _Alignof(max_align_t), 0);
+                assert_int_equal(blocks[i][i * 100], 0);
+                memset(blocks[i], (int)i, i * 100);
+        }
+        for (size_t i = 0; i < 400; i++)
+                for (size_t j = 0; j < i * 100; j++)
+                        assert_true(blocks[i][j] == (char)i);
+        assert_null(hfd_arena_alloc(&arena, SIZE_MAX - 4));
+        assert_true(arena.failed);
+        hfd_arena_deinit(&arena);
+}
+
+static int grpc(int status, const char *text, bool unknown) {
+        struct hf__http_result result = {.code = 200, .grpc_status = status, .grpc_message = text, .error_text = ""};
+        struct hf_status words;
+        int r = hfd_etcd_error(&result, unknown, "http://x", &words);
+
+        assert_int_equal(words.error, r);
+        return r;
+}
+
+static void test_grpc_errors(void **state) {
+        assert_int_equal(grpc(11, "etcdserver: mvcc: required revision has been compacted", false), HF_E_GONE);
+        assert_int_equal(grpc(11, "etcdserver: mvcc: required revision is a future revision", false), HF_E_INVALID);
+        assert_int_equal(grpc(3, "etcdserver: request is too large", true), HF_E_TOO_LARGE);
+        assert_int_equal(grpc(8, "grpc: received message larger than max (9 vs. 2)", true), HF_E_TOO_LARGE);
+        assert_int_equal(grpc(8, "etcdserver: mvcc: database space exceeded", true), -ENOSPC);
+        assert_int_equal(grpc(8, "etcdserver: too many requests", true), HF_E_UNAVAILABLE);
+        assert_int_equal(grpc(14, "etcdserver: request timed out", false), HF_E_TIMEOUT);
+        assert_int_equal(grpc(14, "etcdserver: request timed out, possibly due to previous leader failure", true), HF_E_TIMEOUT);
+        assert_int_equal(grpc(14, "etcdserver: no leader", true), HF_E_UNAVAILABLE);
+        assert_int_equal(grpc(14, "etcdserver: server stopped", true), HF_E_TIMEOUT);
+        assert_int_equal(grpc(14, "etcdserver: server stopped", false), HF_E_UNAVAILABLE);
+        assert_int_equal(grpc(14, "transport is closing", true), HF_E_TIMEOUT);
+        assert_int_equal(grpc(4, "context deadline exceeded", true), HF_E_TIMEOUT);
+        assert_int_equal(grpc(2, "raft proposal dropped", true), HF_E_UNAVAILABLE);
+        assert_int_equal(grpc(2, "what?", true), -EIO);
+        assert_int_equal(grpc(12, "unknown service", true), -EIO);
+        /* An answer that ended well but has no status was cut. */
+        assert_int_equal(grpc(-1, "", true), HF_E_TIMEOUT);
+        assert_int_equal(grpc(-1, "", false), HF_E_UNAVAILABLE);
+}
+
+static void test_engine_outcomes(void **state) {
+        static const int outcomes[][2] = {{HF_E_UNAVAILABLE, HF_E_UNAVAILABLE},
+                                          {HF_E_UNAUTHORIZED, HF_E_UNAVAILABLE},
+                                          {HF_E_TIMEOUT, HF_E_TIMEOUT},
+                                          {HF_E_CANCELED, HF_E_CANCELED}};
+        struct hf_status words;
+
+        for (size_t i = 0; i < 4; i++) {
+                struct hf__http_result result = {.outcome = outcomes[i][0], .grpc_status = -1, .grpc_message = "", .error_text = "why"};
+
+                assert_int_equal(hfd_etcd_error(&result, true, "http://x", &words), outcomes[i][1]);
+        }
+}
+
+static void test_prefix_end(void **state) {
+        char end[HFD_KEY_MAX];
+
+        assert_int_equal(hfd_key_prefix_end(end, "/registry/"), 0);
+        assert_string_equal(end, "/registry0");
+        assert_int_equal(hfd_key_prefix_end(end, "a\xff\xff"), 0);
+        assert_string_equal(end, "b");
+        assert_int_equal(hfd_key_prefix_end(end, "\xff"), 0);
+        assert_string_equal(end, "");
+        assert_int_equal(hfd_key_prefix_end(end, ""), 0);
+        assert_string_equal(end, "");
+}
+
+static void test_endpoints(void **state) {
+        static const char *const bad[] = {"",         "127.0.0.1:2379", "ftp://x:1",  "http://",
+                                          "http:///", "https://a/b",    "http://a?x", "http://u@a"};
+        const struct hf_host host = {.size = sizeof(host)};
+        struct hfd_store *store;
+        struct hf_status status;
+
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+                const char *endpoints[] = {bad[i], NULL};
+                struct hfd_etcd_config config = {.endpoints = endpoints};
+
+                assert_int_equal(hfd_etcd_store_new(&host, &config, &store, &status), HF_E_INVALID);
+                assert_int_equal(status.error, HF_E_INVALID);
+        }
+        assert_int_equal(hfd_etcd_store_new(&host, &(struct hfd_etcd_config){0}, &store, &status), HF_E_INVALID);
+}
+
+int main(void) {
+        const struct CMUnitTest cases[] = {
+                cmocka_unit_test(test_range),
+                cmocka_unit_test(test_every_cut_is_survived),
+                cmocka_unit_test(test_noise_is_survived),
+                cmocka_unit_test(test_key_with_nul_is_refused),
+                cmocka_unit_test(test_grpc_prefix),
+                cmocka_unit_test(test_arena),
+                cmocka_unit_test(test_grpc_errors),
+                cmocka_unit_test(test_engine_outcomes),
+                cmocka_unit_test(test_prefix_end),
+                cmocka_unit_test(test_endpoints),
+        };
+
+        return cmocka_run_group_tests(cases, NULL, NULL);
+}

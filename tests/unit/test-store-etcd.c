@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The etcd store against an etcd that is killed, stopped, restarted, silent, or behind TLS. Nothing is timed: an operation
+ * must end, and its outcome must be true.
+ */
+#undef NDEBUG
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <curl/curl.h>
+
+#include "etcd-calls.h"
+#include "etcd-spawn.h"
+
+extern char **environ;
+
+static const struct hf_host host = {.size = sizeof(struct hf_host)};
+static struct etcd_spawn etcd;
+
+static struct hfd_store *open_store(const char *first, const char *second) {
+        const char *endpoints[] = {first, second, NULL};
+        struct hfd_etcd_config config = {.endpoints = endpoints};
+        struct hfd_store *store = NULL;
+        struct hf_status status;
+
+        assert_int_equal(hfd_etcd_store_new(&host, &config, &store, &status), 0);
+        return store;
+}
+
+static int put(struct hfd_store *store, const char *key, unsigned deadline_ms, uint64_t *ret_revision) {
+        struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = hf__buf_copy("v", 1)};
+        struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+        struct call_answer answer;
+        int r;
+
+        call_answer_init(&answer);
+        r = store->ops->txn(store, &txn, call_deadline(deadline_ms), call_store_answer, &answer);
+        if (!r)
+                r = call_wait(&answer);
+        if (!r && ret_revision)
+                *ret_revision = answer.revision;
+        call_answer_done(&answer);
+        hf__buf_unref(op.value);
+        return r;
+}
+
+/* After a restart the first calls may still meet the dead connection. */
+static void put_at_last(struct hfd_store *store, const char *key) {
+        for (int i = 0; i < 100; i++) {
+                int r = put(store, key, 5000, NULL);
+
+                if (!r)
+                        return;
+                assert_true(r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT);
+        }
+        fail_msg("the store does not come back");
+}
+
+static bool exists(struct hfd_store *store, const char *key) {
+        struct call_answer answer;
+        bool found;
+
+        assert_int_equal(call_get(store, key, &answer), 0);
+        found = answer.n_kvs;
+        call_answer_done(&answer);
+        return found;
+}
+
+enum { N_WRITERS = 8, N_WRITES = 100000 };
+
+struct writer {
+        struct hfd_store *store;
+        int number;
+        int acknowledged; /* atomic: the first n writes were */
+        int last;         /* the outcome of the write after those */
+};
+
+static void *writer_run(void *ctx) {
+        struct writer *writer = ctx;
+        char key[64];
+
+        for (int i = 0; i < N_WRITES; i++) {
+                snprintf(key, sizeof(key), "/kill/%d/%d", writer->number, i);
+                writer->last = put(writer->store, key, 5000, NULL);
+                if (writer->last)
+                        break;
+                __atomic_store_n(&writer->acknowledged, i + 1, __ATOMIC_SEQ_CST);
+        }
+        return NULL;
+}
+
+static void test_kill_loses_no_acknowledged_write(void **state) {
+        struct hfd_store *store = open_store(etcd.url, NULL);
+        struct writer writers[N_WRITERS];
+        pthread_t threads[N_WRITERS];
+        char key[64];
+        int total = 0;
+
+        for (int i = 0; i < N_WRITERS; i++) {
+                writers[i] = (struct writer){.store = store, .number = i};
+                assert_int_equal(pthread_create(&threads[i], NULL, writer_run, &writers[i]), 0);
+        }
+        while (total < 400) {
+                total = 0;
+                for (int i = 0; i < N_WRITERS; i++)
+                        total += __atomic_load_n(&writers[i].acknowledged, __ATOMIC_SEQ_CST);
+                sched_yield();
+        }
+        etcd_spawn_signal(&etcd, SIGKILL);
+        for (int i = 0; i < N_WRITERS; i++)
+                pthread_join(threads[i], NULL);
+        assert_true(etcd_spawn_restart(&etcd, NULL));
+        put_at_last(store, "/kill/again");
+        for (int i = 0; i < N_WRITERS; i++) {
+                assert_true(writers[i].last == HF_E_TIMEOUT || writers[i].last == HF_E_UNAVAILABLE);
+                for (int j = 0; j < writers[i].acknowledged; j++) {
+                        snprintf(key, sizeof(key), "/kill/%d/%d", i, j);
+                        assert_true(exists(store, key));
+                }
+                snprintf(key, sizeof(key), "/kill/%d/%d", i, writers[i].acknowledged);
+                if (writers[i].last == HF_E_UNAVAILABLE)
+                        assert_false(exists(store, key)); /* "certainly not done" */
+        }
+        store->ops->free(store);
+}
+
+static void test_stopped_etcd_holds_nothing_up(void **state) {
+        struct hfd_store *store = open_store(etcd.url, NULL), *closed = open_store(etcd.url, NULL);
+        struct call_answer get, left;
+        struct recorder recorder;
+
+        put_at_last(store, "/stop/before");
+        put_at_last(closed, "/stop/before");
+        etcd_spawn_signal(&etcd, SIGSTOP);
+        call_answer_init(&get);
+        call_answer_init(&left);
+        assert_int_equal(recorder_start(&recorder, store, "/stop/", "/stop0", 0), 0);
+        assert_int_equal(store->ops->get(store, "/stop/before", call_deadline(300), call_store_answer, &get), 0);
+        assert_int_equal(put(store, "/stop/unknown", 300, NULL), HF_E_TIMEOUT);
+        assert_int_equal(call_wait(&get), HF_E_TIMEOUT);
+        /* Freeing does not wait for deadlines. */
+        assert_int_equal(closed->ops->get(closed, "/stop/before", call_deadline(600000), call_store_answer, &left), 0);
+        closed->ops->free(closed);
+        assert_int_equal(call_wait(&left), HF_E_CANCELED);
+        /* A watch that gets no sign of life ends. */
+        assert_int_equal(recorder_wait_end(&recorder), HF_E_UNAVAILABLE);
+        etcd_spawn_signal(&etcd, SIGCONT);
+        put_at_last(store, "/stop/after");
+        assert_true(exists(store, "/stop/after"));
+        call_answer_done(&get);
+        call_answer_done(&left);
+        recorder_done(&recorder);
+        store->ops->free(store);
+}
+
+static void test_watch_is_resumed_without_gap(void **state) {
+        enum { N = 40 };
+        struct hfd_store *store = open_store(etcd.url, NULL);
+        uint64_t revisions[N], last;
+        struct recorder before, after;
+        char key[64];
+
+        put_at_last(store, "/resume");
+        assert_int_equal(recorder_start(&before, store, "/resume/", "/resume0", call_revision(store) + 1), 0);
+        for (int i = 0; i < N / 2; i++) {
+                snprintf(key, sizeof(key), "/resume/%d", i);
+                assert_int_equal(put(store, key, 5000, &revisions[i]), 0);
+        }
+        recorder_wait(&before, 1);
+        etcd_spawn_signal(&etcd, SIGKILL);
+        assert_int_equal(recorder_wait_end(&before), HF_E_UNAVAILABLE);
+        assert_true(before.n >= 1);
+        last = before.events[before.n - 1].revision;
+
+        assert_true(etcd_spawn_restart(&etcd, NULL));
+        put_at_last(store, "/resume");
+        assert_int_equal(recorder_start(&after, store, "/resume/", "/resume0", last + 1), 0);
+        for (int i = N / 2; i < N; i++) {
+                snprintf(key, sizeof(key), "/resume/%d", i);
+                assert_int_equal(put(store, key, 5000, &revisions[i]), 0);
+        }
+        recorder_wait(&after, N - before.n);
+        assert_int_equal(before.n + after.n, N);
+        for (size_t i = 0; i < N; i++) {
+                const struct recorded *event = i < before.n ? &before.events[i] : &after.events[i - before.n];
+
+                assert_int_equal(event->revision, revisions[i]);
+        }
+        recorder_done(&before);
+        recorder_done(&after);
+        store->ops->free(store);
+}
+
+/* A port that accepts connections in the kernel and never answers. */
+static int silent_listener(char *url, size_t max_url) {
+        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t n = sizeof(address);
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        assert_true(fd >= 0);
+        assert_int_equal(bind(fd, (struct sockaddr *)&address, n), 0);
+        assert_int_equal(listen(fd, 16), 0);
+        assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
+        snprintf(url, max_url, "http://127.0.0.1:%d", ntohs(address.sin_port));
+        return fd;
+}
+
+static void test_failover(void **state) {
+        char refusing[64], silent[64];
+        struct hfd_store *store;
+        struct recorder recorder;
+        int fd;
+
+        snprintf(refusing, sizeof(refusing), "http://127.0.0.1:%d", etcd_spawn_free_port());
+        store = open_store(refusing, etcd.url);
+        /* What was certainly not done goes to the next endpoint, writes too. */
+        assert_int_equal(put(store, "/failover/a", 10000, NULL), 0);
+        assert_true(exists(store, "/failover/a"));
+        store->ops->free(store);
+
+        store = open_store(refusing, etcd.url);
+        assert_int_equal(recorder_start(&recorder, store, "/failover/", "/failover0", 0), 0);
+        assert_int_equal(recorder_wait_end(&recorder), HF_E_UNAVAILABLE);
+        recorder_done(&recorder);
+        assert_int_equal(recorder_start(&recorder, store, "/failover/", "/failover0", call_revision(store) + 1), 0);
+        assert_int_equal(put(store, "/failover/b", 10000, NULL), 0);
+        recorder_wait(&recorder, 1);
+        assert_int_equal(recorder.n, 1);
+        recorder_done(&recorder);
+        store->ops->free(store);
+
+        store = open_store(refusing, NULL);
+        assert_int_equal(put(store, "/failover/c", 10000, NULL), HF_E_UNAVAILABLE);
+        assert_int_equal(call_get(store, "/failover/c", NULL), HF_E_UNAVAILABLE);
+        store->ops->free(store);
+
+        /* A read leaves the silent one in time for the next; a write does not know, and is not repeated. */
+        fd = silent_listener(silent, sizeof(silent));
+        store = open_store(silent, etcd.url);
+        assert_int_equal(put(store, "/failover/d", 300, NULL), HF_E_TIMEOUT);
+        assert_int_equal(put(store, "/failover/e", 10000, NULL), 0);
+        assert_false(exists(store, "/failover/d"));
+        store->ops->free(store);
+        store = open_store(silent, etcd.url);
+        {
+                struct call_answer answer;
+
+                call_answer_init(&answer);
+                assert_int_equal(store->ops->get(store, "/failover/e", call_deadline(6000), call_store_answer, &answer), 0);
+                assert_int_equal(call_wait(&answer), 0);
+                assert_int_equal(answer.n_kvs, 1);
+                assert_true(answer.cluster_id != 0);
+                call_answer_done(&answer);
+        }
+        store->ops->free(store);
+        close(fd);
+}
+
+static bool shell(const char *command) {
+        char *argv[] = {(char *)"sh", (char *)"-c", (char *)command, NULL};
+        int status = -1;
+        pid_t pid;
+
+        if (posix_spawnp(&pid, "sh", NULL, NULL, argv, environ))
+                return false;
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        return status == 0;
+}
+
+static char *slurp(const char *dir, const char *name) {
+        char path[256], *text = calloc(1, 16384);
+        FILE *file;
+
+        snprintf(path, sizeof(path), "%s/%s", dir, name);
+        file = fopen(path, "r");
+        assert_non_null(file);
+        assert_true(fread(text, 1, 16383, file) > 0);
+        fclose(file);
+        return text;
+}
+
+static bool make_certificates(const char *dir) {
+        char command[4096];
+
+        snprintf(command, sizeof(command),
+                 "cd %s && exec 2>log && for ca in ca other; do"
+                 " openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout $ca.key -out $ca.crt -days 2"
+                 " -subj /CN=test-$ca || exit 1; done;"
+                 " for who in server client; do"
+                 " openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout $who.key -out $who.csr -subj /CN=$who || "
+                 "exit 1;"
+                 " printf 'subjectAltName=IP:127.0.0.1\\nextendedKeyUsage=serverAuth,clientAuth\\n' >ext;"
+                 " openssl x509 -req -in $who.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out $who.crt -days 2 -extfile ext || exit 1; "
+                 "done",
+                 dir);
+        return shell(command);
+}
+
+static struct hfd_store *open_tls(const char *url, const char *ca, const char *cert, const char *key) {
+        const char *endpoints[] = {url, NULL};
+        struct hfd_etcd_config config = {.endpoints = endpoints, .ca_pem = ca, .cert_pem = cert, .key_pem = key};
+        struct hfd_store *store = NULL;
+        struct hf_status status;
+
+        assert_int_equal(hfd_etcd_store_new(&host, &config, &store, &status), 0);
+        return store;
+}
+
+static void test_tls(void **state) {
+        char dir[] = "/tmp/hf-etcd-tls-XXXXXX", command[128];
+        char *ca, *other, *cert, *key;
+        struct etcd_spawn tls_etcd = {0};
+        struct hfd_store *store;
+        struct recorder recorder;
+
+        assert_non_null(mkdtemp(dir));
+        snprintf(command, sizeof(command), "rm -rf %s", dir);
+        if (!make_certificates(dir)) {
+                shell(command);
+                fprintf(stderr, "SKIPPED over TLS: openssl made no certificates\n");
+                skip();
+        }
+        ca = slurp(dir, "ca.crt");
+        other = slurp(dir, "other.crt");
+        cert = slurp(dir, "client.crt");
+        key = slurp(dir, "client.key");
+        assert_true(etcd_spawn_start(&tls_etcd, dir));
+
+        store = open_tls(tls_etcd.url, ca, cert, key);
+        assert_int_equal(recorder_start(&recorder, store, "/tls/", "/tls0", call_revision(store) + 1), 0);
+        assert_int_equal(put(store, "/tls/a", 10000, NULL), 0);
+        assert_true(exists(store, "/tls/a"));
+        recorder_wait(&recorder, 1);
+        assert_int_equal(recorder.n, 1);
+        recorder_done(&recorder);
+        store->ops->free(store);
+
+        store = open_tls(tls_etcd.url, other, cert, key); /* we do not trust it */
+        assert_int_equal(put(store, "/tls/b", 10000, NULL), HF_E_UNAVAILABLE);
+        store->ops->free(store);
+        store = open_tls(tls_etcd.url, ca, NULL, NULL); /* it does not trust us; with TLS 1.3 it says so late */
+        assert_int_not_equal(put(store, "/tls/b", 10000, NULL), 0);
+        store->ops->free(store);
+        store = open_tls(tls_etcd.url, ca, cert, key);
+        assert_false(exists(store, "/tls/b"));
+        store->ops->free(store);
+
+        etcd_spawn_stop(&tls_etcd);
+        shell(command);
+        free(ca);
+        free(other);
+        free(cert);
+        free(key);
+}
+
+int main(void) {
+        const struct CMUnitTest cases[] = {
+                cmocka_unit_test(test_kill_loses_no_acknowledged_write),
+                cmocka_unit_test(test_stopped_etcd_holds_nothing_up),
+                cmocka_unit_test(test_watch_is_resumed_without_gap),
+                cmocka_unit_test(test_failover),
+                cmocka_unit_test(test_tls),
+        };
+        int failed;
+
+        if (!etcd_spawn_available()) {
+                fprintf(stderr, "SKIPPED: there is no etcd in PATH\n");
+                return 77; /* meson's "skipped" */
+        }
+        signal(SIGPIPE, SIG_IGN);
+        curl_global_init(CURL_GLOBAL_DEFAULT);
+        if (!etcd_spawn_start(&etcd, NULL)) {
+                etcd_spawn_stop(&etcd);
+                return 1;
+        }
+        failed = cmocka_run_group_tests(cases, NULL, NULL);
+        etcd_spawn_signal(&etcd, SIGCONT);
+        etcd_spawn_stop(&etcd);
+        curl_global_cleanup();
+        return failed;
+}
