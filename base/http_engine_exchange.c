@@ -9,7 +9,12 @@
  * second on_prereq ends a request that is not idempotent. (Pings and refused streams fall under that too: rather unknown
  * once more than is needed.)
  *
- * The body may be cut into header blocks: 1xx answers, the answer's own, and trailers, which have no status line. gRPC's
+ * Clear-text HTTP/2 with libcurl before 8.0: a request with "prior knowledge" can only make a new connection (on a kept one it
+ * fails, curl issue 10634), one with "HTTP/2" can only share one (with none it would begin in HTTP/1.1). So the version is
+ * chosen by what is expected, on_prereq sees which it has become, and a request that guessed wrong starts again, before
+ * anything of it was sent. While one, the pioneer, makes the first connection to an origin, the others to it are held.
+ *
+ * The answer may be cut into header blocks: 1xx answers, the answer's own, and trailers, which have no status line. gRPC's
  * status is in the trailers, or in the answer's own block when there is no body.
  */
 #include <errno.h>
@@ -26,6 +31,7 @@
 #define CONNECT_TIMEOUT_MS 30000L
 #define KEEPALIVE_IDLE_S   10L
 #define KEEPALIVE_INTVL_S  5L
+#define MAX_RESTARTS       8
 #define UNACKED_TIMEOUT_MS 20000u /* sent bytes that are not acknowledged for so long: the connection is dead */
 
 /* Copies a string to *end and moves *end behind it. */
@@ -95,9 +101,49 @@ void hf__exchange_free(struct hf__exchange *x) {
 
 /* ---- what curl calls ---- */
 
+static void enter_gate(struct hf__pool *pool, struct hf__exchange **list, struct hf__exchange *x) {
+        x->gate = pool;
+        x->next_gate = *list;
+        if (x->next_gate)
+                x->next_gate->link_gate = &x->next_gate;
+        x->link_gate = list;
+        *list = x;
+}
+
+/* The loop then looks at those that are held. */
+static void leave_gate(struct hf__exchange *x) {
+        if (!x->gate)
+                return;
+        *x->link_gate = x->next_gate;
+        if (x->next_gate)
+                x->next_gate->link_gate = x->link_gate;
+        x->gate->gate_moved = true;
+        x->gate->curl_due = 0;
+        x->gate = NULL;
+}
+
+static bool guessed_wrong(struct hf__exchange *x) {
+        long n_connects = 0;
+
+        if (!x->is_h2c || curl_easy_getinfo(x->easy, CURLINFO_NUM_CONNECTS, &n_connects))
+                return false;
+        bool reuses = n_connects == 0;
+        if (reuses == x->expects_reuse) {
+                x->pool->h2c_up = true;
+                leave_gate(x);
+                return false;
+        }
+        x->pool->h2c_up = reuses;
+        x->expects_reuse = reuses;
+        x->must_restart = true;
+        return true;
+}
+
 static int on_prereq(void *ctx, char *peer, char *local, int peer_port, int local_port) {
         struct hf__exchange *x = ctx;
 
+        if (guessed_wrong(x))
+                return CURL_PREREQFUNC_ABORT;
         if (x->may_have_sent && !x->request.idempotent) {
                 x->verdict = HF_E_TIMEOUT;
                 (void)strcpy(x->error_text, "the connection broke after the request was sent");
@@ -310,7 +356,9 @@ static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
         case HF__HTTP_ANY: break;
         case HF__HTTP_1_1: return curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
         case HF__HTTP_2: version = CURL_HTTP_VERSION_2TLS; break;
-        case HF__HTTP_2_PRIOR_KNOWLEDGE: version = CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE; break;
+        case HF__HTTP_2_PRIOR_KNOWLEDGE:
+                version = x->is_h2c && x->expects_reuse ? CURL_HTTP_VERSION_2_0 : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
+                break;
         }
         SET(CURLOPT_HTTP_VERSION, version);
         /* Waits for a connection that is being made, and may then share it, instead of making one more. */
@@ -369,6 +417,7 @@ static CURLcode set_options(struct hf__exchange *x, CURL *easy) {
 static void detach(struct hf__exchange *x) {
         struct hf__http_engine *engine = x->engine;
 
+        leave_gate(x);
         if (!x->easy)
                 return;
         if (x->pool) {
@@ -442,7 +491,16 @@ static int outcome_of(const struct hf__exchange *x, CURLcode result) {
         }
 }
 
+static void begin(struct hf__exchange *x);
+
 void hf__exchange_curl_done(struct hf__exchange *x, CURLcode result) {
+        if (x->must_restart && x->n_restarts++ < MAX_RESTARTS) {
+                detach(x);
+                x->must_restart = false;
+                x->error_text[0] = '\0';
+                begin(x);
+                return;
+        }
         if (result != CURLE_OK && !x->error_text[0]) {
                 strncpy(x->error_text, curl_easy_strerror(result), sizeof x->error_text - 1);
                 x->error_text[sizeof x->error_text - 1] = '\0';
@@ -468,9 +526,60 @@ void hf__exchange_abort(struct hf__exchange *x, int outcome) {
         finish(x, outcome);
 }
 
-void hf__exchange_start(struct hf__exchange *x) {
+static bool same_origin(const struct hf__exchange *a, const struct hf__exchange *b) {
+        const char *unix_a = a->request.unix_socket ? a->request.unix_socket : "",
+                   *unix_b = b->request.unix_socket ? b->request.unix_socket : "";
+        size_t n = 7 + strcspn(a->request.url + 7, "/?#"); /* behind "http://" */
+
+        return strncmp(a->request.url, b->request.url, n) == 0 && strchr("/?#", b->request.url[n]) && strcmp(unix_a, unix_b) == 0;
+}
+
+/* True when it must wait for another's connection; else it is a pioneer itself. */
+static bool held_at_gate(struct hf__exchange *x, struct hf__pool *pool) {
+        struct hf__exchange *pioneer = pool->pioneers;
+
+        while (pioneer && !same_origin(pioneer, x))
+                pioneer = pioneer->next_gate;
+        enter_gate(pool, pioneer ? &pool->held : &pool->pioneers, x);
+        return pioneer != NULL;
+}
+
+/* Adds it to its lane. */
+static void begin(struct hf__exchange *x) {
         struct hf__http_engine *engine = x->engine;
         struct hf__pool *pool = engine->lanes[x->request.lane];
+
+        if (x->is_h2c && !x->expects_reuse && held_at_gate(x, pool))
+                return;
+        x->easy = engine->n_idle > 0 ? engine->idle[--engine->n_idle] : curl_easy_init();
+        CURLcode code = x->easy ? set_options(x, x->easy) : CURLE_OUT_OF_MEMORY;
+        x->pool = pool; /* before the handle is added: callbacks look at it */
+        if (!code && curl_multi_add_handle(pool->multi, x->easy) == CURLM_OK) {
+                pool->n_active++;
+        } else {
+                x->pool = NULL;
+                hf__exchange_curl_done(x, code ? code : CURLE_OUT_OF_MEMORY);
+        }
+}
+
+/* Each starts as things stand now, or is held once more. One that ends here and now calls back, which may change the lists
+ * only by way of the mailbox. */
+void hf__exchange_release_held(struct hf__pool *pool) {
+        struct hf__exchange *held = pool->held, *next;
+
+        for (struct hf__exchange *x = held; x; x = x->next_gate)
+                x->gate = NULL;
+        pool->held = NULL;
+        pool->gate_moved = false;
+        for (struct hf__exchange *x = held; x; x = next) {
+                next = x->next_gate;
+                x->expects_reuse = pool->h2c_up;
+                begin(x);
+        }
+}
+
+void hf__exchange_start(struct hf__exchange *x) {
+        struct hf__http_engine *engine = x->engine;
 
         if (engine->stopping) {
                 hf__exchange_abort(x, HF_E_CANCELED);
@@ -481,12 +590,8 @@ void hf__exchange_start(struct hf__exchange *x) {
                 hf__exchange_abort(x, HF_E_TIMEOUT);
                 return;
         }
-        x->easy = engine->n_idle > 0 ? engine->idle[--engine->n_idle] : curl_easy_init();
-        CURLcode code = x->easy ? set_options(x, x->easy) : CURLE_OUT_OF_MEMORY;
-        if (!code && curl_multi_add_handle(pool->multi, x->easy) == CURLM_OK) {
-                x->pool = pool;
-                pool->n_active++;
-        } else {
-                hf__exchange_curl_done(x, code ? code : CURLE_OUT_OF_MEMORY);
-        }
+        x->is_h2c = x->request.version == HF__HTTP_2_PRIOR_KNOWLEDGE && strncmp(x->request.url, "http:", 5) == 0 &&
+                    curl_version_info(CURLVERSION_NOW)->version_num < 0x080000;
+        x->expects_reuse = engine->lanes[x->request.lane]->h2c_up;
+        begin(x);
 }

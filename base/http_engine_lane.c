@@ -159,6 +159,8 @@ void hf__lanes_run(struct hf__http_engine *engine) {
                                 (void)curl_multi_socket_action(pool->multi, CURL_SOCKET_TIMEOUT, 0, &n_running);
                                 end_done(pool);
                         }
+                        if (pool->gate_moved)
+                                hf__exchange_release_held(pool);
                         if (link != &engine->lanes[i] && pool->n_active == 0) {
                                 *link = pool->next;
                                 pool_free(pool);

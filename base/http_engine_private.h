@@ -41,6 +41,9 @@ struct hf__pool {
         CURLM *multi;
         hf_nsec curl_due; /* when curl wants to be called; HF_NSEC_NEVER = not */
         size_t n_active;
+        /* of clear-text HTTP/2: see http_engine_exchange.c */
+        bool h2c_up, gate_moved;
+        struct hf__exchange *pioneers, *held;
 };
 
 /* One request. Submitted -> active (in a pool) -> ended; ended before it was active when there is no time left. */
@@ -65,6 +68,11 @@ struct hf__exchange {
         /* what has come */
         int verdict; /* why we ended it ourselves; 0 = we did not */
         bool may_have_sent, head_done, ended;
+        /* of clear-text HTTP/2: see http_engine_exchange.c */
+        bool is_h2c, expects_reuse, must_restart;
+        int n_restarts;
+        struct hf__pool *gate; /* whose pioneers or held list it is in; NULL = none */
+        struct hf__exchange *next_gate, **link_gate;
         hf_nsec sent_at;
         int code;
         int block_code; /* of the header block that is coming in */
@@ -123,6 +131,7 @@ void hf__lane_distrust(struct hf__http_engine *engine, unsigned lane, struct hf_
 struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine, const struct hf__http_request *request);
 void hf__exchange_free(struct hf__exchange *x);
 void hf__exchange_start(struct hf__exchange *x); /* adds it to its lane, or ends it */
+void hf__exchange_release_held(struct hf__pool *pool);
 void hf__exchange_curl_done(struct hf__exchange *x, CURLcode result);
 void hf__exchange_abort(struct hf__exchange *x, int outcome); /* ends it with outcome */
 

@@ -53,8 +53,13 @@ struct hf__cache_source {
 
 /* ---- the client's side ---- */
 
+/* What counts against the limit: events. Of lists there is one at a time, with the client's own limit. */
+static size_t letter_bytes(const struct hf__cache_letter *letter) {
+        return letter->last ? 0 : sizeof *letter + (letter->object ? letter->object->n : 0);
+}
+
 static void post(struct hf_cache *cache, struct hf__cache_letter *letter) {
-        size_t n = sizeof *letter + (letter->object ? letter->object->n : 0);
+        size_t n = letter_bytes(letter);
 
         (void)pthread_mutex_lock(&cache->mu);
         letter->next = NULL;
@@ -360,7 +365,7 @@ static struct hf__cache_letter *pop_locked(struct hf_cache *cache) {
         cache->letters = letter->next;
         if (!cache->letters)
                 cache->letters_tail = &cache->letters;
-        cache->n_letter_bytes -= sizeof *letter + (letter->object ? letter->object->n : 0);
+        cache->n_letter_bytes -= letter_bytes(letter);
         return letter;
 }
 

@@ -86,6 +86,12 @@ bool hf__core_learn_read(struct hf__core *core, const struct hf__record *record,
         return true;
 }
 
+bool hf__core_may_still_apply(const struct hf__core *core) {
+        if (!core->op_record.exists)
+                return !core->observed.exists;
+        return core->observed.exists && strcmp(core->observed.rv, core->op_record.rv) == 0;
+}
+
 hf_nsec hf__core_free_at(const struct hf__core *core) {
         const struct hf__record *record = &core->observed;
         int64_t duration_s = record->duration_s;
@@ -102,13 +108,24 @@ hf_nsec hf__core_free_at(const struct hf__core *core) {
         return core->observed_at + (duration_s < DURATION_MAX_S ? duration_s : DURATION_MAX_S) * HF_NSEC_PER_SEC;
 }
 
-/* The acquire time names the term, so it is never used twice, however real time is set. */
+/*
+ * The acquire time names the term, so it is never used for two, however real time is set. Attempts under one and the same
+ * condition share it: at most one of them can ever be applied, and however many fail, the former ones stay known as mine.
+ */
+static int64_t acquire_time(struct hf__core *core, struct hf__core_time now) {
+        const struct hf__record *last = &core->op_record;
+
+        if (core->n_own_acquires && last->acquire_us == core->last_acquire_us && core->mine.acquire_us != core->last_acquire_us &&
+            last->holder[0] != '\0' && hf__core_may_still_apply(core))
+                return core->last_acquire_us;
+        core->last_acquire_us = now.real_us > core->last_acquire_us ? now.real_us : core->last_acquire_us + 1;
+        core->own_acquires[core->n_own_acquires++ % HF__CORE_OWN_ACQUIRES] = core->last_acquire_us;
+        return core->last_acquire_us;
+}
+
 void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now, struct hf__record *ret_record) {
         struct hf__record *record = ret_record;
-        int64_t acquire_us = now.real_us > core->last_acquire_us ? now.real_us : core->last_acquire_us + 1;
-
-        core->last_acquire_us = acquire_us;
-        core->own_acquires[core->n_own_acquires++ % HF__CORE_OWN_ACQUIRES] = acquire_us;
+        int64_t acquire_us = acquire_time(core, now);
 
         *record = core->observed;
         record->transitions = core->observed.transitions + (core->observed.exists ? 1 : 0);
@@ -116,7 +133,7 @@ void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now, stru
         record->successor[0] = '\0';
         record->duration_s = core->config.timing.lease_duration / HF_NSEC_PER_SEC;
         record->acquire_us = acquire_us;
-        record->renew_us = acquire_us;
+        record->renew_us = now.real_us > acquire_us ? now.real_us : acquire_us;
         if (core->config.mutant.skip_compare)
                 record->rv[0] = '\0';
 }

@@ -21,6 +21,8 @@ bool hf__core_learn(struct hf__core *core, const struct hf__record *record, hf_n
  */
 bool hf__core_learn_read(struct hf__core *core, const struct hf__record *record, hf_nsec now);
 
+/* Whether my last write, if its outcome is unknown, may yet be applied: what it expects is still so. */
+bool hf__core_may_still_apply(const struct hf__core *core);
 /* Boot time from which the observed record may be taken; 0 = it is free. */
 hf_nsec hf__core_free_at(const struct hf__core *core);
 

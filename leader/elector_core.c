@@ -143,6 +143,11 @@ static void end_release(struct hf__core *core, hf_nsec now, struct hf__core_acti
 
 /* ---- operations ---- */
 
+/* What is known of the Lease is not enough to write: read first. */
+static bool unknown(const struct hf__core *core) {
+        return core->must_read || !core->observed_once || (core->observed.exists && core->observed.rv[0] == '\0');
+}
+
 static void send_op(struct hf__core *core, int kind, struct hf__core_time now, struct hf__core_actions *actions) {
         struct hf__core_action *action = push(actions, kind == OP_READ ? HF__ACT_READ : HF__ACT_WRITE);
 
@@ -158,6 +163,7 @@ static void send_op(struct hf__core *core, int kind, struct hf__core_time now, s
         action->op_id = core->op_id;
         action->deadline = core->op_deadline;
         if (kind == OP_READ) {
+                core->op_settles = unknown(core);
                 core->must_read = false; /* what comes up from now on needs another read */
                 return;
         }
@@ -194,7 +200,7 @@ static void op_failed(struct hf__core *core, int kind, int result, hf_nsec retry
 
         core->n_failures++;
         if (kind == OP_READ) {
-                core->must_read = true;
+                core->must_read = core->must_read || core->op_settles;
         } else {
                 if (result < 0 || result == HF_E_TIMEOUT || result == HF_E_UNAVAILABLE || result == HF_E_CANCELED)
                         core->in_doubt = true;
@@ -302,7 +308,10 @@ static void read_done(struct hf__core *core, const struct hf__core_event *event,
                 core->next_op_at = pace(core, now.boot, 0);
         if (!hf__core_learn_read(core, found ? &event->record : NULL, now.boot))
                 return;
-        core->in_doubt = false;
+        if (core->state == HF_RELEASING || !hf__core_may_still_apply(core))
+                core->in_doubt = false;
+        if (!leads(core) && hf__core_free_at(core) > now.boot)
+                core->n_failures = 0; /* somebody else has it: that contest is over */
         if (!leads(core) || hf__core_is_mine(core, &core->observed))
                 return;
         abort_term(core, now.boot, found ? "the Lease's record was changed by somebody else" : "the Lease was deleted", actions);
@@ -372,13 +381,15 @@ static void handle(struct hf__core *core, const struct hf__core_event *event, st
         case HF__EV_READ_DONE:
         case HF__EV_WRITE_DONE: op_done(core, event, now, actions); break;
         case HF__EV_WATCHED:
-                if (core->watching)
-                        watched(core, &event->record, now.boot, actions);
+                if (!core->watching)
+                        break;
+                core->watch_told = true;
+                watched(core, &event->record, now.boot, actions);
                 break;
         case HF__EV_WATCH_LOST:
                 core->watching = false;
                 core->watch_retry_at = later(core->watch_retry_at, now.boot);
-                core->poll_at = earlier(core->poll_at, now.boot);
+                core->poll_at = later(now.boot, core->heard_at + jittered(core, timing_of(core)->retry_period));
                 break;
         case HF__EV_STOP: stop_asked(core, now.boot, actions); break;
         case HF__EV_HAND_OVER: hand_over_asked(core, event->successor, now.boot, actions); break;
@@ -420,13 +431,9 @@ static void run_timers(struct hf__core *core, struct hf__core_time now, struct h
 
 /* ---- what to send ---- */
 
-static bool unknown(const struct hf__core *core) {
-        return core->must_read || !core->observed_once || (core->observed.exists && core->observed.rv[0] == '\0');
-}
-
 /* When a follower wants to hear of a holder again that it has not heard of. */
 static hf_nsec listen_at(const struct hf__core *core) {
-        if (!core->watching)
+        if (!core->watching || !core->watch_told)
                 return core->poll_at;
         if (core->observed.exists && core->observed.holder[0] != '\0')
                 return core->heard_at + timing_of(core)->lease_duration / 2;
@@ -494,6 +501,7 @@ static hf_nsec drive(struct hf__core *core, struct hf__core_time now, struct hf_
         if (!core->watching && !ended(core)) {
                 if (now.boot >= core->watch_retry_at) {
                         core->watching = true;
+                        core->watch_told = false;
                         core->watch_retry_at = now.boot + timing_of(core)->retry_period;
                         push(actions, HF__ACT_WATCH);
                 } else {

@@ -62,7 +62,8 @@ struct hf__core_event {
 enum hf__core_action_type {
         HF__ACT_READ,  /* op_id, deadline */
         HF__ACT_WRITE, /* op_id, deadline, record: write it; record.exists = false: create, else update at record.rv */
-        HF__ACT_WATCH, /* (re)open the watch of the Lease; the shell reports HF__EV_WATCH_LOST when it ends or cannot open */
+        HF__ACT_WATCH, /* (re)open the watch of the Lease, which tells the record as it is first; the shell reports HF__EV_WATCH_LOST when
+                          it ends or cannot open */
         HF__ACT_UNWATCH,
         HF__ACT_TERM_START, /* term, valid_until, record: open the gate, start the work */
         HF__ACT_EXTEND,     /* valid_until */
@@ -114,7 +115,8 @@ struct hf__core {
         struct hf__core_config config; /* immutable */
         enum hf_leader_state state;
         bool stop_asked, hand_over_asked;
-        bool watching; /* the watch is open as far as we know */
+        bool watching;   /* the watch is open as far as we know */
+        bool watch_told; /* it has told something since it was opened; until then polling goes on */
         hf_nsec watch_retry_at;
         uint64_t rng;
 
@@ -138,6 +140,7 @@ struct hf__core {
         bool joined;
         bool must_read;                              /* a doubt (lost reply, odd revision) that only a read settles */
         bool in_doubt;                               /* a write of mine may or may not have been applied */
+        bool op_settles;                             /* the read under way is to settle a doubt; a mere poll may fail */
         bool news_since_send;                        /* the watch told something new while the operation was under way */
         unsigned n_failures;                         /* of operations, in a row */
         hf_nsec renew_at;                            /* leading: the next renewal is due */

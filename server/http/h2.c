@@ -36,7 +36,7 @@
 #define MAX_CONTINUATIONS 8
 #define BOMB_FACTOR       4 /* header bytes beyond the limit times this end the connection, not the stream alone */
 #define MAX_ANSWER_NV     64
-#define SCAN_EVERY        16 /* ticks between two looks at the streams' time limits */
+#define SCAN_EVERY        4 /* ticks between two looks at the streams' time limits */
 
 enum drain_stage { RUNNING, NOTICED, SAID };
 

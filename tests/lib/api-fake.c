@@ -57,7 +57,8 @@ struct api_fake {
 
 static char *api_fake_object_text(const struct api_fake_object *object, uint64_t revision) {
         char *text = NULL;
-        if (asprintf(&text, "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\",\"resourceVersion\":\"%llu\"},\"v\":\"%s\"}",
+        if (asprintf(&text,
+                     "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\",\"resourceVersion\":\"%llu\"},\"v\":\"%s\"}",
                      object->ns, object->name, (unsigned long long)revision, object->value) < 0)
                 abort();
         return text;
@@ -379,4 +380,6 @@ struct api_fake *api_fake_new(const struct hf_host *host) {
         return fake;
 }
 
-struct hf_client *api_fake_client(struct api_fake *fake) { return &fake->base; }
+struct hf_client *api_fake_client(struct api_fake *fake) {
+        return &fake->base;
+}

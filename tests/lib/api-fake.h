@@ -19,12 +19,12 @@ uint64_t api_fake_delete(struct api_fake *fake, const char *ns, const char *name
 /* Revisions rise without an event of this collection, as others write. */
 uint64_t api_fake_other_writes(struct api_fake *fake, unsigned n);
 
-void api_fake_compact(struct api_fake *fake);                     /* history is forgotten: old watches get HF_E_GONE */
-void api_fake_end_watches(struct api_fake *fake, int error);      /* those that are open, now */
-void api_fake_bookmark(struct api_fake *fake);                    /* to all watches that want one */
-void api_fake_fail_lists(struct api_fake *fake, unsigned n, int error);   /* the next n */
-void api_fake_mute_watches(struct api_fake *fake, bool mute);     /* events are held back while muted */
-void api_fake_hold_calls(struct api_fake *fake, bool hold);       /* calls are taken but not answered while held */
+void api_fake_compact(struct api_fake *fake);                           /* history is forgotten: old watches get HF_E_GONE */
+void api_fake_end_watches(struct api_fake *fake, int error);            /* those that are open, now */
+void api_fake_bookmark(struct api_fake *fake);                          /* to all watches that want one */
+void api_fake_fail_lists(struct api_fake *fake, unsigned n, int error); /* the next n */
+void api_fake_mute_watches(struct api_fake *fake, bool mute);           /* events are held back while muted */
+void api_fake_hold_calls(struct api_fake *fake, bool hold);             /* calls are taken but not answered while held */
 
 unsigned api_fake_n_lists(struct api_fake *fake);
 unsigned api_fake_n_watches(struct api_fake *fake); /* started, ever */

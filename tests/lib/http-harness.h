@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,6 +199,7 @@ HELPER struct hfd_http_config basic_config(struct fixture *f) {
 
 /* Everything but the server itself. */
 HELPER void fixture_prepare(struct fixture *f) {
+        signal(SIGPIPE, SIG_IGN); /* the client writes to connections that the server may have closed */
         memset(f, 0, sizeof(*f));
         f->clock = *hf_clock_system();
         f->clock.boot = skewed_boot;

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine over HTTP/2 in clear text: sharing a connection, trailers, and connections that die. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <curl/curl.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/http_engine.h"
+#include "base/thread.h"
+#include "h2-echo.h"
+
+struct call {
+        struct calls *calls;
+        struct hf__http_result result; /* its pointers are gone but for text and message */
+        char text[64], message[64];
+        uint64_t id;
+        bool done;
+};
+
+struct calls {
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        struct h2_echo server;
+        struct hf_host host;
+        struct hf__http_engine *engine;
+        char url[64];
+        struct call call[1000];
+} f;
+
+static hf_nsec in_ms(int64_t ms) { return hf_now(hf_clock_system()) + ms * HF_NSEC_PER_MSEC; }
+
+static int setup(void **state) {
+        memset(&f, 0, sizeof f);
+        assert_int_equal(hf__mutex_init(&f.mu), 0);
+        assert_int_equal(hf_cond_init(&f.cond), 0);
+        h2_echo_start(&f.server);
+        snprintf(f.url, sizeof f.url, "http://127.0.0.1:%d/x", f.server.port);
+        f.host = (struct hf_host){.size = sizeof f.host};
+        return hf__http_engine_new(&f.host, "test-http", &f.engine);
+}
+
+static int teardown(void **state) {
+        f.engine = hf__http_engine_free(f.engine);
+        h2_echo_stop(&f.server);
+        pthread_mutex_destroy(&f.mu);
+        pthread_cond_destroy(&f.cond);
+        return 0;
+}
+
+static void on_done(void *ctx, const struct hf__http_result *result) {
+        struct call *call = ctx;
+        pthread_mutex_lock(&f.mu);
+        assert_false(call->done);
+        call->done = true;
+        call->result = *result;
+        snprintf(call->text, sizeof call->text, "%.*s", (int)result->n_body, (const char *)result->body);
+        snprintf(call->message, sizeof call->message, "%s", result->grpc_message);
+        pthread_cond_broadcast(&f.cond);
+        pthread_mutex_unlock(&f.mu);
+}
+
+static int on_data(void *ctx, const void *data, size_t n) {
+        struct call *call = ctx;
+        pthread_mutex_lock(&f.mu);
+        snprintf(call->text, sizeof call->text, "%.*s", (int)n, (const char *)data);
+        pthread_cond_broadcast(&f.cond);
+        pthread_mutex_unlock(&f.mu);
+        return 0;
+}
+
+static struct call *start(int i, const char *body, int64_t deadline_ms) {
+        static const char *const headers[] = {"content-type: application/grpc", "te: trailers"};
+        f.call[i] = (struct call){.calls = &f};
+        struct hf__http_request request = {.method = "POST",
+                                           .url = f.url,
+                                           .headers = headers,
+                                           .n_headers = 2,
+                                           .body = body,
+                                           .n_body = strlen(body),
+                                           .version = HF__HTTP_2_PRIOR_KNOWLEDGE,
+                                           .deadline = deadline_ms ? in_ms(deadline_ms) : HF_NSEC_NEVER,
+                                           .on_data = body[0] == 's' ? on_data : NULL,
+                                           .on_done = on_done,
+                                           .ctx = &f.call[i]};
+        assert_int_equal(hf__http_submit(f.engine, &request, &f.call[i].id), 0);
+        return &f.call[i];
+}
+
+static struct call *finish(struct call *call) {
+        pthread_mutex_lock(&f.mu);
+        while (!call->done)
+                assert_int_equal(hf_clock_system()->wait(NULL, &f.cond, &f.mu, in_ms(60000)), 0);
+        pthread_mutex_unlock(&f.mu);
+        return call;
+}
+
+static void wait_text(struct call *call, const char *expected) {
+        pthread_mutex_lock(&f.mu);
+        while (strcmp(call->text, expected) != 0)
+                assert_int_equal(hf_clock_system()->wait(NULL, &f.cond, &f.mu, in_ms(60000)), 0);
+        pthread_mutex_unlock(&f.mu);
+}
+
+static void assert_echoes(int i) {
+        struct call *call = finish(start(i, "echo", 30000));
+        assert_int_equal(call->result.outcome, 0);
+        assert_int_equal(call->result.code, 200);
+        assert_string_equal(call->text, "echo");
+}
+
+static int n_connections(void) { return __atomic_load_n(&f.server.n_connections, __ATOMIC_SEQ_CST); }
+
+static void test_1000_requests_share_one_connection(void **state) {
+        char body[16];
+
+        for (int i = 0; i < 1000; i++) {
+                snprintf(body, sizeof body, "e%d", i);
+                start(i, body, 60000);
+        }
+        for (int i = 0; i < 1000; i++) {
+                finish(&f.call[i]);
+                snprintf(body, sizeof body, "e%d", i);
+                assert_int_equal(f.call[i].result.outcome, 0);
+                assert_string_equal(f.call[i].text, body);
+        }
+        assert_int_equal(n_connections(), 1);
+}
+
+static void test_grpc_status(void **state) {
+        struct call *call = finish(start(0, "trailers", 30000));
+        assert_int_equal(call->result.outcome, 0);
+        assert_string_equal(call->text, "trailers");
+        assert_int_equal(call->result.grpc_status, 0);
+        assert_string_equal(call->message, "a b");
+        call = finish(start(1, "only", 30000));
+        assert_int_equal(call->result.outcome, 0);
+        assert_int_equal(call->result.n_body, 0);
+        assert_int_equal(call->result.grpc_status, 5);
+        call = finish(start(2, "echo", 30000));
+        assert_int_equal(call->result.grpc_status, -1);
+}
+
+static void test_stream_runs_beside_requests(void **state) {
+        struct call *stream = start(0, "stream", 0);
+
+        wait_text(stream, "stream");
+        for (int i = 1; i < 50; i++)
+                assert_echoes(i);
+        assert_int_equal(n_connections(), 1);
+        hf__http_cancel(f.engine, stream->id);
+        assert_int_equal(finish(stream)->result.outcome, HF_E_CANCELED);
+        assert_echoes(1);
+        assert_int_equal(n_connections(), 1);
+}
+
+static void test_silent_connection_is_not_used_again(void **state) {
+        assert_echoes(0);
+        struct call *stream = start(1, "stream", 0);
+        wait_text(stream, "stream");
+        assert_int_equal(finish(start(2, "dead", 100))->result.outcome, HF_E_TIMEOUT);
+        assert_echoes(3);
+        assert_echoes(4);
+        assert_int_equal(n_connections(), 2);
+        assert_false(stream->done); /* it may still hope */
+        hf__http_cancel(f.engine, stream->id);
+        assert_int_equal(finish(stream)->result.outcome, HF_E_CANCELED);
+        assert_echoes(5);
+        assert_int_equal(n_connections(), 2);
+}
+
+static void test_slow_request_does_not_cost_the_connection(void **state) {
+        struct call *slow = start(0, "never", 200);
+
+        for (int i = 1; !__atomic_load_n(&slow->done, __ATOMIC_SEQ_CST) && i < 20; i++)
+                assert_echoes(i);
+        assert_int_equal(finish(slow)->result.outcome, HF_E_TIMEOUT);
+        assert_echoes(999);
+        assert_int_equal(n_connections(), 1);
+}
+
+static void test_broken_connections(void **state) {
+        assert_int_equal(finish(start(0, "cut", 30000))->result.outcome, HF_E_TIMEOUT);
+        assert_echoes(1);
+        assert_int_equal(finish(start(2, "cut", 30000))->result.outcome, HF_E_TIMEOUT); /* on a kept one */
+        assert_echoes(3);
+        assert_int_equal(finish(start(4, "reset", 30000))->result.outcome, HF_E_TIMEOUT);
+        assert_echoes(5);
+}
+
+static void test_free_with_streams_open(void **state) {
+        for (int i = 0; i < 20; i++)
+                start(i, i % 2 ? "stream" : "never", 0);
+        assert_echoes(20);
+        f.engine = hf__http_engine_free(f.engine);
+        for (int i = 0; i < 20; i++) {
+                assert_true(f.call[i].done);
+                assert_int_equal(f.call[i].result.outcome, HF_E_CANCELED);
+        }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_1000_requests_share_one_connection),
+                TEST(test_grpc_status),
+                TEST(test_stream_runs_beside_requests),
+                TEST(test_silent_connection_is_not_used_again),
+                TEST(test_slow_request_does_not_cost_the_connection),
+                TEST(test_broken_connections),
+                TEST(test_free_with_streams_open),
+        };
+        signal(SIGPIPE, SIG_IGN);
+        curl_global_init(CURL_GLOBAL_DEFAULT);
+        int failed = cmocka_run_group_tests(tests, NULL, NULL);
+        curl_global_cleanup();
+        return failed;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/fence.h>
+
+static int parse(const char *text, struct hf_fence *ret_fence) { return hf_fence_parse(text, strlen(text), ret_fence); }
+
+static void test_it_round_trips(void **state) {
+        const struct hf_fence fence = {.ns = "kube-system", .name = "controllers", .term = 1234, .identity = "host_1;a b"};
+        struct hf_fence back;
+        char text[600];
+
+        int n = hf_fence_format(&fence, text, sizeof text);
+        assert_int_equal(n, (int)strlen(text));
+        assert_string_equal(text, "kube-system/controllers;1234;host_1;a b");
+        assert_int_equal(hf_fence_parse(text, (size_t)n, &back), 0);
+        assert_memory_equal(&back, &fence, sizeof fence);
+        assert_int_equal(hf_fence_format(&fence, text, (size_t)n), -ENOSPC);
+        assert_int_equal(hf_fence_format(&fence, text, (size_t)n + 1), n);
+}
+
+static void test_what_would_break_a_header_is_not_written(void **state) {
+        const struct hf_fence bad[] = {
+                {.ns = "a", .name = "b", .term = 0, .identity = "c"},         {.ns = "", .name = "b", .term = 1, .identity = "c"},
+                {.ns = "a", .name = "", .term = 1, .identity = "c"},          {.ns = "a", .name = "b", .term = 1, .identity = ""},
+                {.ns = "a", .name = "b", .term = 1, .identity = "c\r\nX: y"}, {.ns = "a", .name = "b", .term = 1, .identity = " c"},
+                {.ns = "a;1", .name = "b", .term = 1, .identity = "c"},       {.ns = "a/b", .name = "b", .term = 1, .identity = "c"},
+        };
+        char text[600];
+
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+                assert_int_equal(hf_fence_format(&bad[i], text, sizeof text), -EINVAL);
+}
+
+static void test_bad_values_are_refused(void **state) {
+        static const char *const bad[] = {
+                "",          "a",
+                "a/b",       "a/b;1",
+                "a/b;1;",    "/b;1;c",
+                "a/;1;c",    "a/b;0;c",
+                "a/b;01;c",  "a/b;-1;c",
+                "a/b;+1;c",  "a/b; 1;c",
+                "a/b;1x;c",  "a/b;;c",
+                "a/b;1;c\n", "a/b;1;c\x7f",
+                "a/b;1; c",  "a/b;1;c ",
+                "a/b/c;1;d", "a b/c;1;d",
+                "a\n/b;1;c", "a/b;18446744073709551616;c",
+                ";1;a/b",
+        };
+        struct hf_fence fence = {.term = 77};
+
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+                if (parse(bad[i], &fence) != -EINVAL)
+                        fail_msg("accepted: %s", bad[i]);
+        assert_int_equal(fence.term, 77); /* set on success only */
+        assert_int_equal(hf_fence_parse(NULL, 0, &fence), -EINVAL);
+        assert_int_equal(parse("a/b;18446744073709551615;c", &fence), 0);
+        assert_true(fence.term == UINT64_MAX);
+}
+
+static void test_sizes_end_at_their_limits(void **state) {
+        char text[HF_NAME_MAX + HF_IDENTITY_MAX + 16];
+        struct hf_fence fence;
+
+        for (size_t extra = 0; extra < 2; extra++) {
+                int expected = extra ? -EINVAL : 0;
+                size_t n = HF_IDENTITY_MAX + extra;
+                memcpy(text, "a/b;1;", 6);
+                memset(text + 6, 'i', n);
+                assert_int_equal(hf_fence_parse(text, 6 + n, &fence), expected);
+                n = HF_NAME_MAX + extra;
+                memset(text, 'n', n);
+                memcpy(text + n, "/b;1;c", 6);
+                assert_int_equal(hf_fence_parse(text, n + 6, &fence), expected);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_it_round_trips),
+                cmocka_unit_test(test_what_would_break_a_header_is_not_written),
+                cmocka_unit_test(test_bad_values_are_refused),
+                cmocka_unit_test(test_sizes_end_at_their_limits),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/strbuf.h"
+#include "client/base64.h"
+#include "client/kubeconfig.h"
+#include "client/yaml.h"
+
+#define HEAD                                                                                                                               \
+        "apiVersion: v1\nkind: Config\ncurrent-context: main\n"                                                                            \
+        "contexts:\n- name: other\n  context: {cluster: nowhere, user: nobody}\n- name: main\n  context:\n    cluster: c\n    user: u\n"
+#define CLUSTER "clusters:\n- name: c\n  cluster:\n    server: https://127.0.0.1:6443\n"
+#define USER    "users:\n- name: u\n  user:\n"
+
+static int parse(const char *text, struct hf__kubeconfig *ret_config, struct hf_status *reterr_status) {
+        *reterr_status = (struct hf_status){0};
+        return hf__kubeconfig_parse(text, strlen(text), "/nonexistent", "file", ret_config, reterr_status);
+}
+
+static void test_inline_credentials(void **state) {
+        struct hf__kubeconfig config;
+        struct hf_status status;
+        const char *text = HEAD CLUSTER "    certificate-authority-data: Q0E=\n    tls-server-name: \"api\"\n" USER
+                                        "    client-certificate-data: Q0VSVA==\n    client-key-data: |\n      S0\n      VZ\n"
+                                        "    client-certificate: ignored.pem\n    token: abc\n";
+
+        if (parse(text, &config, &status) != 0)
+                fail_msg("%s", status.message);
+        assert_string_equal(config.rest.server, "https://127.0.0.1:6443");
+        assert_string_equal(config.rest.ca_pem, "CA");
+        assert_string_equal(config.rest.cert_pem, "CERT");
+        assert_string_equal(config.rest.key_pem, "KEY");
+        assert_string_equal(config.rest.server_name, "api");
+        assert_string_equal(config.rest.bearer_token, "abc");
+        assert_false(config.rest.insecure);
+        hf__kubeconfig_done(&config);
+}
+
+static void test_json_and_anonymous(void **state) {
+        struct hf__kubeconfig config;
+        struct hf_status status;
+        const char *text = "{\"current-context\":\"m\",\"contexts\":[{\"name\":\"m\",\"context\":{\"cluster\":\"c\"}}],\"clusters\":"
+                           "[{\"name\":\"c\",\"cluster\":{\"server\":\"http://h:1\",\"insecure-skip-tls-verify\":true}}]}";
+
+        if (parse(text, &config, &status) != 0)
+                fail_msg("%s", status.message);
+        assert_string_equal(config.rest.server, "http://h:1");
+        assert_true(config.rest.insecure);
+        assert_null(config.rest.bearer_token);
+        assert_null(config.rest.cert_pem);
+        hf__kubeconfig_done(&config);
+}
+
+static void test_bad_files_are_refused_by_name(void **state) {
+        static const struct {
+                const char *text, *words;
+                int error;
+        } cases[] = {
+                {"", "nothing in it", HF_E_INVALID},
+                {"just text", "not a kubeconfig", HF_E_INVALID},
+                {"a: [1, 2", "line", HF_E_INVALID},
+                {"{\"a\": ", "line", HF_E_INVALID},
+                {"a: &x 1\nb: *x\n", "anchors and tags", HF_E_INVALID},
+                {"a: *x\n", "aliases", HF_E_INVALID},
+                {"a: !!binary x\n", "anchors and tags", HF_E_INVALID},
+                {"a: 1\n---\nb: 2\n", "second document", HF_E_INVALID},
+                {"? [a]\n: b\n", "key", HF_E_INVALID},
+                {"a: 1\n", "current-context", HF_E_INVALID},
+                {"current-context: 7\n", "current-context must be a string", HF_E_INVALID},
+                {"current-context: x\n", "no context named \"x\"", HF_E_INVALID},
+                {HEAD, "no cluster named \"c\"", HF_E_INVALID},
+                {HEAD CLUSTER, "no user named \"u\"", HF_E_INVALID},
+                {HEAD "clusters:\n- name: c\n", "no object", HF_E_INVALID},
+                {HEAD "clusters:\n- name: c\n  cluster: {}\n", "no server", HF_E_INVALID},
+                {HEAD CLUSTER "    proxy-url: http://p\n", "proxy-url", HF_E_INVALID},
+                {HEAD CLUSTER "    insecure-skip-tls-verify: maybe\n", "true or false", HF_E_INVALID},
+                {HEAD CLUSTER "    certificate-authority-data: '%%%'\n", "certificate-authority-data", HF_E_INVALID},
+                {HEAD CLUSTER "    certificate-authority: gone.pem\n", "/nonexistent/gone.pem", -ENOENT},
+                {HEAD CLUSTER USER "    exec: {command: aws}\n", "exec is not supported", HF_E_INVALID},
+                {HEAD CLUSTER USER "    auth-provider: {name: gcp}\n", "auth-provider is not supported", HF_E_INVALID},
+                {HEAD CLUSTER USER "    username: me\n    password: x\n", "username is not supported", HF_E_INVALID},
+                {HEAD CLUSTER USER "    as: root\n", "as is not supported", HF_E_INVALID},
+                {HEAD CLUSTER USER "    token: 12345\n", "token must be a string", HF_E_INVALID},
+                {HEAD CLUSTER USER "    tokenFile: gone\n", "/nonexistent/gone", -ENOENT},
+        };
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__kubeconfig config;
+                struct hf_status status;
+                int r = parse(cases[i].text, &config, &status);
+                if (r != cases[i].error || !strstr(status.message, cases[i].words))
+                        fail_msg("case %zu: %d \"%s\", not %d \"%s\"", i, r, status.message, cases[i].error, cases[i].words);
+        }
+}
+
+static void write_file(const char *dir, const char *name, const char *text) {
+        char path[256];
+        snprintf(path, sizeof path, "%s/%s", dir, name);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fputs(text, file);
+        assert_int_equal(fclose(file), 0);
+}
+
+static void test_files_are_relative_to_the_kubeconfig(void **state) {
+        char dir[] = "/tmp/hf-kubeconfig-XXXXXX", path[256], command[256];
+        struct hf__kubeconfig config;
+        struct hf_status status = {0};
+
+        assert_non_null(mkdtemp(dir));
+        write_file(dir, "ca.pem", "the CA\n");
+        write_file(dir, "token", "secret\n");
+        write_file(dir, "empty", "\n");
+        write_file(dir, "config", HEAD CLUSTER "    certificate-authority: ca.pem\n" USER "    token: other\n    tokenFile: token\n");
+        snprintf(path, sizeof path, "%s/config", dir);
+        if (hf__kubeconfig_load(path, &config, &status) != 0)
+                fail_msg("%s", status.message);
+        assert_string_equal(config.rest.ca_pem, "the CA\n");
+        assert_string_equal(config.rest.bearer_token, "secret");
+        hf__kubeconfig_done(&config);
+
+        assert_int_equal(setenv("KUBECONFIG", path, 1), 0);
+        assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), 0);
+        hf__kubeconfig_done(&config);
+        assert_int_equal(setenv("KUBECONFIG", "/a:/b", 1), 0);
+        assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "several"));
+        write_file(dir, "config", HEAD CLUSTER USER "    tokenFile: empty\n");
+        assert_int_equal(hf__kubeconfig_load(path, &config, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "empty"));
+        assert_int_equal(hf__kubeconfig_load("/nonexistent/config", &config, &status), -ENOENT);
+        assert_non_null(strstr(status.message, "/nonexistent/config"));
+        assert_int_equal(hf__kubeconfig_load(dir, &config, &status), -EINVAL); /* a directory */
+
+        static const char *const names[] = {"ca.pem", "token", "empty", "config"};
+        for (size_t i = 0; i < 4; i++) {
+                snprintf(command, sizeof command, "%s/%s", dir, names[i]);
+                assert_int_equal(unlink(command), 0);
+        }
+        assert_int_equal(rmdir(dir), 0);
+}
+
+static void expect_json(const char *yaml, const char *json) {
+        struct hf__strbuf out = {0};
+        struct hf_status status = {0};
+        int r = hf__yaml_to_json(yaml, strlen(yaml), &out, &status);
+
+        if (r != 0)
+                fail_msg("%s: %s", yaml, status.message);
+        assert_string_equal(out.data, json);
+        hf__strbuf_done(&out);
+}
+
+static void test_yaml_values(void **state) {
+        expect_json("a: 1\nb: -2.5e3\nc: 007\nd: 1.\ne: .5\n", "{\"a\":1,\"b\":-2.5e3,\"c\":\"007\",\"d\":\"1.\",\"e\":\".5\"}");
+        expect_json("a: true\nb: 'true'\nc: ~\nd:\ne: yes\nf: !!str 1\n",
+                    "{\"a\":true,\"b\":\"true\",\"c\":null,\"d\":null,\"e\":\"yes\",\"f\":\"1\"}");
+        expect_json("1: a\ntrue: b\na.b/c: \"x\\ty\"\n", "{\"1\":\"a\",\"true\":\"b\",\"a.b/c\":\"x\\ty\"}");
+        expect_json("- [a, {b: c}]\n- {}\n- []\n- |\n  l1\n  l2\n", "[[\"a\",{\"b\":\"c\"}],{},[],\"l1\\nl2\\n\"]");
+}
+
+static void test_yaml_limits(void **state) {
+        struct hf__strbuf out = {0}, limited = {.max = 8};
+        struct hf_status status = {0};
+        char deep[256];
+
+        memset(deep, '[', sizeof deep);
+        assert_int_equal(hf__yaml_to_json(deep, sizeof deep, &out, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "nested"));
+        hf__strbuf_done(&out);
+        assert_int_equal(hf__yaml_to_json("a: 123456789", 12, &limited, &status), HF_E_TOO_LARGE);
+        hf__strbuf_done(&limited);
+}
+
+static void test_base64(void **state) {
+        static const struct {
+                const char *text, *data;
+        } cases[] = {
+                {"", ""},        {"Zg==", "f"},  {"Zm8=", "fo"},     {"Zm9v", "foo"}, {"Zm9v\nYmE=\n", "fooba"},
+                {"Zg=", NULL},   {"Zg", NULL},   {"Z===", NULL},     {"====", NULL},  {"Zm=v", NULL},
+                {"Zm9v=", NULL}, {"Z-9v", NULL}, {"Zg==Zg==", NULL},
+        };
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                char *data = NULL;
+                size_t n = 0;
+                int r = hf__base64_decode(cases[i].text, strlen(cases[i].text), &data, &n);
+                assert_int_equal(r, cases[i].data ? 0 : HF_E_INVALID);
+                if (cases[i].data) {
+                        assert_string_equal(data, cases[i].data);
+                        assert_int_equal(n, strlen(cases[i].data));
+                }
+                free(data);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_inline_credentials),
+                cmocka_unit_test(test_json_and_anonymous),
+                cmocka_unit_test(test_bad_files_are_refused_by_name),
+                cmocka_unit_test(test_files_are_relative_to_the_kubeconfig),
+                cmocka_unit_test(test_yaml_values),
+                cmocka_unit_test(test_yaml_limits),
+                cmocka_unit_test(test_base64),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

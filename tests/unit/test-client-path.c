@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/strbuf.h"
+#include "client/json_span.h"
+#include "client/resource_path.h"
+
+static const struct hf_resource core = {.group = "", .version = "v1", .plural = "configmaps"};
+static const struct hf_resource leases = {.group = "coordination.k8s.io", .version = "v1", .plural = "leases"};
+
+static void expect_path(const struct hf_resource *resource, const char *ns, const char *name, const char *query, const char *expected) {
+        struct hf__strbuf out = {0};
+        hf__resource_path(&out, resource, ns, name, query);
+        assert_int_equal(out.error, 0);
+        assert_string_equal(out.data, expected);
+        hf__strbuf_done(&out);
+}
+
+static void test_paths_of_calls(void **state) {
+        expect_path(&core, NULL, NULL, NULL, "/api/v1/configmaps");
+        expect_path(&core, "", "", "", "/api/v1/configmaps");
+        expect_path(&core, "a", "b", NULL, "/api/v1/namespaces/a/configmaps/b");
+        expect_path(&leases, "a", NULL, "limit=1", "/apis/coordination.k8s.io/v1/namespaces/a/leases?limit=1");
+        expect_path(&leases, "a", "../x?y z", NULL, "/apis/coordination.k8s.io/v1/namespaces/a/leases/..%2Fx%3Fy%20z");
+}
+
+static void test_paths_of_watches(void **state) {
+        struct hf__strbuf out = {0};
+        struct hf_watch_spec spec = {.resource = leases, .ns = "a"};
+
+        hf__watch_path(&out, &spec, 0);
+        assert_string_equal(out.data, "/apis/coordination.k8s.io/v1/namespaces/a/leases?watch=1");
+        hf__strbuf_reset(&out);
+        spec.name = "the/lease";
+        spec.query = "labelSelector=x";
+        spec.resource_version = "42";
+        spec.bookmarks = true;
+        hf__watch_path(&out, &spec, 300);
+        assert_string_equal(out.data, "/apis/coordination.k8s.io/v1/namespaces/a/leases?watch=1&fieldSelector=metadata.name%3Dthe%2Flease"
+                                      "&resourceVersion=42&allowWatchBookmarks=true&labelSelector=x&timeoutSeconds=300");
+        hf__strbuf_done(&out);
+}
+
+static bool member(const char *text, const char *key, struct hf__span *ret_value) {
+        return hf__span_member((struct hf__span){text, strlen(text)}, key, ret_value);
+}
+
+static void expect_member(const char *text, const char *key, const char *expected) {
+        struct hf__span value;
+        bool found = member(text, key, &value);
+
+        assert_int_equal(found, expected != NULL);
+        if (expected) {
+                assert_int_equal(value.n, strlen(expected));
+                assert_memory_equal(value.data, expected, value.n);
+        }
+}
+
+static void test_members_are_cut_out(void **state) {
+        expect_member("{\"a\":1,\"b\":{\"c\":[1,\"}\"]} , \"d\":\"x\\\"y\"}", "a", "1");
+        expect_member("{\"a\":1,\"b\":{\"c\":[1,\"}\"]} , \"d\":\"x\\\"y\"}", "b", "{\"c\":[1,\"}\"]}");
+        expect_member(" { \"a\" : 1 , \"d\" : \"x\\\"y\" } ", "d", "\"x\\\"y\"");
+        expect_member("{\"b\":{\"a\":1}}", "a", NULL); /* only its own members */
+        expect_member("{\"a\":true}", "a", "true");
+        expect_member("{}", "a", NULL);
+        expect_member("[1]", "a", NULL);
+        expect_member("", "a", NULL);
+        expect_member("{\"a\":", "a", NULL);
+        expect_member("{\"a\":\"x", "a", NULL);
+        expect_member("{\"a\":{\"b\":1}", "a", "{\"b\":1}"); /* complete, whatever follows */
+        expect_member("{\"a\":{\"b\":1", "a", NULL);
+        expect_member("{\"a\":}", "a", NULL);
+}
+
+static void expect_elements(const char *text, size_t expected, int end) {
+        struct hf__span array = {text, strlen(text)}, element;
+        size_t at = 0, n = 0;
+        int r;
+
+        while ((r = hf__span_next(array, &at, &element)) > 0)
+                n++;
+        assert_int_equal(r, end);
+        assert_int_equal(n, expected);
+}
+
+static void test_elements_are_iterated(void **state) {
+        expect_elements("[]", 0, 0);
+        expect_elements(" [ ] ", 0, 0);
+        expect_elements("[1]", 1, 0);
+        expect_elements("[ {\"a\":[1,2]} , [3] ,\"]\", 4 ]", 4, 0);
+        expect_elements("[1,2", 1, -EPROTO);
+        expect_elements("[1,]", 1, -EPROTO);
+        expect_elements("[1 2]", 1, -EPROTO);
+        expect_elements("{}", 0, -EPROTO);
+        expect_elements("", 0, -EPROTO);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_paths_of_calls),
+                cmocka_unit_test(test_paths_of_watches),
+                cmocka_unit_test(test_members_are_cut_out),
+                cmocka_unit_test(test_elements_are_iterated),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

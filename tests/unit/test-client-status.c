@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client/status.h"
+
+static int map(int code, const char *body, bool is_write, struct hf_status *ret_status) {
+        const struct hf__status_context context = {.is_write = is_write, .what = "PUT http://x/y"};
+        return hf__status_from_reply(code, body, body ? strlen(body) : 0, &context, ret_status);
+}
+
+static void test_codes_become_errors(void **state) {
+        static const struct {
+                int code;
+                const char *body;
+                bool is_write;
+                int error;
+        } cases[] = {
+                {400, NULL, true, HF_E_INVALID},
+                {401, NULL, false, HF_E_UNAUTHORIZED},
+                {403, NULL, false, HF_E_FORBIDDEN},
+                {404, NULL, false, HF_E_NOT_FOUND},
+                {405, NULL, false, HF_E_INVALID},
+                {409, "{\"reason\":\"AlreadyExists\"}", true, HF_E_EXISTS},
+                {409, "{\"reason\":\"Conflict\"}", true, HF_E_CONFLICT},
+                {409, NULL, true, HF_E_CONFLICT},
+                {409, "{\"reason\":\"Conflict\",\"details\":{\"causes\":[{\"reason\":\"x\"},{\"reason\":\"StaleLeaderTerm\"}]}}", true,
+                 HF_E_STALE_TERM},
+                {409, "{\"reason\":\"AlreadyExists\",\"details\":{\"causes\":[{\"reason\":\"StaleLeaderTerm\"}]}}", true, HF_E_EXISTS},
+                {410, NULL, false, HF_E_GONE},
+                {400, "{\"reason\":\"Expired\"}", false, HF_E_GONE},
+                {413, NULL, true, HF_E_TOO_LARGE},
+                {422, NULL, true, HF_E_INVALID},
+                {429, NULL, true, HF_E_TOO_MANY},
+                {500, NULL, false, HF_E_UNAVAILABLE},
+                {500, NULL, true, HF_E_TIMEOUT}, /* it may have been written */
+                {502, NULL, true, HF_E_TIMEOUT},
+                {503, NULL, true, HF_E_UNAVAILABLE},
+                {504, NULL, true, HF_E_TIMEOUT},
+                {504, NULL, false, HF_E_TIMEOUT},
+                {301, NULL, false, HF_E_INVALID},
+                {200, "{\"code\":410,\"reason\":\"Expired\"}", false, HF_E_GONE}, /* an ERROR event */
+                {200, "{}", false, HF_E_UNAVAILABLE},
+        };
+        struct hf_status status;
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                int error = map(cases[i].code, cases[i].body, cases[i].is_write, &status);
+                if (error != cases[i].error || status.error != error)
+                        fail_msg("case %zu: HTTP %d gives %d, not %d", i, cases[i].code, error, cases[i].error);
+        }
+}
+
+static void test_words_are_kept_on_one_line(void **state) {
+        struct hf_status status;
+
+        map(409, "{\"message\":\"the object\\nhas been modified\\u001b[31m\",\"reason\":\"Conflict\"}", true, &status);
+        assert_string_equal(status.message, "the object has been modified [31m");
+        assert_string_equal(status.reason, "Conflict");
+        assert_int_equal(status.http_code, 409);
+        map(500, "Too many\r\n  requests\n", false, &status);
+        assert_string_equal(status.message, "PUT http://x/y: HTTP 500: Too many    requests");
+        map(404, "", false, &status);
+        assert_string_equal(status.message, "PUT http://x/y: HTTP 404");
+        map(404, "{\"reason\":\"NotFound\"}", false, &status);
+        assert_string_equal(status.message, "PUT http://x/y: HTTP 404");
+}
+
+static void test_retry_after_is_taken_from_header_or_body(void **state) {
+        const struct hf__status_context context = {.retry_after_s = 7};
+        const char *body = "{\"details\":{\"retryAfterSeconds\":3}}";
+        struct hf_status status;
+
+        map(429, body, false, &status);
+        assert_int_equal(status.retry_after_s, 3);
+        hf__status_from_reply(429, body, strlen(body), &context, &status);
+        assert_int_equal(status.retry_after_s, 7);
+        map(429, "{\"details\":{\"retryAfterSeconds\":-3}}", false, &status);
+        assert_int_equal(status.retry_after_s, 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_codes_become_errors),
+                cmocka_unit_test(test_words_are_kept_on_one_line),
+                cmocka_unit_test(test_retry_after_is_taken_from_header_or_body),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

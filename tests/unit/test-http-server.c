@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include "http-harness.h"
+
+#include <nghttp2/nghttp2.h>
+
+static struct fixture f;
+
+static int setup(void **state) {
+        fixture_start(&f);
+        return 0;
+}
+
+static int teardown(void **state) {
+        fixture_stop(&f);
+        return 0;
+}
+
+static bool says(struct client *c, const char *request, const char *text) {
+        client_puts(c, request);
+        return client_await(c, text) != NULL;
+}
+
+#define HELLO "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
+#define PEER  "GET /peer HTTP/1.1\r\nHost: a\r\n\r\n"
+#define HOLD  "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n"
+
+static void expect_peer(const struct identity *id, const char *text) {
+        struct client c;
+
+        assert_int_equal(client_open(&c, hfd_http_port(f.http), NULL, id, 0), 0);
+        if (!says(&c, PEER, text))
+                fail_msg("expected %s", text);
+        client_close(&c);
+}
+
+static void test_client_certificates(void **state) {
+        struct identity good = make_identity("alice", "ops", &f.ca, false, 3600);
+        struct identity expired = make_identity("bob", "ops", &f.ca, false, -60);
+        struct identity other_ca = make_identity("test-ca", NULL, NULL, true, 3600);
+        struct identity foreign = make_identity("mallory", "system:masters", &other_ca, false, 3600);
+        struct identity self = make_identity("self", NULL, NULL, false, 3600);
+
+        expect_peer(NULL, "none  -");
+        expect_peer(&good, "verified alice ops");
+        expect_peer(&expired, "bad bob ops");
+        expect_peer(&foreign, "bad mallory system:masters");
+        expect_peer(&self, "bad self -");
+        drop_identity(&good);
+        drop_identity(&expired);
+        drop_identity(&other_ca);
+        drop_identity(&foreign);
+        drop_identity(&self);
+}
+
+static void test_tls_1_2_and_below(void **state) {
+        static const int versions[] = {TLS1_1_VERSION, TLS1_2_VERSION, TLS1_3_VERSION};
+
+        for (int i = 0; i < 3; i++) {
+                SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+                SSL *ssl;
+                int fd = dial(hfd_http_port(f.http), 0);
+
+                SSL_CTX_set_cipher_list(ctx, "ALL:@SECLEVEL=0");
+                SSL_CTX_set_min_proto_version(ctx, versions[i]);
+                SSL_CTX_set_max_proto_version(ctx, versions[i]);
+                ssl = SSL_new(ctx);
+                SSL_set_fd(ssl, fd);
+                assert_int_equal(SSL_connect(ssl) == 1, i > 0);
+                if (i > 0)
+                        assert_int_equal(SSL_SESSION_has_ticket(SSL_get_session(ssl)), 0);
+                SSL_free(ssl);
+                SSL_CTX_free(ctx);
+                close(fd);
+        }
+}
+
+static void test_garbage_instead_of_tls(void **state) {
+        int fd = dial(hfd_http_port(f.http), 0);
+        char in[256];
+
+        assert_int_equal(send(fd, HELLO, strlen(HELLO), 0), strlen(HELLO));
+        while (recv(fd, in, sizeof(in), 0) > 0)
+                ;
+        close(fd);
+        expect_peer(NULL, "none");
+}
+
+static void test_reload_changes_new_handshakes(void **state) {
+        struct identity ca2 = make_identity("ca-2", NULL, NULL, true, 3600);
+        struct identity server2 = make_identity("server-2", NULL, &ca2, false, 3600);
+        struct identity client2 = make_identity("alice", NULL, &ca2, false, 3600);
+        struct hf_status status = {0};
+        struct client before, after;
+        char name[64];
+
+        assert_int_equal(client_open(&before, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        expect_peer(&client2, "bad");
+        assert_int_equal(hfd_http_reload(f.http, server2.cert_pem, f.server.key_pem, NULL, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "key"));
+        assert_int_equal(hfd_http_reload(f.http, server2.cert_pem, server2.key_pem, ca2.cert_pem, &status), 0);
+        assert_true(says(&before, HELLO, "hello"));
+        expect_peer(&client2, "verified alice");
+        assert_int_equal(client_open(&after, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        X509_NAME_get_text_by_NID(X509_get_subject_name(SSL_get0_peer_certificate(after.ssl)), NID_commonName, name, sizeof(name));
+        assert_string_equal(name, "server-2");
+        client_close(&before);
+        client_close(&after);
+        drop_identity(&ca2);
+        drop_identity(&server2);
+        drop_identity(&client2);
+}
+
+static void test_stop_accepting_h1(void **state) {
+        struct client idle, busy, streaming;
+        struct hfd_request *held, *stream;
+        int fd;
+
+        assert_int_equal(client_open(&idle, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_int_equal(client_open(&busy, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_int_equal(client_open(&streaming, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_true(says(&idle, HELLO, "hello"));
+        client_puts(&busy, HOLD);
+        held = take_held(&f);
+        client_puts(&streaming, HOLD);
+        stream = take_held(&f);
+        hfd_request_stream(stream, 200, "text/plain", NULL, 0);
+        assert_non_null(client_await(&streaming, "\r\n\r\n"));
+        hfd_http_stop_accepting(f.http);
+        fd = dial(hfd_http_port(f.http), 0);
+        assert_int_equal(fd, -1);
+        assert_true(client_closed(&idle));
+        answer_text(held, 200, "done");
+        hfd_request_unref(held);
+        assert_non_null(client_await(&busy, "connection: close\r\n"));
+        assert_non_null(client_await(&busy, "done"));
+        assert_true(client_closed(&busy));
+        hfd_request_end(stream);
+        hfd_request_unref(stream);
+        assert_non_null(client_await(&streaming, "0\r\n\r\n"));
+        assert_true(client_closed(&streaming));
+        client_close(&idle);
+        client_close(&busy);
+        client_close(&streaming);
+}
+
+struct h2_seen {
+        int code;
+        bool closed, notice, goaway;
+};
+
+static int seen_header(nghttp2_session *s, const nghttp2_frame *frame, const uint8_t *name, size_t n, const uint8_t *value, size_t n_value,
+                       uint8_t flags, void *ctx) {
+        if (n == 7)
+                ((struct h2_seen *)ctx)->code = atoi((const char *)value);
+        return 0;
+}
+
+static int seen_close(nghttp2_session *s, int32_t id, uint32_t error_code, void *ctx) {
+        ((struct h2_seen *)ctx)->closed = error_code == 0;
+        return 0;
+}
+
+static int seen_frame(nghttp2_session *s, const nghttp2_frame *frame, void *ctx) {
+        struct h2_seen *seen = ctx;
+
+        if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.last_stream_id == INT32_MAX)
+                seen->notice = true;
+        if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.last_stream_id == 1)
+                seen->goaway = true;
+        return 0;
+}
+
+static void h2_exchange(nghttp2_session *session, struct client *c, const bool *until) {
+        const uint8_t *data;
+        ssize_t n;
+
+        for (;;) {
+                while ((n = nghttp2_session_mem_send(session, &data)) > 0)
+                        client_send(c, data, (size_t)n);
+                if (*until || !client_more(c))
+                        return;
+                assert_int_equal(nghttp2_session_mem_recv(session, (uint8_t *)c->in, c->n_in), c->n_in);
+                c->n_in = 0;
+        }
+}
+
+static void test_stop_accepting_h2(void **state) {
+        static const char *const fields[][2] = {{":method", "GET"}, {":scheme", "https"}, {":authority", "a"}, {":path", "/hold"}};
+        nghttp2_session_callbacks *cb;
+        nghttp2_session *session;
+        struct h2_seen seen = {0};
+        struct hfd_request *held;
+        const bool never = false;
+        struct client c;
+        nghttp2_nv nvs[4];
+
+        for (int i = 0; i < 4; i++)
+                nvs[i] = (nghttp2_nv){(uint8_t *)fields[i][0], (uint8_t *)fields[i][1], strlen(fields[i][0]), strlen(fields[i][1]), 0};
+        assert_int_equal(client_open(&c, hfd_http_port(f.http), "h2", NULL, 0), 0);
+        nghttp2_session_callbacks_new(&cb);
+        nghttp2_session_callbacks_set_on_header_callback(cb, seen_header);
+        nghttp2_session_callbacks_set_on_stream_close_callback(cb, seen_close);
+        nghttp2_session_callbacks_set_on_frame_recv_callback(cb, seen_frame);
+        assert_int_equal(nghttp2_session_client_new(&session, cb, &seen), 0);
+        nghttp2_session_callbacks_del(cb);
+        nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, NULL, 0);
+        assert_int_equal(nghttp2_submit_request(session, NULL, nvs, 4, NULL, NULL), 1);
+        h2_exchange(session, &c, &(const bool){true});
+        held = take_held(&f);
+        hfd_http_stop_accepting(f.http);
+        h2_exchange(session, &c, &seen.notice);
+        assert_true(seen.notice);
+        h2_exchange(session, &c, &seen.goaway);
+        assert_true(seen.goaway);
+        assert_false(seen.closed);
+        answer_text(held, 200, "done");
+        hfd_request_unref(held);
+        h2_exchange(session, &c, &never); /* until the server closes */
+        assert_true(seen.closed);
+        assert_int_equal(seen.code, 200);
+        nghttp2_session_del(session);
+        client_close(&c);
+}
+
+static void test_free_with_requests_under_way(void **state) {
+        struct hf__buf *piece = hf__buf_copy("x", 1);
+        struct client c[4];
+        struct hfd_request *held[4];
+
+        for (int i = 0; i < 4; i++) {
+                assert_int_equal(client_open(&c[i], hfd_http_port(f.http), NULL, NULL, 0), 0);
+                client_puts(&c[i], HOLD);
+                held[i] = take_held(&f);
+        }
+        hfd_request_stream(held[0], 200, "text/plain", NULL, 0);
+        f.http = hfd_http_free(f.http);
+        assert_int_equal(f.n_gone, 4);
+        assert_int_equal(f.n_finished, 4);
+        assert_int_equal(hfd_request_push(held[0], piece), -EPIPE);
+        answer_text(held[1], 200, "late");
+        assert_string_equal(hfd_request_path(held[2]), "/hold");
+        for (int i = 0; i < 4; i++) {
+                hfd_request_unref(held[i]);
+                client_close(&c[i]);
+        }
+        hf__buf_unref(piece);
+}
+
+static void test_never_started(void **state) {
+        /* what setup started is freed by teardown; this one is made and freed only */
+        struct hfd_http_config config = basic_config(&f);
+        struct hfd_http *http;
+        struct hf_status status = {0};
+
+        assert_int_equal(hfd_http_new(&f.host, &config, &http, &status), 0);
+        assert_true(hfd_http_port(http) > 0);
+        config.port = hfd_http_port(http);
+        assert_int_equal(hfd_http_new(&f.host, &config, &(struct hfd_http *){NULL}, &status), HF_E_BUSY);
+        assert_null(hfd_http_free(http));
+        config = basic_config(&f);
+        config.bind_address = "not an address";
+        assert_int_equal(hfd_http_new(&f.host, &config, &http, &status), HF_E_INVALID);
+        config = basic_config(&f);
+        config.cert_pem = "rubbish";
+        assert_int_equal(hfd_http_new(&f.host, &config, &http, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "certificate"));
+}
+
+static void test_inherited_listener(void **state) {
+        struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        struct hfd_http_config config = basic_config(&f);
+        struct hf_status status = {0};
+        struct hfd_http *mine = f.http;
+        int fd = socket(AF_INET, SOCK_STREAM, 0), ours, later;
+        uint16_t port;
+
+        assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+        config.listen_fd = fd;
+        assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), HF_E_INVALID); /* it does not listen */
+        assert_int_equal(listen(fd, 8), 0);
+        ours = dup(fd); /* the service manager's copy */
+        assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), 0);
+        assert_int_equal(hfd_http_start(f.http), 0);
+        port = hfd_http_port(f.http);
+        expect_peer(NULL, "none");
+        hfd_http_stop_accepting(f.http);
+        hfd_http_free(f.http);
+        f.http = mine;
+        later = dial(port, 0); /* waits in the backlog for the next instance */
+        assert_true(later >= 0);
+        close(later);
+        close(ours);
+}
+
+static void test_connection_limit(void **state) {
+        struct hfd_http_config config = basic_config(&f);
+        struct hf_status status = {0};
+        struct hfd_http *mine = f.http;
+        struct client a, b, c;
+
+        config.max_connections = 2;
+        assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), 0);
+        assert_int_equal(hfd_http_start(f.http), 0);
+        assert_int_equal(client_open(&a, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_int_equal(client_open(&b, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_int_equal(client_open(&c, hfd_http_port(f.http), NULL, NULL, 0), -1);
+        assert_true(says(&a, HELLO, "hello"));
+        assert_true(says(&b, HELLO, "hello"));
+        assert_int_equal(hfd_http_n_connections(f.http), 2);
+        client_close(&a);
+        client_close(&b);
+        client_close(&c);
+        hfd_http_free(f.http);
+        f.http = mine;
+}
+
+/* Threads push to streams whose peers come and go: nothing is lost or touched after its end (for the sanitizers). */
+struct pusher {
+        pthread_t thread;
+        struct hfd_request *request;
+};
+
+static void *push_all(void *ctx) {
+        struct pusher *p = ctx;
+        struct hf__buf *piece = hf__buf_copy("event\n", 6);
+        int r = 0;
+
+        hfd_request_stream(p->request, 200, "text/plain", NULL, 0);
+        for (int i = 0; i < 500 && !r; i++)
+                r = hfd_request_push(p->request, piece);
+        hfd_request_end(p->request);
+        hfd_request_unref(p->request);
+        hf__buf_unref(piece);
+        return NULL;
+}
+
+static void test_pushes_while_peers_leave(void **state) {
+        struct pusher pushers[32];
+        struct client c[32];
+
+        for (int i = 0; i < 32; i++) {
+                assert_int_equal(client_open(&c[i], hfd_http_port(f.http), NULL, NULL, 0), 0);
+                client_puts(&c[i], HOLD);
+                pushers[i].request = take_held(&f);
+                assert_int_equal(pthread_create(&pushers[i].thread, NULL, push_all, &pushers[i]), 0);
+                if (i % 2)
+                        client_close(&c[i]);
+        }
+        for (int i = 0; i < 32; i += 2) {
+                assert_non_null(client_await(&c[i], "0\r\n\r\n"));
+                client_close(&c[i]);
+        }
+        for (int i = 0; i < 32; i++)
+                pthread_join(pushers[i].thread, NULL);
+        await(&f, &f.n_finished, 32);
+}
+
+static void test_workers_turn_when_idle(void **state) {
+        uint64_t first = hfd_http_turns(f.http);
+        int fds[2];
+
+        /* Nothing to do: they turn once a second by themselves. The wait is on a pipe that nobody writes. */
+        assert_int_equal(pipe(fds), 0);
+        for (int i = 0; i < PATIENCE_S * 10 && hfd_http_turns(f.http) == first; i++) {
+                struct timeval tenth = {.tv_usec = 100000};
+                fd_set set;
+
+                FD_ZERO(&set);
+                FD_SET(fds[0], &set);
+                select(fds[0] + 1, &set, NULL, NULL, &tenth);
+        }
+        assert_true(hfd_http_turns(f.http) > first);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_client_certificates, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_tls_1_2_and_below, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_garbage_instead_of_tls, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_reload_changes_new_handshakes, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_stop_accepting_h1, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_stop_accepting_h2, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_free_with_requests_under_way, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_never_started, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_inherited_listener, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_connection_limit, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_pushes_while_peers_leave, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_workers_turn_when_idle, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gated and fenced client, over an inner client that only notes what it is asked and answers when it is told. */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "leader/leader_client.h"
+
+static hf_nsec now;
+static hf_nsec read_now(void *ctx) { return now; }
+static const struct hf_clock fake_clock = {.boot = read_now, .monotonic = read_now, .real = read_now};
+static const struct hf_host host = {.size = sizeof host, .clock = &fake_clock};
+
+/* ---- the inner client ---- */
+
+static struct {
+        struct hf_client base;
+        size_t n_calls, n_cancels, n_watches;
+        struct hf_call call;
+        struct hf_fence fence;
+        hf_reply_fn done;
+        void *ctx;
+        int fail, answer_at_once; /* answer_at_once: the error + 1 */
+        bool echo;
+} inner;
+
+static void answer(int error) {
+        struct hf_reply reply = {.error = error, .fence_echoed = inner.echo};
+        hf_reply_fn done = inner.done;
+        inner.done = NULL;
+        done(inner.ctx, &reply);
+}
+static int inner_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
+        if (inner.fail)
+                return inner.fail;
+        inner.n_calls++;
+        inner.call = *call;
+        if (call->fence)
+                inner.fence = *call->fence;
+        inner.done = done;
+        inner.ctx = ctx;
+        *ret_id = 70 + inner.n_calls;
+        if (inner.answer_at_once)
+                answer(inner.answer_at_once - 1);
+        return 0;
+}
+static void inner_cancel(struct hf_client *self, uint64_t id) {
+        assert(id == 70 + inner.n_calls);
+        inner.n_cancels++;
+}
+static int inner_watch(struct hf_client *self, const struct hf_watch_spec *spec, hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
+                       uint64_t *ret_id) {
+        inner.n_watches++;
+        return 0;
+}
+static void inner_free(struct hf_client *self) {}
+static const struct hf_client_ops inner_ops = {inner_call, inner_cancel, inner_watch, inner_cancel, inner_free};
+
+/* ---- the fixture ---- */
+
+static struct hf__gate gate;
+static int n_stale, stale_error, n_replies, reply_error;
+
+static void on_stale(void *ctx, int error) {
+        n_stale++;
+        stale_error = error;
+}
+static void on_reply(void *ctx, const struct hf_reply *reply) {
+        n_replies++;
+        reply_error = reply->error;
+}
+
+static void on_event(void *ctx, const struct hf_event *event) { fail(); }
+static void on_end(void *ctx, int error, const struct hf_status *status) { fail(); }
+
+static struct hf_client *make(bool unfenced, bool gate_off) {
+        struct hf__leader_client_config config = {.inner = &inner.base,
+                                                  .gate = &gate,
+                                                  .fence = {.ns = "kube-system", .name = "lead", .term = 17, .identity = "me"},
+                                                  .unfenced = unfenced,
+                                                  .gate_off = gate_off,
+                                                  .stale = on_stale};
+        struct hf_client *client = NULL;
+        memset(&inner, 0, sizeof inner);
+        inner.base = (struct hf_client){&inner_ops, &host};
+        inner.echo = true;
+        n_stale = n_replies = reply_error = stale_error = 0;
+        now = 1000;
+        hf__gate_shut(&gate);
+        hf__gate_open(&gate, 2000);
+        assert_int_equal(hf__leader_client_new(&host, &config, &client), 0);
+        return client;
+}
+
+static int ask(struct hf_client *client, enum hf_verb verb, hf_nsec deadline) {
+        struct hf_call call = {.verb = verb, .resource = {"", "v1", "configmaps"}, .ns = "n", .name = "x", .deadline = deadline};
+        if (verb == HF_VERB_CREATE || verb == HF_VERB_UPDATE) {
+                call.body = "{}";
+                call.n_body = 2;
+        }
+        uint64_t id = 99;
+        return hf_client_call(client, &call, on_reply, NULL, &id);
+}
+
+static void test_a_write_carries_the_fence_and_ends_with_validity(void **state) {
+        struct hf_client *client = make(false, false);
+        for (int verb = HF_VERB_CREATE; verb <= HF_VERB_DELETE; verb++) {
+                assert_int_equal(ask(client, (enum hf_verb)verb, 0), 0);
+                assert_non_null(inner.call.fence);
+                assert_int_equal(inner.fence.term, 17);
+                assert_string_equal(inner.fence.identity, "me");
+                assert_int_equal(inner.call.deadline, 2000);
+                answer(0);
+        }
+        assert_int_equal(ask(client, HF_VERB_UPDATE, 9999), 0);
+        assert_int_equal(inner.call.deadline, 2000);
+        answer(0);
+        assert_int_equal(ask(client, HF_VERB_UPDATE, 1500), 0);
+        assert_int_equal(inner.call.deadline, 1500);
+        answer(HF_E_CONFLICT);
+        assert_int_equal(n_replies, 5);
+        assert_int_equal(reply_error, HF_E_CONFLICT);
+        assert_int_equal(n_stale, 0);
+        hf__leader_client_release(client);
+}
+
+static void test_the_gate_is_asked_for_each_write(void **state) {
+        struct hf_client *client = make(false, false);
+        now = 2000; /* validity is over at this very instant */
+        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        assert_int_equal(n_replies, 1);
+        assert_int_equal(reply_error, HF_E_NOT_LEADER);
+        assert_int_equal(inner.n_calls, 0);
+        assert_int_equal(ask(client, HF_VERB_GET, 0), 0); /* reads pass */
+        assert_int_equal(inner.n_calls, 1);
+        assert_null(inner.call.fence);
+        answer(0);
+        hf__gate_extend(&gate, 3000);
+        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        assert_int_equal(inner.n_calls, 2);
+        answer(0);
+        hf__gate_shut(&gate);
+        assert_int_equal(ask(client, HF_VERB_DELETE, 0), 0);
+        assert_int_equal(inner.n_calls, 2);
+        assert_int_equal(reply_error, HF_E_NOT_LEADER);
+        hf__leader_client_release(client);
+}
+
+static void test_with_the_gate_off_only_the_fence_is_left(void **state) {
+        struct hf_client *client = make(false, true);
+        now = 5000;
+        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        assert_int_equal(inner.n_calls, 1);
+        assert_int_equal(inner.fence.term, 17);
+        answer(HF_E_STALE_TERM);
+        assert_int_equal(reply_error, HF_E_STALE_TERM);
+        assert_int_equal(n_stale, 1);
+        hf__leader_client_abort(client);
+        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        assert_int_equal(inner.n_calls, 1); /* an aborted term writes nothing, gate or no gate */
+        hf__leader_client_release(client);
+}
+
+static void test_a_stale_term_is_reported(void **state) {
+        struct hf_client *client = make(false, false);
+        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        answer(HF_E_STALE_TERM);
+        assert_int_equal(n_stale, 1);
+        assert_int_equal(stale_error, HF_E_STALE_TERM);
+        hf__leader_client_release(client);
+}
+
+static void test_a_missing_echo_ends_the_term_unless_accepted(void **state) {
+        struct hf_client *client = make(false, false);
+        inner.echo = false;
+        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        answer(0);
+        assert_int_equal(reply_error, HF_E_UNFENCED);
+        assert_int_equal(stale_error, HF_E_UNFENCED);
+        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        answer(HF_E_CONFLICT); /* nothing was written: nothing to say */
+        assert_int_equal(reply_error, HF_E_CONFLICT);
+        assert_int_equal(n_stale, 1);
+        hf__leader_client_release(client);
+        client = make(true, false);
+        inner.echo = false;
+        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        answer(0);
+        assert_int_equal(reply_error, 0);
+        assert_int_equal(n_stale, 0);
+        hf__leader_client_release(client);
+}
+
+static void test_an_abort_cancels_what_is_under_way_and_refuses_the_rest(void **state) {
+        struct hf_client *client = make(false, false);
+        struct hf_watch_spec spec = {.resource = {"", "v1", "configmaps"}};
+        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        hf__leader_client_abort(client);
+        hf__leader_client_abort(client);
+        assert_int_equal(inner.n_cancels, 1);
+        answer(HF_E_CANCELED);
+        assert_int_equal(reply_error, HF_E_CANCELED);
+        assert_int_equal(ask(client, HF_VERB_CREATE, 0), 0);
+        assert_int_equal(reply_error, HF_E_NOT_LEADER);
+        assert_int_equal(ask(client, HF_VERB_LIST, 0), 0);
+        assert_int_equal(reply_error, HF_E_CANCELED);
+        assert_int_equal(hf_client_watch(client, &spec, on_event, on_end, NULL, NULL), HF_E_CLOSED);
+        assert_int_equal(inner.n_calls, 1);
+        assert_int_equal(inner.n_watches, 0);
+        hf_client_cancel(client, 0); /* the id of a refused call */
+        assert_int_equal(inner.n_cancels, 1);
+        hf__leader_client_release(client);
+}
+
+static void test_an_answer_after_the_release_is_harmless(void **state) {
+        struct hf_client *client = make(false, false);
+        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        hf__leader_client_release(client);
+        assert_int_equal(n_replies, 0);
+        answer(HF_E_STALE_TERM);
+        assert_int_equal(n_replies, 1); /* who asked is answered, exactly once */
+        assert_int_equal(n_stale, 0);   /* the elector is not told of a term that is gone */
+}
+
+static void test_an_answer_before_the_call_returns_counts_once(void **state) {
+        struct hf_client *client = make(false, false);
+        inner.answer_at_once = 1;
+        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
+        assert_int_equal(n_replies, 1);
+        hf__leader_client_abort(client);
+        assert_int_equal(inner.n_cancels, 0);
+        hf__leader_client_release(client);
+}
+
+static void test_a_call_that_cannot_start_is_not_answered(void **state) {
+        struct hf_client *client = make(false, false);
+        inner.fail = HF_E_CLOSED;
+        assert_int_equal(ask(client, HF_VERB_UPDATE, 0), HF_E_CLOSED);
+        assert_int_equal(n_replies, 0);
+        hf__leader_client_release(client);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_write_carries_the_fence_and_ends_with_validity),
+                cmocka_unit_test(test_the_gate_is_asked_for_each_write),
+                cmocka_unit_test(test_with_the_gate_off_only_the_fence_is_left),
+                cmocka_unit_test(test_a_stale_term_is_reported),
+                cmocka_unit_test(test_a_missing_echo_ends_the_term_unless_accepted),
+                cmocka_unit_test(test_an_abort_cancels_what_is_under_way_and_refuses_the_rest),
+                cmocka_unit_test(test_an_answer_after_the_release_is_harmless),
+                cmocka_unit_test(test_an_answer_before_the_call_returns_counts_once),
+                cmocka_unit_test(test_a_call_that_cannot_start_is_not_answered),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "leader/gate.h"
+
+static void test_shut_at_first(void **state) {
+        struct hf__gate gate = {0};
+
+        assert_false(hf__gate_may_act(&gate, 0));
+        assert_false(hf__gate_may_act(&gate, -1));
+        hf__gate_extend(&gate, 100); /* an extension opens nothing */
+        assert_false(hf__gate_may_act(&gate, 50));
+}
+
+static void test_ends_by_itself(void **state) {
+        struct hf__gate gate = {0};
+
+        hf__gate_open(&gate, 100);
+        assert_true(hf__gate_may_act(&gate, 99));
+        assert_false(hf__gate_may_act(&gate, 100)); /* up to, not including */
+        assert_int_equal(hf__gate_valid_until(&gate), 100);
+}
+
+static void test_extends_forwards_only(void **state) {
+        struct hf__gate gate = {0};
+
+        hf__gate_open(&gate, 100);
+        hf__gate_extend(&gate, 50);
+        assert_int_equal(hf__gate_valid_until(&gate), 100);
+        hf__gate_extend(&gate, 200);
+        assert_true(hf__gate_may_act(&gate, 199));
+        hf__gate_shut(&gate);
+        assert_false(hf__gate_may_act(&gate, 1));
+        hf__gate_extend(&gate, 300);
+        assert_false(hf__gate_may_act(&gate, 1));
+        hf__gate_open(&gate, 150); /* a new term may begin with less */
+        assert_true(hf__gate_may_act(&gate, 149));
+}
+
+static void test_shut_in_a_forked_child(void **state) {
+        struct hf__gate gate = {0};
+        int status = 0;
+        pid_t pid;
+
+        hf__gate_open(&gate, 100);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+                _exit(hf__gate_may_act(&gate, 1) ? 1 : 0);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        assert_true(hf__gate_may_act(&gate, 1));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_shut_at_first),
+                cmocka_unit_test(test_ends_by_itself),
+                cmocka_unit_test(test_extends_forwards_only),
+                cmocka_unit_test(test_shut_in_a_forked_child),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Lease's wire form, and the lock that reads, writes and watches it. CG02, CG11, CG28-CG38. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fake_api.h"
+
+#include <holdfast/leader.h>
+
+#include "leader/lease_record.h"
+#include "leader/lock_port.h"
+
+static struct hf__record read_text(const char *text) {
+        struct hf__json *json = NULL;
+        struct hf__record record;
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        assert_int_equal(hf__lease_read(json, &record), 0);
+        hf__json_free(json);
+        return record;
+}
+
+static char *write_text(const char *last_text, const struct hf__record *record, const char *const *labels) {
+        struct hf__json *last = NULL;
+        struct hf__strbuf out = {0};
+        if (last_text)
+                assert_int_equal(hf__json_parse(last_text, strlen(last_text), &last, NULL), 0);
+        hf__lease_write(last, "kube-system", "lead", record, labels, &out);
+        assert_int_equal(out.error, 0);
+        hf__json_free(last);
+        return out.data;
+}
+
+static void test_a_record_of_client_go_is_read(void **state) {
+        struct hf__record record = read_text(
+                "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"4711\","
+                "\"annotations\":{\"holdfast.dev/successor\":\"b_2\"}},\"spec\":{\"holderIdentity\":\"host_1\",\"leaseDurationSeconds\":15,"
+                "\"acquireTime\":\"2026-11-21T02:36:00.123456Z\",\"renewTime\":\"2026-11-21T02:36:10.000001Z\",\"leaseTransitions\":3}}");
+        assert_true(record.exists);
+        assert_string_equal(record.holder, "host_1");
+        assert_int_equal(record.duration_s, 15);
+        assert_int_equal(record.transitions, 3);
+        assert_int_equal(record.acquire_us % 1000000, 123456);
+        assert_int_equal(record.renew_us - record.acquire_us, 9876545);
+        assert_string_equal(record.successor, "b_2");
+        assert_string_equal(record.rv, "4711");
+        assert_int_equal(record.rv_number, 4711);
+}
+
+static void test_absent_fields_are_nobodys(void **state) {
+        const char *texts[] =
+                {"{}", "{\"spec\":{}}", "{\"spec\":null,\"metadata\":null}",
+                 "{\"spec\":{\"holderIdentity\":null,\"leaseDurationSeconds\":\"x\",\"acquireTime\":7,\"renewTime\":\"soon\"}}"};
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                struct hf__record record = read_text(texts[i]);
+                assert_true(record.exists);
+                assert_string_equal(record.holder, "");
+                assert_int_equal(record.duration_s, 0);
+                assert_int_equal(record.acquire_us, 0);
+                assert_int_equal(record.renew_us, 0);
+                assert_int_equal(record.rv_number, 0);
+        }
+}
+
+static void test_a_foreign_revision_is_kept_as_text(void **state) {
+        struct hf__record record = read_text("{\"metadata\":{\"resourceVersion\":\"a-17\"}}");
+        assert_string_equal(record.rv, "a-17");
+        assert_int_equal(record.rv_number, 0);
+        record = read_text("{\"metadata\":{\"resourceVersion\":\"99999999999999999999999\"}}");
+        assert_int_equal(record.rv_number, 0);
+}
+
+static void test_what_is_no_object_is_invalid(void **state) {
+        struct hf__json *json = hf__json_array();
+        struct hf__record record;
+        assert_int_equal(hf__lease_read(json, &record), HF_E_INVALID);
+        hf__json_free(json);
+}
+
+static const struct hf__record sample = {.exists = true,
+                                         .holder = "me",
+                                         .duration_s = 15,
+                                         .acquire_us = 1700000000000000,
+                                         .renew_us = 1700000001500000,
+                                         .transitions = 2,
+                                         .rv = "12",
+                                         .rv_number = 12};
+
+static void test_a_record_survives_the_round_trip(void **state) {
+        char *text = write_text("{\"metadata\":{\"resourceVersion\":\"12\"}}", &sample, NULL);
+        struct hf__record record = read_text(text);
+        assert_memory_equal(&record, &sample, sizeof record);
+        assert_non_null(strstr(text, "\"renewTime\":\"2023-11-14T22:13:21.500000Z\"")); /* six digits, always */
+        free(text);
+}
+
+static void test_an_update_keeps_what_is_not_ours(void **state) {
+        const char *labels[] = {"app.kubernetes.io/name=holdfast", "mine=new", NULL};
+        char *text = write_text("{\"metadata\":{\"resourceVersion\":\"12\",\"uid\":\"u\",\"labels\":{\"theirs\":\"1\",\"mine\":\"old\"},"
+                                "\"annotations\":{\"a.b/c\":\"d\",\"holdfast.dev/successor\":\"x\"},\"ownerReferences\":[{\"uid\":\"o\"}]},"
+                                "\"spec\":{\"strategy\":\"OldestEmulationVersion\",\"future\":1}}",
+                                &sample, labels);
+        struct hf__json *json = NULL;
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        assert_string_equal(hf__json_string(json, "metadata.labels.theirs"), "1");
+        assert_string_equal(hf__json_string(json, "metadata.labels.mine"), "new");
+        assert_string_equal(hf__json_text(hf__json_get(hf__json_path(json, "metadata.labels"), "app.kubernetes.io/name")), "holdfast");
+        assert_string_equal(hf__json_text(hf__json_get(hf__json_path(json, "metadata.annotations"), "a.b/c")), "d");
+        assert_null(hf__json_get(hf__json_path(json, "metadata.annotations"), "holdfast.dev/successor"));
+        assert_int_equal(hf__json_count(hf__json_path(json, "metadata.ownerReferences")), 1);
+        assert_string_equal(hf__json_string(json, "metadata.uid"), "u");
+        assert_string_equal(hf__json_string(json, "spec.strategy"), "OldestEmulationVersion");
+        assert_string_equal(hf__json_string(json, "metadata.name"), "lead");
+        hf__json_free(json);
+        free(text);
+}
+
+static void test_a_release_clears_and_may_name_a_successor(void **state) {
+        struct hf__record record = {.exists = true, .rv = "12", .rv_number = 12, .transitions = 2, .successor = "b_2"};
+        char *text = write_text("{\"spec\":{\"holderIdentity\":\"me\",\"leaseDurationSeconds\":15,\"acquireTime\":\"x\"}}", &record, NULL);
+        assert_non_null(strstr(text, "\"holderIdentity\":\"\""));
+        assert_non_null(strstr(text, "\"holdfast.dev/successor\":\"b_2\""));
+        assert_null(strstr(text, "leaseDurationSeconds")); /* 0 is no valid duration */
+        assert_null(strstr(text, "acquireTime"));
+        free(text);
+}
+
+static void test_a_creation_has_no_revision(void **state) {
+        struct hf__record record = sample;
+        record.exists = false;
+        char *text = write_text("{\"metadata\":{\"uid\":\"of a deleted one\"}}", &record, NULL);
+        assert_null(strstr(text, "resourceVersion"));
+        assert_null(strstr(text, "deleted"));
+        assert_non_null(strstr(text, "\"namespace\":\"kube-system\""));
+        free(text);
+}
+
+/* ---- the lock, over the fake API ---- */
+
+struct heard {
+        pthread_mutex_t mu;
+        pthread_cond_t changed;
+        struct hf__lock_reply reply;
+        uint32_t op_id;
+        size_t n_replies, n_records, n_ends;
+        struct hf__record record;
+};
+
+static void on_done(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply) {
+        struct heard *heard = ctx;
+        pthread_mutex_lock(&heard->mu);
+        heard->reply = *reply;
+        heard->op_id = op_id;
+        heard->n_replies++;
+        pthread_cond_broadcast(&heard->changed);
+        pthread_mutex_unlock(&heard->mu);
+}
+
+static void on_record(void *ctx, const struct hf__record *record) {
+        struct heard *heard = ctx;
+        pthread_mutex_lock(&heard->mu);
+        if (record)
+                heard->record = *record;
+        *(record ? &heard->n_records : &heard->n_ends) += 1;
+        pthread_cond_broadcast(&heard->changed);
+        pthread_mutex_unlock(&heard->mu);
+}
+
+static void await(struct heard *heard, const size_t *count, size_t n) {
+        const struct hf_clock *clock = hf_clock_system();
+        hf_nsec until = hf_now(clock) + 10 * HF_NSEC_PER_SEC;
+        pthread_mutex_lock(&heard->mu);
+        while (*count < n && hf_now(clock) < until)
+                (void)clock->wait(clock->ctx, &heard->changed, &heard->mu, until);
+        size_t got = *count;
+        pthread_mutex_unlock(&heard->mu);
+        assert_true(got >= n);
+}
+
+struct fixture {
+        struct fake_api *api;
+        struct fake_client *client;
+        struct hf__lock *lock;
+        struct heard heard;
+        uint32_t op_id;
+};
+
+static struct fixture *fixture_new(void) {
+        static const char *const labels[] = {"team=a", NULL};
+        struct fixture *f = calloc(1, sizeof *f);
+        f->api = fake_api_new();
+        f->client = fake_client_new(f->api);
+        struct hf_elector_config config = {.ns = "kube-system", .name = "lead", .client = &f->client->base, .labels = labels};
+        assert_int_equal(hf__lease_lock_new(&f->api->host, &config, &f->lock), 0);
+        pthread_mutex_init(&f->heard.mu, NULL);
+        hf_cond_init(&f->heard.changed);
+        f->lock->done = on_done;
+        f->lock->on_record = on_record;
+        f->lock->ctx = &f->heard;
+        return f;
+}
+
+static void fixture_free(struct fixture *f) {
+        if (f->lock)
+                f->lock->ops->free(f->lock);
+        hf_client_free(&f->client->base);
+        fake_api_free(f->api);
+        pthread_cond_destroy(&f->heard.changed);
+        pthread_mutex_destroy(&f->heard.mu);
+        free(f);
+}
+
+static hf_nsec soon(void) { return hf_now(hf_clock_system()) + 5 * HF_NSEC_PER_SEC; }
+
+static struct hf__lock_reply ask_read(struct fixture *f) {
+        f->lock->ops->read(f->lock, ++f->op_id, soon());
+        await(&f->heard, &f->heard.n_replies, f->op_id);
+        assert_int_equal(f->heard.op_id, f->op_id);
+        return f->heard.reply;
+}
+
+static struct hf__lock_reply ask_write(struct fixture *f, const struct hf__record *record) {
+        f->lock->ops->write(f->lock, ++f->op_id, record, soon());
+        await(&f->heard, &f->heard.n_replies, f->op_id);
+        return f->heard.reply;
+}
+
+#define KEY "leases/kube-system/lead"
+
+static void test_the_lock_creates_reads_and_updates(void **state) {
+        struct fixture *f = fixture_new();
+        assert_int_equal(ask_read(f).result, HF_E_NOT_FOUND);
+        struct hf__record record = sample;
+        record.exists = false;
+        struct hf__lock_reply reply = ask_write(f, &record);
+        assert_int_equal(reply.result, 0);
+        assert_string_equal(reply.record.holder, "me");
+        assert_int_equal(ask_write(f, &record).result, HF_E_EXISTS);
+        record = reply.record;
+        record.transitions = 9;
+        reply = ask_write(f, &record);
+        assert_int_equal(reply.result, 0);
+        assert_int_equal(reply.record.transitions, 9);
+        assert_true(reply.record.rv_number > record.rv_number);
+        assert_int_equal(ask_write(f, &record).result, HF_E_CONFLICT); /* the old revision */
+        assert_int_equal(ask_read(f).record.rv_number, reply.record.rv_number);
+        fixture_free(f);
+}
+
+static void test_the_lock_keeps_foreign_labels_and_reasserts_its_own(void **state) {
+        struct fixture *f = fixture_new();
+        fake_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\",\"labels\":{\"x.y/z\":\"1\",\"team\":\"b\"}},\"spec\":{}}");
+        struct hf__record record = ask_read(f).record;
+        strcpy(record.holder, "me");
+        assert_int_equal(ask_write(f, &record).result, 0);
+        char *text = fake_get(f->api, KEY);
+        assert_non_null(strstr(text, "\"x.y/z\":\"1\""));
+        assert_non_null(strstr(text, "\"team\":\"a\""));
+        free(text);
+        fixture_free(f);
+}
+
+static void test_the_watch_tells_of_changes_and_deletions(void **state) {
+        struct fixture *f = fixture_new();
+        f->lock->ops->watch(f->lock);
+        fake_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"other\"}}");
+        await(&f->heard, &f->heard.n_records, 1);
+        assert_string_equal(f->heard.record.holder, "other");
+        fake_delete(f->api, KEY);
+        await(&f->heard, &f->heard.n_records, 2);
+        assert_false(f->heard.record.exists);
+        assert_true(f->heard.record.rv_number > 0);
+        f->lock->ops->watch(f->lock); /* anew: the former one is silent, its end included */
+        fake_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\"}}");
+        await(&f->heard, &f->heard.n_records, 3);
+        assert_int_equal(f->heard.n_ends, 0);
+        fixture_free(f);
+}
+
+static void test_an_unknown_outcome_of_a_write_is_a_timeout(void **state) {
+        struct fixture *f = fixture_new();
+        struct hf__record record = sample;
+        record.exists = false;
+        fake_set_mode(f->client, FAKE_REFUSE, true, HF_E_CANCELED, 1);
+        assert_int_equal(ask_write(f, &record).result, HF_E_TIMEOUT);
+        fake_set_mode(f->client, FAKE_REFUSE, true, HF_E_FORBIDDEN, 1);
+        assert_int_equal(ask_write(f, &record).result, HF_E_FORBIDDEN);
+        fixture_free(f);
+}
+
+static void test_freeing_with_calls_under_way_is_silent(void **state) {
+        struct fixture *f = fixture_new();
+        fake_set_mode(f->client, FAKE_HANG, false, 0, 0);
+        f->lock->ops->watch(f->lock);
+        f->lock->ops->read(f->lock, 1, soon());
+        f->lock->ops->free(f->lock);
+        f->lock = NULL;
+        hf_client_free(&f->client->base); /* the late answers have come by now */
+        assert_int_equal(f->heard.n_replies + f->heard.n_records + f->heard.n_ends, 0);
+        f->client = fake_client_new(f->api);
+        fixture_free(f);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_record_of_client_go_is_read),
+                cmocka_unit_test(test_absent_fields_are_nobodys),
+                cmocka_unit_test(test_a_foreign_revision_is_kept_as_text),
+                cmocka_unit_test(test_what_is_no_object_is_invalid),
+                cmocka_unit_test(test_a_record_survives_the_round_trip),
+                cmocka_unit_test(test_an_update_keeps_what_is_not_ours),
+                cmocka_unit_test(test_a_release_clears_and_may_name_a_successor),
+                cmocka_unit_test(test_a_creation_has_no_revision),
+                cmocka_unit_test(test_the_lock_creates_reads_and_updates),
+                cmocka_unit_test(test_the_lock_keeps_foreign_labels_and_reasserts_its_own),
+                cmocka_unit_test(test_the_watch_tells_of_changes_and_deletions),
+                cmocka_unit_test(test_an_unknown_outcome_of_a_write_is_a_timeout),
+                cmocka_unit_test(test_freeing_with_calls_under_way_is_silent),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include <holdfast/error.h>
+#include <holdfast/leader.h>
+
+#define S  HF_NSEC_PER_SEC
+#define MS HF_NSEC_PER_MSEC
+
+static struct hf_leader_timing timing(hf_nsec lease, hf_nsec renew, hf_nsec retry) {
+        struct hf_leader_timing t = {.lease_duration = lease, .renew_deadline = renew, .retry_period = retry};
+
+        hf_leader_timing_defaults(&t);
+        return t;
+}
+
+static void refused(struct hf_leader_timing t, const char *message) {
+        struct hf_status status = {0};
+
+        assert_int_equal(hf_leader_timing_check(&t, &status), HF_E_INVALID);
+        assert_string_equal(status.message, message);
+        assert_int_equal(hf_leader_timing_check(&t, NULL), HF_E_INVALID);
+}
+
+static void test_defaults(void **state) {
+        struct hf_leader_timing t = timing(0, 0, 0);
+
+        assert_int_equal(t.lease_duration, 15 * S);
+        assert_int_equal(t.renew_deadline, 10 * S);
+        assert_int_equal(t.retry_period, 2 * S);
+        assert_int_equal(t.request_timeout, 5 * S);
+        assert_int_equal(t.stop_grace, 2500 * MS);
+        assert_int_equal(t.drain_deadline, 10 * S);
+        assert_int_equal(hf_leader_timing_check(&t, NULL), 0);
+        t = timing(60 * S, 40 * S, 5 * S);
+        assert_int_equal(t.stop_grace, 3 * S);
+        t = timing(6 * S, 3 * S, 1 * S);
+        assert_int_equal(hf_leader_timing_check(&t, NULL), 0);
+}
+
+/* CG17, CG52-CG58, A05, A17: client-go takes 10/9/2 and then leads for 11 s on a lease of 10. */
+static void test_broken_relations_are_named(void **state) {
+        struct hf_leader_timing t;
+
+        refused(timing(10 * S, 9 * S, 2 * S), "lease duration 10s must exceed renew deadline 9s + stop grace 500ms + skew margin 500ms");
+        refused(timing(15 * S, 10 * S, 5 * S), "renew deadline 10s must exceed retry period 5s x 1.2 + request timeout 5s");
+        refused(timing(10 * S, 10 * S, 2 * S), "lease duration 10s must exceed renew deadline 10s");
+        refused(timing(10 * S, 11 * S, 2 * S), "lease duration 10s must exceed renew deadline 11s");
+        refused(timing(15500 * MS, 10 * S, 2 * S), "lease duration 15.5s must be whole seconds");
+        refused(timing(15 * S, 10 * S, -S), "retry period must be greater than 0");
+        refused(timing(-15 * S, 10 * S, 2 * S), "lease duration must be greater than 0");
+        refused(timing(15 * S, -10 * S, 2 * S), "renew deadline must be greater than 0");
+        t = timing(15 * S, 10 * S, 2 * S);
+        t.stop_grace = 4250 * MS; /* the sum is 15 s to the dot */
+        refused(t, "lease duration 15s must exceed renew deadline 10s + stop grace 4.25s + skew margin 750ms");
+        t.stop_grace -= 1;
+        assert_int_equal(hf_leader_timing_check(&t, NULL), 0);
+        t.lease_duration = HF_NSEC_NEVER;
+        assert_int_equal(hf_leader_timing_check(&t, NULL), HF_E_INVALID);
+}
+
+static void test_worst_takeover(void **state) {
+        struct hf_leader_timing t = timing(15 * S, 10 * S, 2 * S);
+
+        assert_int_equal(hf_leader_timing_worst_takeover(&t), 5 * S + 2400 * MS + 15 * S + 750 * MS + 5 * S);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_defaults),
+                cmocka_unit_test(test_broken_relations_are_named),
+                cmocka_unit_test(test_worst_takeover),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
