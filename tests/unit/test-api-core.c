@@ -236,7 +236,8 @@ static void test_update_conflicts(void **state) {
         assert_int_equal(do_call(box, HF_VERB_UPDATE, leases, "default", "y", NULL, lease_body("y", "c", NULL)), 0);
         assert_int_equal(last.status.http_code, 201);
         assert_int_equal(do_call(box, HF_VERB_UPDATE, leases, "default", "z", NULL, lease_body("z", "c", "5")), HF_E_CONFLICT);
-        assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "none", NULL, "{\"metadata\":{\"name\":\"none\"}}"), HF_E_NOT_FOUND);
+        assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "none", NULL, "{\"metadata\":{\"name\":\"none\"}}"),
+                         HF_E_NOT_FOUND);
 }
 
 static void test_no_op_update_writes_nothing(void **state) {
@@ -256,7 +257,8 @@ static void test_bad_requests(void **state) {
 
         assert_int_equal(do_call(box, HF_VERB_CREATE, leases, "default", NULL, NULL, "{\"metadata\":"), HF_E_INVALID);
         assert_int_equal(last.status.http_code, 400);
-        assert_int_equal(do_call(box, HF_VERB_CREATE, leases, "default", NULL, NULL, "{\"metadata\":{\"name\":\"x\",\"namespace\":\"other\"}}"),
+        assert_int_equal(do_call(box, HF_VERB_CREATE, leases, "default", NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"x\",\"namespace\":\"other\"}}"),
                          HF_E_INVALID);
         expect_status(400, "BadRequest", "the namespace of the provided object does not match the namespace sent on the request");
         assert_int_equal(do_call(box, HF_VERB_UPDATE, leases, "default", "y", NULL, lease_body("x", "a", "1")), HF_E_INVALID);
@@ -276,7 +278,8 @@ static void test_bad_requests(void **state) {
 static void test_lease_validation(void **state) {
         struct box *box = *state;
 
-        assert_int_equal(do_call(box, HF_VERB_CREATE, leases, "default", NULL, NULL, "{\"metadata\":{\"name\":\"invalidName++\"}}"), HF_E_INVALID);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, leases, "default", NULL, NULL, "{\"metadata\":{\"name\":\"invalidName++\"}}"),
+                         HF_E_INVALID);
         assert_int_equal(last.status.http_code, 422);
         assert_int_equal(count_at("details.causes"), 1);
         assert_string_equal(text_at("details.kind"), "Lease");
@@ -305,7 +308,8 @@ static void test_micro_time(void **state) {
                 assert_int_equal(last.status.http_code, 400);
         }
         (void)snprintf(body, sizeof body,
-                       "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"renewTime\":\"2026-11-21T03:36:00.000001+01:00\",\"acquireTime\":null}}");
+                       "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"renewTime\":\"2026-11-21T03:36:00.000001+01:00\",\"acquireTime\":null}"
+                       "}");
         assert_int_equal(do_call(box, HF_VERB_CREATE, leases, "default", NULL, NULL, body), 0);
         assert_string_equal(text_at("spec.renewTime"), "2026-11-21T02:36:00.000001Z");
         assert_null(strstr(last.body, "acquireTime"));
@@ -319,12 +323,15 @@ static void test_immutable(void **state) {
                                  "{\"metadata\":{\"name\":\"w\",\"creationTimestamp\":\"2020-01-01T00:00:00Z\"}}"),
                          HF_E_INVALID);
         assert_int_equal(last.status.http_code, 422);
-        assert_non_null(strstr(text_at("message"), "metadata.creationTimestamp: Invalid value: \"2020-01-01T00:00:00Z\": field is immutable"));
+        assert_non_null(
+                strstr(text_at("message"), "metadata.creationTimestamp: Invalid value: \"2020-01-01T00:00:00Z\": field is immutable"));
         assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w", NULL, "{\"metadata\":{\"name\":\"w\",\"uid\":\"other\"}}"),
                          HF_E_CONFLICT);
         assert_non_null(strstr(text_at("message"), "Precondition failed: UID in precondition: other, UID in object meta: "));
-        assert_int_equal(do_call(box, HF_VERB_DELETE, workspaces, NULL, "w", NULL, "{\"preconditions\":{\"uid\":\"other\"}}"), HF_E_CONFLICT);
-        assert_int_equal(do_call(box, HF_VERB_DELETE, workspaces, NULL, "w", NULL, "{\"preconditions\":{\"resourceVersion\":\"1\"}}"), HF_E_CONFLICT);
+        assert_int_equal(do_call(box, HF_VERB_DELETE, workspaces, NULL, "w", NULL, "{\"preconditions\":{\"uid\":\"other\"}}"),
+                         HF_E_CONFLICT);
+        assert_int_equal(do_call(box, HF_VERB_DELETE, workspaces, NULL, "w", NULL, "{\"preconditions\":{\"resourceVersion\":\"1\"}}"),
+                         HF_E_CONFLICT);
 }
 
 static void test_generate_name(void **state) {
@@ -341,10 +348,13 @@ static void test_generate_name(void **state) {
 static void test_finalizers(void **state) {
         struct box *box = *state;
 
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/c\"]}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/c\"]}}"),
+                         0);
         assert_int_equal(do_call(box, HF_VERB_DELETE, workspaces, NULL, "w", NULL, NULL), 0);
         assert_string_not_equal(text_at("metadata.deletionTimestamp"), "");
-        assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w", NULL, "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/c\",\"d.e/f\"]}}"),
+        assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w", NULL,
+                                 "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/c\",\"d.e/f\"]}}"),
                          HF_E_INVALID);
         assert_int_equal(last.status.http_code, 422);
         assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w", NULL, "{\"metadata\":{\"name\":\"w\"}}"), 0);
@@ -356,7 +366,8 @@ static void test_dry_run(void **state) {
 
         assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, "dryRun=All", "{\"metadata\":{\"name\":\"w\"}}"), 0);
         assert_int_equal(do_call(box, HF_VERB_GET, workspaces, NULL, "w", NULL, NULL), HF_E_NOT_FOUND);
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, "dryRun=Some", "{\"metadata\":{\"name\":\"w\"}}"), HF_E_INVALID);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, "dryRun=Some", "{\"metadata\":{\"name\":\"w\"}}"),
+                         HF_E_INVALID);
 }
 
 /* ---- fences ---- */
@@ -400,7 +411,8 @@ static uint64_t store_revision(struct box *box) {
 static void expect_stale(struct box *box, const struct hf_fence *fence) {
         uint64_t before = store_revision(box);
 
-        assert_int_equal(call_fenced(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"stale\"}}", fence), HF_E_STALE_TERM);
+        assert_int_equal(call_fenced(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"stale\"}}", fence),
+                         HF_E_STALE_TERM);
         assert_int_equal(last.status.http_code, 409);
         assert_string_equal(text_at("reason"), "Conflict");
         assert_non_null(strstr(last.body, "\"reason\":\"StaleLeaderTerm\""));
@@ -434,7 +446,8 @@ static void test_fence(void **state) {
         /* A renewal keeps the term. */
         char renewed[600];
         (void)snprintf(renewed, sizeof renewed,
-                       "{\"metadata\":{\"name\":\"l\",\"resourceVersion\":\"%s\"},\"spec\":{\"holderIdentity\":\"me\",\"leaseDurationSeconds\":15,"
+                       "{\"metadata\":{\"name\":\"l\",\"resourceVersion\":\"%s\"},\"spec\":{\"holderIdentity\":\"me\","
+                       "\"leaseDurationSeconds\":15,"
                        "\"acquireTime\":\"2026-11-21T02:36:00.000000Z\",\"renewTime\":\"2026-11-21T02:36:02.000000Z\"}}",
                        revision);
         assert_int_equal(do_call(box, HF_VERB_UPDATE, leases, "kube-system", "l", NULL, renewed), 0);
@@ -626,7 +639,9 @@ static void test_watch_selectors(void **state) {
         expect_event(odd, 0, HF_EVENT_ADDED, "w01");
         expect_event(one, 0, HF_EVENT_ADDED, "w00");
         /* An object that begins to match is added, one that ceases to is deleted. */
-        assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w00", NULL, "{\"metadata\":{\"name\":\"w00\",\"labels\":{\"parity\":\"odd\"}}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w00", NULL,
+                                 "{\"metadata\":{\"name\":\"w00\",\"labels\":{\"parity\":\"odd\"}}}"),
+                         0);
         expect_event(odd, 1, HF_EVENT_ADDED, "w00");
         expect_event(one, 1, HF_EVENT_MODIFIED, "w00");
         assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w01", NULL, "{\"metadata\":{\"name\":\"w01\"}}"), 0);
@@ -681,7 +696,11 @@ static void *hammer_thread(void *ctx) {
 
         for (int i = 0; i < 100; i++) {
                 (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"shared\"},\"spec\":{\"by\":%d,\"n\":%d}}", h->index, i);
-                struct hf_call update = {.verb = HF_VERB_UPDATE, .resource = workspaces, .name = "shared", .body = body, .n_body = strlen(body)};
+                struct hf_call update = {.verb = HF_VERB_UPDATE,
+                                         .resource = workspaces,
+                                         .name = "shared",
+                                         .body = body,
+                                         .n_body = strlen(body)};
                 struct hf_call get = {.verb = HF_VERB_GET, .resource = workspaces, .name = "shared"};
                 struct hf_call list = {.verb = HF_VERB_LIST, .resource = workspaces, .query = "labelSelector=!none"};
                 pthread_mutex_lock(&h->mu);
@@ -731,12 +750,24 @@ static void test_hammer(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(test_create_get_delete), TEST(test_exists),        TEST(test_missing_namespace),
-                TEST(test_update_conflicts),  TEST(test_bad_requests),  TEST(test_no_op_update_writes_nothing),
-                TEST(test_lease_validation),  TEST(test_micro_time),    TEST(test_immutable),
-                TEST(test_generate_name),     TEST(test_finalizers),    TEST(test_dry_run),
-                TEST(test_fence),             TEST(test_selectors),     TEST(test_list_pages),
-                TEST(test_watch),             TEST(test_watch_selectors), TEST(test_watch_too_old),
+                TEST(test_create_get_delete),
+                TEST(test_exists),
+                TEST(test_missing_namespace),
+                TEST(test_update_conflicts),
+                TEST(test_bad_requests),
+                TEST(test_no_op_update_writes_nothing),
+                TEST(test_lease_validation),
+                TEST(test_micro_time),
+                TEST(test_immutable),
+                TEST(test_generate_name),
+                TEST(test_finalizers),
+                TEST(test_dry_run),
+                TEST(test_fence),
+                TEST(test_selectors),
+                TEST(test_list_pages),
+                TEST(test_watch),
+                TEST(test_watch_selectors),
+                TEST(test_watch_too_old),
                 TEST(test_hammer),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
