@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * api-server-main DIR [ETCD-URL]: the API alone behind TLS on a free port of 127.0.0.1, over the memory store or an etcd, for
+ * trying clients on it. Writes DIR/admin.kubeconfig, prints "ready PORT", and runs until its standard input ends.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+
+#include "server/api/api.h"
+#include "server/api/filters.h"
+#include "server/auth/pki.h"
+
+static void fail(const char *what, const struct hf_status *status) {
+        (void)fprintf(stderr, "api-server-main: %s: %s\n", what, status->message);
+        exit(1);
+}
+
+static void log_line(void *ctx, enum hf_log_level level, const char *component, const char *message) {
+        (void)fprintf(stderr, "%s: %s\n", component, message);
+}
+
+int main(int argc, char **argv) {
+        static const char *const paths[] = {"/api", "/api/", "/apis", "/apis/", "/openapi/"};
+        static const char *const names[] = {NULL};
+        static const char *const system_namespaces[] = {"default", "kube-system"};
+        struct hf_status status = {.message = "failed"};
+        struct hf_host host = {.size = sizeof host, .log = {.write = log_line}};
+        struct hfd_pki pki;
+        struct hfd_auth *auth;
+        struct hfd_store *store;
+        struct hfd_api *api;
+        struct hfd_router *router;
+        struct hfd_filters *filters;
+        struct hfd_http *http;
+        struct hf_client *client;
+        char path[512], url[64], byte;
+
+        if (argc < 2)
+                return 2;
+        (void)signal(SIGPIPE, SIG_IGN);
+        curl_global_init(CURL_GLOBAL_DEFAULT);
+        if (hfd_pki_load_or_make(argv[1], names, &pki, &status) || hfd_auth_new(&host, NULL, &auth, &status))
+                fail("certificates", &status);
+        const char *endpoints[] = {argc > 2 ? argv[2] : NULL, NULL};
+        struct hfd_etcd_config etcd = {.endpoints = endpoints};
+        if (argc > 2 ? hfd_etcd_store_new(&host, &etcd, &store, &status) : hfd_memory_store_new(&host, &store))
+                fail("store", &status);
+        struct hfd_api_config config = {.store = store, .prefix = "/registry", .auth = auth};
+        if (hfd_api_new(&host, &config, &api) || hfd_api_start(api) || hfd_router_new(&router))
+                fail("api", &status);
+        for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+                if (hfd_router_add(router, paths[i], hfd_api_handle, api))
+                        fail("router", &status);
+        struct hfd_filters_config filter = {.router = router, .auth = auth};
+        if (hfd_filters_new(&host, &filter, &filters))
+                fail("filters", &status);
+        struct hfd_http_config listen = {.bind_address = "127.0.0.1",
+                                         .listen_fd = -1,
+                                         .cert_pem = pki.server_cert_pem,
+                                         .key_pem = pki.server_key_pem,
+                                         .client_ca_pem = pki.ca_pem,
+                                         .handler = hfd_filters_handle,
+                                         .ctx = filters};
+        if (hfd_http_new(&host, &listen, &http, &status) || hfd_http_start(http))
+                fail("http", &status);
+        (void)snprintf(path, sizeof path, "%s/admin.kubeconfig", argv[1]);
+        (void)snprintf(url, sizeof url, "https://127.0.0.1:%u", hfd_http_port(http));
+        if (hfd_pki_write_kubeconfig(&pki, path, url, &status))
+                fail("kubeconfig", &status);
+        struct hf_cancel *token;
+        if (hf_cancel_new(NULL, hf_clock_system(), &token))
+                return 1;
+        hf_cancel_set_deadline(token, hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC);
+        if (hfd_api_wait_synced(api, token, &status) || hfd_api_loopback(api, &client))
+                fail("cache", &status);
+        for (size_t i = 0; i < sizeof system_namespaces / sizeof system_namespaces[0]; i++) {
+                char body[100];
+                struct hf_call call = {.verb = HF_VERB_CREATE, .resource = {"", "v1", "namespaces"}, .body = body};
+                call.n_body = (size_t)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%s\"}}", system_namespaces[i]);
+                (void)hf_client_do(client, &call, token, NULL, NULL, NULL);
+        }
+        (void)printf("ready %u\n", hfd_http_port(http));
+        (void)fflush(stdout);
+        while (read(0, &byte, 1) > 0)
+                continue;
+        hf_client_free(client);
+        hfd_api_end_watches(api);
+        hfd_http_stop_accepting(http);
+        hfd_http_free(http);
+        hfd_filters_free(filters);
+        hfd_router_free(router);
+        hfd_api_free(api);
+        store->ops->free(store);
+        hfd_auth_free(auth);
+        hfd_pki_done(&pki);
+        hf_cancel_unref(token);
+        curl_global_cleanup();
+        return 0;
+}
