@@ -148,33 +148,40 @@ static bool wait_change(struct live *live, hf_nsec until) {
         return changed;
 }
 
+/* Reads the Leases anew. False: the picture is as old as it was, and says so. */
+static bool refresh(struct live *live, struct hfd_gather *gather, struct hfd_status_picture *picture) {
+        struct hf_status status;
+        int r = hfd_gather_leases(gather, live->stop, picture, &status);
+
+        if (r)
+                (void)snprintf(picture->trouble, sizeof picture->trouble, "%.255s", status.message);
+        return r == 0;
+}
+
 /* Until the stop. The picture has been read once. Returns the exit status. */
 static int run(struct live *live, struct hfd_gather *gather, struct hfd_status_picture *picture) {
-        struct hf_status status;
-        bool stale = false;
+        bool stale = false, written = true;
 
-        while (!hf_cancel_fired(live->stop)) {
+        while (!hf_cancel_fired(live->stop) && written) {
                 hf_nsec turn_at = hf_now(live->clock);
                 if (stale) {
-                        int r = hfd_gather_leases(gather, live->stop, picture, &status);
-                        if (r == HF_E_CANCELED)
+                        stale = !refresh(live, gather, picture);
+                        if (hf_cancel_fired(live->stop))
                                 break;
-                        if (r)
-                                (void)snprintf(picture->trouble, sizeof picture->trouble, "%.255s", status.message);
-                        stale = r != 0;
+                        if (live->on_terminal) /* what the instances say may take a moment */
+                                (void)show(live, picture);
                 }
                 if (!stale)
                         hfd_gather_watch(gather, picture, on_changed, live);
                 hfd_gather_answers(gather, picture);
-                if (!show(live, picture)) {
-                        (void)fprintf(stderr, "holdfastd status: cannot write\n");
-                        return 1;
-                }
-                bool changed = wait_change(live, turn_at + TURN);
+                written = show(live, picture);
+                bool changed = written && wait_change(live, turn_at + TURN);
                 stale = stale || changed || hfd_gather_is_deaf(gather, picture);
                 (void)hf_cancel_wait(live->stop, turn_at + MIN_TURN);
         }
-        return 0;
+        if (!written)
+                (void)fprintf(stderr, "holdfastd status: cannot write\n");
+        return written ? 0 : 1;
 }
 
 static void *wait_signal(void *ctx) {

@@ -29,6 +29,7 @@ struct hfd_status_instance {
         char state[20];                    /* "leading"; "unreachable" until it has answered */
         char lease[2 * (HF_NAME_MAX + 1)]; /* "namespace/name" of the Lease it contends for */
         uint64_t term;                     /* 0 = it leads no term */
+        unsigned n_unasked;                /* rounds since an instance that does not answer was last asked */
 };
 
 struct hfd_status_lease {
@@ -50,7 +51,7 @@ struct hfd_status_picture {
         struct hfd_status_lease leases[HFD_STATUS_MAX_LEASES];
 };
 
-/* Replaces all that comes from Leases by what the list says; what instances answered is forgotten. HF_E_INVALID, -ENOMEM: unchanged. */
+/* Replaces all that comes from Leases by what the list says; what an incarnation answered stays. HF_E_INVALID, -ENOMEM: unchanged. */
 int hfd_status_take_leases(struct hfd_status_picture *picture, const char *list, size_t n);
 /* What the instance answered on /debug/leader; code 0 = nothing came. */
 void hfd_status_take_answer(struct hfd_status_instance *instance, int code, const char *body, size_t n);
@@ -77,7 +78,10 @@ struct hfd_gather *hfd_gather_free(struct hfd_gather *gather); /* accepts NULL; 
  */
 int hfd_gather_leases(struct hfd_gather *gather, struct hf_cancel *token, struct hfd_status_picture *picture,
                       struct hf_status *reterr_status);
-/* Asks all instances, in parallel; blocks at most about 2 s. */
+/*
+ * Asks the instances, in parallel; blocks at most about 2 s. One that did not answer is left in peace for a few rounds, so that a
+ * live picture of the others does not wait for it each time.
+ */
 void hfd_gather_answers(struct hfd_gather *gather, struct hfd_status_picture *picture);
 /* The server of the Leases does not answer as an instance: a watch there, open as it may seem, tells nothing. */
 bool hfd_gather_is_deaf(const struct hfd_gather *gather, const struct hfd_status_picture *picture);

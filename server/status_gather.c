@@ -24,6 +24,7 @@
 
 #define LIST_TIMEOUT (3 * HF_NSEC_PER_SEC)
 #define ASK_TIMEOUT  (2 * HF_NSEC_PER_SEC)
+#define PEACE        4 /* rounds for which one that did not answer is not asked */
 #define MAX_ANSWER   ((size_t)64 << 10)
 
 static const struct hf_resource lease_resource = {"coordination.k8s.io", "v1", "leases"};
@@ -169,6 +170,7 @@ static void on_answer(void *ctx, const struct hf__http_result *result) {
 
         (void)pthread_mutex_lock(&gather->mu);
         hfd_status_take_answer(ask->instance, code, result->body ? result->body : "", result->body ? result->n_body : 0);
+        ask->instance->n_unasked = code == 0;
         gather->n_asked--;
         (void)pthread_cond_signal(&gather->answered);
         (void)pthread_mutex_unlock(&gather->mu);
@@ -203,9 +205,11 @@ void hfd_gather_answers(struct hfd_gather *gather, struct hfd_status_picture *pi
         const struct hf_clock *clock = hf_host_clock(gather->host);
 
         for (unsigned i = 0; i < picture->n_instances; i++) {
-                gather->asks[i] = (struct ask){.gather = gather, .instance = &picture->instances[i]};
-                if (may_ask(gather, picture->instances[i].endpoint))
-                        ask_instance(gather, &gather->asks[i]);
+                struct hfd_status_instance *instance = &picture->instances[i];
+                gather->asks[i] = (struct ask){.gather = gather, .instance = instance};
+                if (!may_ask(gather, instance->endpoint) || (instance->n_unasked && instance->n_unasked++ <= PEACE))
+                        continue;
+                ask_instance(gather, &gather->asks[i]);
         }
         (void)pthread_mutex_lock(&gather->mu);
         while (gather->n_asked > 0) /* the engine answers by the deadline, always */

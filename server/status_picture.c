@@ -83,7 +83,23 @@ static int by_label(const void *a, const void *b) {
         return strcmp(((const struct hfd_status_lease *)a)->label, ((const struct hfd_status_lease *)b)->label);
 }
 
+/* An incarnation keeps what it answered. */
+static void keep_answers(struct hfd_status_picture *picture, const struct hfd_status_instance *old, unsigned n_old) {
+        for (unsigned i = 0; i < picture->n_instances; i++) {
+                struct hfd_status_instance *instance = &picture->instances[i];
+                for (unsigned k = 0; k < n_old; k++)
+                        if (strcmp(instance->identity, old[k].identity) == 0 && strcmp(instance->endpoint, old[k].endpoint) == 0) {
+                                memcpy(instance->state, old[k].state, sizeof instance->state);
+                                memcpy(instance->lease, old[k].lease, sizeof instance->lease);
+                                instance->term = old[k].term;
+                                instance->n_unasked = old[k].n_unasked;
+                        }
+        }
+}
+
 int hfd_status_take_leases(struct hfd_status_picture *picture, const char *list, size_t n) {
+        struct hfd_status_instance old[HFD_STATUS_MAX_INSTANCES];
+        unsigned n_old = picture->n_instances;
         struct hf__json *json = NULL;
         int r = hf__json_parse(list, n, &json, NULL);
 
@@ -94,6 +110,7 @@ int hfd_status_take_leases(struct hfd_status_picture *picture, const char *list,
                 hf__json_free(json);
                 return HF_E_INVALID;
         }
+        memcpy(old, picture->instances, sizeof old);
         picture->trouble[0] = '\0';
         picture->n_instances = picture->n_leases = picture->n_more_instances = picture->n_more_leases = 0;
         memset(picture->instances, 0, sizeof picture->instances);
@@ -102,6 +119,7 @@ int hfd_status_take_leases(struct hfd_status_picture *picture, const char *list,
         for (const struct hf__json *item = hf__json_first(items); item; item = hf__json_next(item))
                 take_lease(picture, item);
         hf__json_free(json);
+        keep_answers(picture, old, n_old);
         qsort(picture->instances, picture->n_instances, sizeof picture->instances[0], by_name);
         qsort(picture->leases, picture->n_leases, sizeof picture->leases[0], by_label);
         return 0;

@@ -150,7 +150,7 @@ def test_watch_without_a_terminal_prints_changes_only(cluster):
     a.send(signal.SIGTERM)
     assert a.wait() == 0
     wait_until("the hand-over to be printed", lambda: f"{id_a} -> {id_b}" in out.read_text())
-    wait_until("b's picture", lambda: out.read_text().rstrip().split("\n\n\n")[-1].rfind(b.url + "  ") > 0)
+    wait_until("b's picture", lambda: re.search(rf"^{b.url}  \d{{4}}-", out.read_text(), re.MULTILINE))
     watch.send(signal.SIGTERM)
     assert watch.wait() == 0 and watch.said() == ""
 

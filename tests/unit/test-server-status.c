@@ -145,6 +145,8 @@ static void test_who_does_not_answer_is_unreachable(void **state) {
 
         assert_string_equal(b->state, "unreachable");
         answer_both(picture);
+        take(state, whole); /* read anew: the same incarnations */
+        assert_string_equal(b->state, "leading");
         assert_int_equal(hfd_status_term(picture, &picture->leases[0]), 41);
         hfd_status_take_answer(b, 0, "", 0);
         assert_string_equal(b->state, "unreachable");
