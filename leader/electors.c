@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -32,18 +31,6 @@
 #define COMPONENT  "elector"
 #define CHECK_NAME "leaderElection"
 #define SLACK      (2 * HF_NSEC_PER_SEC) /* for the machine's own delays, on top of what the timings allow */
-
-static struct hf_elector *elector_free(struct hf_elector *elector) {
-        if (!elector)
-                return NULL;
-        if (elector->lock)
-                elector->lock->ops->free(elector->lock);
-        for (size_t i = 0; elector->controllers && i < elector->n_controllers; i++)
-                free((char *)elector->controllers[i].name);
-        free(elector->controllers);
-        free(elector);
-        return NULL;
-}
 
 /* ---- adding ---- */
 
@@ -68,142 +55,19 @@ int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_elector
         return 0;
 }
 
-static bool is_object_name(const char *text) {
-        size_t n = text ? strlen(text) : 0;
-        return n > 0 && n <= HF_NAME_MAX && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") == n;
-}
-
-static bool is_identity(const char *text) {
-        size_t n = text ? strlen(text) : 0;
-        for (size_t i = 0; i < n; i++)
-                if (text[i] <= ' ' || text[i] > '~')
-                        return false;
-        return n > 0 && n <= HF_IDENTITY_MAX;
-}
-
-static int check_labels(const char *const *labels, struct hf_status *reterr_status) {
-        for (; labels && *labels; labels++)
-                if (!strchr(*labels, '=') || **labels == '=')
-                        return hf_fail(reterr_status, HF_E_INVALID, "elector: label \"%.100s\" is not of the form key=value", *labels);
-        return 0;
-}
-
-static int check_config(const struct hf_elector_config *config, struct hf_leader_timing *timing, struct hf_status *reterr_status) {
-        if (!is_object_name(config->ns) || !is_object_name(config->name))
-                return hf_fail(reterr_status, HF_E_INVALID, "elector: \"%.100s/%.100s\" is no namespace and name of a Lease",
-                               config->ns ? config->ns : "", config->name ? config->name : "");
-        if (!is_identity(config->identity))
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "elector %s/%s: the identity must be 1 to %d visible ASCII characters without spaces, it is \"%.100s\"",
-                               config->ns, config->name, HF_IDENTITY_MAX, config->identity ? config->identity : "");
-        if (!config->client)
-                return hf_fail(reterr_status, -EINVAL, "elector %s/%s has no client", config->ns, config->name);
-        int r = check_labels(config->labels, reterr_status);
-        *timing = config->timing;
-        hf_leader_timing_defaults(timing);
-        return r ? r : hf_leader_timing_check(timing, reterr_status);
-}
-
-static bool has_controller(const struct hf_elector *elector, const char *name) {
-        for (size_t i = 0; i < elector->n_controllers; i++)
-                if (strcmp(elector->controllers[i].name, name) == 0)
-                        return true;
-        return false;
-}
-
-static int copy_controllers(struct hf_electors *electors, struct hf_elector *elector, const struct hf_elector_config *config,
-                            struct hf_status *reterr_status) {
-        elector->controllers = calloc(config->n_controllers ? config->n_controllers : 1, sizeof *elector->controllers);
-        if (!elector->controllers)
-                return -ENOMEM;
-        for (size_t i = 0; i < config->n_controllers; i++) {
-                const struct hf_controller *from = &config->controllers[i];
-                if (!from->name || !*from->name || !from->run)
-                        return hf_fail(reterr_status, HF_E_INVALID, "elector %s: controller %zu has no %s", elector->label, i,
-                                       from->run ? "name" : "run function");
-                for (size_t k = 0; k < electors->n; k++)
-                        if (has_controller(electors->list[k], from->name))
-                                return hf_fail(reterr_status, HF_E_EXISTS, "elector %s: controller \"%s\" is registered already, with %s",
-                                               elector->label, from->name, electors->list[k]->label);
-                if (has_controller(elector, from->name))
-                        return hf_fail(reterr_status, HF_E_EXISTS, "elector %s: controller \"%s\" is registered twice", elector->label,
-                                       from->name);
-                char *name = strdup(from->name);
-                if (!name)
-                        return -ENOMEM;
-                elector->controllers[i] = *from;
-                elector->controllers[i].name = name;
-                elector->n_controllers = i + 1;
-        }
-        return 0;
-}
-
-static int fill(struct hf_electors *electors, struct hf_elector *elector, const struct hf_elector_config *config,
-                struct hf_status *reterr_status) {
-        struct hf__core_config core = {.timing = elector->timing};
-        const struct hf_clock *clock = hf_host_clock(electors->host);
-
-        elector->electors = electors;
-        (void)snprintf(elector->ns, sizeof elector->ns, "%s", config->ns);
-        (void)snprintf(elector->name, sizeof elector->name, "%s", config->name);
-        (void)snprintf(elector->label, sizeof elector->label, "%s/%s", config->ns, config->name);
-        (void)snprintf(elector->identity, sizeof elector->identity, "%s", config->identity);
-        elector->client = config->client;
-        elector->unfenced = config->unfenced;
-        elector->unsafe_gate_off = config->unsafe_gate_off;
-        elector->on_change = config->on_change;
-        elector->ctx = config->ctx;
-        for (size_t i = 0; i < electors->n; i++)
-                if (strcmp(electors->list[i]->label, elector->label) == 0)
-                        return hf_fail(reterr_status, HF_E_EXISTS, "there is an elector for the Lease %s already", elector->label);
-        int r = copy_controllers(electors, elector, config, reterr_status);
-        if (r != 0)
-                return r;
-        if (getrandom(&core.seed, sizeof core.seed, GRND_NONBLOCK) != (ssize_t)sizeof core.seed)
-                core.seed = (uint64_t)hf_now(clock); /* it only spreads retries */
-        memcpy(core.identity, elector->identity, sizeof core.identity);
-        hf__core_init(&elector->core, &core, (struct hf__core_time){hf_now(clock), clock->real(clock->ctx) / HF_NSEC_PER_USEC});
-        elector->info = (struct hf_leader_info){.state = HF_FOLLOWING, .since = hf_now(clock)};
-        memcpy(elector->info.ns, elector->ns, sizeof elector->ns);
-        memcpy(elector->info.name, elector->name, sizeof elector->name);
-        memcpy(elector->info.identity, elector->identity, sizeof elector->identity);
-        r = hf__lease_lock_new(electors->host, config, &elector->lock);
-        if (r != 0)
-                return r;
-        elector->lock->done = hf__elector_on_reply;
-        elector->lock->on_record = hf__elector_on_record;
-        elector->lock->ctx = elector;
-        hf__leader_metrics_init(&elector->metrics, electors->host, elector->ns, elector->name);
-        return 0;
-}
-
 int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *config, struct hf_elector **ret_elector,
                     struct hf_status *reterr_status) {
-        struct hf_leader_timing timing;
+        struct hf_elector *elector = NULL;
         if (electors->state != HF__ELECTORS_NEW)
                 return hf_fail(reterr_status, HF_E_CLOSED, "electors cannot be added after the start");
-        int r = check_config(config, &timing, reterr_status);
+        struct hf_elector **list = realloc(electors->list, (electors->n + 1) * sizeof(struct hf_elector *));
+        if (!list)
+                return hf_fail(reterr_status, -ENOMEM, "electors: out of memory");
+        electors->list = list;
+        int r = hf__elector_new(electors, config, &elector, reterr_status);
         if (r != 0)
                 return r;
-        struct hf_elector *elector = calloc(1, sizeof *elector);
-        struct hf_elector **list = realloc(electors->list, (electors->n + 1) * sizeof(struct hf_elector *));
-        if (list)
-                electors->list = list;
-        if (!elector || !list) {
-                free(elector);
-                return hf_fail(reterr_status, -ENOMEM, "elector %s/%s: out of memory", config->ns, config->name);
-        }
-        elector->timing = timing;
-        if (reterr_status)
-                *reterr_status = (struct hf_status){0};
-        r = fill(electors, elector, config, reterr_status);
-        if (r != 0) {
-                elector_free(elector);
-                if (reterr_status && !reterr_status->message[0])
-                        (void)hf_fail(reterr_status, r, "elector %s/%s: %s", config->ns, config->name, hf_strerror(r));
-                return r;
-        }
-        electors->list[electors->n++] = elector;
+        list[electors->n++] = elector;
         if (ret_elector)
                 *ret_elector = elector;
         return 0;
@@ -459,7 +323,7 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
         for (size_t i = 0; i < electors->n; i++) {
                 electors->list[i]->term = hf__term_free(electors->list[i]->term);
                 electors->list[i]->instance = hf__term_free(electors->list[i]->instance);
-                elector_free(electors->list[i]);
+                hf__elector_free(electors->list[i]);
         }
         struct hf__letter *letter = hf__mailbox_take(&electors->mailbox);
         while (letter) { /* answers that came after the loop had ended */
@@ -517,7 +381,7 @@ bool hf_elector_may_act(struct hf_elector *elector) {
 
 int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
         struct hf_leader_info info;
-        if (!is_identity(identity))
+        if (!hf__is_identity(identity))
                 return -EINVAL;
         hf__elector_info(elector, &info);
         if (info.state != HF_LEADING)

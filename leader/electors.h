@@ -83,6 +83,11 @@ struct hf__elector_message {
         struct hf_status status; /* of a reply that failed */
 };
 
+/* Checks config and copies it. The owner is the caller until the elector is on electors' list. */
+int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config *config, struct hf_elector **ret_elector,
+                    struct hf_status *reterr_status);
+struct hf_elector *hf__elector_free(struct hf_elector *elector); /* accepts NULL, returns NULL; no work of it is alive */
+bool hf__is_identity(const char *text);                          /* visible ASCII, 1 to HF_IDENTITY_MAX bytes */
 /* The lock's callbacks (any thread): they post. */
 void hf__elector_on_reply(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply);
 void hf__elector_on_record(void *ctx, const struct hf__record *record);

@@ -25,6 +25,7 @@
 
 #define FRAMING_ALLOWANCE 16384 /* bytes of a chunked body that are not data: this, and FRAMING_PER_BYTE for each that is */
 #define FRAMING_PER_BYTE  8
+#define MAX_SKIPPED       8 /* bytes of empty lines that are forgiven before a request */
 
 struct hfd_h1_parser {
         llhttp_t llhttp;
@@ -40,6 +41,7 @@ struct hfd_h1_parser {
         bool head_seen, in_body, done, keep_alive, http10, bad_encoding;
         char previous; /* last byte of the head so far; 0 at its begin */
         unsigned line_ends;
+        unsigned n_skipped; /* bytes of empty lines before the head */
 };
 
 static int fail(struct hfd_h1_parser *p, int code) {
@@ -169,7 +171,7 @@ static void rewind_parser(struct hfd_h1_parser *p) {
         p->n_hosts = p->n_lengths = p->n_encodings = 0;
         p->head_seen = p->in_body = p->done = p->bad_encoding = false;
         p->previous = 0;
-        p->line_ends = 0;
+        p->line_ends = p->n_skipped = 0;
 }
 
 /* Looks for the empty line. Returns the bytes of data that belong to the head, 0 when it goes on, -1 when it is bad. */
@@ -222,9 +224,13 @@ static enum hfd_h1_event feed_head(struct hfd_h1_parser *p, const char *data, si
         size_t skipped = 0, part, parsed;
         ssize_t end;
 
-        /* Empty lines before a request are forgiven, as RFC 9112 2.2 asks; a few of them. */
-        while (p->head.n == 0 && skipped < n && skipped < 8 && (data[skipped] == '\r' || data[skipped] == '\n'))
+        /* Empty lines before a request are forgiven, as RFC 9112 2.2 asks; a few of them, wherever reads split them. */
+        while (p->head.n == 0 && skipped < n && p->n_skipped < MAX_SKIPPED && data[skipped] == (p->n_skipped % 2 ? '\n' : '\r')) {
                 skipped++;
+                p->n_skipped++;
+        }
+        if (skipped < n && p->n_skipped % 2)
+                fail(p, 400); /* a carriage return alone */
         data += skipped;
         n -= skipped;
         end = scan_head(p, data, n);

@@ -15,7 +15,7 @@
  * HF_E_TOO_LARGE; HF_E_CANCELED (the store is closing); -errno (unexpected: of a write, unknown whether done).
  *
  * Starting returns 0, or an error and the callback is never called: -EINVAL (misuse, among it two ops on one key of which
- * one is a put), HF_E_TOO_LARGE (a key, a count), -ENOMEM, HF_E_CLOSED (the store is being freed).
+ * one is a put), HF_E_TOO_LARGE (a key, a count, the whole), -ENOMEM, HF_E_CLOSED (the store is being freed).
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -56,6 +56,8 @@ void sim_check_actions(struct sim *sim, int p, const struct hf__core_action *act
                 if (hf__gate_valid_until(&proc->gate) != 0)
                         sim_violate(sim, "P6: %s releases with its gate open", proc->identity);
         }
+        if (action->type == HF__ACT_STUCK && !proc->work_alive)
+                sim_violate(sim, "P5: %s is stuck, but its work has joined", proc->identity);
         if (action->type == HF__ACT_WRITE && action->record.exists && action->record.rv[0] == '\0' && !sim->mutant.skip_compare)
                 sim_violate(sim, "%s writes without a condition", proc->identity);
 }

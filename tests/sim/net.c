@@ -47,6 +47,7 @@ static void misroute(struct sim *sim, struct sim_op *op, enum sim_weather weathe
 
         op->answer_after = HF_NSEC_NEVER;
         sim->procs[op->proc].clean_since_stop = false;
+        sim->procs[op->proc].op_went_wrong = true;
         switch (way) {
         case 0: COUNT(sim, lost_requests); break;
         case 1:
@@ -93,6 +94,7 @@ void sim_net_send(struct sim *sim, int p, const struct hf__core_action *action) 
         op->retry_after = 0;
         if (op->is_write)
                 op->record = action->record;
+        proc->op_went_wrong = false;
         if (goes_wrong(sim, proc->weather)) {
                 misroute(sim, op, proc->weather);
                 return;

@@ -208,8 +208,13 @@ void sim_proc_stop(struct sim *sim, int p) {
                 COUNT(sim, stops_following);
         TRACE(sim, "%-6s is asked to stop", proc->identity);
         proc->stop_asked = true;
-        proc->clean_since_stop = proc->weather == CLEAR && !proc->frozen && proc->dirty_until < sim->now && proc->core.op_kind == 0;
-        proc->stop_by_local = sim_local(sim, proc) + t->drain_deadline + t->stop_grace + 2 * t->request_timeout + 10 * MS;
+        proc->clean_since_stop = proc->weather == CLEAR && !proc->frozen && proc->dirty_until < sim->now &&
+                                 (proc->core.op_kind == 0 || !proc->op_went_wrong);
+        proc->stop_by_local = sim_local(sim, proc) + 2 * t->request_timeout + 10 * MS;
+        if (proc->core.state == HF_ABORTING || sim_leads(proc))
+                proc->stop_by_local += t->stop_grace;
+        if (sim_leads(proc))
+                proc->stop_by_local += t->drain_deadline;
         sim_proc_event(sim, p, HF__EV_STOP);
 }
 

@@ -118,8 +118,12 @@ int main(int argc, char **argv) {
         if (i < n_schedules)
                 printf("%s at seed %" PRIu64 ", schedule %" PRIu64 ", %.4f s: %s\n", mutant ? "caught" : "FAIL", seed + i, i + 1,
                        (double)sim->now / 1e9, sim->violation);
-        if (i < n_schedules && !mutant)
-                printf("replay: sim --seed %" PRIu64 " --trace%s\n", seed + i, electors ? " --electors (as here)" : "");
+        if (i < n_schedules && !mutant) {
+                printf("replay: sim --seed %" PRIu64 " --trace", seed + i);
+                if (electors)
+                        printf(" --electors %d", electors);
+                putchar('\n');
+        }
         if (mutant) {
                 c = i < n_schedules ? 0 : 1;
                 if (c)

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +17,7 @@
 #include <holdfast/cache.h>
 
 #include "api-fake.c"
+#include "client/cache_impl.h"
 
 static const struct hf_host host = {.size = sizeof host};
 
@@ -312,6 +314,19 @@ static void *remove_it(void *ctx) {
         return left ? ctx : NULL;
 }
 
+/* Once the remover has marked it, a handler that runs must still be in the list. */
+static void await_removal_begun(const struct hf_cache_handler *handler) {
+        for (bool begun = false; !begun; sched_yield()) {
+                const struct hf_cache_handler *h;
+                pthread_mutex_lock(&w.cache->mu);
+                for (h = w.cache->handlers; h && h != handler; h = h->next)
+                        ;
+                begun = !h || h->removed;
+                pthread_mutex_unlock(&w.cache->mu);
+                assert_non_null(h);
+        }
+}
+
 static void test_removing_waits_for_a_running_handler(void **state) {
         struct hf_cache_handler *handler = NULL, *other = NULL;
         pthread_t thread;
@@ -329,6 +344,7 @@ static void test_removing_waits_for_a_running_handler(void **state) {
                 pthread_cond_wait(&gate.cond, &gate.mu);
         pthread_mutex_unlock(&gate.mu);
         assert_int_equal(pthread_create(&thread, NULL, remove_it, handler), 0);
+        await_removal_begun(handler);
         hf_cache_remove_handler(w.cache, other); /* one that is not running goes at once */
         pthread_mutex_lock(&gate.mu);
         gate.may_leave = true;

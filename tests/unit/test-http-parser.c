@@ -103,9 +103,11 @@ static void test_ring_order_over_growth(void **state) {
         assert_int_equal(hfd_request_new(NULL, NULL, NULL, &request), 0);
         hfd_request_stream(request, 200, NULL, NULL, 0);
         for (int i = 0; i < 300; i++) {
-                char text[2] = {(char)next++, (char)next++};
+                char text[2] = {(char)next, (char)(next + 1)};
                 struct hf__buf *piece = hf__buf_copy(text, 2);
                 size_t n;
+
+                next += 2;
 
                 assert_int_equal(hfd_request_push(request, piece), 0);
                 hf__buf_unref(piece);

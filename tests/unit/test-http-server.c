@@ -86,6 +86,26 @@ static void test_garbage_instead_of_tls(void **state) {
         expect_peer(NULL, "none");
 }
 
+/* Time limits, on a clock that is ahead: who never says anything, and who has nothing more to say over HTTP/2. */
+static void test_silent_connections_are_closed(void **state) {
+        int fd = dial(hfd_http_port(f.http), 0);
+        struct client c;
+        char in[16];
+
+        assert_int_equal(client_open(&c, hfd_http_port(f.http), "h2", NULL, 0), 0);
+        client_puts(&c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        client_send(&c, "\0\0\0\4\0\0\0\0\0", 9);
+        assert_true(client_more(&c)); /* its SETTINGS: the connection is open */
+        expect_peer(NULL, "none");
+        expect_peer(NULL, "none"); /* both workers have seen what came before */
+        skip_time(&f, 33 * HF_NSEC_PER_SEC);
+        assert_int_equal(recv(fd, in, sizeof(in), 0), 0);
+        skip_time(&f, 60 * HF_NSEC_PER_SEC);
+        assert_true(client_closed(&c));
+        client_close(&c);
+        close(fd);
+}
+
 static void test_reload_changes_new_handshakes(void **state) {
         struct identity ca2 = make_identity("ca-2", NULL, NULL, true, 3600);
         struct identity server2 = make_identity("server-2", NULL, &ca2, false, 3600);
@@ -380,6 +400,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_client_certificates, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_tls_1_2_and_below, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_garbage_instead_of_tls, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_silent_connections_are_closed, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_reload_changes_new_handshakes, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_stop_accepting_h1, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_stop_accepting_h2, setup, teardown),

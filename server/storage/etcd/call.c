@@ -52,6 +52,7 @@ static int call_submit(struct call *call) {
                 .lane = HFD_ETCD_LANE_CALLS,
                 .deadline = call->deadline,
                 .max_body = HFD_ETCD_BODY_MAX,
+                .idempotent = call->repeatable,
                 .on_done = call_done,
                 .ctx = call,
         };
@@ -176,13 +177,25 @@ int hfd_etcd_list(struct hfd_store *store, const char *prefix, const char *start
                           hfd_etcd_pack_list(begin, end, revision, limit, keys_only), deadline, done, ctx);
 }
 
+/*
+ * etcd's default limit is 1.5 MiB, and it says so. Half a MiB above that its gRPC layer resets the stream while the request is
+ * still coming, which looks like a broken connection.
+ */
+#define REQUEST_MAX ((size_t)2 << 20)
+
 int hfd_etcd_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec deadline, hfd_store_fn done, void *ctx) {
+        struct hf__buf *body;
         int r = hfd_txn_check(txn);
 
         if (r)
                 return r;
+        body = hfd_etcd_pack_txn(txn);
+        if (body && body->n > REQUEST_MAX) {
+                hf__buf_unref(body);
+                return HF_E_TOO_LARGE;
+        }
         /* A transaction that writes nothing is a read. */
-        return call_start(store, HFD_ETCD_TXN, "KV/Txn", !txn->n_ops, hfd_etcd_pack_txn(txn), deadline, done, ctx);
+        return call_start(store, HFD_ETCD_TXN, "KV/Txn", !txn->n_ops, body, deadline, done, ctx);
 }
 
 int hfd_etcd_compact(struct hfd_store *store, uint64_t revision, hf_nsec deadline, hfd_store_fn done, void *ctx) {

@@ -48,6 +48,12 @@ static int grpc_error(int status, const char *text, bool unknown) {
 int hfd_etcd_error(const struct hf__http_result *result, bool unknown, const char *endpoint, struct hf_status *reterr_status) {
         const char *text = result->error_text ? result->error_text : "";
 
+        /* A status is etcd's last word, even if it came before all of the request was sent and the stream then broke. */
+        if (result->grpc_status > GRPC_OK && result->outcome != HF_E_CANCELED) {
+                int error = grpc_error(result->grpc_status, result->grpc_message, unknown);
+
+                return hf_fail(reterr_status, error, "etcd %s: %s (grpc status %d)", endpoint, result->grpc_message, result->grpc_status);
+        }
         switch (result->outcome) {
         case 0: break;
         case HF_E_UNAUTHORIZED:
@@ -57,11 +63,6 @@ int hfd_etcd_error(const struct hf__http_result *result, bool unknown, const cha
         case HF_E_TIMEOUT: return hf_fail(reterr_status, HF_E_TIMEOUT, "etcd %s: no answer: %s", endpoint, text);
         case HF_E_CANCELED: return hf_fail(reterr_status, HF_E_CANCELED, "the store is closing");
         default: return hf_fail(reterr_status, result->outcome, "etcd %s: %s %s", endpoint, hf_strerror(result->outcome), text);
-        }
-        if (result->grpc_status > GRPC_OK) {
-                int error = grpc_error(result->grpc_status, result->grpc_message, unknown);
-
-                return hf_fail(reterr_status, error, "etcd %s: %s (grpc status %d)", endpoint, result->grpc_message, result->grpc_status);
         }
         if (result->code != 200)
                 return hf_fail(reterr_status, -EIO, "etcd %s: answers HTTP %d: not an etcd v3 endpoint?", endpoint, result->code);

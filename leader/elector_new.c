@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Making an elector from what the embedder says: everything is checked first, and copied.
+ */
+#include "leader/electors.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+struct hf_elector *hf__elector_free(struct hf_elector *elector) {
+        if (!elector)
+                return NULL;
+        if (elector->lock)
+                elector->lock->ops->free(elector->lock);
+        for (size_t i = 0; elector->controllers && i < elector->n_controllers; i++)
+                free((char *)elector->controllers[i].name);
+        free(elector->controllers);
+        free(elector);
+        return NULL;
+}
+
+static bool is_object_name(const char *text) {
+        size_t n = text ? strlen(text) : 0;
+        return n > 0 && n <= HF_NAME_MAX && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") == n;
+}
+
+bool hf__is_identity(const char *text) {
+        size_t n = text ? strlen(text) : 0;
+        for (size_t i = 0; i < n; i++)
+                if (text[i] <= ' ' || text[i] > '~')
+                        return false;
+        return n > 0 && n <= HF_IDENTITY_MAX;
+}
+
+static int check_labels(const char *const *labels, struct hf_status *reterr_status) {
+        for (; labels && *labels; labels++)
+                if (!strchr(*labels, '=') || **labels == '=')
+                        return hf_fail(reterr_status, HF_E_INVALID, "elector: label \"%.100s\" is not of the form key=value", *labels);
+        return 0;
+}
+
+static int check_config(const struct hf_elector_config *config, struct hf_leader_timing *timing, struct hf_status *reterr_status) {
+        if (!is_object_name(config->ns) || !is_object_name(config->name))
+                return hf_fail(reterr_status, HF_E_INVALID, "elector: \"%.100s/%.100s\" is no namespace and name of a Lease",
+                               config->ns ? config->ns : "", config->name ? config->name : "");
+        if (!hf__is_identity(config->identity))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "elector %s/%s: the identity must be 1 to %d visible ASCII characters without spaces, it is \"%.100s\"",
+                               config->ns, config->name, HF_IDENTITY_MAX, config->identity ? config->identity : "");
+        if (!config->client)
+                return hf_fail(reterr_status, -EINVAL, "elector %s/%s has no client", config->ns, config->name);
+        int r = check_labels(config->labels, reterr_status);
+        *timing = config->timing;
+        hf_leader_timing_defaults(timing);
+        return r ? r : hf_leader_timing_check(timing, reterr_status);
+}
+
+static bool has_controller(const struct hf_elector *elector, const char *name) {
+        for (size_t i = 0; i < elector->n_controllers; i++)
+                if (strcmp(elector->controllers[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+static int copy_controllers(struct hf_electors *electors, struct hf_elector *elector, const struct hf_elector_config *config,
+                            struct hf_status *reterr_status) {
+        elector->controllers = calloc(config->n_controllers ? config->n_controllers : 1, sizeof *elector->controllers);
+        if (!elector->controllers)
+                return -ENOMEM;
+        for (size_t i = 0; i < config->n_controllers; i++) {
+                const struct hf_controller *from = &config->controllers[i];
+                if (!from->name || !*from->name || !from->run)
+                        return hf_fail(reterr_status, HF_E_INVALID, "elector %s: controller %zu has no %s", elector->label, i,
+                                       from->run ? "name" : "run function");
+                for (size_t k = 0; k < electors->n; k++)
+                        if (has_controller(electors->list[k], from->name))
+                                return hf_fail(reterr_status, HF_E_EXISTS, "elector %s: controller \"%s\" is registered already, with %s",
+                                               elector->label, from->name, electors->list[k]->label);
+                if (has_controller(elector, from->name))
+                        return hf_fail(reterr_status, HF_E_EXISTS, "elector %s: controller \"%s\" is registered twice", elector->label,
+                                       from->name);
+                char *name = strdup(from->name);
+                if (!name)
+                        return -ENOMEM;
+                elector->controllers[i] = *from;
+                elector->controllers[i].name = name;
+                elector->n_controllers = i + 1;
+        }
+        return 0;
+}
+
+static int fill(struct hf_electors *electors, struct hf_elector *elector, const struct hf_elector_config *config,
+                struct hf_status *reterr_status) {
+        struct hf__core_config core = {.timing = elector->timing};
+        const struct hf_clock *clock = hf_host_clock(electors->host);
+
+        elector->electors = electors;
+        (void)snprintf(elector->ns, sizeof elector->ns, "%s", config->ns);
+        (void)snprintf(elector->name, sizeof elector->name, "%s", config->name);
+        (void)snprintf(elector->label, sizeof elector->label, "%s/%s", config->ns, config->name);
+        (void)snprintf(elector->identity, sizeof elector->identity, "%s", config->identity);
+        elector->client = config->client;
+        elector->unfenced = config->unfenced;
+        elector->unsafe_gate_off = config->unsafe_gate_off;
+        elector->on_change = config->on_change;
+        elector->ctx = config->ctx;
+        for (size_t i = 0; i < electors->n; i++)
+                if (strcmp(electors->list[i]->label, elector->label) == 0)
+                        return hf_fail(reterr_status, HF_E_EXISTS, "there is an elector for the Lease %s already", elector->label);
+        int r = copy_controllers(electors, elector, config, reterr_status);
+        if (r != 0)
+                return r;
+        if (getrandom(&core.seed, sizeof core.seed, GRND_NONBLOCK) != (ssize_t)sizeof core.seed)
+                core.seed = (uint64_t)hf_now(clock); /* it only spreads retries */
+        memcpy(core.identity, elector->identity, sizeof core.identity);
+        hf__core_init(&elector->core, &core, (struct hf__core_time){hf_now(clock), clock->real(clock->ctx) / HF_NSEC_PER_USEC});
+        elector->info = (struct hf_leader_info){.state = HF_FOLLOWING, .since = hf_now(clock)};
+        memcpy(elector->info.ns, elector->ns, sizeof elector->ns);
+        memcpy(elector->info.name, elector->name, sizeof elector->name);
+        memcpy(elector->info.identity, elector->identity, sizeof elector->identity);
+        r = hf__lease_lock_new(electors->host, config, &elector->lock);
+        if (r != 0)
+                return r;
+        elector->lock->done = hf__elector_on_reply;
+        elector->lock->on_record = hf__elector_on_record;
+        elector->lock->ctx = elector;
+        hf__leader_metrics_init(&elector->metrics, electors->host, elector->ns, elector->name);
+        return 0;
+}
+
+int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config *config, struct hf_elector **ret_elector,
+                    struct hf_status *reterr_status) {
+        struct hf_leader_timing timing;
+        struct hf_status status = {0};
+        int r = check_config(config, &timing, reterr_status);
+        if (r != 0)
+                return r;
+        struct hf_elector *elector = calloc(1, sizeof *elector);
+        if (!elector)
+                return hf_fail(reterr_status, -ENOMEM, "elector %s/%s: out of memory", config->ns, config->name);
+        elector->timing = timing;
+        r = fill(electors, elector, config, &status);
+        if (r == 0) {
+                *ret_elector = elector;
+                return 0;
+        }
+        hf__elector_free(elector);
+        if (!status.message[0])
+                (void)hf_fail(&status, r, "elector %s/%s: %s", config->ns, config->name, hf_strerror(r));
+        if (reterr_status)
+                *reterr_status = status;
+        return r;
+}
