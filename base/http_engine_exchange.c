@@ -122,6 +122,17 @@ static void leave_gate(struct hf__exchange *x) {
         x->gate = NULL;
 }
 
+/* A pioneer's connection can be shared once the peer has spoken: its first words say how many streams it takes. */
+void hf__exchange_pioneers_heard(struct hf__pool *pool) {
+        for (struct hf__exchange *x = pool->pioneers, *next; x; x = next) {
+                next = x->next_gate;
+                if (x->may_have_sent) {
+                        pool->h2c_up = true;
+                        leave_gate(x);
+                }
+        }
+}
+
 static bool guessed_wrong(struct hf__exchange *x) {
         long n_connects = 0;
 
@@ -129,8 +140,7 @@ static bool guessed_wrong(struct hf__exchange *x) {
                 return false;
         bool reuses = n_connects == 0;
         if (reuses == x->expects_reuse) {
-                x->pool->h2c_up = true;
-                leave_gate(x);
+                x->pool->h2c_up = x->pool->h2c_up || reuses;
                 return false;
         }
         x->pool->h2c_up = reuses;
@@ -151,6 +161,7 @@ static int on_prereq(void *ctx, char *peer, char *local, int peer_port, int loca
         }
         x->may_have_sent = true;
         x->sent_at = hf_now(x->engine->clock);
+        x->local_port = local_port;
         return CURL_PREREQFUNC_OK;
 }
 
@@ -379,6 +390,8 @@ static CURLcode set_transport(struct hf__exchange *x, CURL *easy) {
         SET(CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
         SET(CURLOPT_TCP_KEEPINTVL, KEEPALIVE_INTVL_S);
         SET(CURLOPT_SOCKOPTFUNCTION, on_socket);
+        SET(CURLOPT_CLOSESOCKETFUNCTION, hf__lanes_close_socket);
+        SET(CURLOPT_CLOSESOCKETDATA, x->engine);
         SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
         if (x->request.unix_socket)
                 SET(CURLOPT_UNIX_SOCKET_PATH, x->request.unix_socket);
@@ -508,19 +521,33 @@ void hf__exchange_curl_done(struct hf__exchange *x, CURLcode result) {
         finish(x, outcome_of(x, result));
 }
 
-/* Whether the connection has been silent since the request was sent. */
-static bool is_silent(const struct hf__exchange *x) {
-        struct hf__http_engine *engine = x->engine;
-        curl_socket_t fd = CURL_SOCKET_BAD;
+static bool has_local_port(int fd, int port) {
+        struct sockaddr_storage address;
+        socklen_t n = sizeof address;
 
-        if (!x->may_have_sent || curl_easy_getinfo(x->easy, CURLINFO_ACTIVESOCKET, &fd) || fd == CURL_SOCKET_BAD)
+        if (getsockname(fd, (struct sockaddr *)&address, &n) < 0)
                 return false;
-        return (size_t)fd >= engine->n_sockets || engine->sockets[fd].last_in < x->sent_at;
+        if (address.ss_family == AF_INET6)
+                return ntohs(((struct sockaddr_in6 *)&address)->sin6_port) == port;
+        return address.ss_family == AF_INET && ntohs(((struct sockaddr_in *)&address)->sin_port) == port;
+}
+
+/* Whether its connection has been silent since the request was sent. */
+static bool is_silent(const struct hf__exchange *x) {
+        const struct hf__http_engine *engine = x->engine;
+
+        if (!x->may_have_sent || x->local_port <= 0)
+                return false;
+        for (size_t fd = 0; fd < engine->n_sockets; fd++)
+                if (engine->sockets[fd].pool == x->pool && engine->sockets[fd].last_in < x->sent_at &&
+                    has_local_port((int)fd, x->local_port))
+                        return true;
+        return false;
 }
 
 void hf__exchange_abort(struct hf__exchange *x, int outcome) {
         if (outcome == HF_E_TIMEOUT && x->pool && is_silent(x))
-                hf__lane_distrust(x->engine, x->request.lane, x->pool);
+                hf__lanes_distrust(x->pool);
         if (!x->error_text[0])
                 (void)strcpy(x->error_text, outcome == HF_E_TIMEOUT ? "the deadline passed" : "canceled");
         finish(x, outcome);
@@ -544,10 +571,12 @@ static bool held_at_gate(struct hf__exchange *x, struct hf__pool *pool) {
         return pioneer != NULL;
 }
 
+static size_t lane_of(const struct hf__exchange *x) { return x->request.lane + (x->is_h2c ? (size_t)HF__HTTP_N_LANES : 0); }
+
 /* Adds it to its lane. */
 static void begin(struct hf__exchange *x) {
         struct hf__http_engine *engine = x->engine;
-        struct hf__pool *pool = engine->lanes[x->request.lane];
+        struct hf__pool *pool = engine->lanes[lane_of(x)];
 
         if (x->is_h2c && !x->expects_reuse && held_at_gate(x, pool))
                 return;
@@ -592,6 +621,6 @@ void hf__exchange_start(struct hf__exchange *x) {
         }
         x->is_h2c = x->request.version == HF__HTTP_2_PRIOR_KNOWLEDGE && strncmp(x->request.url, "http:", 5) == 0 &&
                     curl_version_info(CURLVERSION_NOW)->version_num < 0x080000;
-        x->expects_reuse = engine->lanes[x->request.lane]->h2c_up;
+        x->expects_reuse = engine->lanes[lane_of(x)]->h2c_up;
         begin(x);
 }

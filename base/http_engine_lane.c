@@ -7,12 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "base/http_engine_private.h"
 
 /* Idle connections a lane keeps. */
 #define MAX_IDLE_CONNECTIONS 64L
 #define MAX_STREAMS          1000L
+/* To one origin; requests beyond what their streams allow wait for one. More than one, for a connection may be draining. */
+#define MAX_H2C_CONNECTIONS 4L
 
 static struct hf__socket *socket_at(struct hf__http_engine *engine, int fd) {
         size_t n = engine->n_sockets;
@@ -41,7 +44,8 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
         if (!sock)
                 return 0;
         if (what == CURL_POLL_REMOVE) {
-                (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+                if (sock->pool) /* else the number may be another thread's by now */
+                        (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
                 sock->pool = NULL;
                 return 0;
         }
@@ -55,18 +59,30 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
         return 0;
 }
 
+/* curl may say that it no longer watches a descriptor only after it has closed it: so closing does that too. */
+int hf__lanes_close_socket(void *ctx, curl_socket_t fd) {
+        struct hf__http_engine *engine = ctx;
+
+        if ((size_t)fd < engine->n_sockets && engine->sockets[fd].pool) {
+                (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+                engine->sockets[fd].pool = NULL;
+        }
+        return close(fd);
+}
+
 static int on_curl_timer(CURLM *multi, long timeout_ms, void *ctx) {
         struct hf__pool *pool = ctx;
         pool->curl_due = timeout_ms < 0 ? HF_NSEC_NEVER : timeout_ms == 0 ? 0 : hf_now(pool->engine->clock) + timeout_ms * HF_NSEC_PER_MSEC;
         return 0;
 }
 
-static struct hf__pool *pool_new(struct hf__http_engine *engine) {
+static struct hf__pool *pool_new(struct hf__http_engine *engine, size_t index) {
         struct hf__pool *pool = calloc(1, sizeof *pool);
 
         if (!pool)
                 return NULL;
         pool->engine = engine;
+        pool->index = index;
         pool->curl_due = HF_NSEC_NEVER;
         pool->multi = curl_multi_init();
         if (!pool->multi) {
@@ -80,6 +96,8 @@ static struct hf__pool *pool_new(struct hf__http_engine *engine) {
         curl_multi_setopt(pool->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
         curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS, MAX_IDLE_CONNECTIONS);
         curl_multi_setopt(pool->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, MAX_STREAMS);
+        if (index >= HF__HTTP_N_LANES)
+                curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, MAX_H2C_CONNECTIONS);
         return pool;
 }
 
@@ -95,14 +113,14 @@ static void pool_free(struct hf__pool *pool) {
 }
 
 int hf__lanes_init(struct hf__http_engine *engine) {
-        for (size_t i = 0; i < HF__HTTP_N_LANES; i++)
-                if (!(engine->lanes[i] = pool_new(engine)))
+        for (size_t i = 0; i < HF__N_POOLS; i++)
+                if (!(engine->lanes[i] = pool_new(engine, i)))
                         return -ENOMEM;
         return 0;
 }
 
 void hf__lanes_done(struct hf__http_engine *engine) {
-        for (size_t i = 0; i < HF__HTTP_N_LANES; i++)
+        for (size_t i = 0; i < HF__N_POOLS; i++)
                 for (struct hf__pool *pool = engine->lanes[i], *next; pool; pool = next) {
                         next = pool->next;
                         pool_free(pool);
@@ -110,14 +128,16 @@ void hf__lanes_done(struct hf__http_engine *engine) {
         free(engine->sockets);
 }
 
-void hf__lane_distrust(struct hf__http_engine *engine, unsigned lane, struct hf__pool *pool) {
-        if (engine->lanes[lane] != pool)
+void hf__lanes_distrust(struct hf__pool *pool) {
+        struct hf__pool **lane = &pool->engine->lanes[pool->index];
+
+        if (*lane != pool)
                 return; /* replaced already */
-        struct hf__pool *fresh = pool_new(engine);
+        struct hf__pool *fresh = pool_new(pool->engine, pool->index);
         if (!fresh)
                 return; /* the old one goes on; the next timeout tries again */
         fresh->next = pool;
-        engine->lanes[lane] = fresh;
+        *lane = fresh;
 }
 
 static void end_done(struct hf__pool *pool) {
@@ -146,13 +166,15 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
         if (events & EPOLLIN)
                 engine->sockets[fd].last_in = engine->now;
         (void)curl_multi_socket_action(pool->multi, fd, mask, &n_running);
+        if (events & EPOLLIN)
+                hf__exchange_pioneers_heard(pool);
         end_done(pool);
 }
 
 void hf__lanes_run(struct hf__http_engine *engine) {
         int n_running;
 
-        for (size_t i = 0; i < HF__HTTP_N_LANES; i++)
+        for (size_t i = 0; i < HF__N_POOLS; i++)
                 for (struct hf__pool **link = &engine->lanes[i], *pool; (pool = *link);) {
                         if (pool->curl_due <= engine->now) {
                                 pool->curl_due = HF_NSEC_NEVER; /* curl sets it anew */
@@ -173,7 +195,7 @@ void hf__lanes_run(struct hf__http_engine *engine) {
 hf_nsec hf__lanes_due(const struct hf__http_engine *engine) {
         hf_nsec due = HF_NSEC_NEVER;
 
-        for (size_t i = 0; i < HF__HTTP_N_LANES; i++)
+        for (size_t i = 0; i < HF__N_POOLS; i++)
                 for (const struct hf__pool *pool = engine->lanes[i]; pool; pool = pool->next)
                         if (pool->curl_due < due)
                                 due = pool->curl_due;

@@ -38,6 +38,7 @@ struct hf__note {
 struct hf__pool {
         struct hf__pool *next; /* of the lane; the first takes new requests */
         struct hf__http_engine *engine;
+        size_t index; /* in engine->lanes */
         CURLM *multi;
         hf_nsec curl_due; /* when curl wants to be called; HF_NSEC_NEVER = not */
         size_t n_active;
@@ -74,6 +75,7 @@ struct hf__exchange {
         struct hf__pool *gate; /* whose pioneers or held list it is in; NULL = none */
         struct hf__exchange *next_gate, **link_gate;
         hf_nsec sent_at;
+        int local_port; /* of its connection: the only thing curl tells about that while it is used; 0 = not TCP */
         int code;
         int block_code; /* of the header block that is coming in */
         int grpc_status;
@@ -85,6 +87,7 @@ struct hf__exchange {
 
 #define HF__HTTP_N_BUCKETS 1024
 #define HF__HTTP_N_IDLE    64
+#define HF__N_POOLS        (2 * HF__HTTP_N_LANES)
 
 struct hf__socket {
         struct hf__pool *pool; /* NULL = this descriptor is not curl's */
@@ -112,8 +115,8 @@ struct hf__http_engine {
         struct hf__note stop_note;
         struct hf__duequeue due_exchanges, due_timers;
         struct hf__exchange *exchanges;
-        struct hf__pool *lanes[HF__HTTP_N_LANES];
-        struct hf__socket *sockets; /* by descriptor */
+        struct hf__pool *lanes[HF__N_POOLS]; /* each lane has a second one for clear-text HTTP/2 */
+        struct hf__socket *sockets;          /* by descriptor */
         size_t n_sockets;
         CURL *idle[HF__HTTP_N_IDLE]; /* handles to use again */
         size_t n_idle;
@@ -123,14 +126,16 @@ struct hf__http_engine {
 int hf__lanes_init(struct hf__http_engine *engine);
 void hf__lanes_done(struct hf__http_engine *engine);
 void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t events);
-void hf__lanes_run(struct hf__http_engine *engine); /* calls curl where it is due, ends what is done, closes empty old pools */
+int hf__lanes_close_socket(void *engine, curl_socket_t fd); /* for curl */
+void hf__lanes_run(struct hf__http_engine *engine);         /* calls curl where it is due, ends what is done, closes empty old pools */
 hf_nsec hf__lanes_due(const struct hf__http_engine *engine);
-void hf__lane_distrust(struct hf__http_engine *engine, unsigned lane, struct hf__pool *pool);
+void hf__lanes_distrust(struct hf__pool *pool);
 
 /* http_engine_exchange.c */
 struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine, const struct hf__http_request *request);
 void hf__exchange_free(struct hf__exchange *x);
-void hf__exchange_start(struct hf__exchange *x); /* adds it to its lane, or ends it */
+void hf__exchange_start(struct hf__exchange *x);         /* adds it to its lane, or ends it */
+void hf__exchange_pioneers_heard(struct hf__pool *pool); /* bytes came in the pool */
 void hf__exchange_release_held(struct hf__pool *pool);
 void hf__exchange_curl_done(struct hf__exchange *x, CURLcode result);
 void hf__exchange_abort(struct hf__exchange *x, int outcome); /* ends it with outcome */

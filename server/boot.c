@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The start: make all objects (nothing waits), then serve, wait for the store, run the hooks.
+ *
+ * A user's mistake (a certificate that cannot be read, a taken port, a second start on one data directory) shows while
+ * making, before anything is written anywhere but under the data directory; each is one line that names the thing.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "server/host.h"
+#include "server/sdnotify.h"
+
+#define STORE_PATIENCE (60 * HF_NSEC_PER_SEC) /* how long etcd may be away at start */
+
+static int make_directory(const char *path, const char *flag, struct hf_status *reterr_status) {
+        if (mkdir(path, 0700) == 0 || errno == EEXIST)
+                return 0;
+        return hf_fail(reterr_status, HF_E_INVALID, "flag %s: cannot make directory %s: %s", flag, path, strerrordesc_np(errno));
+}
+
+static int read_optional(const char *path, char **ret_text, struct hf_status *reterr_status) {
+        *ret_text = NULL;
+        return path && *path ? hfd_read_file(path, ret_text, reterr_status) : 0;
+}
+
+static int make_store(struct hfd_host *h, struct hf_status *reterr_status) {
+        const struct hfd_config *config = h->config;
+        char *ca = NULL, *cert = NULL, *key = NULL;
+        int r = read_optional(config->etcd_ca_file, &ca, reterr_status);
+
+        if (r == 0)
+                r = read_optional(config->etcd_cert_file, &cert, reterr_status);
+        if (r == 0)
+                r = read_optional(config->etcd_key_file, &key, reterr_status);
+        if (r == 0) {
+                struct hfd_etcd_config etcd = {.endpoints = (const char *const *)config->etcd_servers,
+                                               .ca_pem = ca,
+                                               .cert_pem = cert,
+                                               .key_pem = key};
+                r = hfd_etcd_store_new(&h->host, &etcd, &h->store, reterr_status);
+        }
+        free(ca);
+        free(cert);
+        free(key);
+        return r;
+}
+
+/* Certificates: the given ones, else self-made ones under --cert-dir. Also called on SIGHUP; replaces all or nothing. */
+int hfd_read_certificates(struct hfd_host *h, struct hf_status *reterr_status) {
+        const struct hfd_config *config = h->config;
+        const char *const names[] = {config->bind_address, h->identity.host, NULL};
+        char *cert = NULL, *key = NULL, *client_ca = NULL;
+        struct hfd_pki pki = {0};
+
+        int r = hfd_pki_load_or_make(config->cert_dir, names, &pki, reterr_status);
+        if (r == 0 && *config->tls_cert_file)
+                r = hfd_read_file(config->tls_cert_file, &cert, reterr_status);
+        if (r == 0 && *config->tls_key_file)
+                r = hfd_read_file(config->tls_key_file, &key, reterr_status);
+        if (r == 0 && *config->client_ca_file)
+                r = hfd_read_file(config->client_ca_file, &client_ca, reterr_status);
+        if (r == 0 && ((!cert && !(cert = strdup(pki.server_cert_pem))) || (!key && !(key = strdup(pki.server_key_pem))) ||
+                       (!client_ca && !(client_ca = strdup(pki.ca_pem)))))
+                r = hf_fail(reterr_status, -ENOMEM, "out of memory");
+        if (r) {
+                free(cert);
+                free(key);
+                free(client_ca);
+                hfd_pki_done(&pki);
+                return r;
+        }
+        free(h->server_cert_pem);
+        free(h->server_key_pem);
+        free(h->client_ca_pem);
+        h->server_cert_pem = cert;
+        h->server_key_pem = key;
+        h->client_ca_pem = client_ca;
+        hfd_pki_done(&h->pki);
+        h->pki = pki;
+        return 0;
+}
+
+static void on_ready(void *ctx) {
+        struct hfd_host *h = ctx;
+        hfd_lifecycle_signal(&h->lifecycle, HFD_HAS_BEEN_READY);
+}
+
+static bool shutdown_check(void *ctx, char *reason, size_t max_reason) {
+        struct hfd_host *h = ctx;
+        bool stopping = hfd_lifecycle_signalled(&h->lifecycle, HFD_SHUTDOWN_INITIATED);
+
+        if (stopping)
+                (void)snprintf(reason, max_reason, "process is shutting down");
+        return !stopping;
+}
+
+#define STORE_STALE (10 * HF_NSEC_PER_SEC) /* without an answer for so long, etcd counts as away */
+
+static bool store_check(void *ctx, char *reason, size_t max_reason) {
+        struct hfd_host *h = ctx;
+        hf_nsec heard = hfd_api_store_heard_at(h->api), age = hf_now(hf_host_clock(&h->host)) - heard;
+        bool fresh = heard != 0 && age < STORE_STALE;
+
+        if (!fresh)
+                (void)snprintf(reason, max_reason, "etcd has not answered for %lld s", (long long)(age / HF_NSEC_PER_SEC));
+        return fresh;
+}
+
+static bool always_healthy(void *ctx, char *reason, size_t max_reason) {
+        (void)ctx;
+        (void)reason;
+        (void)max_reason;
+        return true;
+}
+
+static int add_health_checks(struct hfd_host *h) {
+        struct hf_health *health = h->host.health;
+        int r = hf_health_add(health, "ping", HF_HEALTHZ | HF_LIVEZ | HF_READYZ, always_healthy, h);
+
+        /* Not under livez: a server must not be killed because etcd is away. */
+        if (r == 0)
+                r = hf_health_add(health, "etcd", HF_HEALTHZ | HF_READYZ, store_check, h);
+        if (r == 0)
+                r = hf_health_add(health, "shutdown", HF_READYZ, shutdown_check, h);
+        return r;
+}
+
+static int make_http(struct hfd_host *h, struct hf_status *reterr_status) {
+        const struct hfd_config *config = h->config;
+        struct hfd_filters_config filters = {.router = h->router,
+                                             .auth = h->auth,
+                                             .max_inflight = (size_t)config->max_requests_inflight,
+                                             .max_mutating_inflight = (size_t)config->max_mutating_requests_inflight,
+                                             .send_retry_after = config->shutdown_send_retry_after};
+        int r = hfd_filters_new(&h->host, &filters, &h->filters);
+
+        if (r == 0)
+                r = hfd_endpoints_new(&h->host, on_ready, h, &h->endpoints);
+        if (r == 0)
+                r = hfd_endpoints_install(h->endpoints, h->router);
+        static const char *const api_paths[] = {"/api", "/api/", "/apis", "/apis/", "/openapi/"};
+        for (size_t i = 0; r == 0 && i < sizeof api_paths / sizeof *api_paths; i++)
+                r = hfd_router_add(h->router, api_paths[i], hfd_api_handle, h->api);
+        if (r == 0)
+                r = hfd_router_add(h->router, "/debug/leader", hfd_debug_leader, h);
+        if (r)
+                return hf_fail(reterr_status, r, "cannot set up the endpoints: %s", hf_strerror(r));
+        int listen_fd;
+        r = hfd_notify_listen_fd(&listen_fd, reterr_status);
+        if (r)
+                return r;
+        struct hfd_http_config http = {.bind_address = config->bind_address,
+                                       .port = (uint16_t)config->secure_port,
+                                       .listen_fd = listen_fd,
+                                       .cert_pem = h->server_cert_pem,
+                                       .key_pem = h->server_key_pem,
+                                       .client_ca_pem = h->client_ca_pem,
+                                       .handler = hfd_filters_handle,
+                                       .ctx = h->filters};
+        r = hfd_http_new(&h->host, &http, &h->http, reterr_status);
+        if (r)
+                return r;
+        bool v6 = strchr(config->bind_address, ':') != NULL;
+        (void)snprintf(h->identity.endpoint, sizeof h->identity.endpoint, "https://%s%s%s:%u", v6 ? "[" : "", config->bind_address,
+                       v6 ? "]" : "", hfd_http_port(h->http));
+        return 0;
+}
+
+static int make_electors(struct hfd_host *h, struct hf_status *reterr_status) {
+        const struct hfd_config *config = h->config;
+        const struct hf_controller *own;
+        struct hf_controller all[16];
+        size_t n = 0, n_own;
+
+        int r = hf_electors_new(&h->host, &h->electors);
+        if (r == 0)
+                r = hfd_controllers_new(&h->host, h->loopback, &h->identity, &h->controllers);
+        if (r)
+                return hf_fail(reterr_status, r, "cannot set up the controllers: %s", hf_strerror(r));
+        r = hfd_config_check_controllers(config, hfd_controllers_names(), reterr_status);
+        if (r)
+                return r;
+        own = hfd_controllers_table(h->controllers, &n_own);
+        for (size_t i = 0; i < n_own; i++)
+                if (hfd_config_runs_controller(config, own[i].name))
+                        all[n++] = own[i];
+        for (size_t i = 0; i < h->extra->n_controllers && n < sizeof all / sizeof *all; i++)
+                all[n++] = h->extra->controllers[i];
+        struct hf_elector_config elector = {.size = sizeof elector,
+                                            .ns = config->lease_ns,
+                                            .name = config->lease_name,
+                                            .identity = h->identity.identity,
+                                            .client = h->loopback,
+                                            .timing = config->timing,
+                                            .controllers = all,
+                                            .n_controllers = n,
+                                            .unsafe_gate_off = h->extra->unsafe_gate_off,
+                                            .on_change = hfd_host_leader_changed,
+                                            .ctx = h};
+        return hf_electors_add(h->electors, &elector, &h->elector, reterr_status);
+}
+
+static int make_core(struct hfd_host *h, struct hf_status *reterr_status) {
+        int r = hf_metrics_new(&h->host.metrics);
+
+        if (r == 0)
+                r = hf_health_new(&h->host.health);
+        if (r == 0)
+                r = hfd_router_new(&h->router);
+        if (r)
+                return hf_fail(reterr_status, r, "%s", hf_strerror(r));
+        r = hfd_identity_make(h->config->instance, &h->identity);
+        if (r)
+                return hf_fail(reterr_status, r, "cannot make an identity: %s", hf_strerror(r));
+        return 0;
+}
+
+int hfd_host_make(struct hfd_host *h, struct hf_status *reterr_status) {
+        int r = make_core(h, reterr_status);
+
+        if (r == 0)
+                r = make_directory(h->config->data_dir, "--data-dir", reterr_status);
+        if (r == 0)
+                r = hfd_runfile_take(h->config->data_dir, "holdfastd", &h->data_lock, reterr_status);
+        if (r == 0)
+                r = hfd_runfile_take(h->config->runtime_dir, h->config->instance, &h->runfile, reterr_status);
+        if (r == 0)
+                r = hfd_read_certificates(h, reterr_status);
+        if (r == 0)
+                r = make_store(h, reterr_status);
+        if (r == 0)
+                r = hfd_auth_new(&h->host, *h->config->token_auth_file ? h->config->token_auth_file : NULL, &h->auth, reterr_status);
+        if (r)
+                return r;
+        struct hfd_api_config api = {.store = h->store, .prefix = h->config->etcd_prefix, .auth = h->auth};
+        r = hfd_api_new(&h->host, &api, &h->api);
+        if (r == 0)
+                r = hfd_api_loopback(h->api, &h->loopback);
+        if (r == 0)
+                r = hfd_compactor_new(&h->host, h->store, h->config->etcd_prefix, &h->compactor);
+        if (r == 0)
+                r = add_health_checks(h);
+        if (r)
+                return hf_fail(reterr_status, r, "cannot set up the API: %s", hf_strerror(r));
+        r = make_http(h, reterr_status);
+        if (r == 0)
+                r = make_electors(h, reterr_status);
+        if (r == 0)
+                r = hf_hooks_new(&h->host, h->loopback, &h->hooks);
+        return r == 0 ? hfd_host_add_hooks(h, reterr_status) : r;
+}
+
+/* Writes <data-dir>/admin.kubeconfig and says where it is. */
+static int write_kubeconfig(struct hfd_host *h, struct hf_status *reterr_status) {
+        char path[4096];
+
+        (void)snprintf(path, sizeof path, "%s/admin.kubeconfig", h->config->data_dir);
+        int r = hfd_pki_write_kubeconfig(&h->pki, path, h->identity.endpoint, reterr_status);
+        if (r == 0)
+                hf_log(&h->host.log, HF_LOG_NOTICE, "holdfastd", "serving %s; kubeconfig %s", h->identity.endpoint, path);
+        return r;
+}
+
+static int wait_for_store(struct hfd_host *h, struct hf_status *reterr_status) {
+        struct hf_cancel *token;
+        struct hf_status why = {0};
+        int r = hf_cancel_new(h->stop, hf_host_clock(&h->host), &token);
+
+        if (r)
+                return r;
+        hf_cancel_set_deadline(token, hf_now(hf_host_clock(&h->host)) + STORE_PATIENCE);
+        atomic_store(&h->waiting_for_store, true);
+        hfd_host_wake(h);
+        r = hfd_api_wait_synced(h->api, token, &why);
+        atomic_store(&h->waiting_for_store, false);
+        if (r == HF_E_CANCELED && !hf_cancel_fired(h->stop))
+                r = hf_fail(reterr_status, HF_E_UNAVAILABLE, "flag --etcd-servers: etcd at %s did not answer within %d s: %s",
+                            h->config->etcd_servers[0], (int)(STORE_PATIENCE / HF_NSEC_PER_SEC), why.message);
+        hf_cancel_unref(token);
+        return r;
+}
+
+int hfd_host_boot(struct hfd_host *h, struct hf_status *reterr_status) {
+        int r = hfd_api_start(h->api);
+
+        if (r == 0)
+                r = hfd_http_start(h->http);
+        if (r)
+                return hf_fail(reterr_status, r, "cannot start serving: %s", hf_strerror(r));
+        hfd_lifecycle_signal(&h->lifecycle, HFD_MUX_AND_DISCOVERY_COMPLETE);
+        r = write_kubeconfig(h, reterr_status);
+        if (r == 0)
+                r = wait_for_store(h, reterr_status);
+        if (r == 0)
+                r = hfd_controllers_start(h->controllers);
+        if (r == 0)
+                r = hf_hooks_start(h->hooks, reterr_status);
+        if (r == 0) {
+                atomic_store(&h->ready, true);
+                hfd_host_wake(h);
+        }
+        return r;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program: the command line, and which sub-command runs. What the process owns (SIGPIPE, libcurl's globals) is set here. */
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/http_engine.h"
+#include "base/strbuf.h"
+#include "server/flags.h"
+#include "server/host.h"
+#include "server/main.h"
+
+static int print_help(enum hfd_command about) {
+        struct hf__strbuf text = {0};
+
+        hfd_flags_help(about, &text);
+        int r = text.error || fputs(text.data ? text.data : "", stdout) == EOF;
+        hf__strbuf_done(&text);
+        return r ? 1 : 0;
+}
+
+static int run_command(const struct hfd_config *config, const struct hfd_extra *extra) {
+        switch (config->command) {
+        case HFD_COMMAND_HELP: return print_help(config->help_about);
+        case HFD_COMMAND_VERSION: return puts("holdfastd " HFD_VERSION) == EOF;
+        case HFD_COMMAND_RELEASE: return hfd_release_main(config);
+        case HFD_COMMAND_STATUS: return hfd_status_main(config);
+        case HFD_COMMAND_SERVE: break;
+        }
+        return hfd_host_run(config, extra);
+}
+
+int hfd_main(int argc, char **argv, const struct hfd_extra *extra) {
+        struct hfd_config config;
+        struct hf_status status = {0};
+
+        int r = hfd_flags_parse(argc, argv, &config, &status);
+        if (r) {
+                (void)fprintf(stderr, "holdfastd: %s\n", status.message);
+                return r == HF_E_INVALID ? 2 : 1;
+        }
+        (void)signal(SIGPIPE, SIG_IGN);
+        r = hf__http_global_init();
+        if (r)
+                (void)fprintf(stderr, "holdfastd: libcurl: %s\n", hf_strerror(r));
+        int exit_status = r ? 1 : run_command(&config, extra);
+        hfd_config_done(&config);
+        return exit_status;
+}

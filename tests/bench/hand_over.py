@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hand_over.py [N]: the gap of N planned hand-overs (default 200), in bare etcd writes of the same run.
+
+The gap is from the revision of the release to the first write of the new term's controllers, both as the witness, a process of its
+own that watches etcd, received them. Bare writes (one put after the other, 300 bytes) are measured between the hand-overs.
+"""
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import harness  # noqa: E402
+
+
+def bare_writes(cluster, n):
+    out = subprocess.run([harness.WITNESS, cluster.etcd.url, "/bare", "--bare-writes", str(n)], capture_output=True, check=True, text=True)
+    return [int(line) / 1e6 for line in out.stdout.split()]
+
+
+def percentile(values, p):
+    return sorted(values)[min(len(values) - 1, int(len(values) * p / 100))]
+
+
+def main():
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    env = {"WRITER_PAUSE_MS": "1000"}
+    gaps, acquired, bare = [], [], []
+    with harness.Cluster() as cluster:
+        witness = cluster.witness
+        start = lambda name: cluster.instance(name, binary=harness.WRITER, env=env, fast=False).wait_ready()
+        instances = {"a": start("a")}
+        witness.wait_holder(lambda h: h != "")
+        instances["b"] = start("b")
+        for i in range(n):
+            if i % 20 == 0:
+                bare += bare_writes(cluster, 50)
+            old = witness.holder().split("_")[1]
+            new = "b" if old == "a" else "a"
+            mark = witness.mark()
+            instances[old].send(signal.SIGTERM)
+            released = witness.wait_holder(lambda h: h == "", "the release", mark)
+            taken = witness.wait_holder(lambda h: f"_{new}_" in h, "the next leader", mark)
+            first = witness.wait_for("its first write", lambda e: e["rev"] > taken["rev"] and e["key"].endswith("/test-writer")
+                                     and f"_{new}_" in e["object"]["data"]["identity"], mark)
+            assert instances[old].wait() == 0, instances[old].said()
+            cluster.started.remove(instances[old])
+            instances[old].end()
+            acquired.append((taken["t"] - released["t"]) / 1e6)
+            gaps.append((first["t"] - released["t"]) / 1e6)
+            instances[old] = start(old)
+            if sys.stderr.isatty():
+                print(f"\r{i + 1}/{n}", end="", file=sys.stderr)
+        for instance in instances.values():
+            instance.send(signal.SIGTERM)
+            instance.wait()
+    median = statistics.median(bare)
+    print(f"\nbare etcd write: p50 {median:.3f} ms, p99 {percentile(bare, 99):.3f} ms ({len(bare)} writes)")
+    print(f"release to acquire, {n} hand-overs: p50 {percentile(acquired, 50):.3f} ms, p99 {percentile(acquired, 99):.3f} ms")
+    print(f"release to first write: p50 {percentile(gaps, 50):.3f} ms, p99 {percentile(gaps, 99):.3f} ms, max {max(gaps):.3f} ms")
+    print(f"in bare writes (p50): p50 {percentile(gaps, 50) / median:.2f}, p99 {percentile(gaps, 99) / median:.2f}; "
+          f"p99 in p99s: {percentile(gaps, 99) / percentile(bare, 99):.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two instances, one leader: hand-over, take-over, pause, as the witness on etcd sees them."""
+import signal
+
+from harness import LEASE, WRITER, phase, wait_until, workspace
+
+
+def two(cluster, **kwargs):
+    a = cluster.instance("a", **kwargs).wait_ready()
+    cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
+    b = cluster.instance("b", **kwargs).wait_ready()
+    return a, b
+
+
+def ready_workspace(cluster, instance, name):
+    mark = cluster.witness.mark()
+    code, body = instance.request("POST", "/apis/tenancy.holdfast.dev/v1alpha1/workspaces", workspace(name))
+    assert code == 201, body
+    cluster.witness.wait_for(f"workspace {name} to be Ready", lambda e: e["key"].endswith(f"/workspaces/{name}") and phase(e) == "Ready", mark)
+    cluster.witness.wait_for(f"its namespace", lambda e: e["key"] == f"/registry/namespaces/ws-{name}", mark)
+
+
+def test_one_leader_runs_the_controllers(cluster):
+    a, b = two(cluster)
+    assert a.leader()["state"] == "leading" and b.leader()["state"] == "following"
+    assert a.leader()["term"] > 0 and a.leader()["mayAct"] and not b.leader()["mayAct"]
+    ready_workspace(cluster, b, "one")
+    phases = [phase(e) for e in cluster.witness.seen() if e["key"].endswith("/workspaces/one")]
+    assert phases == [None, "Scheduling", "Initializing", "Ready"]
+
+
+def test_sigterm_hands_over(cluster):
+    a, b = two(cluster)
+    mark = cluster.witness.mark()
+    a.send(signal.SIGTERM)
+    release = cluster.witness.wait_holder(lambda h: h == "", "the release", mark)
+    taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
+    assert a.wait() == 0
+    assert taken["rev"] > release["rev"]
+    # Nothing is written by the old leader's controllers after its release: the writer of each revision is the new one.
+    ready_workspace(cluster, b, "after-hand-over")
+
+
+def test_sigkill_is_taken_over_at_expiry(cluster):
+    a, b = two(cluster)
+    ready_workspace(cluster, b, "before")
+    mark = cluster.witness.mark()
+    a.send(signal.SIGKILL)
+    last = [e for e in cluster.witness.seen() if e["key"] == LEASE][-1]
+    taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
+    # Never before the recorded duration (4 s) after the last renewal the witness saw: that would be two leaders.
+    assert taken["t"] - last["t"] > 3.9e9
+    assert taken["object"]["spec"]["leaseTransitions"] == last["object"]["spec"]["leaseTransitions"] + 1
+    ready_workspace(cluster, b, "after-take-over")
+
+
+def test_sigstop_then_sigcont_writes_nothing_of_the_old_term(cluster):
+    env = {"WRITER_GATE_OFF": "1"}
+    a, b = two(cluster, binary=WRITER, env=env)
+    cluster.witness.wait_for("a's writer", lambda e: e["key"].endswith("/configmaps/default/test-writer"))
+    old = a.leader()
+    mark = cluster.witness.mark()
+    a.send(signal.SIGSTOP)
+    taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
+    # Two lease durations of silence, seen as writes of the new leader rather than slept through.
+    cluster.witness.wait_for("two lease durations", lambda e: e["t"] - taken["t"] > 8e9, mark)
+    a.send(signal.SIGCONT)
+    wait_until("the old leader's writer to be refused", lambda: "writer: refused: stale leader term" in a.said())
+    wait_until("the old leader to follow", lambda: a.leader()["state"] == "following")
+    late = [e for e in cluster.witness.seen() if e["rev"] > taken["rev"] and e["key"].endswith("/test-writer")
+            and e["object"]["data"]["term"] == str(old["term"])]
+    assert late == []
+    assert a.alive() and a.get("/livez")[0] == 200
+    # It lives on and can lead again.
+    mark = cluster.witness.mark()
+    b.send(signal.SIGTERM)
+    cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead again", mark)
+    assert b.wait() == 0
+    wait_until("a to lead", lambda: a.leader()["state"] == "leading")
+    assert a.leader()["term"] > old["term"]
+    ready_workspace(cluster, a, "after-pause")

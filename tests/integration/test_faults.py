@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Lease API refusing, hanging, dropping replies; etcd stopped, started, hung: the leader stops in time, lives on, leads again."""
+import signal
+import subprocess
+
+import pytest
+from fault_proxy import FaultProxy
+from harness import BUILD, LEASE, WRITER, Process, phase, wait_until, workspace
+
+CONTENDER = BUILD / "tests" / "contender"
+FAST = ["--lease", "4s", "--renew", "2s", "--retry", "300ms"]
+
+
+class Contender(Process):
+    """The library in a program of its own, over REST through the proxy."""
+
+    def __init__(self, cluster, proxy, identity, *flags):
+        config = proxy.kubeconfig(cluster.directory / f"{identity}.kubeconfig")
+        self.lines_path = cluster.directory / f"{identity}.out"
+        with open(self.lines_path, "wb") as out:
+            super().__init__([CONTENDER, config, "faults", identity, *FAST, *flags], cluster.directory / f"{identity}.log", stdout=out)
+        cluster.add(self)
+
+    def lines(self):
+        return self.lines_path.read_text().splitlines()
+
+    def wait_line(self, text, after=0):
+        wait_until(f"a line with {text!r}", lambda: any(text in line for line in self.lines()[after:]))
+        return len(self.lines())
+
+
+@pytest.fixture
+def contended(cluster):
+    server = cluster.instance("server").wait_ready()
+    proxy = FaultProxy(server)
+    yield cluster, server, proxy, Contender(cluster, proxy, "contender-one")
+    proxy.end()
+
+
+@pytest.mark.parametrize("mode", [(403, "Forbidden"), (429, "TooManyRequests"), "hang", "drop-reply"], ids=str)
+def test_lease_api_faults_end_the_term_not_the_process(contended, mode):
+    cluster, _server, proxy, contender = contended
+    at = contender.wait_line("state leading")
+    proxy.set(mode)
+    at = contender.wait_line("state following", at)
+    last = [e for e in cluster.witness.seen() if e["key"].endswith("/configmaps/default/faults")][-1]
+    proxy.set("pass")
+    contender.wait_line("state leading", at)
+    assert contender.alive()
+    again = cluster.witness.wait_for("its writes again", lambda e: e["key"].endswith("/configmaps/default/faults") and e["rev"] > last["rev"])
+    # A term's writes never resume under an old number.
+    assert int(again["object"]["data"]["term"]) > int(last["object"]["data"]["term"])
+    contender.send(signal.SIGTERM)
+    assert contender.wait() == 0
+
+
+def test_no_echo_of_the_fence_ends_the_term(contended):
+    _cluster, _server, proxy, contender = contended
+    at = contender.wait_line("state leading")
+    proxy.only = "/configmaps"
+    proxy.set("no-echo")
+    contender.wait_line("state following", at)
+    assert contender.alive()
+
+
+def test_sigstop_over_rest_writes_nothing_of_the_old_term(contended):
+    cluster, _server, proxy, one = contended
+    at = one.wait_line("state leading")
+    two = Contender(cluster, proxy, "contender-two")
+    mark = cluster.witness.mark()
+    one.send(signal.SIGSTOP)
+    taken = cluster.witness.wait_for("the other to lead", lambda e: e["key"] == "/registry/leases/default/faults" and e["type"] == "PUT"
+                                     and e["object"]["spec"]["holderIdentity"] == "contender-two", mark)
+    cluster.witness.wait_for("two lease durations", lambda e: e["t"] - taken["t"] > 8e9, mark)
+    one.send(signal.SIGCONT)
+    at = one.wait_line("state following", at)
+    two.send(signal.SIGTERM)
+    assert two.wait() == 0
+    one.wait_line("state leading", at)
+    late = [e for e in cluster.witness.seen()[mark:] if e["rev"] > taken["rev"] and e["key"].endswith("/configmaps/default/faults")
+            and int(e["object"]["data"]["term"]) < taken["rev"]]
+    assert late == []
+
+
+def test_etcd_stopped_and_started(cluster):
+    a = cluster.instance("a", binary=WRITER).wait_ready()
+    cluster.witness.wait_for("the writer", lambda e: e["key"].endswith("/test-writer"))
+    term, pid = a.leader()["term"], a.pid
+    cluster.etcd.end()
+    wait_until("the leader to stop leading", lambda: a.leader()["state"] == "following")
+    assert not a.leader()["mayAct"]
+    assert a.get("/livez")[0] == 200 and a.get("/readyz")[0] in (200, 500) and a.get("/version")[0] == 200
+    cluster.etcd.start()
+    wait_until("it to lead again", lambda: a.leader()["state"] == "leading")
+    assert a.leader()["term"] > term and a.pid == pid and a.alive()
+    code, body = a.request("POST", "/apis/tenancy.holdfast.dev/v1alpha1/workspaces", workspace("after"))
+    assert code == 201, body
+    wait_until("a workspace to be Ready", lambda: '"phase":"Ready"' in a.get("/apis/tenancy.holdfast.dev/v1alpha1/workspaces/after")[1])
+
+
+def test_etcd_hung(cluster):
+    a = cluster.instance("a").wait_ready()
+    wait_until("it to lead", lambda: a.leader()["state"] == "leading")
+    term = a.leader()["term"]
+    cluster.etcd.send(signal.SIGSTOP)
+    wait_until("the leader to stop leading", lambda: a.leader()["state"] == "following")
+    assert a.get("/livez")[0] == 200
+    cluster.etcd.send(signal.SIGCONT)
+    wait_until("it to lead again", lambda: a.leader()["state"] == "leading")
+    assert a.leader()["term"] > term and a.alive()
+
+
+def test_stop_while_etcd_hangs_ends(cluster):
+    a = cluster.instance("a").wait_ready()
+    wait_until("it to lead", lambda: a.leader()["state"] == "leading")
+    cluster.etcd.send(signal.SIGSTOP)
+    a.send(signal.SIGTERM)
+    a.wait()
+    cluster.etcd.send(signal.SIGCONT)
+
+
+def test_lease_deleted_and_overwritten_by_an_outsider(cluster):
+    a = cluster.instance("a").wait_ready()
+    wait_until("it to lead", lambda: a.leader()["state"] == "leading")
+    path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/holdfast-controllers"
+    for change in ("delete", "overwrite"):
+        term = a.leader()["term"]
+        mark = cluster.witness.mark()
+        if change == "delete":
+            assert a.request("DELETE", path)[0] == 200
+        else:
+            import json
+            lease = json.loads(a.get(path)[1])
+            lease["spec"]["holderIdentity"] = "a-thief"
+            code, body = a.request("PUT", path, lease)
+            assert code in (200, 409), body
+            if code == 409:
+                continue
+        cluster.witness.wait_holder(lambda h: "_a_" in h, "a to hold again", mark)
+        wait_until("a new term", lambda: a.leader()["state"] == "leading" and a.leader()["term"] > term)
+
+
+def test_stuck_controller_fails_livez_and_ends_the_process_without_release(cluster):
+    a = cluster.instance("a", binary=WRITER, env={"WRITER_IGNORES_TOKENS": "1"}).wait_ready()
+    cluster.witness.wait_for("the writer", lambda e: e["key"].endswith("/test-writer"))
+    identity = a.identity()
+    mark = cluster.witness.mark()
+    cluster.etcd.send(signal.SIGSTOP)
+    code_and_body = wait_until("livez to name it", lambda: (lambda r: r if r[0] == 500 else None)(a.get("/livez?verbose")))
+    assert "leaderElection" in code_and_body[1]
+    assert "test-writer" in a.said()
+    cluster.etcd.send(signal.SIGCONT)
+    assert a.wait() == 70
+    # Not released: the last word on the Lease still names the dead process.
+    lease = [e for e in cluster.witness.seen() if e["key"] == LEASE][-1]
+    assert lease["object"]["spec"]["holderIdentity"] == identity
+    acquired = {e["object"]["spec"]["acquireTime"] for e in cluster.witness.seen()[mark:] if e["key"] == LEASE and e["type"] == "PUT"}
+    assert len(acquired) <= 1
+
+
+def test_stuck_controller_on_sigterm_ends_without_release(cluster):
+    a = cluster.instance("a", binary=WRITER, env={"WRITER_IGNORES_TOKENS": "1"}).wait_ready()
+    cluster.witness.wait_for("the writer", lambda e: e["key"].endswith("/test-writer"))
+    identity = a.identity()
+    a.send(signal.SIGTERM)
+    assert a.wait() == 70
+    assert "test-writer" in a.said()
+    assert cluster.witness.holder() == identity
+
+
+def test_release_of_the_dead_only(cluster):
+    a = cluster.instance("a").wait_ready()
+    cluster.witness.wait_holder(lambda h: "_a_" in h)
+    b = cluster.instance("b").wait_ready()
+    release = lambda instance: subprocess.run(
+        [instance.child.args[0], "release", f"--etcd-servers={cluster.etcd.url}", f"--data-dir={instance.data}", f"--instance={instance.name}"],
+        capture_output=True, text=True, check=False)
+    # Alive, and alive but stopped: refused, nothing touched.
+    refused = release(a)
+    assert refused.returncode == 1 and str(a.pid) in refused.stderr, refused
+    a.send(signal.SIGSTOP)
+    assert release(a).returncode == 1
+    a.send(signal.SIGCONT)
+    # A follower that died led nothing.
+    b.send(signal.SIGKILL)
+    b.wait()
+    assert release(b).returncode == 0
+    assert "_a_" in cluster.witness.holder()
+    # Dead: freed at once, long before the lease is over.
+    c = cluster.instance("c").wait_ready()
+    wait_until("a to lead on", lambda: a.leader()["state"] == "leading")
+    mark = cluster.witness.mark()
+    a.send(signal.SIGKILL)
+    a.wait()
+    done = release(a)
+    assert done.returncode == 0 and "released" in done.stdout, done
+    cluster.witness.wait_holder(lambda h: h == "", "the release", mark)
+    cluster.witness.wait_holder(lambda h: "_c_" in h, "c to lead", mark)
+    # Another incarnation's Lease: left alone.
+    assert release(a).returncode == 0
+    assert "_c_" in cluster.witness.holder()
+    wait_until("c to lead", lambda: c.leader()["state"] == "leading")
+
+
+def test_workspace_made_while_nobody_led_gets_ready(cluster):
+    a = cluster.instance("a").wait_ready()
+    cluster.witness.wait_holder(lambda h: "_a_" in h)
+    b = cluster.instance("b").wait_ready()
+    mark = cluster.witness.mark()
+    a.send(signal.SIGKILL)
+    a.wait()
+    code, body = b.request("POST", "/apis/tenancy.holdfast.dev/v1alpha1/workspaces", workspace("orphan"))
+    assert code == 201, body
+    ready = cluster.witness.wait_for("it to be Ready", lambda e: e["key"].endswith("/workspaces/orphan") and phase(e) == "Ready", mark)
+    taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
+    assert ready["rev"] > taken["rev"]

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program of its own that embeds the library and contends for a Lease on any API server, over REST: no holdfastd in it.
+ * While it leads it writes the ConfigMap default/<NAME> every 20 ms.
+ *
+ *      contender KUBECONFIG NAME IDENTITY [--lease 4s --renew 2s --retry 500ms] [--unfenced] [--ignore-tokens]
+ *
+ * stdout: one line per change: `state <state> holder <holder> term <term> end <why>`. SIGTERM stops it gracefully; exit 0, or 70
+ * when a controller is stuck.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <holdfast/leader.h>
+
+#include "base/http_engine.h"
+#include "base/timetext.h"
+
+struct options {
+        const char *name, *identity;
+        struct hf_leader_timing timing;
+        bool unfenced, ignore_tokens;
+};
+
+static void on_log(void *ctx, enum hf_log_level level, const char *component, const char *message) {
+        (void)ctx;
+        fprintf(stderr, "%d %s: %s\n", level, component, message);
+}
+
+static void on_change(void *ctx, const struct hf_leader_info *info) {
+        static const char *const states[] = {"following", "leading", "draining", "aborting", "releasing", "stopped", "stuck"};
+        (void)ctx;
+        printf("state %s holder %s term %llu end %s\n", states[info->state], info->holder, (unsigned long long)info->term, info->last_end);
+        fflush(stdout);
+}
+
+static int run_writer(struct hf_term *term, void *ctx) {
+        const struct options *options = ctx;
+        static const struct hf_resource configmaps = {"", "v1", "configmaps"};
+        const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
+        bool exists = true;
+
+        for (unsigned long long count = 1;; count++) {
+                char body[640];
+                struct hf_status status;
+                int n = snprintf(body, sizeof body,
+                                 "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"},"
+                                 "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\",\"identity\":\"%s\"}}",
+                                 options->name, (unsigned long long)hf_term_fence(term)->term, count, options->identity);
+                struct hf_call call = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+                                       .resource = configmaps,
+                                       .ns = "default",
+                                       .name = exists ? options->name : NULL,
+                                       .body = body,
+                                       .n_body = (size_t)n};
+                struct hf_cancel *token = options->ignore_tokens ? hf_cancel_never() : hf_term_abort(term);
+                int r = hf_client_do(hf_term_client(term), &call, token, NULL, NULL, &status);
+                if (r == HF_E_NOT_FOUND || r == HF_E_EXISTS)
+                        exists = r == HF_E_EXISTS;
+                struct hf_cancel *wait = options->ignore_tokens ? hf_cancel_never() : hf_term_abort(term);
+                if (hf_cancel_wait(wait, hf_now(clock) + 20 * HF_NSEC_PER_MSEC) == HF_E_CANCELED)
+                        return 0;
+                if (!options->ignore_tokens && hf_cancel_fired(hf_term_drain(term)))
+                        return 0;
+        }
+}
+
+static int parse(int argc, char **argv, struct options *options) {
+        for (int i = 4; i < argc; i++) {
+                hf_nsec *duration = strcmp(argv[i], "--lease") == 0   ? &options->timing.lease_duration
+                                    : strcmp(argv[i], "--renew") == 0 ? &options->timing.renew_deadline
+                                    : strcmp(argv[i], "--retry") == 0 ? &options->timing.retry_period
+                                                                      : NULL;
+                if (duration && i + 1 < argc) {
+                        if (hf__duration_parse(argv[++i], duration))
+                                return 2;
+                } else if (strcmp(argv[i], "--unfenced") == 0) {
+                        options->unfenced = true;
+                } else if (strcmp(argv[i], "--ignore-tokens") == 0) {
+                        options->ignore_tokens = true;
+                } else {
+                        return 2;
+                }
+        }
+        return 0;
+}
+
+static int contend(const struct hf_host *host, struct hf_client *client, struct options *options, const sigset_t *signals) {
+        struct hf_controller writer = {.name = "writer", .class = HF_LEADER_ONLY, .run = run_writer, .ctx = options};
+        struct hf_elector_config config = {.size = sizeof config,
+                                           .ns = "default",
+                                           .name = options->name,
+                                           .identity = options->identity,
+                                           .client = client,
+                                           .timing = options->timing,
+                                           .controllers = &writer,
+                                           .n_controllers = 1,
+                                           .unfenced = options->unfenced,
+                                           .on_change = on_change};
+        struct hf_electors *electors;
+        struct hf_elector *elector;
+        struct hf_status status = {0};
+        int number, r = hf_electors_new(host, &electors);
+
+        if (r == 0)
+                r = hf_electors_add(electors, &config, &elector, &status);
+        if (r == 0)
+                r = hf_electors_start(electors, &status);
+        if (r == 0) {
+                (void)sigwait(signals, &number);
+                r = hf_electors_stop(electors, &status);
+        }
+        if (r)
+                fprintf(stderr, "contender: %s: %s\n", hf_strerror(r), status.message);
+        if (r == HF_E_STUCK)
+                _exit(70);
+        hf_electors_free(electors);
+        return r != 0;
+}
+
+int main(int argc, char **argv) {
+        struct options options = {0};
+        struct hf_host host = {.size = sizeof host, .log = {.write = on_log, .max_level = HF_LOG_DEBUG}};
+        struct hf_client *client;
+        struct hf_status status = {0};
+        sigset_t signals;
+
+        if (argc < 4 || parse(argc, argv, &options)) {
+                fprintf(stderr,
+                        "usage: contender KUBECONFIG NAME IDENTITY [--lease D --renew D --retry D] [--unfenced] [--ignore-tokens]\n");
+                return 2;
+        }
+        options.name = argv[2];
+        options.identity = argv[3];
+        hf_leader_timing_defaults(&options.timing);
+        signal(SIGPIPE, SIG_IGN);
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGTERM);
+        pthread_sigmask(SIG_BLOCK, &signals, NULL);
+        if (hf__http_global_init() || hf_rest_client_from_kubeconfig(&host, argv[1], &client, &status)) {
+                fprintf(stderr, "contender: %s\n", status.message);
+                return 1;
+        }
+        int r = contend(&host, client, &options, &signals);
+        hf_client_free(client);
+        return r;
+}

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real parts for integration tests: a private etcd-server, holdfastd instances, the outside witness, kubectl.
+
+Everything lives in a private directory, on free ports, and is ended by its process id when its `with` block ends. Waiting
+is always for a condition, with a limit that is generous; nothing here asserts how long a thing took.
+"""
+import json
+import os
+import pathlib
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("HOLDFAST_BUILD", ROOT / "build"))
+HOLDFASTD = BUILD / "server" / "holdfastd"
+WRITER = BUILD / "tests" / "holdfastd-writer"
+WITNESS = BUILD / "tests" / "witness"
+LEASE = "/registry/leases/kube-system/holdfast-controllers"
+# Short enough for a test, long enough for a noisy machine; the product's defaults are 15/10/2.
+FAST = ["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",
+        "--leader-elect-stop-grace=900ms"]
+LIMIT = 60
+
+
+def free_ports(n):
+    sockets = [socket.socket() for _ in range(n)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def wait_until(what, condition, limit=LIMIT, every=0.02):
+    """Returns the first true value of condition(); fails naming what was waited for."""
+    end = time.monotonic() + limit
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {limit} s for {what}")
+        time.sleep(every)
+
+
+class Process:
+    """A child that is ended, and reaped, whatever happens."""
+
+    def __init__(self, args, log, env=None, **kwargs):
+        self.log_path = pathlib.Path(log)
+        self.log = open(log, "ab")
+        self.child = subprocess.Popen([str(a) for a in args], stderr=self.log, env=env, **kwargs)
+
+    @property
+    def pid(self):
+        return self.child.pid
+
+    def send(self, number):
+        os.kill(self.pid, number)
+
+    def alive(self):
+        return self.child.poll() is None
+
+    def wait(self, limit=LIMIT):
+        return self.child.wait(timeout=limit)
+
+    def said(self):
+        return self.log_path.read_text(errors="replace")
+
+    def end(self):
+        if self.alive():
+            self.send(signal.SIGCONT)
+            self.send(signal.SIGKILL)
+        self.child.wait()
+        self.log.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+
+class Etcd(Process):
+    """A private etcd-server. restart() keeps its data."""
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+        self.client, self.peer = free_ports(2)
+        self.url = f"http://127.0.0.1:{self.client}"
+        self.start()
+
+    def start(self):
+        peer = f"http://127.0.0.1:{self.peer}"
+        super().__init__(
+            ["etcd", "--name=test", f"--data-dir={self.directory / 'etcd'}", f"--listen-client-urls={self.url}",
+             f"--advertise-client-urls={self.url}", f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
+             f"--initial-cluster=test={peer}", "--logger=zap", "--log-level=error"],
+            self.directory / "etcd.log", stdout=subprocess.DEVNULL)
+        wait_until("etcd to answer", self.healthy)
+
+    def healthy(self):
+        assert self.alive(), self.said()
+        try:
+            with urllib.request.urlopen(self.url + "/health", timeout=2) as answer:
+                return b"true" in answer.read()
+        except OSError:
+            return False
+
+    def restart(self):
+        self.end()
+        self.start()
+
+
+class Witness(Process):
+    """Sees every revision of etcd, in order: events is a list of dicts (t in monotonic ns, rev, type, key, value)."""
+
+    def __init__(self, etcd, directory, prefix="/registry"):
+        self.events = []
+        self.changed = threading.Condition()
+        super().__init__([WITNESS, etcd.url, prefix], pathlib.Path(directory) / "witness.log", stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE)
+        self.ready = json.loads(self.child.stdout.readline())["ready"]
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.child.stdout:
+            event = json.loads(line)
+            if event.get("value", "").startswith("{"):
+                event["object"] = json.loads(event["value"])
+            with self.changed:
+                self.events.append(event)
+                self.changed.notify_all()
+
+    def seen(self):
+        with self.changed:
+            return list(self.events)
+
+    def mark(self):
+        """How many events there are now: what comes later is seen()[mark:]."""
+        with self.changed:
+            return len(self.events)
+
+    def wait_for(self, what, condition, after=0, limit=LIMIT):
+        """The first event after mark `after` for which condition(event) holds."""
+        end = time.monotonic() + limit
+        index = after
+        with self.changed:
+            while True:
+                while index < len(self.events):
+                    if condition(self.events[index]):
+                        return self.events[index]
+                    index += 1
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise AssertionError(f"the witness waited {limit} s for {what}")
+                self.changed.wait(left)
+
+    def holder(self, lease=LEASE):
+        """holderIdentity as last written; None = no such Lease."""
+        for event in reversed(self.seen()):
+            if event["key"] == lease:
+                return None if event["type"] == "DELETE" else event["object"]["spec"].get("holderIdentity", "")
+        return None
+
+    def wait_holder(self, condition, what="a holder", after=0, limit=LIMIT):
+        return self.wait_for(what, lambda e: e["key"] == LEASE and e["type"] == "PUT"
+                             and condition(e["object"]["spec"].get("holderIdentity") or ""), after, limit)
+
+
+class Instance(Process):
+    """One holdfastd (or the writer). Instances of one test share --cert-dir, as instances of one cluster do."""
+
+    def __init__(self, etcd, directory, name, flags=(), binary=None, env=None, fast=True, etcd_url=None):
+        self.name = name
+        self.directory = pathlib.Path(directory)
+        self.data = self.directory / name
+        self.kubeconfig = self.data / "admin.kubeconfig"
+        if self.kubeconfig.exists():
+            self.kubeconfig.unlink()
+        self.etcd_url = etcd_url or etcd.url
+        args = [binary or HOLDFASTD, f"--etcd-servers={self.etcd_url}", f"--data-dir={self.data}", f"--instance={name}", "--secure-port=0",
+                f"--cert-dir={self.directory / 'pki'}", "--v=2"]
+        self.runtime = self.data / "run"
+        super().__init__([*args, *(FAST if fast else ()), *flags], self.directory / f"{name}.log", stdout=subprocess.DEVNULL,
+                         env={**os.environ, **(env or {})})
+
+    def wait_ready(self, limit=LIMIT):
+        def ready():
+            assert self.alive(), self.said()
+            return self.kubeconfig.exists() and self.get("/readyz")[0] == 200
+        wait_until(f"{self.name} to be ready", ready, limit)
+        return self
+
+    def identity(self):
+        """Its identity, from what it serves."""
+        return self.leader()["identity"]
+
+    def leader(self):
+        code, body = self.get("/debug/leader")
+        assert code == 200, (code, body)
+        return json.loads(body)
+
+    def config(self):
+        return json.loads(self.kubeconfig.read_text())
+
+    @property
+    def url(self):
+        return self.config()["clusters"][0]["cluster"]["server"]
+
+    def context(self, client_certificate=True):
+        context = ssl.create_default_context(cafile=str(self.directory / "pki" / "ca.crt"))
+        if client_certificate:
+            context.load_cert_chain(self.directory / "pki" / "admin.crt", self.directory / "pki" / "admin.key")
+        return context
+
+    def request(self, method, path, body=None, headers=None, client_certificate=True, timeout=10):
+        """(status, text); 0 when nothing answered."""
+        headers = {"Content-Type": "application/json", **(headers or {})} if body is not None else headers or {}
+        request = urllib.request.Request(self.url + path, method=method, headers=headers,
+                                         data=json.dumps(body).encode() if isinstance(body, (dict, list)) else body)
+        try:
+            with urllib.request.urlopen(request, timeout=timeout, context=self.context(client_certificate)) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError as error:
+            return 0, str(error)
+
+    def get(self, path, **kwargs):
+        return self.request("GET", path, **kwargs)
+
+    def kubectl(self, *args, stdin=None, check=True, binary="kubectl", limit=LIMIT):
+        done = subprocess.run([binary, f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.directory / 'kube-cache'}", *args],
+                              input=stdin, capture_output=True, text=True, timeout=limit, check=False)
+        if check:
+            assert done.returncode == 0, f"kubectl {' '.join(args)}: {done.stdout}{done.stderr}"
+        return done
+
+
+class Cluster:
+    """A directory with an etcd, a witness and any number of instances."""
+
+    def __init__(self, with_witness=True):
+        self.temporary = tempfile.TemporaryDirectory(prefix="holdfast-test-")
+        self.directory = pathlib.Path(self.temporary.name)
+        self.started = []
+        self.etcd = self.add(Etcd(self.directory))
+        self.witness = self.add(Witness(self.etcd, self.directory)) if with_witness else None
+
+    def add(self, process):
+        self.started.append(process)
+        return process
+
+    def instance(self, name, *flags, **kwargs):
+        return self.add(Instance(self.etcd, self.directory, name, flags, **kwargs))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        for process in reversed(self.started):
+            process.end()
+        if kind is not None:
+            for process in self.started:
+                print(f"---- {process.log_path.name}\n{process.said()[-6000:]}")
+        self.temporary.cleanup()
+
+
+def workspace(name):
+    return {"apiVersion": "tenancy.holdfast.dev/v1alpha1", "kind": "Workspace", "metadata": {"name": name}}
+
+
+def phase(event):
+    return event.get("object", {}).get("status", {}).get("phase")

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * holdfastd with one more leader-only controller, `test-writer`: from the first moment of its term it writes the ConfigMap
+ * default/test-writer over and over, each write naming its term and a count, and goes on across pauses until its tokens
+ * fire. It is the witness's subject: the first write of a new term, and the writes of a leader that was stopped.
+ *
+ * Environment: WRITER_GATE_OFF=1 switches the gate off, so that only the fence stands; WRITER_PAUSE_MS is the time between
+ * writes (default 20); WRITER_IGNORES_TOKENS=1 never returns.
+ * stderr gets a line `writer: refused: <error>` for the first refusal of each kind in a term.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/host.h"
+#include "server/main.h"
+
+static int write_once(struct hf_term *term, unsigned long long count, bool *exists) {
+        static const struct hf_resource configmaps = {"", "v1", "configmaps"};
+        const struct hf_fence *fence = hf_term_fence(term);
+        struct hf_status status;
+        char body[640];
+        int n = snprintf(body, sizeof body,
+                         "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"test-writer\",\"namespace\":\"default\"},"
+                         "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\",\"identity\":\"%s\"}}",
+                         (unsigned long long)fence->term, count, fence->identity);
+        struct hf_call call = {.verb = *exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+                               .resource = configmaps,
+                               .ns = "default",
+                               .name = *exists ? "test-writer" : NULL,
+                               .body = body,
+                               .n_body = (size_t)n};
+        int r = hf_client_do(hf_term_client(term), &call, hf_cancel_never(), NULL, NULL, &status);
+
+        if (r == HF_E_EXISTS || r == HF_E_NOT_FOUND) {
+                *exists = r == HF_E_EXISTS;
+                return write_once(term, count, exists);
+        }
+        return r;
+}
+
+/* Waits out the pause between two writes. True when the writer shall end. */
+static bool pause_or_end(struct hf_term *term, hf_nsec every, unsigned *n_more) {
+        const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
+        bool stubborn = getenv("WRITER_IGNORES_TOKENS") != NULL;
+
+        if (stubborn || hf_cancel_wait(hf_term_drain(term), hf_now(clock) + every) != HF_E_CANCELED) {
+                if (stubborn)
+                        (void)hf_cancel_wait(hf_cancel_never(), hf_now(clock) + every);
+                return false;
+        }
+        return (*n_more)-- == 0;
+}
+
+static int run_writer(struct hf_term *term, void *ctx) {
+        const char *pause = getenv("WRITER_PAUSE_MS");
+        bool exists = true, said[64] = {0};
+        hf_nsec every = (pause ? atoi(pause) : 20) * HF_NSEC_PER_MSEC;
+        /* With the gate off it also writes a few times after it was told to end: what only the fence can stop. */
+        unsigned n_more = getenv("WRITER_GATE_OFF") ? 5 : 0;
+
+        (void)ctx;
+        for (unsigned long long count = 1;; count++) {
+                int r = write_once(term, count, &exists);
+                int kind = r > 0 && r < 64 ? r : 0;
+                if (r && !said[kind]) {
+                        said[kind] = true;
+                        fprintf(stderr, "writer: refused: %s\n", hf_strerror(r));
+                }
+                if (pause_or_end(term, every, &n_more))
+                        return 0;
+        }
+}
+
+int main(int argc, char **argv) {
+        struct hf_controller writer = {.name = "test-writer", .class = HF_LEADER_ONLY, .run = run_writer};
+        struct hfd_extra extra = {.controllers = &writer, .n_controllers = 1, .unsafe_gate_off = getenv("WRITER_GATE_OFF") != NULL};
+
+        return hfd_main(argc, argv, &extra);
+}

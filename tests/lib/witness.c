@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The outside witness: a process of its own that watches etcd and says what it sees, one JSON object a line.
+ *
+ *      witness ENDPOINT PREFIX                 {"t":<monotonic ns>,"rev":1,"type":"PUT","key":"...","value":"..."} per event
+ *      witness ENDPOINT PREFIX --bare-writes N one number a line: nanoseconds of each of N bare writes, one after the other
+ *      witness ENDPOINT PREFIX --put KEY FILE  one put of a file's content (for tests that need an outsider's write)
+ *
+ * It begins at the store's revision at its start, and says {"ready":<revision>} once it watches. Ends by SIGTERM, or when its
+ * stdin closes.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/http_engine.h"
+#include "base/strbuf.h"
+#include "server/storage/store.h"
+
+static struct hf_host host = {.size = sizeof host};
+static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static int outcome;       /* guarded by mu */
+static bool answered;     /* likewise */
+static uint64_t revision; /* likewise */
+
+static hf_nsec monotonic(void) {
+        const struct hf_clock *clock = hf_clock_system();
+        return clock->monotonic(clock->ctx);
+}
+
+static void on_reply(void *ctx, const struct hfd_store_reply *reply) {
+        (void)ctx;
+        pthread_mutex_lock(&mu);
+        outcome = reply->error;
+        revision = reply->revision;
+        answered = true;
+        pthread_cond_signal(&cond);
+        pthread_mutex_unlock(&mu);
+}
+
+static int wait_answer(int started) {
+        if (started)
+                return started;
+        pthread_mutex_lock(&mu);
+        while (!answered)
+                pthread_cond_wait(&cond, &mu);
+        answered = false;
+        int r = outcome;
+        pthread_mutex_unlock(&mu);
+        return r;
+}
+
+static hf_nsec deadline(void) { return hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC; }
+
+static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n) {
+        hf_nsec now = monotonic();
+        struct hf__strbuf line = {0};
+
+        (void)ctx;
+        for (size_t i = 0; i < n; i++) {
+                const struct hfd_watch_event *event = &events[i];
+                if (event->type == HFD_WATCH_PROGRESS)
+                        continue;
+                hf__strbuf_printf(&line, "{\"t\":%lld,\"rev\":%llu,\"type\":\"%s\",\"key\":", (long long)now,
+                                  (unsigned long long)event->kv.mod_revision, event->type == HFD_WATCH_PUT ? "PUT" : "DELETE");
+                hf__strbuf_json(&line, event->kv.key, strlen(event->kv.key));
+                if (event->kv.value) {
+                        hf__strbuf_puts(&line, ",\"value\":");
+                        hf__strbuf_json(&line, event->kv.value->data, event->kv.value->n);
+                }
+                hf__strbuf_puts(&line, "}\n");
+        }
+        if (line.n)
+                (void)!write(STDOUT_FILENO, line.data, line.n);
+        hf__strbuf_done(&line);
+}
+
+static void on_end(void *ctx, int error, const struct hf_status *status) {
+        (void)ctx;
+        if (error != HF_E_CANCELED)
+                fprintf(stderr, "witness: the watch ended: %s %s\n", hf_strerror(error), status ? status->message : "");
+}
+
+static int bare_writes(struct hfd_store *store, const char *prefix, int n) {
+        char key[512];
+
+        snprintf(key, sizeof key, "%s.bare/write", prefix);
+        struct hf__buf *value = hf__buf_new(300);
+        memset(value->data, 'x', value->n);
+        for (int i = 0; i < n; i++) {
+                struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = value};
+                struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+                hf_nsec before = monotonic();
+                if (wait_answer(store->ops->txn(store, &txn, deadline(), on_reply, NULL)))
+                        return 1;
+                printf("%lld\n", (long long)(monotonic() - before));
+        }
+        hf__buf_unref(value);
+        return 0;
+}
+
+static int put_file(struct hfd_store *store, const char *key, const char *path) {
+        static char text[1 << 20];
+        FILE *file = fopen(path, "re");
+        size_t n = file ? fread(text, 1, sizeof text, file) : 0;
+
+        if (!file)
+                return 1;
+        fclose(file);
+        struct hf__buf *value = hf__buf_copy(text, n);
+        struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = value};
+        struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+        int r = wait_answer(store->ops->txn(store, &txn, deadline(), on_reply, NULL));
+        hf__buf_unref(value);
+        return r != 0;
+}
+
+static int watch(struct hfd_store *store, const char *prefix) {
+        static const struct hfd_watch_handler handler = {.event = on_events, .end = on_end};
+        char begin[512], end[512], byte;
+        uint64_t id;
+
+        snprintf(begin, sizeof begin, "%s.", prefix);
+        snprintf(end, sizeof end, "%s0", prefix);
+        if (wait_answer(store->ops->revision(store, deadline(), on_reply, NULL)))
+                return 1;
+        if (store->ops->watch(store, begin, end, revision + 1, &handler, NULL, &id))
+                return 1;
+        printf("{\"ready\":%llu}\n", (unsigned long long)revision);
+        fflush(stdout);
+        while (read(STDIN_FILENO, &byte, 1) > 0)
+                ;
+        return 0;
+}
+
+int main(int argc, char **argv) {
+        struct hfd_store *store;
+        struct hf_status status;
+
+        if (argc < 3) {
+                fprintf(stderr, "usage: witness ENDPOINT PREFIX [--bare-writes N | --put KEY FILE]\n");
+                return 2;
+        }
+        signal(SIGPIPE, SIG_IGN);
+        const char *const endpoints[] = {argv[1], NULL};
+        struct hfd_etcd_config config = {.endpoints = endpoints};
+        if (hf__http_global_init() || hfd_etcd_store_new(&host, &config, &store, &status)) {
+                fprintf(stderr, "witness: %s\n", status.message);
+                return 1;
+        }
+        int r = argc == 5 && strcmp(argv[3], "--bare-writes") == 0 ? bare_writes(store, argv[2], atoi(argv[4]))
+                : argc == 6 && strcmp(argv[3], "--put") == 0       ? put_file(store, argv[4], argv[5])
+                                                                   : watch(store, argv[2]);
+        store->ops->free(store);
+        return r;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <holdfast/error.h>
+
+#include "base/buf.h"
+#include "base/strbuf.h"
+
+static void test_appends(void **state) {
+        struct hf__strbuf s = {0};
+        hf__strbuf_puts(&s, "a");
+        hf__strbuf_putc(&s, 'b');
+        hf__strbuf_printf(&s, "%d-%s", 7, "x");
+        hf__strbuf_u64(&s, UINT64_MAX);
+        hf__strbuf_u64(&s, 0);
+        assert_string_equal(s.data, "ab7-x184467440737095516150");
+        hf__strbuf_reset(&s);
+        assert_string_equal(s.data, "");
+        hf__strbuf_json(&s, "q\"\\\n\x01", 5);
+        assert_string_equal(s.data, "\"q\\\"\\\\\\n\\u0001\"");
+        hf__strbuf_reset(&s);
+        hf__strbuf_urlencode(&s, "a/b c~\xc3");
+        assert_string_equal(s.data, "a%2Fb%20c~%C3");
+        struct hf__buf *buf = hf__strbuf_to_buf(&s);
+        assert_int_equal(buf->n, s.n);
+        assert_string_equal(buf->data, s.data);
+        hf__buf_unref(hf__buf_ref(buf));
+        hf__buf_unref(buf);
+        hf__strbuf_done(&s);
+}
+
+static void test_limit_sticks(void **state) {
+        struct hf__strbuf s = {.max = 4};
+        hf__strbuf_puts(&s, "1234");
+        assert_int_equal(s.error, 0);
+        hf__strbuf_putc(&s, '5');
+        assert_int_equal(s.error, HF_E_TOO_LARGE);
+        hf__strbuf_puts(&s, "");
+        assert_string_equal(s.data, "1234");
+        assert_null(hf__strbuf_to_buf(&s));
+        hf__strbuf_done(&s);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {cmocka_unit_test(test_appends), cmocka_unit_test(test_limit_sticks)};
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
