@@ -81,7 +81,6 @@ static void answer_object(struct read *read, struct hfd_object *object) {
         } else {
                 hfd_answer_ok(&answer, 200, hf__buf_ref(object->bytes));
         }
-        answer.table = call->format != HFD_AS_JSON;
         hfd_object_unref(object);
         finish(read, &answer);
 }
@@ -342,7 +341,6 @@ static void answer_page(struct page *page) {
                 hfd_answer_no_memory(&answer);
         else
                 hfd_answer_ok(&answer, 200, render(page, meta.data));
-        answer.table = read->call->format != HFD_AS_JSON;
         hf__strbuf_done(&meta);
         page_done(page);
         finish(read, &answer);
