@@ -222,8 +222,13 @@ int hfd_config_check_controllers(const struct hfd_config *config, const char *co
                 bool found = strcmp(config->controllers[i], "*") == 0;
                 for (size_t j = 0; !found && known[j]; j++)
                         found = strcmp(item, known[j]) == 0;
-                if (!found)
-                        return bad(reterr_status, "controllers", item, "is not a controller of holdfastd");
+                if (!found) {
+                        char names[256] = "";
+                        for (size_t j = 0, n = 0; known[j] && n < sizeof names; j++)
+                                n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", j ? ", " : "", known[j]);
+                        return hf_fail(reterr_status, HF_E_INVALID,
+                                       "flag --controllers: \"%s\" is not a controller of holdfastd; known are %s", item, names);
+                }
         }
         return 0;
 }
