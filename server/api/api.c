@@ -166,9 +166,7 @@ void hfd_api_call(struct hfd_api *api, struct hfd_call *call) {
         case HFD_CREATE:
         case HFD_UPDATE:
         case HFD_DELETE_ONE: hfd_write_start(api, call); return;
-        case HFD_DELETE_ALL:
-        case HFD_WATCH:
-        case HFD_PATCH: break;
+        case HFD_WATCH: break; /* watch.h */
         }
         hfd_answer_status(&answer, HF_E_INVALID, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource",
                           NULL);
