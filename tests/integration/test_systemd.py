@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 from harness import BUILD, FAST, HOLDFASTD, LEASE, LIMIT, Instance, free_ports, wait_until
-from systemd_namespace import Systemd, why_not
+from systemd_namespace import UNIT_DIR, Systemd, why_not
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 SERVICE = BUILD / "server" / "holdfastd@.service"
@@ -66,7 +66,7 @@ class Host:
     def __init__(self, cluster, systemd):
         self.cluster, self.systemd, self.witness = cluster, systemd, cluster.witness
         for unit in (SERVICE, SOCKET):
-            systemd.write(f"/run/systemd/system/{unit.name}", unit.read_text())
+            systemd.write(f"{UNIT_DIR}/{unit.name}", unit.read_text())
         self.flags(LONG)
         self.ports = dict(zip("ab", free_ports(2)))
         for name, port in self.ports.items():
@@ -78,7 +78,7 @@ class Host:
         self.systemd.write("/etc/holdfast/holdfastd.env", f"HOLDFASTD_FLAGS=--etcd-servers={self.cluster.etcd.url} --v=2 {' '.join(timing)}\n")
 
     def drop_in(self, text):
-        self.systemd.write("/run/systemd/system/holdfastd@.service.d/test.conf", f"[Service]\n{text}\n")
+        self.systemd.write(f"{UNIT_DIR}/holdfastd@.service.d/test.conf", f"[Service]\n{text}\n")
         self.systemd.systemctl("daemon-reload")
 
     def start_leader_and_follower(self):
@@ -115,12 +115,12 @@ def release_by_hand(host, unit):
 
 
 def test_the_unit_verifies_and_is_hardened(host):
-    done = host.systemd.run("sh", "-c", "systemd-analyze --man=no verify /run/systemd/system/holdfastd@.service 2>&1 && "
-                            "systemd-analyze --man=no verify /run/systemd/system/holdfastd@.socket 2>&1")
+    done = host.systemd.run("sh", "-c", f"systemd-analyze --man=no verify {UNIT_DIR}/holdfastd@.service 2>&1 && "
+                            f"systemd-analyze --man=no verify {UNIT_DIR}/holdfastd@.socket 2>&1")
     assert "holdfast" not in done, done
-    report = json.loads(host.systemd.run("systemd-analyze", "security", "--offline=yes", "--json=short", f"/run/systemd/system/{SERVICE.name}"))
+    report = json.loads(host.systemd.run("systemd-analyze", "security", "--offline=yes", "--json=short", f"{UNIT_DIR}/{SERVICE.name}"))
     assert report
-    text = host.systemd.run("systemd-analyze", "security", "--offline=yes", "--no-pager", f"/run/systemd/system/{SERVICE.name}")
+    text = host.systemd.run("systemd-analyze", "security", "--offline=yes", "--no-pager", f"{UNIT_DIR}/{SERVICE.name}")
     assert float(re.search(r"Overall exposure level.*: ([\d.]+)", text).group(1)) <= 1.5, text
 
 
@@ -270,7 +270,7 @@ def test_etcd_away_at_start_is_said_and_waited_for(host):
 def test_socket_activation(host):
     """The socket lives on when the service ends: a connection made then starts it again and is answered."""
     a = host.a
-    host.systemd.write("/run/systemd/system/holdfastd@a.socket.d/test.conf", f"[Socket]\nListenStream=\nListenStream=127.0.0.1:{host.ports['a']}\n")
+    host.systemd.write(f"{UNIT_DIR}/holdfastd@a.socket.d/test.conf", f"[Socket]\nListenStream=\nListenStream=127.0.0.1:{host.ports['a']}\n")
     host.systemd.systemctl("daemon-reload")
     host.systemd.systemctl("start", "holdfastd@a.socket")
     assert a.show("ActiveState") == "inactive"

@@ -25,6 +25,7 @@ MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
 MNT_DETACH = 2
 SYS_PIVOT_ROOT = 155 if os.uname().machine == "x86_64" else 41
 TARGET = "holdfast-test.target"
+UNIT_DIR = "/run/systemd/system"
 SYSTEMD = "/lib/systemd/systemd"
 PRIVATE = ("etc", "run", "tmp", "var", "bin")
 PR_SET_PDEATHSIG = 1
@@ -95,9 +96,14 @@ def fill(scratch, program):
     (scratch / "etc/machine-id").write_text("f" * 32 + "\n")
     # The machine's kernel log and audit trail are not this systemd's to read.
     (scratch / "etc/systemd/journald.conf.d/test.conf").write_text("[Journal]\nStorage=volatile\nReadKMsg=no\nAudit=no\n")
-    (scratch / "run/systemd/system" / TARGET).write_text(
-        "[Unit]\nDescription=Nothing but what a test starts\nDefaultDependencies=no\nRequires=systemd-journald.socket systemd-journald.service\n")
-    (scratch / "run/systemd/system/network-online.target").write_text("[Unit]\nDescription=The machine's own network\nDefaultDependencies=no\n")
+    # Nothing of what the machine's own systemd would do at boot: modules, sysctls, mounts. See SYSTEMD_UNIT_PATH below.
+    units = scratch / UNIT_DIR[1:]
+    for name in ("journald.service", "journald.socket"):
+        shutil.copy2(f"/lib/systemd/system/systemd-{name}", units)
+    for name in ("sysinit", "basic", "shutdown", "sockets", "multi-user", "network-online"):
+        (units / f"{name}.target").write_text("[Unit]\nDefaultDependencies=no\n")
+    (units / TARGET).write_text("[Unit]\nDescription=Nothing but what a test starts\nDefaultDependencies=no\n"
+                                "Requires=systemd-journald.socket systemd-journald.service\n")
 
 
 def make_dev(scratch):
@@ -133,7 +139,8 @@ def stage(scratch, program, bindir, cgroup):
     for name in ("var", "run", "tmp"):
         mount(f"/proc/self/fd/{held}/{name}", f"/{name}", flags=MS_BIND)
     os.close(held)
-    environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "container": "holdfast-test"}
+    environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "container": "holdfast-test",
+                   "SYSTEMD_UNIT_PATH": UNIT_DIR}
     os.execve(SYSTEMD, [SYSTEMD, "--system", f"--unit={TARGET}", "--log-target=journal", "--show-status=no"], environment)
 
 
