@@ -160,6 +160,7 @@ static int make_http(struct hfd_host *h, struct hf_status *reterr_status) {
                                        .key_pem = h->server_key_pem,
                                        .client_ca_pem = h->client_ca_pem,
                                        .handler = hfd_filters_handle,
+                                       .on_head = hfd_filters_head,
                                        .ctx = h->filters};
         r = hfd_http_new(&h->host, &http, &h->http, reterr_status);
         if (r)
