@@ -11,7 +11,8 @@
  * lengthens it.
  *
  * Flags instead of letters carry what belongs to a term (`stale`, the term's own `joined`), because a term may be gone
- * before a letter is read: stale is set only by the client of the present term, and joined is asked of the present term.
+ * before a letter is read: stale is set by the client of the present term, or by the host who ends whichever term there is
+ * (hf_elector_end_term); joined is asked of the present term.
  *
  * The timer is a timerfd on CLOCK_BOOTTIME with absolute times, so that it is due at once when a suspended machine or a
  * stopped process goes on. It fires at least once a second, which is what the watchdog counts.

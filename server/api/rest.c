@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "server/api/filters.h"
+#include "server/api/protobuf_body.h"
 #include "server/api/request_info.h"
 #include "server/api/status_reply.h"
 
@@ -58,6 +59,7 @@ void hfd_rest_reply(struct hfd_request *request, const struct hfd_answer *answer
 
 void hfd_rest_free(struct hfd_rest_call *rest) {
         hfd_options_done(&rest->call.options);
+        hf__strbuf_done(&rest->translated);
         hfd_request_unref(rest->request);
         free(rest);
 }
@@ -148,6 +150,37 @@ static bool set_verb(struct hfd_call *call, const char *verb) {
         return false;
 }
 
+/* The body as JSON, whatever it came as. False: answer is filled. */
+static bool take_body(struct hfd_rest_call *rest, struct hfd_answer *answer) {
+        struct hfd_call *call = &rest->call;
+        const char *type = hfd_request_header(rest->request, "content-type");
+        struct hf__json *json = NULL;
+
+        if (is_json(type))
+                return true;
+        if (!hfd_is_protobuf(type) || !strcmp(call->resource->plural, "workspaces")) {
+                hfd_answer_status(answer, HF_E_INVALID, 415, "UnsupportedMediaType",
+                                  "the body of the request was in an unknown format - accepted media types include: application/json, "
+                                  "application/vnd.kubernetes.protobuf",
+                                  NULL);
+                return false;
+        }
+        int e = hfd_protobuf_to_json(call->resource, call->verb == HFD_DELETE_ONE, call->body, call->n_body, &json);
+        if (!e) {
+                hf__json_print(json, &rest->translated);
+                e = rest->translated.error;
+        }
+        hf__json_free(json);
+        if (e == HF_E_INVALID)
+                hfd_answer_bad_request(answer, "the object provided is unrecognized (must be of type %s): malformed protobuf",
+                                       call->resource->kind);
+        else if (e)
+                hfd_answer_no_memory(answer);
+        call->body = rest->translated.data;
+        call->n_body = rest->translated.n;
+        return !e;
+}
+
 /* Checks what does not depend on the verb's own work. False: answer is filled. */
 static bool fill_call(struct hfd_rest_call *rest, const struct hfd_request_path *path, const char *verb, struct hfd_answer *answer) {
         struct hfd_request *request = rest->request;
@@ -173,12 +206,8 @@ static bool fill_call(struct hfd_rest_call *rest, const struct hfd_request_path 
                 return false;
         }
         bool sends = call->verb == HFD_CREATE || call->verb == HFD_UPDATE || (call->verb == HFD_DELETE_ONE && call->n_body);
-        if (sends && !is_json(hfd_request_header(request, "content-type"))) {
-                hfd_answer_status(answer, HF_E_INVALID, 415, "UnsupportedMediaType",
-                                  "the body of the request was in an unknown format - accepted media types include: application/json",
-                                  NULL);
+        if (sends && !take_body(rest, answer))
                 return false;
-        }
         call->fenced = fence && (sends || call->verb == HFD_DELETE_ONE);
         if (call->fenced && hf_fence_parse(fence, strlen(fence), &call->fence)) {
                 hfd_answer_bad_request(answer, "the header " HF_FENCE_HEADER " is malformed: namespace/name;term;identity is expected");

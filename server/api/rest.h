@@ -6,7 +6,8 @@
 struct hfd_rest_call {
         struct hfd_call call; /* first: done is given this */
         struct hfd_api *api;
-        struct hfd_request *request; /* a reference; its body is the call's */
+        struct hfd_request *request;  /* a reference; its body is the call's */
+        struct hf__strbuf translated; /* the call's body instead, when it came as protobuf */
 };
 
 void hfd_rest_reply(struct hfd_request *request, const struct hfd_answer *answer);
