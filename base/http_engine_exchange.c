@@ -390,6 +390,8 @@ static CURLcode set_transport(struct hf__exchange *x, CURL *easy) {
         SET(CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
         SET(CURLOPT_TCP_KEEPINTVL, KEEPALIVE_INTVL_S);
         SET(CURLOPT_SOCKOPTFUNCTION, on_socket);
+        SET(CURLOPT_CLOSESOCKETFUNCTION, hf__lanes_close_socket);
+        SET(CURLOPT_CLOSESOCKETDATA, x->engine);
         SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
         if (x->request.unix_socket)
                 SET(CURLOPT_UNIX_SOCKET_PATH, x->request.unix_socket);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "base/http_engine_private.h"
 
@@ -56,6 +57,17 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
                 r = epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, fd, &event);
         sock->pool = r < 0 ? NULL : pool;
         return 0;
+}
+
+/* curl may say that it no longer watches a descriptor only after it has closed it: so closing does that too. */
+int hf__lanes_close_socket(void *ctx, curl_socket_t fd) {
+        struct hf__http_engine *engine = ctx;
+
+        if ((size_t)fd < engine->n_sockets && engine->sockets[fd].pool) {
+                (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+                engine->sockets[fd].pool = NULL;
+        }
+        return close(fd);
 }
 
 static int on_curl_timer(CURLM *multi, long timeout_ms, void *ctx) {

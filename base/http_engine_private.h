@@ -126,7 +126,8 @@ struct hf__http_engine {
 int hf__lanes_init(struct hf__http_engine *engine);
 void hf__lanes_done(struct hf__http_engine *engine);
 void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t events);
-void hf__lanes_run(struct hf__http_engine *engine); /* calls curl where it is due, ends what is done, closes empty old pools */
+int hf__lanes_close_socket(void *engine, curl_socket_t fd); /* for curl */
+void hf__lanes_run(struct hf__http_engine *engine);         /* calls curl where it is due, ends what is done, closes empty old pools */
 hf_nsec hf__lanes_due(const struct hf__http_engine *engine);
 void hf__lanes_distrust(struct hf__pool *pool);
 

@@ -35,7 +35,6 @@ struct hfd_answer {
         int code;                /* HTTP */
         struct hf__buf *body;    /* owned; JSON; NULL only when memory ran out */
         bool fence_compared;     /* the transaction compared the call's fence: echo it */
-        bool table;              /* the body is a Table or PartialObjectMetadata: same content type, other media parameters */
         struct hf_status status; /* error 0 = success; else what the body says, for callers in process */
 };
 void hfd_answer_done(struct hfd_answer *answer);

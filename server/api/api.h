@@ -22,7 +22,13 @@ struct hfd_api;
 struct hfd_api_config {
         struct hfd_store *store; /* borrowed */
         const char *prefix;      /* "/registry"; copied */
-        struct hfd_auth *auth;   /* borrowed; NULL = everybody may everything (tests) */
+        /*
+         * The store's history turned out to be another one (a restored backup, another cluster): whoever leads by it must
+         * stop. Any thread, must not block; NULL = nobody is told.
+         */
+        void (*on_history_replaced)(void *ctx);
+        void *ctx;
+        struct hfd_auth *auth; /* borrowed, may be NULL: the filters authorize */
 };
 
 int hfd_api_new(const struct hf_host *host, const struct hfd_api_config *config, struct hfd_api **ret_api);
@@ -37,8 +43,7 @@ hf_nsec hfd_api_store_heard_at(struct hfd_api *api);
 void hfd_api_end_watches(struct hfd_api *api);
 struct hfd_api *hfd_api_free(struct hfd_api *api); /* after the HTTP server and the loopback clients are gone */
 
-/* The handler for /api, /api/..., /apis, /apis/...; the filters have put an authenticated struct hfd_user into the request's context
- * (filters.h). */
+/* The handler for /api, /api/..., /apis, /apis/... and /openapi/...; it authorizes nothing itself, the filters have (filters.h). */
 void hfd_api_handle(void *api, struct hfd_request *request);
 
 /* An in-process client with the rights of system:masters; fences are compared as over HTTP, and always echoed. */

@@ -16,7 +16,7 @@
 #include "server/api/api.h"
 #include "server/api/selector.h"
 
-enum hfd_verb { HFD_GET, HFD_LIST, HFD_WATCH, HFD_CREATE, HFD_UPDATE, HFD_DELETE_ONE, HFD_DELETE_ALL, HFD_PATCH };
+enum hfd_verb { HFD_GET, HFD_LIST, HFD_WATCH, HFD_CREATE, HFD_UPDATE, HFD_DELETE_ONE };
 enum hfd_match { HFD_MATCH_UNSET, HFD_MATCH_NOT_OLDER, HFD_MATCH_EXACT };
 enum hfd_format { HFD_AS_JSON, HFD_AS_TABLE, HFD_AS_PARTIAL };
 enum hfd_include { HFD_INCLUDE_METADATA, HFD_INCLUDE_NONE, HFD_INCLUDE_OBJECT };
@@ -67,4 +67,3 @@ bool hfd_url_decode(char *text, bool plus);
 void hfd_read_get(struct hfd_api *api, struct hfd_call *call);
 void hfd_read_list(struct hfd_api *api, struct hfd_call *call);
 void hfd_write_start(struct hfd_api *api, struct hfd_call *call);
-void hfd_delete_all_start(struct hfd_api *api, struct hfd_call *call);

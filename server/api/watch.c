@@ -52,7 +52,6 @@ struct hfd_watch {
         struct queued *queue; /* owned */
         size_t n_queue, queue_space, n_initial;
         hf_nsec ends_at, bookmark_at;
-        bool last_bookmark_sent;
 };
 
 static void queued_done(struct queued *q) {
@@ -207,7 +206,7 @@ static bool deliver_batch(struct hfd_watch *watch, struct queued *queue, size_t 
 
         for (size_t i = 0; i < n && good; i++)
                 if (translate(watch, &queue[i]))
-                        items[n_items++] = (struct hfd_watch_item){queue[i].change.type, queue[i].change.object, queue[i].revision, false};
+                        items[n_items++] = (struct hfd_watch_item){queue[i].change.type, queue[i].change.object, queue[i].revision};
         if (good && n_items)
                 good = watch->sink.events(watch->ctx, items, n_items);
         for (size_t i = 0; i < n; i++)

@@ -14,7 +14,6 @@ struct hfd_watch_item {
         enum hf_event_type type;
         struct hfd_object *object; /* NULL for a bookmark */
         uint64_t revision;
-        bool initial_end; /* a bookmark that says: the initial events are complete */
 };
 struct hfd_watch_sink {
         bool (*events)(void *ctx, struct hfd_watch_item *items, size_t n); /* borrowed */

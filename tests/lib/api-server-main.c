@@ -31,13 +31,13 @@ int main(int argc, char **argv) {
         struct hf_status status = {.message = "failed"};
         struct hf_host host = {.size = sizeof host, .log = {.write = log_line}};
         struct hfd_pki pki;
-        struct hfd_auth *auth;
-        struct hfd_store *store;
-        struct hfd_api *api;
-        struct hfd_router *router;
-        struct hfd_filters *filters;
-        struct hfd_http *http;
-        struct hf_client *client;
+        struct hfd_auth *auth = NULL;
+        struct hfd_store *store = NULL;
+        struct hfd_api *api = NULL;
+        struct hfd_router *router = NULL;
+        struct hfd_filters *filters = NULL;
+        struct hfd_http *http = NULL;
+        struct hf_client *client = NULL;
         char path[512], url[64], byte;
 
         if (argc < 2)

@@ -17,6 +17,7 @@
 
 #include "base/json.h"
 #include "server/api/api.h"
+#include "server/api/core.h"
 #include "server/storage/store.h"
 
 /* ---- a server in a box ---- */
@@ -525,6 +526,85 @@ static void test_list_pages(void **state) {
         assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, "resourceVersionMatch=Exact", NULL), HF_E_INVALID);
 }
 
+/* ---- other forms of an answer, asked of the core itself ---- */
+
+struct form_call {
+        struct hfd_call call;
+        struct result result;
+};
+
+static void on_form(struct hfd_call *call, const struct hfd_answer *answer) {
+        struct form_call *form = (struct form_call *)call;
+        struct hf_reply reply = {.error = answer->status.error,
+                                 .status = answer->status,
+                                 .body = answer->body->data,
+                                 .n_body = answer->body->n};
+
+        on_reply(&form->result, &reply);
+}
+
+static void list_as(struct box *box, enum hfd_format format) {
+        struct form_call form = {.call = {.verb = HFD_LIST, .format = format, .done = on_form},
+                                 .result = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER}};
+
+        form.call.resource = hfd_resource_find("tenancy.holdfast.dev", "v1alpha1", "workspaces");
+        form.call.deadline = hf_now(hf_clock_system()) + 5 * HF_NSEC_PER_SEC;
+        hfd_api_call(box->api, &form.call);
+        pthread_mutex_lock(&form.result.mu);
+        while (!form.result.done)
+                pthread_cond_wait(&form.result.cond, &form.result.mu);
+        pthread_mutex_unlock(&form.result.mu);
+        free(last.body);
+        last = form.result;
+}
+
+static void test_table(void **state) {
+        struct box *box = *state;
+
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"w\"},\"status\":{\"phase\":\"Ready\"}}"),
+                         0);
+        list_as(box, HFD_AS_TABLE);
+        assert_string_equal(text_at("kind"), "Table");
+        assert_int_equal(count_at("columnDefinitions"), 3);
+        assert_int_equal(count_at("rows"), 1);
+        assert_non_null(strstr(last.body, "\"cells\":[\"w\",\"Ready\",\""));
+        assert_non_null(strstr(last.body, "\"object\":{\"kind\":\"PartialObjectMetadata\""));
+        list_as(box, HFD_AS_PARTIAL);
+        assert_string_equal(text_at("kind"), "PartialObjectMetadataList");
+        assert_null(strstr(last.body, "phase"));
+}
+
+static void test_discovery(void **state) {
+        static const char *const paths[] = {"/api",
+                                            "/api/v1",
+                                            "/apis",
+                                            "/apis/coordination.k8s.io",
+                                            "/apis/coordination.k8s.io/v1",
+                                            "/openapi/v3",
+                                            "/openapi/v3/api/v1",
+                                            "/openapi/v3/apis/tenancy.holdfast.dev/v1alpha1"};
+        int code;
+
+        for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+                struct hf__json *json = NULL;
+                struct hf__buf *buf = hfd_discovery(paths[i], &code);
+                assert_int_equal(code, 200);
+                assert_int_equal(hf__json_parse(buf->data, buf->n, &json, NULL), 0);
+                hf__json_free(json);
+                hf__buf_unref(buf);
+        }
+        assert_null(hfd_discovery("/apis/apps", &code));
+        assert_int_equal(code, 404);
+        assert_null(hfd_discovery("/apis/coordination.k8s.io/v9", &code));
+        struct hf__buf *v2 = hfd_openapi_v2();
+        assert_memory_equal(v2->data,
+                            "\x0a\x03"
+                            "2.0\x12",
+                            6);
+        hf__buf_unref(v2);
+}
+
 /* ---- watches ---- */
 
 struct seen {
@@ -765,6 +845,8 @@ int main(void) {
                 TEST(test_fence),
                 TEST(test_selectors),
                 TEST(test_list_pages),
+                TEST(test_table),
+                cmocka_unit_test(test_discovery),
                 TEST(test_watch),
                 TEST(test_watch_selectors),
                 TEST(test_watch_too_old),

@@ -591,11 +591,15 @@ static void test_concurrent_writers_lose_nothing(void **state) {
 static int put_bytes(const char *name, size_t n) {
         struct hfd_op op = {.kind = HFD_PUT, .key = key(name), .value = hf__buf_new(n)};
         struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+        struct call_answer answer;
         int r;
 
         for (size_t i = 0; i < n; i++)
                 op.value->data[i] = (char)(i * 31 + i / 256);
-        r = call_txn(store, &txn, NULL);
+        r = call_txn(store, &txn, &answer);
+        if (r && r != HF_E_TOO_LARGE)
+                fprintf(stderr, "%zu bytes: %s\n", n, answer.status.message);
+        call_answer_done(&answer);
         hf__buf_unref(op.value);
         return r;
 }

@@ -178,10 +178,10 @@ int hfd_etcd_list(struct hfd_store *store, const char *prefix, const char *start
 }
 
 /*
- * etcd's default limit is 1.5 MiB, and it says so. Half a MiB above that its gRPC layer resets the stream while the request is
- * still coming, which looks like a broken connection.
+ * etcd's default limit. What is larger is refused here: etcd answers it late, or resets the stream while it is still coming,
+ * and after either a large answer on the same connection has been seen to stall with libcurl 7.88.
  */
-#define REQUEST_MAX ((size_t)2 << 20)
+#define REQUEST_MAX ((size_t)1536 * 1024)
 
 int hfd_etcd_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec deadline, hfd_store_fn done, void *ctx) {
         struct hf__buf *body;

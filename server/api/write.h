@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* One write under way: what is attempted (write.c) and how it is committed (write_commit.c). */
+#include "server/api/core.h"
+#include "server/storage/term_record.h"
+
+struct hfd_write {
+        struct hfd_api *api;
+        struct hfd_call *call;      /* the adapter's until done */
+        struct hf__json *sent;      /* owned; the object, or DeleteOptions; NULL = none */
+        struct hf__json *object;    /* owned; what is to be stored, prepared */
+        struct hfd_object *current; /* owned; NULL = there is none */
+        bool fresh;                 /* current is what the store said, not the cache */
+        bool generated, created, unchanged;
+        bool fence_compared;
+        unsigned tries, n_generated;
+        char path[2 * HF_NAME_MAX + 2], key[HFD_KEY_MAX];
+        struct hf__buf *stored; /* owned; what the transaction puts; NULL = it deletes, or only compares */
+        struct hfd_fence_compares fence;
+};
+
+void hfd_write_attempt(struct hfd_write *w); /* with w->current as it is now */
+void hfd_write_commit(struct hfd_write *w);  /* puts w->stored, or deletes, or only compares (w->unchanged) */
+/* Takes current, which is what the store said. */
+void hfd_write_adopt(struct hfd_write *w, struct hfd_object *current);
+const char *hfd_write_name(const struct hfd_write *w);
+/* Each answers, and frees w. */
+void hfd_write_finish(struct hfd_write *w, struct hfd_answer *answer);
+void hfd_write_finish_no_memory(struct hfd_write *w);
+void hfd_write_finish_store_error(struct hfd_write *w, int error, const struct hf_status *status);

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The transaction of a write: its compares (the object, the fence), its puts (the object, the term record), its outcome. */
+#include "server/api/write.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+void hfd_write_adopt(struct hfd_write *w, struct hfd_object *current) {
+        hfd_object_unref(w->current);
+        w->current = current;
+        w->fresh = true;
+}
+
+void hfd_write_finish(struct hfd_write *w, struct hfd_answer *answer) {
+        struct hfd_call *call = w->call;
+
+        answer->fence_compared = w->fence_compared;
+        hf__json_free(w->sent);
+        hf__json_free(w->object);
+        hfd_object_unref(w->current);
+        hf__buf_unref(w->stored);
+        free(w);
+        call->done(call, answer);
+        hfd_answer_done(answer);
+}
+
+void hfd_write_finish_no_memory(struct hfd_write *w) {
+        struct hfd_answer answer = {0};
+
+        hfd_answer_no_memory(&answer);
+        hfd_write_finish(w, &answer);
+}
+
+void hfd_write_finish_store_error(struct hfd_write *w, int error, const struct hf_status *status) {
+        struct hfd_answer answer = {0};
+
+        hfd_answer_store_error(&answer, error, status);
+        hfd_write_finish(w, &answer);
+}
+
+static void finish_object(struct hfd_write *w, int code, struct hfd_object *object) {
+        struct hfd_answer answer = {0};
+
+        hfd_answer_ok(&answer, code, object ? hf__buf_ref(object->bytes) : NULL);
+        hfd_write_finish(w, &answer);
+}
+
+const char *hfd_write_name(const struct hfd_write *w) {
+        const char *name = hf__json_string(w->object, "metadata.name");
+
+        return *w->call->name || !name ? w->call->name : name;
+}
+
+static bool same_text(const struct hf__json *a, const struct hf__json *b, const char *path) {
+        const char *x = hf__json_string(a, path), *y = hf__json_string(b, path);
+
+        return !strcmp(x ? x : "", y ? y : "");
+}
+
+/* What the transaction does to the Lease's term record: 0 ops or 1. Takes nothing; *ret_value is the caller's to drop. */
+static int term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct hfd_op *op, struct hf__buf **ret_value) {
+        const struct hf__json *object = w->object;
+
+        *ret_value = NULL;
+        if (!w->call->resource->term_record || w->unchanged)
+                return 0;
+        if (hfd_key_terms(key, w->api->prefix, w->call->ns, hfd_write_name(w)))
+                return HF_E_TOO_LARGE;
+        if (!w->stored) {
+                *op = (struct hfd_op){.kind = HFD_DELETE, .key = key};
+                return 0;
+        }
+        if (w->current) {
+                struct hf__json *old = hfd_object_parse(w->current);
+                if (!old)
+                        return -ENOMEM;
+                bool same = same_text(old, object, "spec.holderIdentity") && same_text(old, object, "spec.acquireTime");
+                hf__json_free(old);
+                if (same)
+                        return 0;
+        }
+        const char *holder = hf__json_string(object, "spec.holderIdentity"), *acquired = hf__json_string(object, "spec.acquireTime");
+        *ret_value = hfd_term_record_value(holder ? holder : "", acquired ? acquired : "");
+        *op = (struct hfd_op){.kind = HFD_PUT, .key = key, .value = *ret_value};
+        return *ret_value ? 0 : -ENOMEM;
+}
+
+static void succeeded(struct hfd_write *w, uint64_t revision) {
+        struct hfd_answer answer = {0};
+        struct hfd_object *object;
+
+        if (w->unchanged) {
+                finish_object(w, 200, w->current);
+                return;
+        }
+        if (!w->stored) {
+                struct hf__json *old = hfd_object_parse(w->current);
+                hfd_answer_deleted(&answer, w->call->resource, w->call->name, hf__json_string(old, "metadata.uid"));
+                hf__json_free(old);
+                hfd_write_finish(w, &answer);
+                return;
+        }
+        object = hfd_object_new(w->call->resource, w->path, revision, w->stored);
+        if (object && !w->call->options.dry_run)
+                hfd_cache_note_write(w->api, object);
+        finish_object(w, w->created ? 201 : 200, object);
+        hfd_object_unref(object);
+}
+
+static bool fence_holds(const struct hfd_write *w, const struct hfd_store_reply *reply) {
+        const struct hfd_compare *value = &w->fence.compares[1];
+
+        for (size_t i = 0; i < reply->n_kvs; i++) {
+                const struct hfd_kv *kv = &reply->kvs[i];
+                if (!strcmp(kv->key, w->fence.key))
+                        return kv->mod_revision == w->call->fence.term && kv->value && kv->value->n >= value->n_value &&
+                               !memcmp(kv->value->data, value->value, value->n_value);
+        }
+        return false;
+}
+
+static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply) {
+        struct hfd_answer answer = {0};
+        struct hfd_object *found = NULL;
+
+        if (w->call->fenced && !fence_holds(w, reply)) {
+                hfd_answer_stale_term(&answer, w->call->resource, hfd_write_name(w));
+                hfd_write_finish(w, &answer);
+                return;
+        }
+        for (size_t i = 0; i < reply->n_kvs; i++)
+                if (!strcmp(reply->kvs[i].key, w->key)) {
+                        found = hfd_object_new(w->call->resource, w->path, reply->kvs[i].mod_revision, reply->kvs[i].value);
+                        if (!found) {
+                                hfd_write_finish_no_memory(w);
+                                return;
+                        }
+                }
+        w->stored = hf__buf_unref(w->stored);
+        w->created = w->unchanged = false;
+        hfd_write_adopt(w, found);
+        hfd_write_attempt(w);
+}
+
+static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
+        struct hfd_write *w = ctx;
+
+        w->fence_compared = w->call->fenced && (!reply->error || reply->error == HF_E_CONFLICT);
+        if (!reply->error)
+                succeeded(w, reply->revision);
+        else if (reply->error == HF_E_CONFLICT)
+                conflicted(w, reply);
+        else
+                hfd_write_finish_store_error(w, reply->error, &reply->status);
+}
+
+void hfd_write_commit(struct hfd_write *w) {
+        struct hfd_compare compares[3] = {{.kind = HFD_MOD_EQUALS, .key = w->key, .revision = w->current ? w->current->revision : 0}};
+        struct hfd_op ops[2] = {{.kind = w->stored ? HFD_PUT : HFD_DELETE, .key = w->key, .value = w->stored}};
+        const char *reads[2] = {w->key, w->fence.key};
+        struct hfd_txn txn = {compares, 1, ops, w->unchanged ? 0 : 1, reads, w->call->fenced ? 2 : 1};
+        struct hf__buf *term_value;
+        char term_key[HFD_KEY_MAX];
+
+        if (w->call->options.dry_run) {
+                uint64_t revision = w->current ? w->current->revision : 0;
+                succeeded(w, revision);
+                return;
+        }
+        int e = term_op(w, term_key, &ops[1], &term_value);
+        if (!e && ops[1].key)
+                txn.n_ops = 2;
+        if (!e && w->call->fenced) {
+                memcpy(&compares[1], w->fence.compares, sizeof w->fence.compares);
+                txn.n_compares = 3;
+        }
+        if (!e)
+                e = hfd_store_txn(w->api, &txn, w->call->deadline, on_committed, w);
+        hf__buf_unref(term_value);
+        if (e)
+                hfd_write_finish_store_error(w, e, NULL);
+}
