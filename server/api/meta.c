@@ -142,6 +142,27 @@ static bool types_fit(struct hf__json *object, const char **ret_field) {
         return true;
 }
 
+/*
+ * Times are stored as this server writes them. Clients that parse what they read send them back in another form of the same
+ * instant (the Python client: "+00:00" for "Z"), which must be neither a change nor an error.
+ */
+static int normalise_times(struct hf__json *object) {
+        static const char *const times[] = {"metadata.creationTimestamp", "metadata.deletionTimestamp"};
+        char text[HF__MICROTIME_MAX];
+        int64_t when;
+        int e = 0;
+
+        for (size_t i = 0; !e && i < sizeof times / sizeof times[0]; i++) {
+                const char *sent = hf__json_string(object, times[i]);
+                if (!sent || hf__time_parse(sent, &when))
+                        continue;
+                hf__time_format(when, text);
+                if (strcmp(text, sent))
+                        e = hf__json_set_string(object, times[i], text);
+        }
+        return e;
+}
+
 bool hfd_meta_accept(const struct hfd_call *call, struct hf__json *object, struct hfd_answer *answer) {
         const struct hfd_resource *r = call->resource;
         const char *kind = hf__json_string(object, "kind"), *version = hf__json_string(object, "apiVersion"), *field = "metadata";
@@ -166,6 +187,10 @@ bool hfd_meta_accept(const struct hfd_call *call, struct hf__json *object, struc
         if (!hf__json_is_object(hf__json_get(object, "metadata")) || !types_fit(object, &field)) {
                 hfd_answer_bad_request(answer, "%s in version \"%s\" cannot be handled as a %s: json: cannot unmarshal field %s", r->kind,
                                        r->version, r->kind, hf__json_is_object(hf__json_get(object, "metadata")) ? field : "metadata");
+                return false;
+        }
+        if (normalise_times(object)) {
+                hfd_answer_no_memory(answer);
                 return false;
         }
         const char *ns = hf__json_string(object, "metadata.namespace"), *name = hf__json_string(object, "metadata.name");

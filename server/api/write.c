@@ -367,6 +367,28 @@ static void check_namespace(struct hfd_write *w) {
                 hfd_write_finish_store_error(w, e, NULL);
 }
 
+/* What fieldValidation asks for. False: answer is filled. */
+static bool fields_known(struct hfd_write *w, struct hfd_answer *answer) {
+        const struct hfd_resource *r = w->call->resource;
+        struct hfd_options *o = &w->call->options;
+        char list[1600], *save = NULL;
+        size_t n = 0;
+
+        if (o->field_validation == HFD_FIELDS_IGNORE)
+                return true;
+        if (hfd_unknown_fields(r, w->sent, &o->unknown_fields)) {
+                hfd_answer_no_memory(answer);
+                return false;
+        }
+        if (!o->unknown_fields || o->field_validation == HFD_FIELDS_WARN)
+                return true;
+        for (char *line = strtok_r(o->unknown_fields, "\n", &save); line && n < sizeof list; line = strtok_r(NULL, "\n", &save))
+                n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", line);
+        hfd_answer_bad_request(answer, "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s", r->kind, r->version,
+                               r->kind, list);
+        return false;
+}
+
 /* Parses the body into w->sent. False: answer is filled. */
 static bool parse_body(struct hfd_write *w, struct hfd_answer *answer) {
         const struct hfd_resource *r = w->call->resource;
@@ -393,7 +415,7 @@ static bool parse_body(struct hfd_write *w, struct hfd_answer *answer) {
                 w->call->options.dry_run |= hf__json_count(dry) > 0;
                 return true;
         }
-        if (!hfd_meta_accept(w->call, w->sent, answer))
+        if (!hfd_meta_accept(w->call, w->sent, answer) || !fields_known(w, answer))
                 return false;
         if (r->decode && !r->decode(w->sent, reason, sizeof reason)) {
                 hfd_answer_bad_request(answer, "%s in version \"%s\" cannot be handled as a %s: %s", r->kind, r->version, r->kind, reason);
