@@ -13,6 +13,7 @@
 #include "base/timetext.h"
 
 #define ANNOTATIONS_MAX (256u << 10)
+#define FINALIZERS_MAX  1000 /* each is looked for among the old ones */
 
 #define LABEL_RULE                                                                                                                         \
         "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "            \
@@ -363,16 +364,25 @@ static void validate_unchanged(const struct hf__json *object, const struct hf__j
         }
 }
 
+static bool has_text(const struct hf__json *list, const char *text) {
+        for (struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
+                if (hf__json_is_string(m) && !strcmp(hf__json_text(m), text))
+                        return true;
+        return false;
+}
+
 static void validate_finalizers(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes) {
+        const struct hf__json *had = hf__json_path(old, "metadata.finalizers");
         bool deleting = hf__json_string(old, "metadata.deletionTimestamp");
 
+        if (hf__json_count(hf__json_path(object, "metadata.finalizers")) > FINALIZERS_MAX) {
+                hfd_cause_invalid(causes, "metadata.finalizers", "[]", "Too many: must have at most 1000 items");
+                return;
+        }
         for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.finalizers")); m; m = hf__json_next(m)) {
-                bool known = false;
                 if (!is_qualified_name(hf__json_text(m)))
                         invalid_text(causes, "metadata.finalizers", hf__json_text(m), NAME_PART_RULE);
-                for (struct hf__json *o = hf__json_first(hf__json_path(old, "metadata.finalizers")); o && !known; o = hf__json_next(o))
-                        known = hf__json_is_string(o) && !strcmp(hf__json_text(o), hf__json_text(m));
-                if (deleting && !known)
+                if (deleting && !has_text(had, hf__json_text(m)))
                         hfd_cause_forbidden(causes, "metadata.finalizers", "no new finalizers can be added if the object is being deleted");
         }
 }

@@ -222,7 +222,8 @@ static void update_existing(struct hfd_write *w, const struct hf__json *old) {
                 return;
         if (deleting && !hf__json_count(hf__json_path(w->object, "metadata.finalizers"))) {
                 w->stored = hf__buf_unref(w->stored); /* the last finalizer is gone: so is the object */
-        } else if (hfd_object_is(w->current, w->stored)) {
+        } else if (hfd_object_is(w->current, w->stored) || hf__json_equal(w->object, old)) {
+                /* The same bytes, or the same members in the order of a client that sorts them. */
                 w->unchanged = true;
                 w->stored = hf__buf_unref(w->stored);
         }
@@ -238,12 +239,14 @@ static void attempt_update(struct hfd_write *w) {
         }
         struct hf__json *old = hfd_object_parse(w->current);
         const char *old_uid = hf__json_string(old, "metadata.uid");
-        if (!old)
+        if (!old) {
                 hfd_write_finish_no_memory(w);
-        else if (uid && *uid && strcmp(uid, old_uid ? old_uid : ""))
+        } else if (uid && *uid && strcmp(uid, old_uid ? old_uid : "")) {
                 precondition_failed(w, "UID", uid, old_uid ? old_uid : "");
-        else if (revision_fits(w, revision))
+        } else if (revision_fits(w, revision)) {
+                hf__json_remove(old, "metadata.resourceVersion"); /* not stored, and so no part of what is compared */
                 update_existing(w, old);
+        }
         hf__json_free(old);
 }
 
