@@ -63,6 +63,8 @@ void hfd_host_free(struct hfd_host *h) {
         hfd_controllers_free(h->controllers);
         hfd_http_free(h->http);
         hf_client_free(h->loopback);
+        if (h->store)
+                h->store->ops->stop(h->store); /* a store that hangs is not waited for */
         hfd_compactor_free(h->compactor);
         hfd_api_free(h->api);
         if (h->store)
