@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 KINDS = ("unit", "sim", "integration", "sanitizers", "valgrind", "form")
 STEP_LIMIT = 1200  # seconds; a step that takes longer hangs
 WORKERS = 3
-TAIL = 120  # lines of a failed step's log
+TAIL = 80  # lines of a failed step's log
 
 # Each build: compiler, options, and the environment in which what it built runs. {log} is a path that reports begin with.
 BUILDS = {
@@ -166,7 +166,7 @@ class Run:
         self.board.start(name)
         again = ["--reconfigure"] if (ROOT / build / "build.ninja").exists() else []
         status = self.children.run([*setup, *again], log)
-        if status != 0 and (ROOT / build).exists():
+        if status != 0 and again:
             status = self.children.run([*setup, "--wipe"], log)
         if status == 0:
             log = self.log(name + " with ninja")
