@@ -128,7 +128,11 @@ class EtcdCluster:
         peers = ",".join(f"m{i}=http://127.0.0.1:{ports[2 * i + 1]}" for i in range(n))
         self.members = [EtcdMember(directory, f"m{i}", ports[2 * i], ports[2 * i + 1], peers, flags) for i in range(n)]
         self.url = ",".join(m.url for m in self.members)
-        wait_until("etcd to have a leader", self.leader)
+        try:
+            wait_until("etcd to have a leader", self.leader)
+        except BaseException:
+            self.end()
+            raise
 
     def leader(self):
         """The member that leads, or None."""
