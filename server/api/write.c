@@ -59,24 +59,21 @@ static void refetch(struct hfd_write *w) {
 /* Validates w->object against old and makes its bytes. False: answered. */
 static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
         const struct hfd_resource *r = w->call->resource;
-        struct hfd_causes *causes = calloc(1, sizeof *causes);
+        struct hfd_causes causes; /* 15 KiB, of which only what is counted is looked at */
         struct hfd_answer answer = {0};
-        int e = causes ? 0 : -ENOMEM;
+        int e = r->prepare ? r->prepare(w->object, old) : 0;
 
-        if (!e && r->prepare)
-                e = r->prepare(w->object, old);
         if (!e) {
-                hfd_meta_validate(r, w->object, old, causes);
+                causes.n = 0;
+                hfd_meta_validate(r, w->object, old, &causes);
                 if (r->validate)
-                        r->validate(w->object, old, causes);
-                if (causes->n) {
-                        hfd_answer_invalid(&answer, r, hfd_write_name(w), causes);
-                        free(causes);
+                        r->validate(w->object, old, &causes);
+                if (causes.n) {
+                        hfd_answer_invalid(&answer, r, hfd_write_name(w), &causes);
                         hfd_write_finish(w, &answer);
                         return false;
                 }
         }
-        free(causes);
         w->stored = e ? NULL : hfd_object_encode(r, w->object);
         if (!w->stored)
                 hfd_write_finish_no_memory(w);
