@@ -142,6 +142,9 @@ static const struct flag *find(const char *name, size_t n) {
         return NULL;
 }
 
+/* release takes what serves too, so that a service manager can give both one line of flags; it checks and ignores the rest. */
+static unsigned known_by(const struct flag *flag) { return flag->commands & SERVE ? flag->commands | RELEASE : flag->commands; }
+
 /* Where parsing stands. */
 struct scan {
         int argc, at;
@@ -160,7 +163,7 @@ static int take_flag(struct scan *scan, struct hfd_config *config, struct hf_sta
         const struct flag *flag = find(name, n);
         if (!flag)
                 return hf_fail(reterr_status, HF_E_INVALID, "unknown flag --%.*s; see holdfastd --help", n < 200 ? (int)n : 200, name);
-        if (!(flag->commands & 1u << config->command))
+        if (!(known_by(flag) & 1u << config->command))
                 return hf_fail(reterr_status, HF_E_INVALID, "flag --%s does not belong to holdfastd%s%s", flag->name,
                                config->command == HFD_COMMAND_SERVE ? "" : " ", command_words[config->command]);
         if (scan->seen[flag - flags])
@@ -224,7 +227,8 @@ void hfd_flags_help(enum hfd_command command, struct hf__strbuf *out) {
         static const char *const kinds[] = {[TEXT] = "TEXT", [BOOL] = "", [NUMBER] = "N", [DURATION] = "DURATION"};
         unsigned mask = command == HFD_COMMAND_RELEASE || command == HFD_COMMAND_STATUS ? 1u << command : SERVE;
         if (mask == RELEASE)
-                hf__strbuf_puts(out, "holdfastd release [flags]: frees the lease of this instance, known to be dead\n");
+                hf__strbuf_puts(out, "holdfastd release [flags]: frees the lease of this instance, known to be dead\n"
+                                     "The other flags of holdfastd are taken too, and ignored.\n");
         else if (mask == STATUS)
                 hf__strbuf_puts(out, "holdfastd status [flags]: the instances, who leads what since when, the last hand-overs\n");
         else

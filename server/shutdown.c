@@ -5,6 +5,7 @@
 #include "server/host.h"
 
 #define DRAIN_DEADLINE (60 * HF_NSEC_PER_SEC) /* of requests under way: the field's RequestTimeout */
+#define CLOSE_DEADLINE (2 * HF_NSEC_PER_SEC)  /* for the last bytes of answers and of watches to be taken by their readers */
 
 static int stop_hooks(struct hfd_host *h, struct hf_status *reterr_status) {
         int r = h->hooks ? hf_hooks_stop(h->hooks, reterr_status) : 0;
@@ -33,6 +34,8 @@ static void drain_requests(struct hfd_host *h) {
 int hfd_host_shut_down(struct hfd_host *h, struct hf_status *reterr_status) {
         hfd_lifecycle_signal(&h->lifecycle, HFD_SHUTDOWN_INITIATED);
         hfd_host_wake(h); /* main starts the shutdown delay, which runs beside the hooks */
+        if (h->controllers)
+                hfd_controllers_leave(h->controllers);
         int r = stop_hooks(h, reterr_status);
         if (r == HF_E_STUCK)
                 return r;
@@ -47,6 +50,7 @@ int hfd_host_shut_down(struct hfd_host *h, struct hf_status *reterr_status) {
                 stop_listening(h);
                 drain_requests(h);
         }
+        (void)hfd_http_wait_closed(h->http, hf_now(hf_host_clock(&h->host)) + CLOSE_DEADLINE);
         if (h->hooks)
                 hf_hooks_stopped(h->hooks);
         return r;
@@ -59,6 +63,8 @@ void hfd_host_free(struct hfd_host *h) {
         hfd_controllers_free(h->controllers);
         hfd_http_free(h->http);
         hf_client_free(h->loopback);
+        if (h->store)
+                h->store->ops->stop(h->store); /* a store that hangs is not waited for */
         hfd_compactor_free(h->compactor);
         hfd_api_free(h->api);
         if (h->store)

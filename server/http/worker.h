@@ -28,7 +28,8 @@ struct hfd_worker {
         bool running; /* the creator's: the thread is to be joined */
         int epoll;
         struct hf__mailbox box;
-        uint64_t turns; /* atomic */
+        uint64_t turns;      /* atomic */
+        uint64_t turns_seen; /* the watchdog's (hfd_http_turns), as rounds */
 
         /* The worker thread's. */
         struct hfd_connection *connections;         /* owned */
@@ -46,6 +47,7 @@ struct hfd_http {
         const struct hf_clock *clock;
         size_t max_body, max_header_bytes, max_connections;
         hfd_http_handler handler;
+        hfd_http_on_head on_head; /* may be NULL */
         void *ctx;
         int listen_fd; /* owned; open until free, unless inherited and given back early */
         bool inherited;
@@ -58,11 +60,16 @@ struct hfd_http {
         bool draining, closing;
         unsigned next_worker; /* worker 0's */
 
+        uint64_t rounds;
+
         pthread_mutex_t mu;
+        pthread_cond_t emptied; /* n_connections became 0 */
         /* Guarded by mu. */
         SSL_CTX *tls; /* owned reference */
         bool stopped;
 };
+
+void hfd_http_connection_gone(struct hfd_http *http); /* one connection less: http.c */
 
 /* Lets the worker see the letter soon. Thread: any; on the worker's own thread it costs no lock. */
 void hfd_worker_post(struct hfd_worker *worker, struct hfd_letter *letter);

@@ -111,6 +111,10 @@ static void test_commands(void **state) {
         expect_ok("release --help");
         assert_int_equal(config.command, HFD_COMMAND_HELP);
         assert_int_equal(config.help_about, HFD_COMMAND_RELEASE);
+        /* One line of flags for ExecStart= and ExecStopPost=. */
+        expect_ok("release " ETCD " --secure-port=1 --leader-elect-lease-duration=20s --shutdown-send-retry-after");
+        expect_refusal("release " ETCD " --secure-port=x", "--secure-port");
+        expect_refusal("release " ETCD " --watch", "--watch");
         expect_refusal("status --secure-port=1", "--secure-port");
         expect_refusal(ETCD " --watch", "--watch");
         expect_refusal("release", "--etcd-servers");
