@@ -397,6 +397,12 @@ static bool parse_body(struct hfd_write *w, struct hfd_answer *answer) {
 
         if (w->call->verb == HFD_DELETE_ONE && !w->call->n_body)
                 return true;
+        /* Clients read whole lists as UTF-8: one object that is not would hide all others from them. */
+        if (w->call->n_body && !hf__utf8_valid(w->call->body, w->call->n_body)) {
+                hfd_answer_bad_request(answer, "the object provided is unrecognized (must be of type %s): it is not valid UTF-8",
+                                       w->call->verb == HFD_DELETE_ONE ? "DeleteOptions" : r->kind);
+                return false;
+        }
         int e = hf__json_parse(w->call->body ? w->call->body : "", w->call->n_body, &w->sent, &offset);
         if (e == -ENOMEM) {
                 hfd_answer_no_memory(answer);
