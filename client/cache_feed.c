@@ -14,8 +14,8 @@
  * it, and the watch's events up to R, which may still come, are skipped (floor). When the watch was faster the answer is
  * of no use. So a quiet collection learns its revision, and a busy one is not set back.
  *
- * Failures delay 0.1 s doubling to 30 s. An event, or a watch that lived for a second, resets the watch's count; a list
- * that succeeds resets the list's.
+ * Failures delay 0.1 s doubling to 30 s, or for as long as the server asks, up to 5 minutes. An event, or a watch that lived for a second,
+ * resets the watch's count; a list that succeeds resets the list's.
  */
 #include "client/cache_impl.h"
 
@@ -29,6 +29,7 @@
 #define LIST_TIMEOUT     (60 * HF_NSEC_PER_SEC)
 #define FIRST_DELAY      (100 * HF_NSEC_PER_MSEC)
 #define LAST_DELAY       (30 * HF_NSEC_PER_SEC)
+#define LONGEST_ASKED    (300 * HF_NSEC_PER_SEC) /* a Retry-After beyond it is cut: a slip of the server is not to stop a cache for years */
 #define STABLE_WATCH     HF_NSEC_PER_SEC
 
 struct hf__cache_letter {
@@ -156,6 +157,8 @@ static hf_nsec delay_after(unsigned failures, uint32_t retry_after_s) {
                 delay *= 2;
         if (delay > LAST_DELAY)
                 delay = LAST_DELAY;
+        if (said > LONGEST_ASKED)
+                said = LONGEST_ASKED;
         return said > delay ? said : delay;
 }
 
