@@ -180,7 +180,7 @@ static int make_electors(struct hfd_host *h, struct hf_status *reterr_status) {
 
         int r = hf_electors_new(&h->host, &h->electors);
         if (r == 0)
-                r = hfd_controllers_new(&h->host, h->loopback, &h->identity, &h->controllers);
+                r = hfd_controllers_new(&h->host, h->loopback, &h->identity, h->stop, &h->controllers);
         if (r)
                 return hf_fail(reterr_status, r, "cannot set up the controllers: %s", hf_strerror(r));
         r = hfd_config_check_controllers(config, hfd_controllers_names(), reterr_status);
@@ -221,6 +221,12 @@ static int make_core(struct hfd_host *h, struct hf_status *reterr_status) {
         return 0;
 }
 
+static void end_term(void *ctx) {
+        struct hfd_host *h = ctx;
+        if (h->elector) /* made after the API, which is quiet until boot */
+                hf_elector_end_term(h->elector);
+}
+
 int hfd_host_make(struct hfd_host *h, struct hf_status *reterr_status) {
         int r = make_core(h, reterr_status);
 
@@ -238,7 +244,11 @@ int hfd_host_make(struct hfd_host *h, struct hf_status *reterr_status) {
                 r = hfd_auth_new(&h->host, *h->config->token_auth_file ? h->config->token_auth_file : NULL, &h->auth, reterr_status);
         if (r)
                 return r;
-        struct hfd_api_config api = {.store = h->store, .prefix = h->config->etcd_prefix, .auth = h->auth};
+        struct hfd_api_config api = {.store = h->store,
+                                     .prefix = h->config->etcd_prefix,
+                                     .auth = h->auth,
+                                     .on_history_replaced = end_term,
+                                     .ctx = h};
         r = hfd_api_new(&h->host, &api, &h->api);
         if (r == 0)
                 r = hfd_api_loopback(h->api, &h->loopback);

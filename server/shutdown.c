@@ -34,6 +34,8 @@ static void drain_requests(struct hfd_host *h) {
 int hfd_host_shut_down(struct hfd_host *h, struct hf_status *reterr_status) {
         hfd_lifecycle_signal(&h->lifecycle, HFD_SHUTDOWN_INITIATED);
         hfd_host_wake(h); /* main starts the shutdown delay, which runs beside the hooks */
+        if (h->controllers)
+                hfd_controllers_leave(h->controllers);
         int r = stop_hooks(h, reterr_status);
         if (r == HF_E_STUCK)
                 return r;

@@ -525,6 +525,27 @@ static void test_backoff_grows_and_resets(void **state) { /* A19 */
         assert_non_null(did(&rig, HF__ACT_WRITE));
 }
 
+static void test_backoff_of_long_periods_ends_at_the_lease_duration(void **state) {
+        struct rig rig;
+        hf_nsec day = 86400 * S;
+
+        lead(&rig);
+        rig.core.config.timing = (struct hf_leader_timing){.lease_duration = 100 * day,
+                                                           .renew_deadline = 50 * day,
+                                                           .retry_period = 10 * day,
+                                                           .request_timeout = 5 * S,
+                                                           .stop_grace = S,
+                                                           .drain_deadline = S};
+        for (int i = 0; i < 40; i++) {
+                step(&rig, HF__EV_STALE_TERM);
+                hf_nsec ended = rig.now;
+                step(&rig, HF__EV_JOINED);
+                assert_non_null(wait_for(&rig, HF__ACT_WRITE, 200 * day));
+                assert_true(rig.now - ended >= (i < 3 ? 10 * day : 80 * day) && rig.now - ended <= 120 * day);
+                answer_write(&rig, 0);
+        }
+}
+
 /* ---- stopping ---- */
 
 static void test_stop_drains_joins_shuts_releases(void **state) { /* CG12; the order of design 4 */
@@ -731,8 +752,88 @@ static void test_stop_beats_everything_under_way(void **state) { /* every state 
         assert_true(did(&rig, HF__ACT_STOPPED)->released);
 }
 
+/* ---- the history ---- */
+
+static void assert_cause(const struct rig *rig, enum hf__cause cause, const char *previous, int64_t gap_us) {
+        assert_non_null(did(rig, HF__ACT_WRITE));
+        assert_int_equal(rig->sent.cause, cause);
+        assert_string_equal(rig->sent.previous, previous);
+        assert_int_equal(rig->sent.gap_us, gap_us);
+}
+
+static void test_an_acquire_says_what_it_follows_on(void **state) {
+        struct rig rig;
+        struct hf__record record, gone = {0};
+
+        start(&rig);
+        answer_read(&rig, HF_E_NOT_FOUND, NULL);
+        assert_cause(&rig, HF__CAUSE_CREATED, "", 0);
+
+        start(&rig);
+        record = held_by(&rig, "bing", 3);
+        record.renew_us = rig.now / 1000 - 250000;
+        answer_read(&rig, 0, &record);
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 3 * S));
+        assert_cause(&rig, HF__CAUSE_EXPIRED, "bing", 3250000);
+
+        start(&rig);
+        record = held_by(&rig, "bing", 15);
+        answer_read(&rig, 0, &record);
+        record = held_by(&rig, "", 1);
+        record.renew_us = rig.now / 1000;
+        rig.now += 8 * MS;
+        watch(&rig, &record);
+        assert_cause(&rig, HF__CAUSE_RELEASED, "bing", 8000);
+
+        start(&rig);
+        record = held_by(&rig, "", 1);
+        snprintf(record.successor, sizeof(record.successor), "baz");
+        record.renew_us = rig.now / 1000 + 5000; /* its clock is ahead of ours: never less than nothing */
+        answer_read(&rig, 0, &record);
+        assert_cause(&rig, HF__CAUSE_HANDED_OVER, "", 0);
+
+        start(&rig);
+        record = held_by(&rig, "bing", 15);
+        record.renew_us = rig.now / 1000;
+        answer_read(&rig, 0, &record);
+        rig.now += 2 * MS;
+        set_rv(&rig, &gone);
+        watch(&rig, &gone);
+        assert_cause(&rig, HF__CAUSE_DELETED, "bing", 2000);
+}
+
+static void test_only_an_acquire_has_a_cause(void **state) {
+        struct rig rig;
+
+        lead(&rig);
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 2 * S));
+        assert_int_equal(rig.sent.cause, HF__CAUSE_NONE);
+        answer_write(&rig, 0);
+        step(&rig, HF__EV_STOP);
+        step(&rig, HF__EV_JOINED);
+        assert_non_null(did(&rig, HF__ACT_WRITE));
+        assert_string_equal(rig.sent.holder, "");
+        assert_int_equal(rig.sent.cause, HF__CAUSE_NONE);
+        assert_string_equal(rig.sent.previous, "");
+}
+
+static void test_a_term_lost_and_taken_again_is_regained(void **state) {
+        struct rig rig;
+
+        lead(&rig);
+        assert_int_equal(rig.core.mine.cause, HF__CAUSE_CREATED);
+        step(&rig, HF__EV_STALE_TERM);
+        step(&rig, HF__EV_JOINED);
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 15 * S));
+        assert_int_equal(rig.sent.cause, HF__CAUSE_REGAINED);
+        assert_string_equal(rig.sent.previous, "baz");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_an_acquire_says_what_it_follows_on),
+                cmocka_unit_test(test_only_an_acquire_has_a_cause),
+                cmocka_unit_test(test_a_term_lost_and_taken_again_is_regained),
                 cmocka_unit_test(test_creates_an_absent_lease),
                 cmocka_unit_test(test_takes_an_empty_one_at_once),
                 cmocka_unit_test(test_waits_the_recorded_duration_out),
@@ -757,6 +858,7 @@ int main(void) {
                 cmocka_unit_test(test_a_paused_leader_wakes_inert),
                 cmocka_unit_test(test_a_stale_term_ends_the_term),
                 cmocka_unit_test(test_backoff_grows_and_resets),
+                cmocka_unit_test(test_backoff_of_long_periods_ends_at_the_lease_duration),
                 cmocka_unit_test(test_stop_drains_joins_shuts_releases),
                 cmocka_unit_test(test_release_meets_a_conflict),
                 cmocka_unit_test(test_stop_with_a_renewal_under_way),
