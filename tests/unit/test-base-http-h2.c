@@ -218,10 +218,10 @@ static void test_a_goodbye(void **state) {
 static void test_requests_that_cross_a_goodbye(void **state) {
         assert_echoes(0);
         start(1, "goodbye", 30000);
-        for (int i = 2; i < 100; i++)
+        for (int i = 2; i < 30; i++)
                 start(i, "echo", 2000);
         int n_done = 0;
-        for (int i = 1; i < 100; i++) {
+        for (int i = 1; i < 30; i++) {
                 finish(&f.call[i]);
                 int outcome = f.call[i].result.outcome;
                 assert_true(outcome == 0 || outcome == HF_E_TIMEOUT);
@@ -229,8 +229,8 @@ static void test_requests_that_cross_a_goodbye(void **state) {
                 if (outcome == 0)
                         assert_string_equal(f.call[i].text, i == 1 ? "goodbye" : "echo");
         }
-        print_message("%d of 99 done\n", n_done);
-        assert_echoes(100);
+        print_message("%d of 29 done\n", n_done);
+        assert_echoes(30);
 }
 
 static void test_free_with_streams_open(void **state) {
