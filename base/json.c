@@ -37,6 +37,40 @@ static size_t find_nul(const char *data, size_t n) {
         return end;
 }
 
+/* How many bytes the character at p has, of at most n; 0 = it is none. */
+static size_t utf8_length(const unsigned char *p, size_t n) {
+        unsigned char first = p[0], low = 0x80, high = 0xbf;
+        size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+
+        if (length < 2)
+                return length;
+        if (first == 0xe0)
+                low = 0xa0;
+        else if (first == 0xed)
+                high = 0x9f;
+        else if (first == 0xf0)
+                low = 0x90;
+        else if (first == 0xf4)
+                high = 0x8f;
+        if (length > n || p[1] < low || p[1] > high)
+                return 0;
+        for (size_t i = 2; i < length; i++)
+                if ((p[i] & 0xc0) != 0x80)
+                        return 0;
+        return length;
+}
+
+bool hf__utf8_valid(const char *data, size_t n) {
+        const unsigned char *p = (const unsigned char *)data;
+
+        for (size_t i = 0, length; i < n; i += length) {
+                length = utf8_length(p + i, n - i);
+                if (!length)
+                        return false;
+        }
+        return true;
+}
+
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset) {
         size_t nul = n > 0 ? find_nul(data, n) : 0;
         const char *end = data;
@@ -75,7 +109,44 @@ struct hf__json *hf__json_dup(const struct hf__json *json) {
 
 static const char *key_of(const cJSON *c) { return c->string ? c->string : ""; }
 
-/* Members in the same order are the usual case and cost no search. */
+static int by_key(const void *a, const void *b) {
+        const cJSON *x = *(const cJSON *const *)a, *y = *(const cJSON *const *)b;
+
+        return strcmp(key_of(x), key_of(y));
+}
+
+static const cJSON **sorted_members(const cJSON *first, size_t n) {
+        const cJSON **members = calloc(n, sizeof *members);
+        size_t i = 0;
+
+        for (const cJSON *m = first; members && m; m = m->next)
+                members[i++] = m;
+        if (members)
+                qsort(members, n, sizeof *members, by_key);
+        return members;
+}
+
+static bool equal(const cJSON *a, const cJSON *b);
+
+/*
+ * Objects of n members each whose rest, from x and y on, is in another order. A search per member would be quadratic in
+ * what a client may send. Without memory they are taken for different, which costs a write.
+ */
+static bool equal_unordered(const cJSON *x, const cJSON *y) {
+        size_t n = 0;
+
+        for (const cJSON *m = x; m; m = m->next)
+                n++;
+        const cJSON **as = sorted_members(x, n), **bs = sorted_members(y, n);
+        bool same = as && bs;
+        for (size_t i = 0; i < n && same; i++)
+                same = !strcmp(key_of(as[i]), key_of(bs[i])) && equal(as[i], bs[i]);
+        free(as);
+        free(bs);
+        return same;
+}
+
+/* Members in the same order are the usual case and cost no sorting. */
 static bool equal(const cJSON *a, const cJSON *b) {
         if ((a->type & 0xff) != (b->type & 0xff))
                 return false;
@@ -88,10 +159,9 @@ static bool equal(const cJSON *a, const cJSON *b) {
         if (cJSON_GetArraySize(a) != cJSON_GetArraySize(b))
                 return false;
         for (const cJSON *x = a->child, *y = b->child; x && y; x = x->next, y = y->next) {
-                const cJSON *other = y;
                 if (cJSON_IsObject(a) && strcmp(key_of(x), key_of(y)) != 0)
-                        other = cJSON_GetObjectItemCaseSensitive(b, key_of(x));
-                if (!other || !equal(x, other))
+                        return equal_unordered(x, y);
+                if (!equal(x, y))
                         return false;
         }
         return true;

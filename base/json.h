@@ -14,6 +14,8 @@ struct hf__json;
 struct hf__buf;
 struct hf__strbuf;
 
+/* Whether n bytes are UTF-8 as RFC 3629 has it: no overlong forms, no surrogates. The parser itself passes any bytes on. */
+bool hf__utf8_valid(const char *data, size_t n);
 /* data needs no NUL. Rejects trailing bytes other than white space. 0, -ENOMEM, HF_E_INVALID; *reterr_offset where (may be NULL). */
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset);
 struct hf__json *hf__json_free(struct hf__json *json);      /* accepts NULL, returns NULL; a root only */

@@ -14,16 +14,19 @@
  * it, and the watch's events up to R, which may still come, are skipped (floor). When the watch was faster the answer is
  * of no use. So a quiet collection learns its revision, and a busy one is not set back.
  *
- * Failures delay 0.1 s doubling to 30 s, or for as long as the server asks, up to 5 minutes. An event, or a watch that lived for a second,
- * resets the watch's count; a list that succeeds resets the list's.
+ * Failures delay 0.1 s doubling to 30 s, or for as long as the server asks, up to 5 minutes, but to 0.8 s only while somebody
+ * waits: a new leader's controllers must not wait out a delay that grew during an outage before its term. An event, or a
+ * watch that lived for a second, resets the watch's count; a list that succeeds resets the list's.
  */
 #include "client/cache_impl.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/strbuf.h"
 
 #define MAX_LETTER_BYTES ((size_t)64 << 20) /* beyond it the watch is dropped and the collection listed again */
 #define LIST_TIMEOUT     (60 * HF_NSEC_PER_SEC)
@@ -31,6 +34,7 @@
 #define LAST_DELAY       (30 * HF_NSEC_PER_SEC)
 #define LONGEST_ASKED    (300 * HF_NSEC_PER_SEC) /* a Retry-After beyond it is cut: a slip of the server is not to stop a cache for years */
 #define STABLE_WATCH     HF_NSEC_PER_SEC
+#define URGENT_FAILURES  3 /* the delay does not grow beyond that of the third while somebody waits */
 
 struct hf__cache_letter {
         struct hf__cache_letter *next;
@@ -164,7 +168,15 @@ static hf_nsec delay_after(unsigned failures, uint32_t retry_after_s) {
 
 /* Somebody waits for a probe, so its delays end below a second. */
 static hf_nsec probe_delay_locked(struct hf_cache *cache, uint32_t retry_after_s) {
-        return delay_after(cache->probe_failures < 3 ? cache->probe_failures++ : 3, retry_after_s);
+        return delay_after(cache->probe_failures < URGENT_FAILURES ? cache->probe_failures++ : URGENT_FAILURES, retry_after_s);
+}
+
+/* When to try again after the failures there were; for those who wait, urgent_at. */
+static hf_nsec again_at(struct hf_cache *cache, unsigned failures, uint32_t retry_after_s) {
+        hf_nsec now = hf_now(cache->clock);
+
+        cache->urgent_at = now + delay_after(failures < URGENT_FAILURES ? failures : URGENT_FAILURES, retry_after_s);
+        return now + delay_after(failures, retry_after_s);
 }
 
 static void complain(struct hf_cache *cache, const char *verb, unsigned failures, int error, const struct hf_status *status) {
@@ -180,7 +192,7 @@ static void list_failed(struct hf_cache *cache, int error, const struct hf_statu
 
         if (cache->need_list) {
                 complain(cache, "list", cache->list_failures, error, status);
-                cache->list_at = hf_now(cache->clock) + delay_after(cache->list_failures++, retry_after_s);
+                cache->list_at = again_at(cache, cache->list_failures++, retry_after_s);
                 return;
         }
         (void)pthread_mutex_lock(&cache->mu);
@@ -189,31 +201,50 @@ static void list_failed(struct hf_cache *cache, int error, const struct hf_statu
 }
 
 static void watch_failed(struct hf_cache *cache, int error, const struct hf_status *status) {
-        hf_nsec delay = delay_after(cache->watch_failures, status ? status->retry_after_s : 0), now = hf_now(cache->clock);
+        hf_nsec at = again_at(cache, cache->watch_failures, status ? status->retry_after_s : 0);
 
         if (error != 0 && error != HF_E_GONE)
                 complain(cache, "watch", cache->watch_failures, error, status);
         if (error == HF_E_GONE && cache->watch_failures == 0)
-                delay = 0; /* a first one is ordinary life */
+                at = hf_now(cache->clock); /* a first one is ordinary life */
         if (error == HF_E_GONE) {
                 cache->need_list = true;
-                cache->list_at = now + delay;
+                cache->list_at = at;
         }
-        cache->watch_at = now + delay;
+        cache->watch_at = at;
         cache->watch_failures++;
 }
 
+/* The query of a list that is made for waiters: not older than what the last of them waits for. After a failure a consistent one. */
+static void waiters_query(struct hf_cache *cache, struct hf__strbuf *out) {
+        uint64_t revision = 0;
+
+        (void)pthread_mutex_lock(&cache->mu);
+        for (const struct hf__cache_waiter *w = cache->waiters; w; w = w->next)
+                if (w->revision > revision)
+                        revision = w->revision;
+        (void)pthread_mutex_unlock(&cache->mu);
+        if (cache->query)
+                hf__strbuf_printf(out, "%s&", cache->query);
+        hf__strbuf_printf(out, "resourceVersion=%" PRIu64 "&resourceVersionMatch=NotOlderThan", revision);
+}
+
 static void start_list(struct hf_cache *cache) {
+        struct hf__strbuf query = {0};
+
+        if (cache->one_revision && !cache->need_list && cache->list_failures == 0)
+                waiters_query(cache, &query);
         const struct hf_call call = {
                 .verb = HF_VERB_LIST,
                 .resource = cache->resource,
                 .ns = cache->ns,
-                .query = cache->query,
+                .query = query.data && !query.error ? query.data : cache->query,
                 .deadline = hf_now(cache->clock) + LIST_TIMEOUT,
         };
         struct hf__cache_source *source = source_new(cache);
         int r = source ? hf_client_call(cache->client, &call, on_list, source, &source->id) : -ENOMEM;
 
+        hf__strbuf_done(&query);
         if (r != 0) {
                 free(source);
                 list_failed(cache, r, NULL);
@@ -284,7 +315,7 @@ static void take_event(struct hf_cache *cache, const struct hf__cache_letter *le
         complain(cache, "watch", 0, r, NULL);
         leave_watch(cache);
         cache->need_list = true;
-        cache->list_at = hf_now(cache->clock) + FIRST_DELAY;
+        cache->list_at = again_at(cache, 0, 0);
 }
 
 static int take_list(struct hf_cache *cache, const struct hf__buf *body) {
@@ -379,6 +410,10 @@ static bool waiters_ahead_locked(const struct hf_cache *cache) {
         return false;
 }
 
+static hf_nsec not_before_locked(const struct hf_cache *cache, hf_nsec at) {
+        return cache->waiters && cache->urgent_at < at ? cache->urgent_at : at;
+}
+
 /* What is to be done now, or NULL and until when there is nothing. */
 static void (*next_step_locked(struct hf_cache *cache, hf_nsec *ret_until))(struct hf_cache *cache) {
         hf_nsec now = hf_now(cache->clock), at = HF_NSEC_NEVER;
@@ -388,10 +423,10 @@ static void (*next_step_locked(struct hf_cache *cache, hf_nsec *ret_until))(stru
                 return list_again;
         if (cache->need_list) {
                 step = start_list;
-                at = cache->list ? HF_NSEC_NEVER : cache->list_at;
+                at = cache->list ? HF_NSEC_NEVER : not_before_locked(cache, cache->list_at);
         } else if (!cache->watch) {
                 step = start_watch;
-                at = cache->watch_at;
+                at = not_before_locked(cache, cache->watch_at);
         } else if (!cache->list && waiters_ahead_locked(cache)) {
                 step = start_list;
                 at = cache->probe_at;

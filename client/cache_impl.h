@@ -49,6 +49,7 @@ struct hf_cache {
         struct hf_client *client;    /* borrowed */
         struct hf_resource resource; /* its strings owned, as the two below */
         char *ns, *query;
+        bool one_revision;
         pthread_t thread;
         bool started;
         pthread_mutex_t mu;
@@ -77,6 +78,7 @@ struct hf_cache {
         bool need_list;
         unsigned list_failures, watch_failures;
         hf_nsec list_at, watch_at; /* not earlier */
+        hf_nsec urgent_at;         /* instead of either while somebody waits; of the last failure */
 };
 
 /* cache_store.c. Thread: the cache's own. All tell the handlers. 0, -ENOMEM or -EPROTO. */

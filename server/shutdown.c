@@ -34,6 +34,8 @@ static void drain_requests(struct hfd_host *h) {
 int hfd_host_shut_down(struct hfd_host *h, struct hf_status *reterr_status) {
         hfd_lifecycle_signal(&h->lifecycle, HFD_SHUTDOWN_INITIATED);
         hfd_host_wake(h); /* main starts the shutdown delay, which runs beside the hooks */
+        if (h->controllers)
+                hfd_controllers_leave(h->controllers);
         int r = stop_hooks(h, reterr_status);
         if (r == HF_E_STUCK)
                 return r;
@@ -54,8 +56,10 @@ int hfd_host_shut_down(struct hfd_host *h, struct hf_status *reterr_status) {
         return r;
 }
 
-/* From the outside in: first what calls, then what is called. */
+/* From the outside in: first what calls, then what is called; nobody waits for the store any more. */
 void hfd_host_free(struct hfd_host *h) {
+        if (h->store)
+                h->store->ops->stop(h->store); /* what still waits for a store that hangs is told now */
         hf_hooks_free(h->hooks);
         hf_electors_free(h->electors);
         hfd_controllers_free(h->controllers);

@@ -4,6 +4,8 @@
  * leading or not: created, renewed every HFD_IDENTITY_RENEW_SECONDS, deleted on a clean stop. Losing it to a collector (after
  * a long pause) is mended by creating it again.
  *
+ * It is deleted as soon as the process begins to stop, before the leader's work drains (hfd_controllers_leave).
+ *
  * The object as last answered by the server is kept, so that a renewal is one PUT; after any doubt it is dropped and the
  * next round begins with a create, or with a read where that says it exists.
  */
@@ -16,9 +18,12 @@
 #include "base/timetext.h"
 #include "server/controllers/controllers.h"
 
-#define RETRY (1 * HF_NSEC_PER_SEC)
+#define RETRY    (1 * HF_NSEC_PER_SEC)
+#define PATIENCE (3 * HF_NSEC_PER_SEC) /* for one call: a store that hangs must not hold the shutdown for longer */
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
+
+static hf_nsec patience(struct hf_term *term) { return hf_now(hf_host_clock(hf_term_host(term))) + PATIENCE; }
 
 static void now_text(struct hf_term *term, char *text) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
@@ -86,6 +91,7 @@ static int send_lease(struct hf_term *term, const struct hfd_identity *me, enum 
                                        .resource = leases,
                                        .ns = HFD_SYSTEM_NAMESPACE,
                                        .name = verb == HF_VERB_UPDATE ? me->lease_name : NULL,
+                                       .deadline = patience(term),
                                        .body = body.data,
                                        .n_body = body.n};
                 r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), &answer, &n, &status);
@@ -99,7 +105,11 @@ static int send_lease(struct hf_term *term, const struct hfd_identity *me, enum 
 }
 
 static int read_lease(struct hf_term *term, const struct hfd_identity *me, struct hf__json **lease) {
-        struct hf_call call = {.verb = HF_VERB_GET, .resource = leases, .ns = HFD_SYSTEM_NAMESPACE, .name = me->lease_name};
+        struct hf_call call = {.verb = HF_VERB_GET,
+                               .resource = leases,
+                               .ns = HFD_SYSTEM_NAMESPACE,
+                               .name = me->lease_name,
+                               .deadline = patience(term)};
         struct hf_status status;
         char *answer = NULL;
         size_t n = 0;
@@ -122,15 +132,19 @@ static int keep(struct hf_term *term, const struct hfd_identity *me, struct hf__
 }
 
 static void delete_lease(struct hf_term *term, const struct hfd_identity *me) {
-        struct hf_call call = {.verb = HF_VERB_DELETE, .resource = leases, .ns = HFD_SYSTEM_NAMESPACE, .name = me->lease_name};
+        struct hf_call call = {.verb = HF_VERB_DELETE,
+                               .resource = leases,
+                               .ns = HFD_SYSTEM_NAMESPACE,
+                               .name = me->lease_name,
+                               .deadline = patience(term)};
         struct hf_status status;
 
         /* A store that is gone keeps the Lease: the collector of the next leader deletes it. */
         (void)hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL, &status);
 }
 
-int hfd_run_identity_lease(struct hf_term *term, void *ctx) {
-        const struct hfd_controllers *controllers = ctx;
+/* Renews until leave fires, then deletes. */
+static void keep_until(struct hf_term *term, const struct hfd_controllers *controllers, struct hf_cancel *leave) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         struct hf__json *lease = NULL;
         bool made = false;
@@ -143,9 +157,27 @@ int hfd_run_identity_lease(struct hf_term *term, void *ctx) {
                 if (r && r != HF_E_CANCELED)
                         hf_log(&hf_term_host(term)->log, HF_LOG_WARNING, "identity-lease", "%s/%s: %s; will be tried again",
                                HFD_SYSTEM_NAMESPACE, controllers->identity->lease_name, hf_strerror(r));
-        } while (hf_cancel_wait(hf_term_drain(term), hf_now(clock) + wait) == HF_E_TIMEOUT);
+        } while (hf_cancel_wait(leave, hf_now(clock) + wait) == HF_E_TIMEOUT);
         if (made && !hf_cancel_fired(hf_term_abort(term)))
                 delete_lease(term, controllers->identity);
         hf__json_free(lease);
+}
+
+static void on_stopping(void *leave) { hf_cancel_fire(leave, HF_CANCEL_STOPPING); }
+
+int hfd_run_identity_lease(struct hf_term *term, void *ctx) {
+        struct hfd_controllers *controllers = ctx;
+        struct hf_cancel_waker waker;
+        struct hf_cancel *leave;
+        int r = hf_cancel_new(hf_term_drain(term), hf_host_clock(hf_term_host(term)), &leave);
+
+        if (r)
+                return r;
+        atomic_store(&controllers->keeps_identity, true);
+        hf_cancel_add_waker(controllers->stopping, &waker, on_stopping, leave);
+        keep_until(term, controllers, leave);
+        hf_cancel_remove_waker(&waker);
+        hf_cancel_unref(leave);
+        hf_cancel_fire(controllers->left, HF_CANCEL_STOPPING);
         return 0;
 }

@@ -14,8 +14,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import harness  # noqa: E402
 
 
-def bare_writes(cluster, n):
-    out = subprocess.run([harness.WITNESS, cluster.etcd.url, "/bare", "--bare-writes", str(n)], capture_output=True, check=True, text=True)
+def bare_writes(cluster, n, pause_ms=0):
+    """Durations in ms of n writes of 300 bytes, one after the other, each after a pause."""
+    out = subprocess.run([harness.WITNESS, cluster.etcd.url, "/bare", "--bare-writes", str(n), str(pause_ms)], capture_output=True, check=True, text=True)
     return [int(line) / 1e6 for line in out.stdout.split()]
 
 
@@ -34,17 +35,18 @@ def main():
         witness.wait_holder(lambda h: h != "")
         instances["b"] = start("b")
         for i in range(n):
-            if i % 20 == 0:
-                bare += bare_writes(cluster, 50)
+            if i % 4 == 0:
+                bare += bare_writes(cluster, 20)
             old = witness.holder().split("_")[1]
             new = "b" if old == "a" else "a"
             mark = witness.mark()
             instances[old].send(signal.SIGTERM)
+            # This process is not to be awake for what is measured: it looks at the events when the old leader has ended.
+            assert instances[old].wait() == 0, instances[old].said()
             released = witness.wait_holder(lambda h: h == "", "the release", mark)
             taken = witness.wait_holder(lambda h: f"_{new}_" in h, "the next leader", mark)
             first = witness.wait_for("its first write", lambda e: e["rev"] > taken["rev"] and e["key"].endswith("/test-writer")
                                      and f"_{new}_" in e["object"]["data"]["identity"], mark)
-            assert instances[old].wait() == 0, instances[old].said()
             cluster.started.remove(instances[old])
             instances[old].end()
             acquired.append((taken["t"] - released["t"]) / 1e6)
