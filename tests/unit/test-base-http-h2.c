@@ -203,15 +203,13 @@ static void test_a_goodbye(void **state) {
         assert_int_equal(last->result.outcome, 0);
         assert_string_equal(last->text, "goodbye");
         assert_echoes(2);
-        int n = n_connections(); /* the next one may have been opened in vain: see http_engine_exchange.c on the versions */
-        assert_in_range(n, 2, 3);
         for (int i = 3; i < 30; i++)
                 assert_echoes(i);
         assert_false(stream->done);
         hf__http_cancel(f.engine, stream->id);
         assert_int_equal(finish(stream)->result.outcome, HF_E_CANCELED);
         assert_echoes(30);
-        assert_int_equal(n_connections(), n);
+        assert_in_range(n_connections(), 2, 3); /* one may have been opened in vain: see http_engine_exchange.c on the versions */
 }
 
 /* Those that reach the server after its goodbye were not looked at. Each is answered once, none is taken for done. */
