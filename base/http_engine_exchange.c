@@ -299,6 +299,7 @@ static int status_code(const char *line, size_t n) {
 static size_t on_header(char *line, size_t size, size_t n, void *ctx) {
         struct hf__exchange *x = ctx;
 
+        x->pool->n_moved++;
         if (!x->head_done && n > 5 && memcmp(line, "HTTP/", 5) == 0) {
                 x->block_code = status_code(line, n);
                 return n;
@@ -324,6 +325,7 @@ static size_t on_header(char *line, size_t size, size_t n, void *ctx) {
 static size_t on_body(char *data, size_t size, size_t n, void *ctx) {
         struct hf__exchange *x = ctx;
 
+        x->pool->n_moved++;
         if (x->request.on_data) {
                 if (x->request.on_data(x->request.ctx, data, n) == 0)
                         return n;

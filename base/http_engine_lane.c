@@ -2,6 +2,10 @@
 /*
  * The lanes: curl's multi handles, their sockets in the engine's epoll set, and their timers. curl tells by callback which
  * descriptors it wants watched and when it wants to be called; it is called for just these, never for all.
+ *
+ * But libcurl 7.88 can hold input of a stream (its buffer was full while another stream was served) and forget to ask to be
+ * called again: with nothing more to come on the connection, the stream stood still until its deadline. So a while after
+ * input it is told that there is input on the lane's connections, and again for as long as that moved something.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,6 +20,9 @@
 #define MAX_STREAMS          1000L
 /* To one origin; requests beyond what their streams allow wait for one. More than one, for a connection may be draining. */
 #define MAX_H2C_CONNECTIONS 4L
+
+#define KICK_DELAY (20 * HF_NSEC_PER_MSEC)
+#define KICK_AGAIN (2 * HF_NSEC_PER_MSEC) /* it moved something, there may be more */
 
 static struct hf__socket *socket_at(struct hf__http_engine *engine, int fd) {
         size_t n = engine->n_sockets;
@@ -84,6 +91,7 @@ static struct hf__pool *pool_new(struct hf__http_engine *engine, size_t index) {
         pool->engine = engine;
         pool->index = index;
         pool->curl_due = HF_NSEC_NEVER;
+        pool->kick_at = HF_NSEC_NEVER;
         pool->multi = curl_multi_init();
         if (!pool->multi) {
                 free(pool);
@@ -171,6 +179,19 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
         if (events & EPOLLIN)
                 hf__exchange_pioneers_heard(pool);
         end_done(pool);
+        if (events & EPOLLIN && pool->kick_at == HF_NSEC_NEVER && pool->n_active > 0)
+                pool->kick_at = engine->now + KICK_DELAY;
+}
+
+static void kick(struct hf__http_engine *engine, struct hf__pool *pool) {
+        uint64_t n_moved = pool->n_moved;
+        int n_running;
+
+        for (size_t fd = 0; fd < engine->n_sockets; fd++)
+                if (engine->sockets[fd].pool == pool && engine->sockets[fd].last_in > 0)
+                        (void)curl_multi_socket_action(pool->multi, (int)fd, CURL_CSELECT_IN, &n_running);
+        end_done(pool);
+        pool->kick_at = pool->n_moved != n_moved && pool->n_active > 0 ? engine->now + KICK_AGAIN : HF_NSEC_NEVER;
 }
 
 void hf__lanes_run(struct hf__http_engine *engine) {
@@ -183,6 +204,8 @@ void hf__lanes_run(struct hf__http_engine *engine) {
                                 (void)curl_multi_socket_action(pool->multi, CURL_SOCKET_TIMEOUT, 0, &n_running);
                                 end_done(pool);
                         }
+                        if (pool->kick_at <= engine->now)
+                                kick(engine, pool);
                         if (pool->gate_moved)
                                 hf__exchange_release_held(pool);
                         if (link != &engine->lanes[i] && pool->n_active == 0) {
@@ -198,8 +221,9 @@ hf_nsec hf__lanes_due(const struct hf__http_engine *engine) {
         hf_nsec due = HF_NSEC_NEVER;
 
         for (size_t i = 0; i < HF__N_POOLS; i++)
-                for (const struct hf__pool *pool = engine->lanes[i]; pool; pool = pool->next)
-                        if (pool->curl_due < due)
-                                due = pool->curl_due;
+                for (const struct hf__pool *pool = engine->lanes[i]; pool; pool = pool->next) {
+                        due = pool->curl_due < due ? pool->curl_due : due;
+                        due = pool->kick_at < due ? pool->kick_at : due;
+                }
         return due;
 }

@@ -41,6 +41,8 @@ struct hf__pool {
         size_t index; /* in engine->lanes */
         CURLM *multi;
         hf_nsec curl_due; /* when curl wants to be called; HF_NSEC_NEVER = not */
+        hf_nsec kick_at;  /* when curl is asked to look again at its connections; HF_NSEC_NEVER = need not */
+        uint64_t n_moved; /* headers and pieces of bodies it has passed on */
         size_t n_active;
         /* of clear-text HTTP/2: see http_engine_exchange.c */
         bool h2c_up, gate_moved;

@@ -39,10 +39,13 @@ def contended(cluster):
 
 @pytest.mark.parametrize("mode", [(403, "Forbidden"), (429, "TooManyRequests"), "hang", "drop-reply"], ids=str)
 def test_lease_api_faults_end_the_term_not_the_process(contended, mode):
-    cluster, _server, proxy, contender = contended
+    cluster, server, proxy, contender = contended
     at = contender.wait_line("state leading")
     proxy.set(mode)
     at = contender.wait_line("state following", at)
+    # The witness has seen all that was written so far once it sees this.
+    assert server.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "so-far"}})[0] == 201
+    cluster.witness.wait_for("so-far", lambda e: e["key"].endswith("/configmaps/default/so-far"))
     last = [e for e in cluster.witness.seen() if e["key"].endswith("/configmaps/default/faults")][-1]
     proxy.set("pass")
     contender.wait_line("state leading", at)
@@ -173,7 +176,7 @@ def test_release_of_the_dead_only(cluster):
     cluster.witness.wait_holder(lambda h: "_a_" in h)
     b = cluster.instance("b").wait_ready()
     release = lambda instance: subprocess.run(
-        [instance.child.args[0], "release", f"--etcd-servers={cluster.etcd.url}", f"--data-dir={instance.data}", f"--instance={instance.name}"],
+        [instance.args[0], "release", f"--etcd-servers={cluster.etcd.url}", f"--data-dir={instance.data}", f"--instance={instance.name}"],
         capture_output=True, text=True, check=False)
     # Alive, and alive but stopped: refused, nothing touched.
     refused = release(a)

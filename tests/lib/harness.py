@@ -64,9 +64,10 @@ class Process:
     """
 
     def __init__(self, args, log, env=None, **kwargs):
+        self.args = [str(a) for a in args]
         self.log_path = pathlib.Path(log)
         self.log = open(log, "ab")
-        self.child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *(str(a) for a in args)], stderr=self.log, env=env,
+        self.child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *self.args], stderr=self.log, env=env,
                                       start_new_session=True, **kwargs)
 
     @property

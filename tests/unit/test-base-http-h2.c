@@ -164,7 +164,7 @@ static void test_silent_connection_is_not_used_again(void **state) {
         assert_echoes(0);
         struct call *stream = start(1, "stream", 0);
         wait_text(stream, "stream");
-        assert_int_equal(finish(start(2, "dead", 100))->result.outcome, HF_E_TIMEOUT);
+        assert_int_equal(finish(start(2, "dead", 2000))->result.outcome, HF_E_TIMEOUT);
         assert_echoes(3);
         assert_echoes(4);
         assert_int_equal(n_connections(), 2);
@@ -176,7 +176,7 @@ static void test_silent_connection_is_not_used_again(void **state) {
 }
 
 static void test_slow_request_does_not_cost_the_connection(void **state) {
-        struct call *slow = start(0, "never", 200);
+        struct call *slow = start(0, "never", 3000);
 
         for (int i = 1; !__atomic_load_n(&slow->done, __ATOMIC_SEQ_CST) && i < 20; i++)
                 assert_echoes(i);

@@ -614,7 +614,8 @@ static void test_large_values(void **state) {
         assert_int_equal(put_bytes("b", n), 0);
         assert_int_equal(put_bytes("c", 1700 * 1024), HF_E_TOO_LARGE);
         assert_int_equal(put_bytes("c", 8 * n), HF_E_TOO_LARGE);
-        assert_int_equal(call_list(store, prefix, NULL, 0, 0, false, &answer), 0);
+        if (call_list(store, prefix, NULL, 0, 0, false, &answer) != 0)
+                fail_msg("the list of both: %s", answer.status.message);
         assert_int_equal(answer.n_kvs, 2);
         for (size_t i = 0; i < 2; i++) {
                 assert_int_equal(answer.kvs[i].value->n, n);
