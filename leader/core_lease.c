@@ -47,6 +47,12 @@ static void note(struct hf__core *core, const struct hf__record *record, hf_nsec
         if (!core->observed_once || !same_fields(&core->observed, record))
                 core->observed_at = now;
         core->heard_at = now;
+        if (record->exists) {
+                core->saw_lease = true;
+                core->last_renew_us = record->renew_us;
+                if (record->holder[0])
+                        strcpy(core->last_holder, record->holder);
+        }
         if (!record->exists && core->observed_once && core->observed.exists) {
                 /* The count of transitions outlives the Lease as far as it is remembered: a new one goes on from here. */
                 core->observed = *record;
@@ -123,6 +129,34 @@ static int64_t acquire_time(struct hf__core *core, struct hf__core_time now) {
         return core->last_acquire_us;
 }
 
+static enum hf__cause cause_of(const struct hf__core *core) {
+        const struct hf__record *seen = &core->observed;
+
+        if (!seen->exists)
+                return core->saw_lease ? HF__CAUSE_DELETED : HF__CAUSE_CREATED;
+        if (seen->holder[0] == '\0') {
+                if (strcmp(seen->successor, core->config.identity) == 0)
+                        return HF__CAUSE_HANDED_OVER;
+                return seen->renew_us ? HF__CAUSE_RELEASED : HF__CAUSE_CREATED;
+        }
+        return hf__core_is_own(core, seen) ? HF__CAUSE_REGAINED : HF__CAUSE_EXPIRED;
+}
+
+/* For people: what this taking follows on. The times are of two clocks, so the gap is only as good as their agreement. */
+static void note_cause(const struct hf__core *core, int64_t real_us, struct hf__record *record) {
+        record->cause = cause_of(core);
+        record->gap_us = 0;
+        if (record->cause != HF__CAUSE_CREATED && core->last_renew_us > 0 && real_us > core->last_renew_us)
+                record->gap_us = real_us - core->last_renew_us;
+        strcpy(record->previous, core->last_holder);
+}
+
+static void forget_cause(struct hf__record *record) {
+        record->cause = HF__CAUSE_NONE;
+        record->gap_us = 0;
+        record->previous[0] = '\0';
+}
+
 void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now, struct hf__record *ret_record) {
         struct hf__record *record = ret_record;
         int64_t acquire_us = acquire_time(core, now);
@@ -134,12 +168,14 @@ void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now, stru
         record->duration_s = core->config.timing.lease_duration / HF_NSEC_PER_SEC;
         record->acquire_us = acquire_us;
         record->renew_us = now.real_us > acquire_us ? now.real_us : acquire_us;
+        note_cause(core, now.real_us, record);
         if (core->config.mutant.skip_compare)
                 record->rv[0] = '\0';
 }
 
 void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now, struct hf__record *ret_record) {
         *ret_record = core->observed;
+        forget_cause(ret_record);
         /* A standby takes a changed renew time for a sign of life: it changes with every renewal. */
         ret_record->renew_us = now.real_us > core->observed.renew_us ? now.real_us : core->observed.renew_us + 1;
         if (core->config.mutant.skip_compare)
@@ -148,6 +184,7 @@ void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now
 
 void hf__core_make_release(const struct hf__core *core, struct hf__core_time now, struct hf__record *ret_record) {
         *ret_record = core->observed;
+        forget_cause(ret_record);
         ret_record->holder[0] = '\0';
         ret_record->duration_s = 1; /* the API refuses 0 */
         ret_record->acquire_us = now.real_us;

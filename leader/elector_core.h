@@ -125,6 +125,10 @@ struct hf__core {
         struct hf__record observed; /* the newest record seen */
         hf_nsec observed_at;        /* boot time when its holder's fields last changed for us */
         hf_nsec heard_at;           /* boot time of the last news of it, changed or not */
+        /* of the last record that was there, for the history alone */
+        bool saw_lease;
+        char last_holder[HF_IDENTITY_MAX + 1]; /* the last that was not empty */
+        int64_t last_renew_us;
 
         /* the one operation under way; op_kind 0 = none */
         int op_kind;

@@ -11,12 +11,14 @@
  * lengthens it.
  *
  * Flags instead of letters carry what belongs to a term (`stale`, the term's own `joined`), because a term may be gone
- * before a letter is read: stale is set only by the client of the present term, and joined is asked of the present term.
+ * before a letter is read: stale is set by the client of the present term, or by the host who ends whichever term there is
+ * (hf_elector_end_term); joined is asked of the present term.
  *
  * The timer is a timerfd on CLOCK_BOOTTIME with absolute times, so that it is due at once when a suspended machine or a
  * stopped process goes on. It fires at least once a second, which is what the watchdog counts.
  */
 #include "leader/electors.h"
+#include "leader/transitions.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -121,6 +123,7 @@ static void shut_gate(struct hf_elector *elector) {
 }
 
 static void start_term(struct hf_elector *elector, const struct hf__core_action *action) {
+        const struct hf__record *taken = &elector->core.mine; /* the write that began the term */
         struct hf__term_config config = {
                 .controllers = elector->controllers,
                 .n_controllers = elector->n_controllers,
@@ -145,7 +148,10 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
         hf__gate_open(&elector->gate, action->valid_until);
         hf_metric_set(elector->metrics.master_status, 1);
         hf_metric_set(elector->metrics.term, (double)action->term);
-        hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT, "%s: leading, term %llu", elector->label, (unsigned long long)action->term);
+        hf_metric_set(elector->metrics.gap_seconds, (double)taken->gap_us / 1e6);
+        hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT, "%s: leading, term %llu (%s%s%s, gap %.3f s)", elector->label,
+               (unsigned long long)action->term, hf__cause_text(taken->cause), taken->previous[0] ? " by " : "", taken->previous,
+               (double)taken->gap_us / 1e6);
 
         int r = hf__term_new(elector->electors->host, &config, &elector->term);
         if (r == 0 && hf__term_is_complete(elector->term))

@@ -396,4 +396,9 @@ int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
         return 0;
 }
 
+void hf_elector_end_term(struct hf_elector *elector) {
+        atomic_store(&elector->stale, true);
+        hf__mailbox_poke(&elector->electors->mailbox);
+}
+
 uint64_t hf_electors_turns(struct hf_electors *electors) { return atomic_load(&electors->turns); }

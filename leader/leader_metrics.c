@@ -24,6 +24,9 @@ void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf
                 hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_term", "The term this process leads, 0 = it does not", labels);
         metrics->transitions = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_leader_transitions_total",
                                               "Changes of the Lease's holder that this process saw", labels);
+        metrics->gap_seconds =
+                hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_handover_gap_seconds",
+                               "From the former holder's release or last renewal to the acquire of this process's last term", labels);
         metrics->remaining = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_lease_remaining_seconds",
                                             "Seconds for which this process may still act without another renewal", labels);
         metrics->renew_seconds = hf_metrics_get(registry, HF_METRIC_HISTOGRAM, "holdfast_leader_renew_duration_seconds",

@@ -11,6 +11,7 @@ struct hf__leader_metrics {
         struct hf_metric *slowpath;      /* leader_election_slowpath_total{name}: reads a leader needed to settle a renewal */
         struct hf_metric *term;          /* of ours, 0 = not leading */
         struct hf_metric *transitions;   /* changes of holder seen */
+        struct hf_metric *gap_seconds;   /* before our last term: since the former holder's last sign of life or release */
         struct hf_metric *remaining;     /* seconds until this process may no longer act */
         struct hf_metric *renew_seconds; /* successful lease writes, from sending to the answer */
         struct hf_metric *stop_seconds;  /* from drain or abort to joined */

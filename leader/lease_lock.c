@@ -9,7 +9,8 @@
  *
  * `last` is the newest Lease object seen. An update is that object with our fields changed, so that everybody else's
  * fields survive. An update of a revision other than last's is answered HF_E_CONFLICT without asking the server: the
- * elector then reads, and both are of one mind again.
+ * elector then reads, and both are of one mind again. A deleted Lease stays there as it last was, under a record that matches
+ * nothing: a new one goes on with its history.
  *
  * A write that was answered by anything from which it does not follow that nothing was written (canceled, a client's own
  * failure, an answer that cannot be read) is reported as HF_E_TIMEOUT: outcome unknown.
@@ -55,7 +56,7 @@ struct lease_lock {
         bool closed;
         unsigned n_calling;    /* callbacks inside base.done or base.on_record */
         struct op *ops;        /* under way; owned */
-        struct hf__json *last; /* owned; NULL = none, or the Lease is absent */
+        struct hf__json *last; /* owned; NULL = none was ever seen */
         struct hf__record last_record;
 };
 
@@ -171,7 +172,6 @@ static int see(struct lease_lock *lock, const char *text, size_t n, bool watched
                 struct hf__record gone = {.rv_number = ret_record->rv_number};
                 memcpy(gone.rv, ret_record->rv, sizeof gone.rv);
                 *ret_record = gone;
-                lease = hf__json_free(lease);
         }
         pthread_mutex_lock(&lock->mu);
         remember_locked(lock, lease, ret_record, watched);
@@ -240,7 +240,6 @@ static void on_reply(void *ctx, const struct hf_reply *from) {
                 reply.result = HF_E_TIMEOUT;
         if (from->error == HF_E_NOT_FOUND) {
                 pthread_mutex_lock(&lock->mu);
-                lock->last = hf__json_free(lock->last);
                 lock->last_record = (struct hf__record){0};
                 pthread_mutex_unlock(&lock->mu);
         }
@@ -286,13 +285,12 @@ static int compose(struct lease_lock *lock, const struct hf__record *record, str
         struct hf__json *last = NULL;
         int r = 0;
         pthread_mutex_lock(&lock->mu);
-        if (record->exists) {
-                /* Without a revision the write is unconditional; only a simulator's mutant asks for that. */
-                if (!lock->last || (record->rv[0] && strcmp(lock->last_record.rv, record->rv) != 0))
-                        r = HF_E_CONFLICT;
-                else if (!(last = hf__json_dup(lock->last)))
-                        r = -ENOMEM;
-        }
+        /* Without a revision the write is unconditional; only a simulator's mutant asks for that. */
+        if (record->exists &&
+            (!lock->last_record.exists || !lock->last || (record->rv[0] && strcmp(lock->last_record.rv, record->rv) != 0)))
+                r = HF_E_CONFLICT;
+        else if (lock->last && !(last = hf__json_dup(lock->last)))
+                r = -ENOMEM;
         pthread_mutex_unlock(&lock->mu);
         if (r == 0) {
                 hf__lease_write(last, lock->ns, lock->name, record, labels, out);

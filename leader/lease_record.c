@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/timetext.h"
+#include "leader/transitions.h"
 
 /* A foreign string may be longer than ours ever are; the cut one is then still not ours. */
 static void copy_text(char *to, size_t max, const char *from) { (void)snprintf(to, max, "%s", from ? from : ""); }
@@ -94,6 +95,21 @@ static int set_labels(struct hf__json *metadata, const char *const *labels) {
         return 0;
 }
 
+static const char *history_of(const struct hf__json *lease) {
+        const struct hf__json *annotation = hf__json_get(hf__json_path(lease, "metadata.annotations"), HF__TRANSITIONS_ANNOTATION);
+        return hf__json_is_string(annotation) ? hf__json_text(annotation) : NULL;
+}
+
+static int set_history(struct hf__json *metadata, const struct hf__json *last, const struct hf__record *record) {
+        struct hf__strbuf text = {0};
+        if (record->cause == HF__CAUSE_NONE)
+                return 0;
+        hf__transitions_append(history_of(last), record, &text);
+        int r = text.error ? text.error : set_in_map(metadata, "annotations", HF__TRANSITIONS_ANNOTATION, text.data);
+        hf__strbuf_done(&text);
+        return r;
+}
+
 static int fill(struct hf__json *lease, const char *ns, const char *name, const struct hf__record *record, const char *const *labels) {
         struct hf__json *metadata = member_object(lease, "metadata"), *spec = member_object(lease, "spec");
         if (!metadata || !spec)
@@ -122,6 +138,7 @@ void hf__lease_write(const struct hf__json *last, const char *ns, const char *na
                      const char *const *labels, struct hf__strbuf *out) {
         struct hf__json *lease = last && record->exists ? hf__json_dup(last) : hf__json_object();
         int r = lease ? fill(lease, ns, name, record, labels) : -ENOMEM;
+        r = r ? r : set_history(hf__json_get(lease, "metadata"), last, record);
         if (r == 0)
                 hf__json_print(lease, out);
         else if (out->error == 0)

@@ -8,6 +8,17 @@
 
 #include <holdfast/fence.h>
 
+/* How the Lease was found by who takes it. */
+enum hf__cause {
+        HF__CAUSE_NONE,
+        HF__CAUSE_CREATED,     /* there was none, or nobody ever held it */
+        HF__CAUSE_DELETED,     /* there was one, and it was deleted */
+        HF__CAUSE_RELEASED,    /* its holder gave it up */
+        HF__CAUSE_HANDED_OVER, /* its holder gave it up to who takes it */
+        HF__CAUSE_EXPIRED,     /* its holder fell silent */
+        HF__CAUSE_REGAINED,    /* it still bore the taker's own name: a term that was lost, or a write whose reply was */
+};
+
 struct hf__record {
         bool exists;
         char holder[HF_IDENTITY_MAX + 1]; /* "" = nobody. A longer foreign one is cut: it is then still not us */
@@ -17,4 +28,8 @@ struct hf__record {
         char successor[HF_IDENTITY_MAX + 1]; /* annotation holdfast.dev/successor; "" = none */
         char rv[40];                         /* resourceVersion, opaque; "" = unknown */
         uint64_t rv_number;                  /* the same as a number; 0 = it is not one */
+        /* Only in a record that is to be written and begins a term; what was read has none of it, and nothing decides by it. */
+        enum hf__cause cause;
+        char previous[HF_IDENTITY_MAX + 1]; /* the last holder that was seen; "" = none */
+        int64_t gap_us;                     /* from the last sign of life or the release to now, by real time; at least 0 */
 };

@@ -160,6 +160,7 @@ static int make_http(struct hfd_host *h, struct hf_status *reterr_status) {
                                        .key_pem = h->server_key_pem,
                                        .client_ca_pem = h->client_ca_pem,
                                        .handler = hfd_filters_handle,
+                                       .on_head = hfd_filters_head,
                                        .ctx = h->filters};
         r = hfd_http_new(&h->host, &http, &h->http, reterr_status);
         if (r)
@@ -219,6 +220,12 @@ static int make_core(struct hfd_host *h, struct hf_status *reterr_status) {
         return 0;
 }
 
+static void end_term(void *ctx) {
+        struct hfd_host *h = ctx;
+        if (h->elector) /* made after the API, which is quiet until boot */
+                hf_elector_end_term(h->elector);
+}
+
 int hfd_host_make(struct hfd_host *h, struct hf_status *reterr_status) {
         int r = make_core(h, reterr_status);
 
@@ -236,7 +243,11 @@ int hfd_host_make(struct hfd_host *h, struct hf_status *reterr_status) {
                 r = hfd_auth_new(&h->host, *h->config->token_auth_file ? h->config->token_auth_file : NULL, &h->auth, reterr_status);
         if (r)
                 return r;
-        struct hfd_api_config api = {.store = h->store, .prefix = h->config->etcd_prefix, .auth = h->auth};
+        struct hfd_api_config api = {.store = h->store,
+                                     .prefix = h->config->etcd_prefix,
+                                     .auth = h->auth,
+                                     .on_history_replaced = end_term,
+                                     .ctx = h};
         r = hfd_api_new(&h->host, &api, &h->api);
         if (r == 0)
                 r = hfd_api_loopback(h->api, &h->loopback);

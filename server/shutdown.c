@@ -5,6 +5,7 @@
 #include "server/host.h"
 
 #define DRAIN_DEADLINE (60 * HF_NSEC_PER_SEC) /* of requests under way: the field's RequestTimeout */
+#define CLOSE_DEADLINE (2 * HF_NSEC_PER_SEC)  /* for the last bytes of answers and of watches to be taken by their readers */
 
 static int stop_hooks(struct hfd_host *h, struct hf_status *reterr_status) {
         int r = h->hooks ? hf_hooks_stop(h->hooks, reterr_status) : 0;
@@ -47,6 +48,7 @@ int hfd_host_shut_down(struct hfd_host *h, struct hf_status *reterr_status) {
                 stop_listening(h);
                 drain_requests(h);
         }
+        (void)hfd_http_wait_closed(h->http, hf_now(hf_host_clock(&h->host)) + CLOSE_DEADLINE);
         if (h->hooks)
                 hf_hooks_stopped(h->hooks);
         return r;

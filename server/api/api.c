@@ -25,17 +25,26 @@ static void *keep_time(void *ctx) {
                 struct hfd_reader *late = hfd_readers_late_locked(api, now, &next);
                 if (api->watches_due <= now)
                         hfd_watches_tick_locked(api, now, &dirty);
-                if (late || dirty || fill) {
+                bool audit = api->audit_at <= now;
+                uint64_t hung = api->rewatch ? api->fill_watch_id : 0;
+                api->rewatch = false;
+                if (late || dirty || fill || audit || hung) {
                         pthread_mutex_unlock(&api->mu);
                         hfd_readers_go(late);
                         hfd_watches_deliver(dirty);
                         if (fill)
                                 hfd_fill_run(api);
+                        if (audit)
+                                hfd_audit_run(api);
+                        if (hung)
+                                api->store->ops->watch_cancel(api->store, hung);
                         pthread_mutex_lock(&api->mu);
                         continue;
                 }
                 if (api->watches_due < next)
                         next = api->watches_due;
+                if (api->audit_at < next)
+                        next = api->audit_at;
                 if (api->fill == HFD_FILL_BACKOFF && api->fill_again_at < next)
                         next = api->fill_again_at;
                 (void)clock->wait(clock->ctx, &api->cond, &api->mu, next);
@@ -55,6 +64,13 @@ int hfd_api_new(const struct hf_host *host, const struct hfd_api_config *config,
         api->host = host;
         api->store = config->store;
         api->auth = config->auth;
+        api->on_history_replaced = config->on_history_replaced;
+        api->history_ctx = config->ctx;
+        api->audit_at = hfd_api_now(api) + HFD_AUDIT_INTERVAL;
+        api->history_metrics[0] = hf_metrics_get(host->metrics, HF_METRIC_COUNTER, "holdfast_store_history_replaced_total",
+                                                 "How often the store's history was found to be another one.", "");
+        api->history_metrics[1] = hf_metrics_get(host->metrics, HF_METRIC_COUNTER, "holdfast_watch_cache_differences_total",
+                                                 "How often the watch cache was found to differ from the store.", "");
         api->fill_relist = true;
         api->watches_due = HF_NSEC_NEVER;
         (void)snprintf(api->prefix, sizeof api->prefix, "%s", config->prefix);
@@ -151,6 +167,7 @@ struct hfd_api *hfd_api_free(struct hfd_api *api) {
         pthread_mutex_unlock(&api->mu);
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
                 hfd_tree_clear(&api->trees[i]);
+        hf__buf_unref(api->epoch);
         pthread_cond_destroy(&api->cond);
         pthread_mutex_destroy(&api->mu);
         free(api);

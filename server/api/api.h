@@ -22,7 +22,13 @@ struct hfd_api;
 struct hfd_api_config {
         struct hfd_store *store; /* borrowed */
         const char *prefix;      /* "/registry"; copied */
-        struct hfd_auth *auth;   /* borrowed, may be NULL: the filters authorize */
+        /*
+         * The store's history turned out to be another one (a restored backup, another cluster): whoever leads by it must
+         * stop. Any thread, must not block; NULL = nobody is told.
+         */
+        void (*on_history_replaced)(void *ctx);
+        void *ctx;
+        struct hfd_auth *auth; /* borrowed, may be NULL: the filters authorize */
 };
 
 int hfd_api_new(const struct hf_host *host, const struct hfd_api_config *config, struct hfd_api **ret_api);

@@ -7,7 +7,8 @@
  *      come -> to_probe -> probing -> waiting -> ready(0), or ready(HF_E_TIMEOUT) = ask the store
  *
  * On a store that others write to as well, the revision runs ahead of what our watch delivers. Three late readers in a row
- * are taken for that: for ten seconds readers then go to the store at once.
+ * are taken for that: for ten seconds readers then go to the store at once. It may also be that our watch hangs: it is
+ * opened again from where it is, which costs one request in ten seconds and loses nothing.
  */
 #include <stddef.h>
 
@@ -62,8 +63,10 @@ struct hfd_reader *hfd_readers_late_locked(struct hfd_api *api, hf_nsec now, hf_
                 }
                 *link = reader->next;
                 reader->outcome = HF_E_TIMEOUT;
-                if (!counted && ++api->n_late >= LATE_IN_A_ROW)
+                if (!counted && ++api->n_late >= LATE_IN_A_ROW) {
                         api->direct_until = now + DIRECT_FOR;
+                        api->rewatch = true;
+                }
                 counted = true;
                 push(&late, reader);
         }

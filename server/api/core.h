@@ -96,6 +96,7 @@ struct hfd_api {
         bool probe_running;
         unsigned n_late;      /* consistent reads in a row that the cache answered too late */
         hf_nsec direct_until; /* until then reads go to the store at once */
+        bool rewatch;         /* the store's watch may hang: the timer opens it again */
 
         enum { HFD_FILL_IDLE, HFD_FILL_RUNNING, HFD_FILL_BACKOFF } fill;
         bool fill_relist; /* begin with a list, else with a watch from revision + 1 */
@@ -104,7 +105,19 @@ struct hfd_api {
         hf_nsec fill_again_at, fill_backoff;
         size_t n_store_calls;
 
+        /* the history's identity (history_guard.c) */
+        uint64_t known_revision, known_cluster; /* the highest revision answered, and by which cluster; 0 = nothing known */
+        struct hf__buf *epoch;                  /* owned; as last read; NULL = not yet */
+        bool replaced;                          /* noticed; until the cache is filled again */
+        bool audit_running;
+        hf_nsec audit_at; /* when the next audit is due */
+
         atomic_llong heard_at;
+
+        /* immutable after new */
+        void (*on_history_replaced)(void *ctx);
+        void *history_ctx;
+        struct hf_metric *history_metrics[2]; /* replacements, differences found */
 };
 
 static inline hf_nsec hfd_api_now(struct hfd_api *api) { return hf_now(hf_host_clock(api->host)); }
@@ -122,6 +135,22 @@ int hfd_object_key(struct hfd_api *api, const struct hfd_resource *resource, con
 const struct hfd_resource *hfd_object_of_key(struct hfd_api *api, const char *key, const char **ret_path);
 /* "ns/name" or "name" of a call. */
 void hfd_call_path(const struct hfd_call *call, char path[2 * HF_NAME_MAX + 2]);
+
+int hfd_store_keys(struct hfd_api *api, const char *prefix, const char *start_key, uint64_t revision, size_t limit, hf_nsec deadline,
+                   hfd_store_fn done, void *ctx); /* a list without values */
+
+/* ---- the history behind the cache (history_guard.c) ---- */
+
+#define HFD_AUDIT_INTERVAL (3 * 60 * HF_NSEC_PER_SEC)
+
+/* The history is another one: ends the term and the watches, and has the cache filled anew. */
+void hfd_history_replaced(struct hfd_api *api, const char *why);
+uint64_t hfd_history_known(struct hfd_api *api); /* to be read before a request is sent */
+void hfd_history_check(struct hfd_api *api, uint64_t known_when_sent, const struct hfd_store_reply *reply);
+int hfd_epoch_key(struct hfd_api *api, char key[HFD_KEY_MAX]);
+/* Notes the epoch; whether it is another than the one known. */
+bool hfd_epoch_changed(struct hfd_api *api, const struct hf__buf *value);
+void hfd_audit_run(struct hfd_api *api); /* begins an audit, if the cache is in a state for one. Never blocks */
 
 /* ---- filling (watch_cache.c) ---- */
 

@@ -42,6 +42,7 @@ struct passage {
         struct hfd_request *request;  /* borrowed: the request owns this */
         struct hfd_request_kind kind;
         bool counted;       /* in n_draining */
+        bool admitted;      /* let in, at the head or when complete */
         enum hfd_lane lane; /* HFD_LANE_NONE = holds no place */
 };
 
@@ -108,6 +109,7 @@ static bool enter(struct passage *passage) {
                 passage->counted = true;
         }
         pthread_mutex_unlock(&filters->mu);
+        passage->admitted = open;
         return open;
 }
 
@@ -169,8 +171,9 @@ static void finished(void *ctx, int code, size_t n_bytes) {
         struct hfd_filters *filters = passage->filters;
         struct hfd_request *request = passage->request;
         leave(passage);
-        hf_nsec took = hf_now(hf_host_clock(filters->host)) - hfd_request_received_at(request);
-        hfd_request_metrics_done(filters->metrics, passage->kind, code, passage->info.watch ? -1 : took);
+        hf_nsec received = hfd_request_received_at(request); /* 0: it ended before it was complete */
+        hf_nsec took = received ? hf_now(hf_host_clock(filters->host)) - received : 0;
+        hfd_request_metrics_done(filters->metrics, passage->kind, code, passage->info.watch || !received ? -1 : took);
         const char *query = hfd_request_query(request);
         hf_log(&filters->host->log, code >= 500 ? HF_LOG_INFO : HF_LOG_DEBUG, "http", "%s %.400s%s%.200s %d %.3f ms %zu bytes %s %s %s",
                hfd_request_method(request), hfd_request_path(request), query[0] ? "?" : "", query, code, (double)took / 1e6, n_bytes,
@@ -224,7 +227,7 @@ static bool authorized(struct passage *passage, const struct hfd_request_path *p
 /* True: the request may go on to its handler. False: it has been answered. */
 static bool pass(struct passage *passage, const struct hfd_request_path *path, const char *verb, bool exempt) {
         struct hfd_filters *filters = passage->filters;
-        if (!exempt && !enter(passage)) {
+        if (!exempt && !passage->admitted && !enter(passage)) {
                 refuse(filters, passage->request);
                 return false;
         }
@@ -256,22 +259,43 @@ static struct passage *begin(struct hfd_filters *filters, struct hfd_request *re
         return passage;
 }
 
+/* What kind of request it is; returns the verb, "" = none. *ret_bad_path: it is not a path of ours. */
+static const char *classify(struct passage *passage, struct hfd_request_path *path, bool *ret_bad_path) {
+        struct hfd_request *request = passage->request;
+        *ret_bad_path = hfd_request_path_parse(hfd_request_path(request), path) != 0;
+        const char *verb = hfd_request_verb(hfd_request_method(request), path, hfd_request_query(request));
+        passage->kind = hfd_request_kind(verb, path->resource);
+        passage->info.watch = strcmp(verb, "watch") == 0;
+        passage->info.mutating = !is_reading(verb);
+        return verb;
+}
+
+void hfd_filters_head(void *ctx, struct hfd_request *request) {
+        struct hfd_request_path path = {0};
+        bool bad_path;
+        struct passage *passage = begin(ctx, request);
+        if (!passage)
+                return; /* the handler tries again */
+        (void)classify(passage, &path, &bad_path);
+        if (!is_exempt(hfd_request_path(request)))
+                (void)enter(passage); /* refused: the answer is given when the request is complete */
+}
+
 void hfd_filters_handle(void *ctx, struct hfd_request *request) {
         struct hfd_filters *filters = ctx;
         struct hfd_request_path path = {0};
         hfd_http_handler handler = NULL;
         void *handler_ctx = NULL;
-        struct passage *passage = begin(filters, request);
+        bool bad_path;
+        struct passage *passage = hfd_request_context(request);
+        if (!passage)
+                passage = begin(filters, request);
         if (!passage) {
                 reply_simple(request, 503, 1, "out of memory");
                 hfd_request_unref(request);
                 return;
         }
-        int bad_path = hfd_request_path_parse(hfd_request_path(request), &path);
-        const char *verb = hfd_request_verb(hfd_request_method(request), &path, hfd_request_query(request));
-        passage->kind = hfd_request_kind(verb, path.resource);
-        passage->info.watch = strcmp(verb, "watch") == 0;
-        passage->info.mutating = !is_reading(verb);
+        const char *verb = classify(passage, &path, &bad_path);
         if (bad_path)
                 reply_simple(request, 400, 0, "the path is not valid");
         else if (!verb[0])

@@ -10,7 +10,8 @@
  * one of its own for leases, so that heavy traffic never costs a leader its lease. Watches are in none of them and are not waited
  * for; health, version and metrics neither, so that probes are answered to the very end.
  *
- * hfd_filters_handle is the handler given to the HTTP server. It hangs a struct hfd_request_info on the request.
+ * hfd_filters_handle is the handler given to the HTTP server, hfd_filters_head its on_head. It hangs a struct hfd_request_info on the
+ * request.
  */
 #include "server/auth/auth.h"
 #include "server/http/router.h"
@@ -37,6 +38,11 @@ const struct hfd_request_info *hfd_request_info(struct hfd_request *request);
 int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config *config, struct hfd_filters **ret_filters);
 struct hfd_filters *hfd_filters_free(struct hfd_filters *filters);
 void hfd_filters_handle(void *filters, struct hfd_request *request);
+/*
+ * The on_head given to it: a request counts as under way from its head on, so that one whose body was still being sent when
+ * the server began to refuse is waited for, and served.
+ */
+void hfd_filters_head(void *filters, struct hfd_request *request);
 
 /* From now on new non-exempt requests get 429 (send_retry_after) or 503 (else). Thread: any. */
 void hfd_filters_refuse(struct hfd_filters *filters);

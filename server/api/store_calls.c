@@ -15,6 +15,7 @@ struct tracked {
         void *ctx;
         hf_nsec started;
         struct hf_metric *metric;
+        uint64_t known; /* the highest revision known when it was sent */
 };
 
 static void untrack(struct tracked *t) {
@@ -35,6 +36,7 @@ static void tracked_done(void *ctx, const struct hfd_store_reply *reply) {
         hf_metric_observe(t->metric, (double)(now - t->started) / (double)HF_NSEC_PER_SEC);
         if (reply->error != HF_E_UNAVAILABLE && reply->error != HF_E_TIMEOUT && reply->error != HF_E_CANCELED)
                 atomic_store(&t->api->heard_at, now);
+        hfd_history_check(t->api, t->known, reply);
         t->done(t->ctx, reply);
         untrack(t);
 }
@@ -44,8 +46,9 @@ static struct tracked *track(struct hfd_api *api, int op, hfd_store_fn done, voi
 
         if (!t)
                 return NULL;
-        *t = (struct tracked){api, done, ctx, hfd_api_now(api), api->metrics[op]};
+        *t = (struct tracked){.api = api, .done = done, .ctx = ctx, .started = hfd_api_now(api), .metric = api->metrics[op]};
         pthread_mutex_lock(&api->mu);
+        t->known = api->known_revision;
         api->n_store_calls++;
         pthread_mutex_unlock(&api->mu);
         return t;
@@ -68,6 +71,14 @@ int hfd_store_list(struct hfd_api *api, const char *prefix, const char *start_ke
         struct tracked *t = track(api, OP_LIST, done, ctx);
 
         return t ? started(t, api->store->ops->list(api->store, prefix, start_key, revision, limit, false, deadline, tracked_done, t))
+                 : -ENOMEM;
+}
+
+int hfd_store_keys(struct hfd_api *api, const char *prefix, const char *start_key, uint64_t revision, size_t limit, hf_nsec deadline,
+                   hfd_store_fn done, void *ctx) {
+        struct tracked *t = track(api, OP_LIST, done, ctx);
+
+        return t ? started(t, api->store->ops->list(api->store, prefix, start_key, revision, limit, true, deadline, tracked_done, t))
                  : -ENOMEM;
 }
 

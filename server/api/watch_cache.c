@@ -3,7 +3,7 @@
  * Filling the watch cache: one list in pages pinned to one revision, then one watch of the store for everything below the
  * prefix and the term records beside it, for ever.
  *
- *      IDLE --start--> RUNNING (list pages -> watch) --failure--> BACKOFF --timer--> RUNNING
+ *      IDLE --start--> RUNNING (epoch -> list pages -> watch) --failure--> BACKOFF --timer--> RUNNING
  *
  * A watch that ends as unavailable goes on from the last revision + 1; one whose history was compacted lists again, closes
  * the API's watches with 410 and begins a new history. Only one operation of this chain is under way at any time, so its
@@ -16,10 +16,11 @@
 
 #include "server/api/core.h"
 
-#define PAGE          500
-#define LIST_DEADLINE (30 * HF_NSEC_PER_SEC)
-#define BACKOFF_MIN   (50 * HF_NSEC_PER_MSEC)
-#define BACKOFF_MAX   (1000 * HF_NSEC_PER_MSEC)
+#define PAGE           500
+#define LIST_DEADLINE  (30 * HF_NSEC_PER_SEC)
+#define EPOCH_DEADLINE (5 * HF_NSEC_PER_SEC)
+#define BACKOFF_MIN    (50 * HF_NSEC_PER_MSEC)
+#define BACKOFF_MAX    (1000 * HF_NSEC_PER_MSEC)
 
 struct listing {
         struct hfd_api *api;
@@ -99,6 +100,7 @@ static void publish(struct listing *listing) {
         history_clear_locked(api);
         api->history_floor = api->revision = listing->revision;
         api->synced = true;
+        api->replaced = false;
         api->fill_relist = false;
         api->fill_backoff = BACKOFF_MIN;
         passed = hfd_readers_passed_locked(api);
@@ -211,11 +213,18 @@ static bool apply_locked(struct hfd_api *api, const struct hfd_resource *resourc
         return true;
 }
 
+static bool is_new_epoch(struct hfd_api *api, const struct hfd_watch_event *event) {
+        char key[HFD_KEY_MAX];
+
+        return event->type == HFD_WATCH_PUT && hfd_epoch_key(api, key) == 0 && strcmp(key, event->kv.key) == 0 &&
+               hfd_epoch_changed(api, event->kv.value);
+}
+
 static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n) {
         struct hfd_api *api = ctx;
         struct hfd_watch *dirty = NULL;
         struct hfd_reader *passed;
-        bool whole = true;
+        bool whole = true, replaced = false;
 
         for (size_t i = 0; i < n && whole; i++) {
                 const struct hfd_watch_event *event = &events[i];
@@ -224,8 +233,10 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
                 const char *path = NULL;
                 if (event->type != HFD_WATCH_PROGRESS)
                         resource = hfd_object_of_key(api, event->kv.key, &path);
-                if (!resource)
+                if (!resource) {
+                        replaced |= is_new_epoch(api, event);
                         continue;
+                }
                 if (event->type == HFD_WATCH_PUT) {
                         object = object_of_put(api, resource, path, &event->kv);
                         if (!object) {
@@ -251,6 +262,8 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
         hfd_watches_deliver(dirty);
         if (cancel)
                 api->store->ops->watch_cancel(api->store, cancel);
+        if (replaced)
+                hfd_history_replaced(api, "the epoch key changed");
 }
 
 static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
@@ -290,9 +303,40 @@ static void begin_watch(struct hfd_api *api) {
 
 /* ---- the chain's ends ---- */
 
+static void begin_list(struct hfd_api *api);
+
+/* Before a watch goes on where another ended: is it still the history that one belonged to? */
+static void on_epoch(void *ctx, const struct hfd_store_reply *reply) {
+        struct hfd_api *api = ctx;
+
+        if (reply->error) {
+                fill_failed(api, reply->error, &reply->status, false);
+                return;
+        }
+        if (hfd_epoch_changed(api, reply->n_kvs ? reply->kvs[0].value : NULL))
+                hfd_history_replaced(api, "the epoch key changed");
+        pthread_mutex_lock(&api->mu);
+        bool relist = api->fill_relist;
+        pthread_mutex_unlock(&api->mu);
+        if (relist)
+                begin_list(api);
+        else
+                begin_watch(api);
+}
+
+static void read_epoch(struct hfd_api *api) {
+        char key[HFD_KEY_MAX];
+        int e = hfd_epoch_key(api, key);
+
+        if (!e)
+                e = hfd_store_get(api, key, hfd_api_now(api) + EPOCH_DEADLINE, on_epoch, api);
+        if (e)
+                fill_failed(api, e, NULL, false);
+}
+
 void hfd_fill_run(struct hfd_api *api) {
         pthread_mutex_lock(&api->mu);
-        bool go = !api->stopping && api->fill != HFD_FILL_RUNNING, relist = api->fill_relist;
+        bool go = !api->stopping && api->fill != HFD_FILL_RUNNING;
         if (go)
                 api->fill = HFD_FILL_RUNNING;
         if (!api->fill_backoff)
@@ -300,10 +344,10 @@ void hfd_fill_run(struct hfd_api *api) {
         pthread_mutex_unlock(&api->mu);
         if (!go)
                 return;
-        if (!relist) {
-                begin_watch(api);
-                return;
-        }
+        read_epoch(api);
+}
+
+static void begin_list(struct hfd_api *api) {
         struct listing *listing = calloc(1, sizeof *listing);
         if (!listing) {
                 fill_failed(api, -ENOMEM, NULL, true);

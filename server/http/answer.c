@@ -94,6 +94,14 @@ static int append_locked(struct hfd_request *request, struct hf__buf *piece) {
         return 0;
 }
 
+/* "connection: close" is no header to be passed on (HTTP/2 has none) but a wish: the connection is told to go. */
+static bool wants_close(const struct hfd_header *headers, size_t n_headers) {
+        for (size_t i = 0; i < n_headers; i++)
+                if (!strcmp(headers[i].name, "connection") && !strcmp(headers[i].value, "close"))
+                        return true;
+        return false;
+}
+
 static void start(struct hfd_request *request, int code, const char *content_type, const struct hfd_header *headers, size_t n_headers,
                   bool streaming, struct hf__buf *body) {
         size_t n = 0;
@@ -105,6 +113,7 @@ static void start(struct hfd_request *request, int code, const char *content_typ
                 request->streaming = streaming;
                 request->ended = !streaming;
                 request->code = code;
+                request->close_after = wants_close(headers, n_headers);
                 request->answer_headers = block;
                 request->n_answer_headers = n;
                 request->content_length = body ? body->n : 0;

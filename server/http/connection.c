@@ -111,7 +111,7 @@ void hfd_connection_free(struct hfd_connection *connection) {
         hfd_origin_unref(connection->origin);
         free(connection->unsent);
         free(connection);
-        __atomic_sub_fetch(&worker->http->n_connections, 1, __ATOMIC_RELAXED);
+        hfd_http_connection_gone(worker->http);
 }
 
 void hfd_connection_mark(struct hfd_connection *connection) {
@@ -344,6 +344,13 @@ void hfd_connection_detach(struct hfd_connection *connection, struct hfd_request
         connection->body_bytes -= request->n_body;
         __atomic_sub_fetch(&connection->worker->http->body_bytes, request->n_body, __ATOMIC_RELAXED);
         hfd_request_detach(request);
+}
+
+void hfd_connection_show_head(struct hfd_connection *connection, struct hfd_request *request) {
+        struct hfd_http *http = connection->worker->http;
+
+        if (http->on_head)
+                http->on_head(http->ctx, request);
 }
 
 void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_request *request) {

@@ -61,6 +61,8 @@ void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
 int hfd_connection_account_body(struct hfd_connection *connection, size_t n);
 /* Detaches a request of this connection and gives its body's account back. */
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_request *request);
+/* Shows the head of a request whose body is still to come. */
+void hfd_connection_show_head(struct hfd_connection *connection, struct hfd_request *request);
 /* Hands the complete request to the handler. */
 void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_request *request);
 /* Answers for the handler: a short text that says why. */

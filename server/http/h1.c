@@ -72,6 +72,7 @@ static void refuse(struct hfd_connection *connection, struct h1 *h1, int code) {
 static void on_head(struct hfd_connection *connection, struct h1 *h1, bool waiting) {
         const char *expect = hfd_request_header(h1->request, "expect");
 
+        hfd_connection_show_head(connection, h1->request);
         if (!expect || hfd_h1_parser_http10(h1->parser))
                 return;
         if (strcasecmp(expect, "100-continue") != 0)
@@ -143,6 +144,7 @@ static void make_head(struct h1 *h1, const struct hfd_answer_state *state) {
         bool http10 = hfd_h1_parser_http10(h1->parser);
 
         h1->head_made = true;
+        h1->closing |= request->close_after;
         hf__strbuf_printf(&h1->head, "HTTP/1.1 %d %s\r\n", request->code, hfd_reason_phrase(request->code));
         while (hfd_answer_next_header(request, &cursor, &name, &value))
                 hf__strbuf_printf(&h1->head, "%s: %s\r\n", name, value);

@@ -165,6 +165,8 @@ static void on_head(nghttp2_session *session, struct hfd_connection *connection,
                 hfd_connection_refuse(connection, request, 413);
                 return;
         }
+        if (more)
+                hfd_connection_show_head(connection, request);
         text = hfd_request_header(request, "expect");
         if (more && text && !strcasecmp(text, "100-continue"))
                 (void)nghttp2_submit_headers(session, NGHTTP2_FLAG_NONE, request->stream_id, NULL, &go_on, 1, NULL);
@@ -307,6 +309,16 @@ static int submit(struct h2 *h2, struct hfd_request *request, const struct hfd_a
         return nghttp2_submit_response(h2->session, request->stream_id, nv, n, has_body ? &body : NULL);
 }
 
+static void h2_drain(struct hfd_connection *connection) {
+        struct h2 *h2 = h2_of(connection);
+
+        if (h2->stage != RUNNING)
+                return;
+        h2->stage = NOTICED;
+        if (nghttp2_submit_shutdown_notice(h2->session) || nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, drain_ping))
+                connection->dead = true;
+}
+
 static void h2_answer(struct hfd_connection *connection, struct hfd_request *request) {
         struct h2 *h2 = h2_of(connection);
         struct hfd_answer_state state;
@@ -316,9 +328,11 @@ static void h2_answer(struct hfd_connection *connection, struct hfd_request *req
         if (state.cut) {
                 hfd_answer_clear(request);
                 r = nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, request->stream_id, NGHTTP2_INTERNAL_ERROR);
-        } else if (state.started && !request->submitted)
+        } else if (state.started && !request->submitted) {
                 r = submit(h2, request, &state);
-        else if (state.started)
+                if (request->close_after)
+                        h2_drain(connection);
+        } else if (state.started)
                 (void)nghttp2_session_resume_data(h2->session, request->stream_id); /* an error: it was not deferred */
         if (r && nghttp2_is_fatal(r))
                 connection->dead = true;
@@ -413,16 +427,6 @@ static bool h2_finished(const struct hfd_connection *connection) {
         if (h2->stage == SAID && h2->n_requests == 0)
                 return true;
         return !nghttp2_session_want_read(h2->session) && !nghttp2_session_want_write(h2->session);
-}
-
-static void h2_drain(struct hfd_connection *connection) {
-        struct h2 *h2 = h2_of(connection);
-
-        if (h2->stage != RUNNING)
-                return;
-        h2->stage = NOTICED;
-        if (nghttp2_submit_shutdown_notice(h2->session) || nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, drain_ping))
-                connection->dead = true;
 }
 
 static void scan_streams(struct hfd_connection *connection, struct h2 *h2, hf_nsec now) {

@@ -126,6 +126,12 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
                 free(http);
                 return r;
         }
+        r = hf_cond_init(&http->emptied);
+        if (r) {
+                pthread_mutex_destroy(&http->mu);
+                free(http);
+                return r;
+        }
         http->listen_fd = -1;
         http->host = host;
         http->clock = hf_host_clock(host);
@@ -133,6 +139,7 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
         http->max_header_bytes = config->max_header_bytes ? config->max_header_bytes : DEFAULT_HEADERS;
         http->max_connections = config->max_connections ? config->max_connections : DEFAULT_CONNECTIONS;
         http->handler = config->handler;
+        http->on_head = config->on_head;
         http->ctx = config->ctx;
         r = hfd_tls_new(config->cert_pem, config->key_pem, config->client_ca_pem, &http->tls, reterr_status);
         if (!r)
@@ -187,9 +194,28 @@ struct hfd_http *hfd_http_free(struct hfd_http *http) {
         if (http->listen_fd >= 0)
                 close(http->listen_fd);
         SSL_CTX_free(http->tls);
+        pthread_cond_destroy(&http->emptied);
         pthread_mutex_destroy(&http->mu);
         free(http);
         return NULL;
+}
+
+void hfd_http_connection_gone(struct hfd_http *http) {
+        if (__atomic_sub_fetch(&http->n_connections, 1, __ATOMIC_ACQ_REL) > 0 || !__atomic_load_n(&http->draining, __ATOMIC_ACQUIRE))
+                return;
+        pthread_mutex_lock(&http->mu);
+        pthread_cond_broadcast(&http->emptied);
+        pthread_mutex_unlock(&http->mu);
+}
+
+int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline) {
+        int r = 0;
+
+        pthread_mutex_lock(&http->mu);
+        while (__atomic_load_n(&http->n_connections, __ATOMIC_ACQUIRE) > 0 && r == 0)
+                r = http->clock->wait(http->clock->ctx, &http->emptied, &http->mu, deadline);
+        pthread_mutex_unlock(&http->mu);
+        return hfd_http_n_connections(http) > 0 ? HF_E_TIMEOUT : 0;
 }
 
 int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key_pem, const char *client_ca_pem,

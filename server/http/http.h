@@ -26,6 +26,8 @@ struct hfd_http;
 struct hfd_request;
 
 typedef void (*hfd_http_handler)(void *ctx, struct hfd_request *request);
+/* The head of a request is there and its body is still to come. May look, set the context and on_finished; does not answer. */
+typedef void (*hfd_http_on_head)(void *ctx, struct hfd_request *request);
 
 struct hfd_http_config {
         const char *bind_address;       /* "127.0.0.1", "::1", "0.0.0.0" */
@@ -38,6 +40,7 @@ struct hfd_http_config {
         size_t max_header_bytes;        /* 0 = 64 KiB */
         size_t max_connections;         /* 0 = 8000 */
         hfd_http_handler handler;       /* required */
+        hfd_http_on_head on_head;       /* may be NULL; before handler, on the same thread; not for requests without a body */
         void *ctx;
 };
 
@@ -48,6 +51,11 @@ uint16_t hfd_http_port(struct hfd_http *http);
 int hfd_http_start(struct hfd_http *http); /* starts the workers and accepting */
 /* New connections are refused from now on; existing ones are told to go (GOAWAY; Connection: close) and end once idle. Thread: any. */
 void hfd_http_stop_accepting(struct hfd_http *http);
+/*
+ * After stop_accepting: blocks until every connection has ended, so that the last bytes of answers are out, or boot time
+ * deadline: HF_E_TIMEOUT. Thread: any but a worker.
+ */
+int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline);
 /* Closes what is left, joins the workers. Requests still referenced elsewhere stay valid but gone. Accepts NULL. */
 struct hfd_http *hfd_http_free(struct hfd_http *http);
 /* Replaces certificate, key and client CA for new connections (SIGHUP). Thread: any. */
@@ -90,7 +98,8 @@ void hfd_request_on_finished(struct hfd_request *request, void (*fn)(void *ctx, 
 struct hfd_header {
         const char *name, *value; /* name in lower case */
 };
-/* Thread: any. headers are copied; body is referenced (may be NULL). Content-Length is added. HEAD sends no body. */
+/* Thread: any. A header connection: close tells the connection to go after this answer. headers are copied; body is referenced (may be
+ * NULL). Content-Length is added. HEAD sends no body. */
 void hfd_request_reply(struct hfd_request *request, int code, const char *content_type, const struct hfd_header *headers, size_t n_headers,
                        struct hf__buf *body);
 /* Begins an answer of unknown length; the header block is flushed at once. Thread: any. */

@@ -77,6 +77,7 @@ struct hfd_request {
         /* Guarded by mu. The answer's head is immutable once `started`. */
         bool started, streaming, ended, cut, gone, posted;
         int code;
+        bool close_after;      /* the connection takes no further request */
         size_t content_length; /* of an answer that does not stream */
         char *answer_headers;  /* owned; name, NUL, value, NUL, ... */
         size_t n_answer_headers;

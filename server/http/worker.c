@@ -64,7 +64,7 @@ static void watch_listener(struct hfd_worker *worker, bool on) {
 static void adopt(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address) {
         if (hfd_connection_new(worker, fd, address)) {
                 close(fd);
-                __atomic_sub_fetch(&worker->http->n_connections, 1, __ATOMIC_RELAXED);
+                hfd_http_connection_gone(worker->http);
         }
 }
 
@@ -89,7 +89,7 @@ static void hand_out(struct hfd_worker *worker, int fd, const struct sockaddr_st
         return;
 refuse:
         close(fd);
-        __atomic_sub_fetch(&http->n_connections, 1, __ATOMIC_RELAXED);
+        hfd_http_connection_gone(http);
 }
 
 static void accept_some(struct hfd_worker *worker) {

@@ -46,6 +46,7 @@ struct hfd_http {
         const struct hf_clock *clock;
         size_t max_body, max_header_bytes, max_connections;
         hfd_http_handler handler;
+        hfd_http_on_head on_head; /* may be NULL */
         void *ctx;
         int listen_fd; /* owned; open until free, unless inherited and given back early */
         bool inherited;
@@ -59,10 +60,13 @@ struct hfd_http {
         unsigned next_worker; /* worker 0's */
 
         pthread_mutex_t mu;
+        pthread_cond_t emptied; /* n_connections became 0 */
         /* Guarded by mu. */
         SSL_CTX *tls; /* owned reference */
         bool stopped;
 };
+
+void hfd_http_connection_gone(struct hfd_http *http); /* one connection less: http.c */
 
 /* Lets the worker see the letter soon. Thread: any; on the worker's own thread it costs no lock. */
 void hfd_worker_post(struct hfd_worker *worker, struct hfd_letter *letter);

@@ -5,7 +5,8 @@
  * fire. It is the witness's subject: the first write of a new term, and the writes of a leader that was stopped.
  *
  * Environment: WRITER_GATE_OFF=1 switches the gate off, so that only the fence stands; WRITER_PAUSE_MS is the time between
- * writes (default 20); WRITER_IGNORES_TOKENS=1 never returns.
+ * writes (default 20); WRITER_IGNORES_TOKENS=1 never returns; WRITER_LINGER_MS is how long it goes on writing after it was
+ * asked to drain, as a controller with work in hand does.
  * stderr gets a line `writer: refused: <error>` for the first refusal of each kind in a term.
  */
 #include <stdio.h>
@@ -40,8 +41,22 @@ static int write_once(struct hf_term *term, unsigned long long count, bool *exis
         return r;
 }
 
+static hf_nsec from_environment(const char *name, int otherwise_ms) {
+        const char *text = getenv(name);
+        return (text ? atoi(text) : otherwise_ms) * HF_NSEC_PER_MSEC;
+}
+
+/* The drain was asked for: the work in hand takes so long. */
+static bool lingers(struct hf_term *term, hf_nsec every, hf_nsec *until) {
+        const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
+
+        if (*until == 0)
+                *until = hf_now(clock) + from_environment("WRITER_LINGER_MS", 0);
+        return hf_now(clock) < *until && hf_cancel_wait(hf_term_abort(term), hf_now(clock) + every) != HF_E_CANCELED;
+}
+
 /* Waits out the pause between two writes. True when the writer shall end. */
-static bool pause_or_end(struct hf_term *term, hf_nsec every, unsigned *n_more) {
+static bool pause_or_end(struct hf_term *term, hf_nsec every, unsigned *n_more, hf_nsec *linger_until) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         bool stubborn = getenv("WRITER_IGNORES_TOKENS") != NULL;
 
@@ -50,13 +65,14 @@ static bool pause_or_end(struct hf_term *term, hf_nsec every, unsigned *n_more) 
                         (void)hf_cancel_wait(hf_cancel_never(), hf_now(clock) + every);
                 return false;
         }
+        if (lingers(term, every, linger_until))
+                return false;
         return (*n_more)-- == 0;
 }
 
 static int run_writer(struct hf_term *term, void *ctx) {
-        const char *pause = getenv("WRITER_PAUSE_MS");
         bool exists = true, said[64] = {0};
-        hf_nsec every = (pause ? atoi(pause) : 20) * HF_NSEC_PER_MSEC;
+        hf_nsec every = from_environment("WRITER_PAUSE_MS", 20), linger_until = 0;
         /* With the gate off it also writes a few times after it was told to end: what only the fence can stop. */
         unsigned n_more = getenv("WRITER_GATE_OFF") ? 5 : 0;
 
@@ -68,7 +84,7 @@ static int run_writer(struct hf_term *term, void *ctx) {
                         said[kind] = true;
                         fprintf(stderr, "writer: refused: %s\n", hf_strerror(r));
                 }
-                if (pause_or_end(term, every, &n_more))
+                if (pause_or_end(term, every, &n_more, &linger_until))
                         return 0;
         }
 }

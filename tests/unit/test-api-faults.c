@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 #include "base/json.h"
 #include "server/api/api.h"
+#include "server/api/core.h"
 #include "server/api/protobuf_body.h"
 #include "server/storage/store.h"
 
@@ -29,9 +31,10 @@ struct faulty {
         uint64_t watch_id;
         const struct hfd_watch_handler *handler;
         void *ctx;
-        int end_as;    /* what the next end of the watch is told as; 0 = as it is */
-        bool deaf;     /* events are dropped: the cache falls behind */
-        int txn_error; /* transactions are answered so, after they were done */
+        int end_as;               /* what the next end of the watch is told as; 0 = as it is */
+        bool deaf;                /* events are dropped: the cache falls behind */
+        int txn_error;            /* transactions are answered so, after they were done */
+        uint64_t answer_revision; /* the next answers to revision say this; 0 = the truth */
         int n_gets, n_lists, n_revisions;
 };
 
@@ -56,6 +59,11 @@ static int f_list(struct hfd_store *s, const char *prefix, const char *start, ui
 static int f_revision(struct hfd_store *s, hf_nsec deadline, hfd_store_fn done, void *ctx) {
         struct faulty *f = (struct faulty *)s;
         count(f, &f->n_revisions);
+        if (f->answer_revision) {
+                struct hfd_store_reply reply = {.revision = f->answer_revision};
+                done(ctx, &reply);
+                return 0;
+        }
         return f->inner->ops->revision(f->inner, deadline, done, ctx);
 }
 
@@ -128,7 +136,10 @@ struct box {
         struct hfd_api *api;
         struct hf_client *client;
         struct hf_cancel *token;
+        atomic_int n_replaced;
 };
+
+static void on_replaced(void *ctx) { atomic_fetch_add(&((struct box *)ctx)->n_replaced, 1); }
 
 static int set_up(void **state) {
         struct box *box = calloc(1, sizeof *box);
@@ -143,7 +154,7 @@ static int set_up(void **state) {
                                                 .watch_cancel = f_watch_cancel,
                                                 .revision = f_revision};
         box->store.base = (struct hfd_store){&box->store.ops, &box->host};
-        struct hfd_api_config config = {.store = &box->store.base, .prefix = "/registry"};
+        struct hfd_api_config config = {.store = &box->store.base, .prefix = "/registry", .on_history_replaced = on_replaced, .ctx = box};
         assert_int_equal(hfd_api_new(&box->host, &config, &box->api), 0);
         assert_int_equal(hfd_api_start(box->api), 0);
         assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &box->token), 0);
@@ -259,11 +270,14 @@ static void test_late_cache(void **state) {
         box->store.deaf = true;
         pthread_mutex_unlock(&box->store.mu);
         assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"new\"}}"), 0);
-        for (int i = 0; i < 6; i++)
+        int n_gets = box->store.n_gets;
+        for (int i = 0; i < 3; i++)
+                assert_int_equal(call(box, HF_VERB_GET, "new", NULL), 0);
+        assert_int_equal(box->store.n_gets, n_gets + 3);
+        for (int i = 0; i < 3; i++)
                 assert_int_equal(call(box, HF_VERB_GET, "new", NULL), 0);
         /* After three late ones in a row the store is asked at once. */
         assert_int_equal(box->store.n_revisions, 1 + 3);
-        assert_int_equal(box->store.n_gets, 6);
         assert_int_equal(call(box, HF_VERB_UPDATE, "new", "{\"metadata\":{\"name\":\"new\"},\"spec\":{\"n\":1}}"), 0);
         assert_int_equal(call(box, HF_VERB_DELETE, "new", NULL), 0);
         assert_int_equal(call(box, HF_VERB_DELETE, "new", NULL), HF_E_NOT_FOUND);
@@ -324,13 +338,122 @@ static void test_protobuf_body(void **state) {
         }
 }
 
+/* ---- the history behind the cache ---- */
+
+static void put_raw(struct box *box, const char *key, const char *text);
+
+static void test_new_epoch(void **state) {
+        struct box *box = *state;
+        struct seen seen, again;
+
+        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        watch(box, &seen);
+        await(&seen, 1, false);
+        put_raw(box, "/registry.holdfast/epoch", "after the restore");
+        await(&seen, 1, true);
+        assert_int_equal(seen.error, HF_E_GONE);
+        assert_int_equal(atomic_load(&box->n_replaced), 1);
+        assert_int_equal(call(box, HF_VERB_GET, "a", NULL), 0);
+        watch(box, &again);
+        await(&again, 1, false);
+        hfd_api_end_watches(box->api);
+        await(&again, 1, true);
+}
+
+/* A revision below one that was known before the question was sent: the backup speaks. */
+static void test_revision_goes_back(void **state) {
+        struct box *box = *state;
+        struct seen seen;
+
+        for (int i = 0; i < 3; i++) {
+                char body[64];
+                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"a%d\"}}", i);
+                assert_int_equal(call(box, HF_VERB_CREATE, NULL, body), 0);
+        }
+        watch(box, &seen);
+        await(&seen, 3, false);
+        box->store.answer_revision = 1;
+        (void)call(box, HF_VERB_GET, "a0", NULL);
+        await(&seen, 3, true);
+        box->store.answer_revision = 0;
+        assert_int_equal(seen.error, HF_E_GONE);
+        assert_int_equal(atomic_load(&box->n_replaced), 1);
+        assert_int_equal(call(box, HF_VERB_GET, "a0", NULL), 0);
+}
+
+/* An event that the store's watch lost: the audit finds the difference and the cache is filled anew. */
+static void test_audit_finds_a_lost_event(void **state) {
+        struct box *box = *state;
+        struct seen seen;
+
+        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        assert_int_equal(call(box, HF_VERB_GET, "a", NULL), 0);
+        watch(box, &seen);
+        await(&seen, 1, false);
+        pthread_mutex_lock(&box->store.mu);
+        box->store.deaf = true;
+        pthread_mutex_unlock(&box->store.mu);
+        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"lost\"}}"), 0);
+        assert_int_equal(call(box, HF_VERB_GET, "lost", NULL), 0); /* late: from the store */
+        pthread_mutex_lock(&box->store.mu);
+        box->store.deaf = false;
+        pthread_mutex_unlock(&box->store.mu);
+        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"b\"}}"), 0);
+        await(&seen, 2, false);
+        assert_false(seen.ended);
+        hfd_audit_run(box->api);
+        await(&seen, 2, true);
+        assert_int_equal(seen.error, HF_E_GONE);
+        assert_int_equal(atomic_load(&box->n_replaced), 0);
+        struct seen again;
+        watch(box, &again);
+        await(&again, 3, false);
+        hfd_api_end_watches(box->api);
+        await(&again, 3, true);
+}
+
+struct written {
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        bool done;
+};
+static void on_put(void *ctx, const struct hfd_store_reply *reply) {
+        struct written *written = ctx;
+        assert_int_equal(reply->error, 0);
+        pthread_mutex_lock(&written->mu);
+        written->done = true;
+        pthread_cond_signal(&written->cond);
+        pthread_mutex_unlock(&written->mu);
+}
+static void put_raw(struct box *box, const char *key, const char *text) {
+        struct written written = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+        struct hf__buf *value = hf__buf_copy(text, strlen(text));
+        struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = value};
+        struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+
+        assert_int_equal(box->store.inner->ops->txn(box->store.inner, &txn, hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC, on_put,
+                                                    &written),
+                         0);
+        pthread_mutex_lock(&written.mu);
+        while (!written.done)
+                pthread_cond_wait(&written.cond, &written.mu);
+        pthread_mutex_unlock(&written.mu);
+        hf__buf_unref(value);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(test_broken_watch_goes_on), TEST(test_lost_history_closes_watches),
-                TEST(test_late_cache),           TEST(test_lost_reply_is_unknown),
-                TEST(test_free_with_calls),      cmocka_unit_test(test_protobuf_body),
+                TEST(test_broken_watch_goes_on),
+                TEST(test_lost_history_closes_watches),
+                TEST(test_late_cache),
+                TEST(test_lost_reply_is_unknown),
+                TEST(test_new_epoch),
+                TEST(test_revision_goes_back),
+                TEST(test_audit_finds_a_lost_event),
+                TEST(test_free_with_calls),
+                cmocka_unit_test(test_protobuf_body),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

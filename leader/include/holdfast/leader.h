@@ -124,5 +124,10 @@ void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info
 bool hf_elector_may_act(struct hf_elector *elector);
 /* Drain, join, release with the annotation holdfast.dev/successor = identity (copied). HF_E_NOT_LEADER. Returns at once. */
 int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
+/*
+ * Ends the term at once, as a loss: for a host that learns that the ground it stands on is gone (the store behind its API was
+ * replaced by a backup). Does nothing unless leading. Thread: any. Never blocks.
+ */
+void hf_elector_end_term(struct hf_elector *elector);
 /* A counter that rises each time the loop turns (at least once a second): the watchdog's witness. Thread: any. */
 uint64_t hf_electors_turns(struct hf_electors *electors);

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graceful termination on the real server, in both modes: what a client sees before, during and after each signal."""
+import http.client
+import json
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+import urllib.parse
+
+import pytest
+from harness import WRITER, Instance, free_ports, wait_until
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+START = ["MuxAndDiscoveryComplete", "HasBeenReady"]
+ORDER = {
+    False: ["ShutdownInitiated", "AfterShutdownDelayDuration", "PreShutdownHooksStopped", "NotAcceptingNewRequest",
+            "HTTPServerStoppedListening", "InFlightRequestsDrained"],
+    True: ["ShutdownInitiated", "AfterShutdownDelayDuration", "PreShutdownHooksStopped", "NotAcceptingNewRequest",
+           "InFlightRequestsDrained", "HTTPServerStoppedListening"],
+}
+
+
+def signals(instance):
+    names = set(START + ORDER[False])
+    return [w for line in instance.said().splitlines() if "lifecycle" in line for w in re.findall(r"\w+", line) if w in names]
+
+
+def signalled(instance, name):
+    wait_until(f"{instance.name} to signal {name}", lambda: name in signals(instance))
+
+
+def configmap(name):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": {"k": "v"}}
+
+
+class Reused:
+    """One connection that a client keeps using (HTTP/1.1)."""
+
+    def __init__(self, instance):
+        where = urllib.parse.urlsplit(instance.url)
+        self.connection = http.client.HTTPSConnection(where.hostname, where.port, timeout=20, context=instance.context())
+        self.connection.connect()
+
+    def get(self, path):
+        self.connection.request("GET", path)
+        answer = self.connection.getresponse()
+        return answer.status, answer.read().decode(), answer.headers
+
+
+class SlowPost:
+    """A POST whose head has been sent, and half of its body: under way until finish()."""
+
+    def __init__(self, instance, name):
+        where = urllib.parse.urlsplit(instance.url)
+        self.body = json.dumps(configmap(name)).encode()
+        self.socket = instance.context().wrap_socket(socket.create_connection((where.hostname, where.port), timeout=20),
+                                                     server_hostname=where.hostname)
+        self.socket.sendall(f"POST {CONFIGMAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                            f"Content-Length: {len(self.body)}\r\n\r\n".encode() + self.body[:20])
+
+    def finish(self):
+        self.socket.sendall(self.body[20:])
+        answer = http.client.HTTPResponse(self.socket, method="POST")
+        answer.begin()
+        answer.read()
+        return answer.status
+
+
+class Curl:
+    """curl, for HTTP/2: a watch, or an upload whose body comes from our pipe."""
+
+    def __init__(self, cluster, instance, version, path, *more, upload=False):
+        self.out = cluster.directory / f"curl-{len(cluster.started)}.out"
+        pki = cluster.directory / "pki"
+        args = ["curl", "-sSN", version, "--cacert", pki / "ca.crt", "--cert", pki / "admin.crt", "--key", pki / "admin.key",
+                "-w", "\n%{http_code} %{http_version}", *more, instance.url + path]
+        self.file = open(self.out, "wb")
+        self.child = subprocess.Popen([str(a) for a in args], stdin=subprocess.PIPE if upload else subprocess.DEVNULL, stdout=self.file,
+                                      stderr=subprocess.STDOUT)
+        cluster.add(self)
+
+    @property
+    def log_path(self):
+        return self.out
+
+    def said(self):
+        return self.out.read_text()
+
+    def feed(self, data, last=False):
+        self.child.stdin.write(data)
+        self.child.stdin.flush()
+        if last:
+            self.child.stdin.close()
+
+    def wait(self):
+        """(curl's exit status, http code, version)"""
+        code = self.child.wait(timeout=30)
+        return code, *self.said().split("\n")[-1].split()
+
+    def end(self):
+        if self.child.poll() is None:
+            self.child.kill()
+        if self.child.stdin and not self.child.stdin.closed:
+            try:
+                self.child.stdin.close()
+            except BrokenPipeError:
+                pass
+        self.child.wait()
+        self.file.close()
+
+
+def upload(cluster, instance, version, name):
+    curl = Curl(cluster, instance, version, CONFIGMAPS, "-X", "POST", "-T", "-", "-H", "Content-Type: application/json", upload=True)
+    curl.rest = json.dumps(configmap(name)).encode()
+    curl.feed(curl.rest[:20])
+    return curl
+
+
+def watch(cluster, instance, version):
+    return Curl(cluster, instance, version, CONFIGMAPS + "?watch=1")
+
+
+def refused(instance):
+    where = urllib.parse.urlsplit(instance.url)
+    try:
+        socket.create_connection((where.hostname, where.port), timeout=5).close()
+        return False
+    except ConnectionRefusedError:
+        return True
+
+
+@pytest.mark.parametrize("retry_after", [False, True], ids=["refuse", "retry-after"])
+def test_graceful_termination(cluster, retry_after):
+    # The writer keeps the pre-shutdown hook busy, writing through the API, for longer than the delay lasts.
+    flags = ["--shutdown-delay-duration=1500ms"] + (["--shutdown-send-retry-after"] if retry_after else [])
+    a = cluster.instance("a", *flags, binary=WRITER, env={"WRITER_LINGER_MS": "3000", "WRITER_PAUSE_MS": "50"}).wait_ready()
+    cluster.witness.wait_for("the writer", lambda e: e["key"].endswith("/configmaps/default/test-writer"))
+    watches = [watch(cluster, a, "--http2"), watch(cluster, a, "--http1.1")]
+    for w in watches:
+        wait_until("the watch to show an object", lambda w=w: "test-writer" in w.said())
+    uploads = [upload(cluster, a, "--http2", "up-h2"), upload(cluster, a, "--http1.1", "up-h1")]
+    slow = SlowPost(a, "slow")
+    reused, late = Reused(a), Reused(a)
+    assert reused.get("/readyz")[0] == 200 and late.get(CONFIGMAPS)[0] == 200
+
+    a.send(signal.SIGTERM)
+    signalled(a, "ShutdownInitiated")
+    code, body, _ = reused.get("/readyz")
+    assert code == 500 and "[-]shutdown failed: reason withheld" in body
+    assert reused.get("/livez")[0] == 200 and a.get("/healthz")[0] == 200
+    assert reused.get(CONFIGMAPS)[0] == 200 and a.get(CONFIGMAPS)[0] == 200
+    signalled(a, "AfterShutdownDelayDuration")
+    mark = cluster.witness.mark()
+    assert reused.get(CONFIGMAPS)[0] == 200 and a.get(CONFIGMAPS)[0] == 200
+    assert a.request("POST", CONFIGMAPS, configmap("while-hooks-run"))[0] == 201
+    cluster.witness.wait_for("the hook's own write", lambda e: e["key"].endswith("/default/test-writer"), mark)
+    assert "PreShutdownHooksStopped" not in signals(a)
+
+    signalled(a, "NotAcceptingNewRequest")
+    if retry_after:
+        for code, body, headers in (late.get(CONFIGMAPS), Reused(a).get(CONFIGMAPS)):
+            assert code == 429 and headers["Retry-After"] == "5" and headers["Connection"] == "close"
+            assert body == "The apiserver is shutting down, please try again later.\n"
+        assert Reused(a).get("/livez")[0] == 200 and Reused(a).get("/readyz")[0] == 500
+    else:
+        signalled(a, "HTTPServerStoppedListening")
+        wait_until("new connections to be refused", lambda: refused(a))
+    # The requests under way go on, are served, and only then is the server drained.
+    assert "InFlightRequestsDrained" not in signals(a) and a.alive()
+    assert slow.finish() == 201
+    for u in uploads:
+        u.feed(u.rest[20:], last=True)
+    assert [u.wait() for u in uploads] == [(0, "201", "2"), (0, "201", "1.1")]
+    # A watch ends as a stream ends, not as a connection that breaks.
+    assert [w.wait() for w in watches] == [(0, "200", "2"), (0, "200", "1.1")]
+    assert a.wait() == 0
+    assert refused(a)
+    assert signals(a) == START + ORDER[retry_after]
+    assert {e["key"].rsplit("/", 1)[1] for e in cluster.witness.seen()} >= {"slow", "up-h1", "up-h2", "while-hooks-run"}
+    # Nothing of the leader's was written after its release.
+    release = cluster.witness.wait_holder(lambda h: h == "", "the release", mark)
+    assert [e for e in cluster.witness.seen() if e["rev"] > release["rev"] and e["key"].endswith("/test-writer")] == []
+
+
+def test_no_delay_no_clients_is_quick_and_in_order(cluster):
+    a = cluster.instance("a").wait_ready()
+    idle = Reused(a)
+    assert idle.get("/livez")[0] == 200
+    a.send(signal.SIGTERM)
+    assert a.wait() == 0
+    seen = signals(a)
+    assert sorted(seen) == sorted(START + ORDER[False]) and seen[-3:] == ORDER[False][-3:]
+    with pytest.raises((ConnectionError, http.client.HTTPException, ssl.SSLError)):
+        idle.get("/livez")
+
+
+def test_clients_that_never_read_do_not_hold_the_shutdown(cluster):
+    a = cluster.instance("a").wait_ready()
+    where = urllib.parse.urlsplit(a.url)
+    sockets = []
+    for protocol in ("http/1.1", "h2"):
+        raw = socket.socket()
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        raw.connect((where.hostname, where.port))
+        context = a.context()
+        context.set_alpn_protocols([protocol])
+        s = context.wrap_socket(raw, server_hostname=where.hostname)
+        if protocol == "http/1.1":
+            s.sendall(f"GET {CONFIGMAPS}?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        else:
+            s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+        sockets.append(s)
+    half = socket.create_connection((where.hostname, where.port))  # never even begins its handshake
+    for i in range(40):
+        body = {**configmap(f"big-{i}"), "data": {"k": "x" * 100000}}
+        assert a.request("POST", CONFIGMAPS, body)[0] == 201
+    a.send(signal.SIGTERM)
+    assert a.wait(20) == 0
+    for s in (*sockets, half):
+        s.close()
+
+
+def test_second_sigterm_exits_at_once(cluster):
+    a = cluster.instance("a", "--shutdown-delay-duration=30s").wait_ready()
+    a.send(signal.SIGTERM)
+    signalled(a, "ShutdownInitiated")
+    a.send(signal.SIGTERM)
+    assert a.wait(10) == 1
+    assert "second stop signal" in a.said()
+
+
+def test_sigterm_while_etcd_is_away_starts_nothing(cluster):
+    (port,) = free_ports(1)
+    nobody = cluster.instance("nobody", etcd_url=f"http://127.0.0.1:{port}")
+    first = cluster.instance("first").wait_ready()
+    first.send(signal.SIGTERM)
+    assert first.wait() == 0
+    before = cluster.witness.mark()
+    cluster.etcd.send(signal.SIGSTOP)
+    hung = cluster.instance("hung")
+    for instance in (nobody, hung):
+        signalled(instance, "MuxAndDiscoveryComplete")
+        instance.send(signal.SIGTERM)
+    assert nobody.wait(20) == 0 and hung.wait(20) == 0
+    cluster.etcd.send(signal.SIGCONT)
+    wait_until("etcd", cluster.etcd.healthy)
+    assert "HasBeenReady" not in signals(nobody) + signals(hung)
+    assert [e["key"] for e in cluster.witness.seen()[before:]] == []
+
+
+def test_sigterm_at_any_moment_of_the_start(cluster):
+    """Many starts, each told to stop a little later than the one before: all end with 0 and leave no leader behind."""
+    env_port = cluster.etcd
+
+    def one(i):
+        instance = Instance(env_port, cluster.directory, f"s{i}")
+        cluster.add(instance)
+        stop = threading.Event()
+        stop.wait(0.02 * i)
+        # Before its signals are blocked a process dies of SIGTERM like any other; from its first line on it ends by itself.
+        wait_until("its first line", lambda: instance.said() != "")
+        instance.send(signal.SIGTERM)
+        assert instance.wait(30) == 0, instance.said()
+
+    cluster.instance("first").wait_ready().end()
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(8)]
+    failures = []
+    threading.excepthook = lambda args: failures.append(args.exc_value)
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    threading.excepthook = threading.__excepthook__
+    assert failures == []
