@@ -11,6 +11,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,13 +38,33 @@ static size_t find_nul(const char *data, size_t n) {
         return end;
 }
 
+/* Where the nesting gets too deep; n = nowhere. What is no JSON is the parser's business: it stops there. */
+static size_t find_too_deep(const char *data, size_t n) {
+        size_t depth = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                if (data[i] == '"') {
+                        for (i++; i < n && data[i] != '"'; i++)
+                                i += data[i] == '\\';
+                } else if (data[i] == '[' || data[i] == '{') {
+                        if (++depth > HF__JSON_DEPTH_MAX)
+                                return i;
+                } else if ((data[i] == ']' || data[i] == '}') && depth > 0) {
+                        depth--;
+                }
+        }
+        return n;
+}
+
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset) {
-        size_t nul = n > 0 ? find_nul(data, n) : 0;
+        size_t bad = n > 0 ? find_nul(data, n) : 0;
         const char *end = data;
 
-        if (nul < n || n == 0) {
+        if (bad == n && n > 0)
+                bad = find_too_deep(data, n);
+        if (bad < n || n == 0) {
                 if (reterr_offset)
-                        *reterr_offset = nul;
+                        *reterr_offset = bad;
                 return HF_E_INVALID;
         }
         errno = 0; /* cJSON does not say whether it was the text or the memory */
@@ -75,6 +96,80 @@ struct hf__json *hf__json_dup(const struct hf__json *json) {
 
 static const char *key_of(const cJSON *c) { return c->string ? c->string : ""; }
 
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* Sorted, for an object may have as many members as a body has room for. */
+static int keys_unique(const cJSON *object) {
+        size_t n = (size_t)cJSON_GetArraySize(object), i = 0;
+        const char *few[32], **keys = n <= sizeof few / sizeof few[0] ? few : malloc(n * sizeof *keys);
+        int r = 0;
+
+        if (!keys)
+                return -ENOMEM;
+        for (const cJSON *m = object->child; m; m = m->next)
+                keys[i++] = key_of(m);
+        if (n > 1)
+                qsort(keys, n, sizeof *keys, by_text);
+        for (i = 1; i < n && !r; i++)
+                r = strcmp(keys[i - 1], keys[i]) ? 0 : HF_E_INVALID;
+        if (keys != few)
+                free(keys);
+        return r;
+}
+
+int hf__json_check_unique(const struct hf__json *json) {
+        const cJSON *c = item(json);
+        int r = cJSON_IsObject(c) ? keys_unique(c) : 0;
+
+        if (cJSON_IsObject(c) || cJSON_IsArray(c))
+                for (const cJSON *m = c->child; m && !r; m = m->next)
+                        r = hf__json_check_unique(json_of((cJSON *)(uintptr_t)m));
+        return r;
+}
+
+bool hf__json_is_utf8(const char *data, size_t n) {
+        const unsigned char *p = (const unsigned char *)data, *end = p + n;
+
+        while (p < end) {
+                unsigned n_more = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : (*p & 0xf0) == 0xe0 ? 2 : *p >= 0xf0 && *p < 0xf5 ? 3 : 4;
+                if (n_more == 4 || (size_t)(end - p) <= n_more)
+                        return false;
+                /* The second byte excludes overlong forms, surrogates, and what is beyond the last code point. */
+                if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) || (*p == 0xf0 && p[1] < 0x90) ||
+                    (*p == 0xf4 && p[1] > 0x8f))
+                        return false;
+                for (unsigned i = 1; i <= n_more; i++)
+                        if ((p[i] & 0xc0) != 0x80)
+                                return false;
+                p += n_more + 1;
+        }
+        return true;
+}
+
+static bool equal(const cJSON *a, const cJSON *b);
+
+static int by_key(const void *a, const void *b) { return strcmp(key_of(*(const cJSON *const *)a), key_of(*(const cJSON *const *)b)); }
+
+/* Two objects of n members each, in whatever order: sorted, for a search per member takes minutes for what a body may hold. */
+static bool equal_members(const cJSON *a, const cJSON *b, size_t n) {
+        const cJSON **members = malloc(2 * n * sizeof *members);
+        bool same = members != NULL;
+        size_t i = 0;
+
+        for (const cJSON *x = a->child, *y = b->child; same && x && y; x = x->next, y = y->next, i++) {
+                members[i] = x;
+                members[n + i] = y;
+        }
+        if (same) {
+                qsort(members, n, sizeof *members, by_key);
+                qsort(members + n, n, sizeof *members, by_key);
+        }
+        for (i = 0; same && i < n; i++)
+                same = !strcmp(key_of(members[i]), key_of(members[n + i])) && equal(members[i], members[n + i]);
+        free(members);
+        return same;
+}
+
 /* Members in the same order are the usual case and cost no search. */
 static bool equal(const cJSON *a, const cJSON *b) {
         if ((a->type & 0xff) != (b->type & 0xff))
@@ -85,15 +180,14 @@ static bool equal(const cJSON *a, const cJSON *b) {
                 return strcmp(a->valuestring, b->valuestring) == 0;
         if (!cJSON_IsArray(a) && !cJSON_IsObject(a))
                 return true;
-        if (cJSON_GetArraySize(a) != cJSON_GetArraySize(b))
+        int n = cJSON_GetArraySize(a);
+        if (n != cJSON_GetArraySize(b))
                 return false;
-        for (const cJSON *x = a->child, *y = b->child; x && y; x = x->next, y = y->next) {
-                const cJSON *other = y;
+        for (const cJSON *x = a->child, *y = b->child; x && y; x = x->next, y = y->next)
                 if (cJSON_IsObject(a) && strcmp(key_of(x), key_of(y)) != 0)
-                        other = cJSON_GetObjectItemCaseSensitive(b, key_of(x));
-                if (!other || !equal(x, other))
+                        return equal_members(a, b, (size_t)n);
+                else if (!equal(x, y))
                         return false;
-        }
         return true;
 }
 
@@ -124,7 +218,7 @@ static void line(struct hf__strbuf *out, int depth) {
                 hf__strbuf_puts(out, "  ");
 }
 
-/* depth < 0: compact. Recursion is bounded by the parser's nesting limit and by what the code itself builds. */
+/* depth < 0: compact. Recursion is bounded by the nesting limit and by what the code itself builds. */
 static void print(const cJSON *c, struct hf__strbuf *out, int depth) {
         int inner = depth < 0 ? depth : depth + 1;
 

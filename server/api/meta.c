@@ -13,6 +13,7 @@
 #include "base/timetext.h"
 
 #define ANNOTATIONS_MAX (256u << 10)
+#define FINALIZERS_MAX  1000
 
 #define LABEL_RULE                                                                                                                         \
         "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "            \
@@ -341,6 +342,11 @@ static void validate_unchanged(const struct hf__json *object, const struct hf__j
 static void validate_finalizers(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes) {
         bool deleting = hf__json_string(old, "metadata.deletionTimestamp");
 
+        /* Each is looked up among the old ones below: as many as a body has room for would take minutes. */
+        if (hf__json_count(hf__json_path(object, "metadata.finalizers")) > FINALIZERS_MAX) {
+                hfd_cause_invalid(causes, "metadata.finalizers", "[]", "Too many: must have at most 1000 items");
+                return;
+        }
         for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.finalizers")); m; m = hf__json_next(m)) {
                 bool known = false;
                 if (!is_qualified_name(hf__json_text(m)))

@@ -177,11 +177,68 @@ static void test_pretty(void **state) {
         hf__json_free(json);
 }
 
+/* Deep enough to be refused must mean: before anything has recursed into it. */
+static void test_depth(void **state) {
+        char text[2 * HF__JSON_DEPTH_MAX + 8];
+        struct hf__json *json = NULL;
+        size_t n = HF__JSON_DEPTH_MAX, offset = 0;
+
+        memset(text, '[', n);
+        memset(text + n, ']', n);
+        assert_int_equal(hf__json_parse(text, 2 * n, &json, NULL), 0);
+        json = hf__json_free(json);
+        memset(text, '[', n + 1);
+        memset(text + n + 1, ']', n + 1);
+        assert_int_equal(hf__json_parse(text, 2 * n + 2, &json, &offset), HF_E_INVALID);
+        assert_int_equal(offset, n);
+        memset(text, '[', sizeof text);
+        text[0] = text[sizeof text - 1] = '"'; /* within a string it is text */
+        assert_int_equal(hf__json_parse(text, sizeof text, &json, NULL), 0);
+        hf__json_free(json);
+}
+
+static void test_unique(void **state) {
+        static const struct {
+                const char *text;
+                int r;
+        } cases[] = {
+                {"{\"a\":1,\"b\":{\"a\":1}}", 0},
+                {"{\"a\":1,\"b\":2,\"a\":3}", HF_E_INVALID},
+                {"[{\"x\":{\"a\":1,\"\\u0061\":1}}]", HF_E_INVALID},
+                {"{\"a\":1,\"A\":1}", 0},
+                {"[1,1]", 0},
+        };
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *json = parse(cases[i].text);
+                assert_int_equal(hf__json_check_unique(json), cases[i].r);
+                hf__json_free(json);
+        }
+}
+
+static void test_utf8(void **state) {
+        static const char *const good[] = {"", "a", "\xc3\xa4", "\xe2\x98\x83", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf"};
+        static const char *const bad[] = {"\xff",
+                                          "a\x80",
+                                          "\xc3",
+                                          "\xc0\xaf",
+                                          "\xe0\x80\xaf",
+                                          "\xed\xa0\x80",
+                                          "\xf4\x90\x80\x80",
+                                          "\xf0\x8f\xbf\xbf",
+                                          "\xe2\x98",
+                                          "\xf8\x88\x80\x80\x80"};
+        for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+                assert_true(hf__json_is_utf8(good[i], strlen(good[i])));
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+                assert_false(hf__json_is_utf8(bad[i], strlen(bad[i])));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_round_trip), cmocka_unit_test(test_refuses),  cmocka_unit_test(test_reads_only_n_bytes),
                 cmocka_unit_test(test_getters),    cmocka_unit_test(test_building), cmocka_unit_test(test_replaces_first_and_last),
-                cmocka_unit_test(test_equality),   cmocka_unit_test(test_pretty),
+                cmocka_unit_test(test_equality),   cmocka_unit_test(test_pretty),   cmocka_unit_test(test_depth),
+                cmocka_unit_test(test_unique),     cmocka_unit_test(test_utf8),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
