@@ -305,13 +305,18 @@ int hf__http_engine_new(const struct hf_host *host, const char *thread_name, str
         return 0;
 }
 
+void hf__http_engine_stop(struct hf__http_engine *engine) {
+        pthread_mutex_lock(&engine->mu);
+        if (!engine->closed)
+                post_locked(engine, &engine->stop_note, HF__NOTE_STOP);
+        engine->closed = true;
+        pthread_mutex_unlock(&engine->mu);
+}
+
 struct hf__http_engine *hf__http_engine_free(struct hf__http_engine *engine) {
         if (!engine)
                 return NULL;
-        pthread_mutex_lock(&engine->mu);
-        engine->closed = true;
-        post_locked(engine, &engine->stop_note, HF__NOTE_STOP);
-        pthread_mutex_unlock(&engine->mu);
+        hf__http_engine_stop(engine);
         pthread_join(engine->thread, NULL);
         destroy(engine);
         return NULL;

@@ -66,6 +66,8 @@ int hf__http_global_init(void);
 
 /* host is borrowed. Starts the thread. 0 or -errno. */
 int hf__http_engine_new(const struct hf_host *host, const char *thread_name, struct hf__http_engine **ret_engine);
+/* From now on nothing starts (HF_E_CLOSED), and what is under way ends soon with HF_E_CANCELED. Thread: any; idempotent. */
+void hf__http_engine_stop(struct hf__http_engine *engine);
 /* Ends every request with HF_E_CANCELED (their on_done have returned), joins the thread. Accepts NULL. Not from a callback. */
 struct hf__http_engine *hf__http_engine_free(struct hf__http_engine *engine);
 

@@ -146,31 +146,44 @@ bool hf__json_is_utf8(const char *data, size_t n) {
         return true;
 }
 
-static bool equal(const cJSON *a, const cJSON *b);
+static int by_key(const void *a, const void *b) {
+        const cJSON *x = *(const cJSON *const *)a, *y = *(const cJSON *const *)b;
 
-static int by_key(const void *a, const void *b) { return strcmp(key_of(*(const cJSON *const *)a), key_of(*(const cJSON *const *)b)); }
+        return strcmp(key_of(x), key_of(y));
+}
 
-/* Two objects of n members each, in whatever order: sorted, for a search per member takes minutes for what a body may hold. */
-static bool equal_members(const cJSON *a, const cJSON *b, size_t n) {
-        const cJSON **members = malloc(2 * n * sizeof *members);
-        bool same = members != NULL;
+static const cJSON **sorted_members(const cJSON *first, size_t n) {
+        const cJSON **members = calloc(n, sizeof *members);
         size_t i = 0;
 
-        for (const cJSON *x = a->child, *y = b->child; same && x && y; x = x->next, y = y->next, i++) {
-                members[i] = x;
-                members[n + i] = y;
-        }
-        if (same) {
+        for (const cJSON *m = first; members && m; m = m->next)
+                members[i++] = m;
+        if (members)
                 qsort(members, n, sizeof *members, by_key);
-                qsort(members + n, n, sizeof *members, by_key);
-        }
-        for (i = 0; same && i < n; i++)
-                same = !strcmp(key_of(members[i]), key_of(members[n + i])) && equal(members[i], members[n + i]);
-        free(members);
+        return members;
+}
+
+static bool equal(const cJSON *a, const cJSON *b);
+
+/*
+ * Objects of n members each whose rest, from x and y on, is in another order. A search per member would be quadratic in
+ * what a client may send. Without memory they are taken for different, which costs a write.
+ */
+static bool equal_unordered(const cJSON *x, const cJSON *y) {
+        size_t n = 0;
+
+        for (const cJSON *m = x; m; m = m->next)
+                n++;
+        const cJSON **as = sorted_members(x, n), **bs = sorted_members(y, n);
+        bool same = as && bs;
+        for (size_t i = 0; i < n && same; i++)
+                same = !strcmp(key_of(as[i]), key_of(bs[i])) && equal(as[i], bs[i]);
+        free(as);
+        free(bs);
         return same;
 }
 
-/* Members in the same order are the usual case and cost no search. */
+/* Members in the same order are the usual case and cost no sorting. */
 static bool equal(const cJSON *a, const cJSON *b) {
         if ((a->type & 0xff) != (b->type & 0xff))
                 return false;
@@ -180,14 +193,14 @@ static bool equal(const cJSON *a, const cJSON *b) {
                 return strcmp(a->valuestring, b->valuestring) == 0;
         if (!cJSON_IsArray(a) && !cJSON_IsObject(a))
                 return true;
-        int n = cJSON_GetArraySize(a);
-        if (n != cJSON_GetArraySize(b))
+        if (cJSON_GetArraySize(a) != cJSON_GetArraySize(b))
                 return false;
-        for (const cJSON *x = a->child, *y = b->child; x && y; x = x->next, y = y->next)
+        for (const cJSON *x = a->child, *y = b->child; x && y; x = x->next, y = y->next) {
                 if (cJSON_IsObject(a) && strcmp(key_of(x), key_of(y)) != 0)
-                        return equal_members(a, b, (size_t)n);
-                else if (!equal(x, y))
+                        return equal_unordered(x, y);
+                if (!equal(x, y))
                         return false;
+        }
         return true;
 }
 

@@ -14,8 +14,9 @@
  * it, and the watch's events up to R, which may still come, are skipped (floor). When the watch was faster the answer is
  * of no use. So a quiet collection learns its revision, and a busy one is not set back.
  *
- * Failures delay 0.1 s doubling to 30 s. An event, or a watch that lived for a second, resets the watch's count; a list
- * that succeeds resets the list's.
+ * Failures delay 0.1 s doubling to 30 s, but to 0.8 s only while somebody waits: a new leader's controllers must not wait
+ * out a delay that grew during an outage before its term. An event, or a watch that lived for a second, resets the watch's
+ * count; a list that succeeds resets the list's.
  */
 #include "client/cache_impl.h"
 
@@ -30,6 +31,7 @@
 #define FIRST_DELAY      (100 * HF_NSEC_PER_MSEC)
 #define LAST_DELAY       (30 * HF_NSEC_PER_SEC)
 #define STABLE_WATCH     HF_NSEC_PER_SEC
+#define URGENT_FAILURES  3 /* the delay does not grow beyond that of the third while somebody waits */
 
 struct hf__cache_letter {
         struct hf__cache_letter *next;
@@ -161,7 +163,15 @@ static hf_nsec delay_after(unsigned failures, uint32_t retry_after_s) {
 
 /* Somebody waits for a probe, so its delays end below a second. */
 static hf_nsec probe_delay_locked(struct hf_cache *cache, uint32_t retry_after_s) {
-        return delay_after(cache->probe_failures < 3 ? cache->probe_failures++ : 3, retry_after_s);
+        return delay_after(cache->probe_failures < URGENT_FAILURES ? cache->probe_failures++ : URGENT_FAILURES, retry_after_s);
+}
+
+/* When to try again after the failures there were; for those who wait, urgent_at. */
+static hf_nsec again_at(struct hf_cache *cache, unsigned failures, uint32_t retry_after_s) {
+        hf_nsec now = hf_now(cache->clock);
+
+        cache->urgent_at = now + delay_after(failures < URGENT_FAILURES ? failures : URGENT_FAILURES, retry_after_s);
+        return now + delay_after(failures, retry_after_s);
 }
 
 static void complain(struct hf_cache *cache, const char *verb, unsigned failures, int error, const struct hf_status *status) {
@@ -177,7 +187,7 @@ static void list_failed(struct hf_cache *cache, int error, const struct hf_statu
 
         if (cache->need_list) {
                 complain(cache, "list", cache->list_failures, error, status);
-                cache->list_at = hf_now(cache->clock) + delay_after(cache->list_failures++, retry_after_s);
+                cache->list_at = again_at(cache, cache->list_failures++, retry_after_s);
                 return;
         }
         (void)pthread_mutex_lock(&cache->mu);
@@ -186,17 +196,17 @@ static void list_failed(struct hf_cache *cache, int error, const struct hf_statu
 }
 
 static void watch_failed(struct hf_cache *cache, int error, const struct hf_status *status) {
-        hf_nsec delay = delay_after(cache->watch_failures, status ? status->retry_after_s : 0), now = hf_now(cache->clock);
+        hf_nsec at = again_at(cache, cache->watch_failures, status ? status->retry_after_s : 0);
 
         if (error != 0 && error != HF_E_GONE)
                 complain(cache, "watch", cache->watch_failures, error, status);
         if (error == HF_E_GONE && cache->watch_failures == 0)
-                delay = 0; /* a first one is ordinary life */
+                at = hf_now(cache->clock); /* a first one is ordinary life */
         if (error == HF_E_GONE) {
                 cache->need_list = true;
-                cache->list_at = now + delay;
+                cache->list_at = at;
         }
-        cache->watch_at = now + delay;
+        cache->watch_at = at;
         cache->watch_failures++;
 }
 
@@ -281,7 +291,7 @@ static void take_event(struct hf_cache *cache, const struct hf__cache_letter *le
         complain(cache, "watch", 0, r, NULL);
         leave_watch(cache);
         cache->need_list = true;
-        cache->list_at = hf_now(cache->clock) + FIRST_DELAY;
+        cache->list_at = again_at(cache, 0, 0);
 }
 
 static int take_list(struct hf_cache *cache, const struct hf__buf *body) {
@@ -376,6 +386,10 @@ static bool waiters_ahead_locked(const struct hf_cache *cache) {
         return false;
 }
 
+static hf_nsec not_before_locked(const struct hf_cache *cache, hf_nsec at) {
+        return cache->waiters && cache->urgent_at < at ? cache->urgent_at : at;
+}
+
 /* What is to be done now, or NULL and until when there is nothing. */
 static void (*next_step_locked(struct hf_cache *cache, hf_nsec *ret_until))(struct hf_cache *cache) {
         hf_nsec now = hf_now(cache->clock), at = HF_NSEC_NEVER;
@@ -385,10 +399,10 @@ static void (*next_step_locked(struct hf_cache *cache, hf_nsec *ret_until))(stru
                 return list_again;
         if (cache->need_list) {
                 step = start_list;
-                at = cache->list ? HF_NSEC_NEVER : cache->list_at;
+                at = cache->list ? HF_NSEC_NEVER : not_before_locked(cache, cache->list_at);
         } else if (!cache->watch) {
                 step = start_watch;
-                at = cache->watch_at;
+                at = not_before_locked(cache, cache->watch_at);
         } else if (!cache->list && waiters_ahead_locked(cache)) {
                 step = start_list;
                 at = cache->probe_at;

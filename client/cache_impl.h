@@ -77,6 +77,7 @@ struct hf_cache {
         bool need_list;
         unsigned list_failures, watch_failures;
         hf_nsec list_at, watch_at; /* not earlier */
+        hf_nsec urgent_at;         /* instead of either while somebody waits; of the last failure */
 };
 
 /* cache_store.c. Thread: the cache's own. All tell the handlers. 0, -ENOMEM or -EPROTO. */

@@ -149,11 +149,11 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
         hf_metric_set(elector->metrics.master_status, 1);
         hf_metric_set(elector->metrics.term, (double)action->term);
         hf_metric_set(elector->metrics.gap_seconds, (double)taken->gap_us / 1e6);
+        /* The work first, the log after it: a sink that writes to a disk must not make the hand-over longer. */
+        int r = hf__term_new(elector->electors->host, &config, &elector->term);
         hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT, "%s: leading, term %llu (%s%s%s, gap %.3f s)", elector->label,
                (unsigned long long)action->term, hf__cause_text(taken->cause), taken->previous[0] ? " by " : "", taken->previous,
                (double)taken->gap_us / 1e6);
-
-        int r = hf__term_new(elector->electors->host, &config, &elector->term);
         if (r == 0 && hf__term_is_complete(elector->term))
                 return;
         /* A term whose work does not run is ended like one that was lost: the backoff then keeps it from coming back at once. */

@@ -179,7 +179,7 @@ static int make_electors(struct hfd_host *h, struct hf_status *reterr_status) {
 
         int r = hf_electors_new(&h->host, &h->electors);
         if (r == 0)
-                r = hfd_controllers_new(&h->host, h->loopback, &h->identity, &h->controllers);
+                r = hfd_controllers_new(&h->host, h->loopback, &h->identity, h->stop, &h->controllers);
         if (r)
                 return hf_fail(reterr_status, r, "cannot set up the controllers: %s", hf_strerror(r));
         r = hfd_config_check_controllers(config, hfd_controllers_names(), reterr_status);

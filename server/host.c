@@ -161,6 +161,7 @@ static void say_milestones(struct main_loop *m) {
                 m->said_stopping = true;
                 hfd_notify_stopping();
                 m->delay_until = now_of(h) + h->config->shutdown_delay;
+                m->extend_at = 0; /* systemd's clock for the stop has begun: the extensions of the start do not count */
         }
         if (stopping && now_of(h) >= m->delay_until)
                 hfd_lifecycle_signal(&h->lifecycle, HFD_AFTER_SHUTDOWN_DELAY_DURATION);

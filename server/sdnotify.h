@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The service manager's side: sd_notify(3), the watchdog, socket activation. The doorway to libsystemd.
+ * The service manager's side: sd_notify(3), the watchdog, socket activation.
  *
  * Every notification does nothing when NOTIFY_SOCKET is unset, and a failed one is ignored: the service manager is told,
  * never depended on. Thread: any, while nobody changes the environment; hfd_notify_listen_fd from main, before threads.

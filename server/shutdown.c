@@ -34,6 +34,8 @@ static void drain_requests(struct hfd_host *h) {
 int hfd_host_shut_down(struct hfd_host *h, struct hf_status *reterr_status) {
         hfd_lifecycle_signal(&h->lifecycle, HFD_SHUTDOWN_INITIATED);
         hfd_host_wake(h); /* main starts the shutdown delay, which runs beside the hooks */
+        if (h->controllers)
+                hfd_controllers_leave(h->controllers);
         int r = stop_hooks(h, reterr_status);
         if (r == HF_E_STUCK)
                 return r;
@@ -61,6 +63,8 @@ void hfd_host_free(struct hfd_host *h) {
         hfd_controllers_free(h->controllers);
         hfd_http_free(h->http);
         hf_client_free(h->loopback);
+        if (h->store)
+                h->store->ops->stop(h->store); /* a store that hangs is not waited for */
         hfd_compactor_free(h->compactor);
         hfd_api_free(h->api);
         if (h->store)

@@ -6,6 +6,7 @@ Every gap is measured by the witness, a process of its own that watches etcd, ne
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -49,12 +50,12 @@ class Demo:
         mark = self.witness.mark()
         code, body = self.instances[through].request("POST", "/apis/tenancy.holdfast.dev/v1alpha1/workspaces", workspace(name))
         if code != 201:
-            raise SystemExit(f"quickstart: workspace {name}: {body}")
+            raise AssertionError(f"workspace {name}: {code} {body}")
         ready = self.witness.wait_for(f"workspace {name} to be Ready",
                                       lambda e: e["key"].endswith(f"/workspaces/{name}") and phase(e) == "Ready", mark)
         seen = [e for e in self.witness.seen()[mark:] if e["key"].endswith(f"/workspaces/{name}")]
-        say(f"   workspace {name}, created through {through}: " + " -> ".join(phase(e) or "created" for e in seen)
-            + f", namespace ws-{name}, in {(ready['t'] - seen[0]['t']) / 1e6:.1f} ms (leader: {self.leader()})")
+        say(f"   workspace {name}, by way of {through} ({self.leader()} leads): " + " -> ".join(phase(e) or "created" for e in seen))
+        say(f"   it has its namespace ws-{name}, and took {(ready['t'] - seen[0]['t']) / 1e6:.1f} ms")
 
     def other(self, name):
         return next(n for n in self.instances if n != name)
@@ -77,7 +78,8 @@ class Demo:
         new = self.other(old)
         mark = self.witness.mark()
         last = [e for e in self.witness.seen() if e["key"] == LEASE][-1]
-        say(f"   kill -KILL {self.instances[old].pid}   (instance {old}); nobody can release now: the Lease runs {LEASE_SECONDS} s from its last renewal")
+        say(f"   kill -KILL {self.instances[old].pid}   (instance {old})")
+        say(f"   nobody can release now: the Lease runs {LEASE_SECONDS} s from its last renewal")
         self.instances[old].send(signal.SIGKILL)
         self.instances.pop(old).wait()
         begin = time.monotonic()
@@ -91,68 +93,114 @@ class Demo:
                 if sys.stdout.isatty():
                     print(f"\r   waiting for the expiry: {time.monotonic() - begin:.0f} s ", end="", flush=True)
         if sys.stdout.isatty():
-            print("\r", end="")
+            print("\r\033[K", end="")
         expiry = last["t"] + LEASE_SECONDS * 1e9
         say(f"   {new} leads at revision {taken['rev']}: {(taken['t'] - last['t']) / 1e9:.3f} s after the last renewal, "
-            f"{(taken['t'] - expiry) / 1e6:.1f} ms after expiry")
+            f"{(taken['t'] - expiry) / 1e6:.1f} ms after its expiry")
         say("   (under systemd the unit's ExecStopPost frees a dead instance's Lease at once)")
         return old, new
 
 
 def stay(demo):
+    """Until Ctrl-C, or all instances have ended: says what to try, and what then happens."""
     directory = demo.cluster.directory
-    config = next(iter(demo.instances.values())).kubeconfig
-    step("it stays up until Ctrl-C; in another terminal")
-    holdfastd = harness.HOLDFASTD
-    say(f"   export KUBECONFIG={config}")
+    leader = demo.leader()
+    step("it stays up until Ctrl-C; to try, in another terminal")
     if not shutil.which("kubectl"):
-        say("   apt-get install kubernetes-client     # brings kubectl")
-    say("   kubectl get namespaces; kubectl get leases -A; kubectl get workspaces -w")
-    say("   kubectl create namespace hello; kubectl -n hello create configmap greeting --from-literal=text=hi; kubectl get -n hello configmaps -o yaml")
+        say("   apt-get install kubernetes-client    # brings kubectl")
+    say(f"   export KUBECONFIG={demo.instances[leader].kubeconfig}")
+    say("   kubectl get namespaces")
+    say("   kubectl get leases -A")
+    say("   kubectl get workspaces -w")
+    say("   kubectl create namespace hello")
+    say("   kubectl -n hello create configmap greeting --from-literal=text=hi")
     for name, instance in sorted(demo.instances.items()):
-        say(f"   kill -TERM {instance.pid}    # instance {name}; or -STOP, -CONT, -KILL, and watch: kubectl get leases -n kube-system -w")
-    say(f"   {holdfastd} status --data-dir={demo.instances[demo.leader()].data} --watch")
+        say(f"   kill -TERM {instance.pid}    # {name}, {'which leads' if name == leader else 'which follows'}; or -STOP and -CONT, or -KILL")
+    say(f"   {harness.HOLDFASTD} status \\\n     --data-dir={demo.instances[leader].data} --watch")
     say(f"   ls {directory}    # logs and data, gone afterwards")
-    try:
-        while any(i.alive() for i in demo.instances.values()):
-            time.sleep(0.5)
-        say("\nall instances have ended")
-    except KeyboardInterrupt:
-        say("\nstopping")
+    say()
+    mark = demo.witness.mark()
+    alive = dict(demo.instances)
+    while alive:
+        time.sleep(0.2)
+        for event in demo.witness.seen()[mark:]:
+            mark += 1
+            if event["key"] == LEASE and event["type"] == "PUT" and (holder := event["object"]["spec"].get("holderIdentity")) is not None:
+                name = holder.split("_")[1] if holder else "nobody"
+                if name != leader:
+                    say(f"   revision {event['rev']}: {name} leads")
+                leader = name
+        for name in [n for n, i in alive.items() if not i.alive()]:
+            say(f"   instance {name} has ended with status {alive.pop(name).wait()}")
+    say("   all instances have ended")
 
 
-def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    with harness.Cluster() as cluster:
-        demo = Demo(cluster)
-        step("a private etcd-server and two instances")
-        say(f"   etcd: {cluster.etcd.url}")
-        demo.start("a")
-        demo.witness.wait_holder(lambda h: h != "")
-        demo.start("b")
-        demo.show_leader()
-        step("the leader's controllers at work")
-        demo.make_workspace("first", through=demo.other(demo.leader()))
-        step("hand-over: the leader is told to stop")
-        old, new = demo.hand_over()
-        demo.make_workspace("second", through=new)
-        step(f"{old} comes back, as a follower")
-        demo.start(old)
-        demo.show_leader()
-        step("take-over: the leader is killed")
-        old, new = demo.take_over()
-        demo.make_workspace("third", through=new)
-        demo.start(old)
-        demo.show_leader()
-        if sys.stdout.isatty() and sys.stdin.isatty():
+def stop_all(demo):
+    """All at once, also one that was paused."""
+    for instance in demo.instances.values():
+        if instance.alive():
+            instance.send(signal.SIGTERM)
+            instance.send(signal.SIGCONT)
+    for name, instance in demo.instances.items():
+        try:
+            instance.wait(limit=30)
+        except subprocess.TimeoutExpired:
+            say(f"   instance {name} does not end; it is killed")
+
+
+def show(cluster):
+    demo = Demo(cluster)
+    step("a private etcd-server and two instances")
+    say(f"   etcd: {cluster.etcd.url}")
+    demo.start("a")
+    demo.witness.wait_holder(lambda h: h != "")
+    demo.start("b")
+    demo.show_leader()
+    step("the leader's controllers at work")
+    demo.make_workspace("first", through=demo.other(demo.leader()))
+    step("hand-over: the leader is told to stop")
+    old, new = demo.hand_over()
+    demo.make_workspace("second", through=new)
+    step(f"{old} comes back, as a follower")
+    demo.start(old)
+    demo.show_leader()
+    step("take-over: the leader is killed")
+    old, new = demo.take_over()
+    demo.make_workspace("third", through=new)
+    demo.start(old)
+    demo.show_leader()
+    if sys.stdout.isatty() and sys.stdin.isatty():
+        try:
             stay(demo)
-        for instance in demo.instances.values():
-            if instance.alive():
-                instance.send(signal.SIGTERM)
-        for instance in demo.instances.values():
-            instance.wait()
+        except KeyboardInterrupt:
+            say("\nstopping")
+    stop_all(demo)
     step("done; nothing is left behind")
 
 
+def interrupted(number, _):
+    """The first signal ends what goes on, by way of all `with` blocks; the next ones do not disturb that."""
+    for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(other, signal.SIG_IGN)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    sys.exit(128 + number)
+
+
+def main():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
+    try:
+        with harness.Cluster(prefix="holdfast-") as cluster:
+            show(cluster)
+    except KeyboardInterrupt:
+        say("\ninterrupted; nothing is left behind")
+        return 130
+    except (AssertionError, harness.EtcdEnded, OSError) as error:
+        say(f"quickstart: failed: {error}")
+        return 1
+    return 0
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

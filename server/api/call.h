@@ -21,6 +21,9 @@ enum hfd_match { HFD_MATCH_UNSET, HFD_MATCH_NOT_OLDER, HFD_MATCH_EXACT };
 enum hfd_format { HFD_AS_JSON, HFD_AS_TABLE, HFD_AS_PARTIAL };
 enum hfd_include { HFD_INCLUDE_METADATA, HFD_INCLUDE_NONE, HFD_INCLUDE_OBJECT };
 
+/* Fields of a sent object that its kind does not have: taken silently, taken with a Warning, refused. */
+enum hfd_field_validation { HFD_FIELDS_WARN, HFD_FIELDS_IGNORE, HFD_FIELDS_STRICT };
+
 /* The query parameters of the field. */
 struct hfd_options {
         struct hfd_selector labels, fields; /* owned */
@@ -33,6 +36,8 @@ struct hfd_options {
         bool has_send_initial, send_initial;
         int64_t timeout_s; /* 0 = not given */
         bool dry_run, pretty;
+        enum hfd_field_validation field_validation;
+        char *unknown_fields; /* owned; what was found and is to be warned of, one per line; NULL = nothing */
         enum hfd_include include;
 };
 

@@ -13,7 +13,7 @@
 #include "base/timetext.h"
 
 #define ANNOTATIONS_MAX (256u << 10)
-#define FINALIZERS_MAX  1000
+#define FINALIZERS_MAX  1000 /* each is looked for among the old ones */
 
 #define LABEL_RULE                                                                                                                         \
         "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "            \
@@ -143,6 +143,27 @@ static bool types_fit(struct hf__json *object, const char **ret_field) {
         return true;
 }
 
+/*
+ * Times are stored as this server writes them. Clients that parse what they read send them back in another form of the same
+ * instant (the Python client: "+00:00" for "Z"), which must be neither a change nor an error.
+ */
+static int normalise_times(struct hf__json *object) {
+        static const char *const times[] = {"metadata.creationTimestamp", "metadata.deletionTimestamp"};
+        char text[HF__MICROTIME_MAX];
+        int64_t when;
+        int e = 0;
+
+        for (size_t i = 0; !e && i < sizeof times / sizeof times[0]; i++) {
+                const char *sent = hf__json_string(object, times[i]);
+                if (!sent || hf__time_parse(sent, &when))
+                        continue;
+                hf__time_format(when, text);
+                if (strcmp(text, sent))
+                        e = hf__json_set_string(object, times[i], text);
+        }
+        return e;
+}
+
 bool hfd_meta_accept(const struct hfd_call *call, struct hf__json *object, struct hfd_answer *answer) {
         const struct hfd_resource *r = call->resource;
         const char *kind = hf__json_string(object, "kind"), *version = hf__json_string(object, "apiVersion"), *field = "metadata";
@@ -167,6 +188,10 @@ bool hfd_meta_accept(const struct hfd_call *call, struct hf__json *object, struc
         if (!hf__json_is_object(hf__json_get(object, "metadata")) || !types_fit(object, &field)) {
                 hfd_answer_bad_request(answer, "%s in version \"%s\" cannot be handled as a %s: json: cannot unmarshal field %s", r->kind,
                                        r->version, r->kind, hf__json_is_object(hf__json_get(object, "metadata")) ? field : "metadata");
+                return false;
+        }
+        if (normalise_times(object)) {
+                hfd_answer_no_memory(answer);
                 return false;
         }
         const char *ns = hf__json_string(object, "metadata.namespace"), *name = hf__json_string(object, "metadata.name");
@@ -339,21 +364,25 @@ static void validate_unchanged(const struct hf__json *object, const struct hf__j
         }
 }
 
+static bool has_text(const struct hf__json *list, const char *text) {
+        for (struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
+                if (hf__json_is_string(m) && !strcmp(hf__json_text(m), text))
+                        return true;
+        return false;
+}
+
 static void validate_finalizers(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes) {
+        const struct hf__json *had = hf__json_path(old, "metadata.finalizers");
         bool deleting = hf__json_string(old, "metadata.deletionTimestamp");
 
-        /* Each is looked up among the old ones below: as many as a body has room for would take minutes. */
         if (hf__json_count(hf__json_path(object, "metadata.finalizers")) > FINALIZERS_MAX) {
                 hfd_cause_invalid(causes, "metadata.finalizers", "[]", "Too many: must have at most 1000 items");
                 return;
         }
         for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.finalizers")); m; m = hf__json_next(m)) {
-                bool known = false;
                 if (!is_qualified_name(hf__json_text(m)))
                         invalid_text(causes, "metadata.finalizers", hf__json_text(m), NAME_PART_RULE);
-                for (struct hf__json *o = hf__json_first(hf__json_path(old, "metadata.finalizers")); o && !known; o = hf__json_next(o))
-                        known = hf__json_is_string(o) && !strcmp(hf__json_text(o), hf__json_text(m));
-                if (deleting && !known)
+                if (deleting && !has_text(had, hf__json_text(m)))
                         hfd_cause_forbidden(causes, "metadata.finalizers", "no new finalizers can be added if the object is being deleted");
         }
 }

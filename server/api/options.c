@@ -33,6 +33,7 @@ void hfd_options_done(struct hfd_options *options) {
         hfd_selector_done(&options->labels);
         hfd_selector_done(&options->fields);
         free(options->continue_token);
+        free(options->unknown_fields);
         *options = (struct hfd_options){0};
 }
 
@@ -77,6 +78,20 @@ static bool set_match(struct hfd_options *o, const char *value, struct hfd_answe
         return true;
 }
 
+static bool set_field_validation(struct hfd_call *call, const char *value, struct hfd_answer *answer) {
+        struct hfd_options *o = &call->options;
+
+        if (!*value || !strcmp(value, "Warn"))
+                o->field_validation = HFD_FIELDS_WARN;
+        else if (!strcmp(value, "Ignore"))
+                o->field_validation = HFD_FIELDS_IGNORE;
+        else if (!strcmp(value, "Strict"))
+                o->field_validation = HFD_FIELDS_STRICT;
+        else
+                return bad(answer, "fieldValidation", value);
+        return true;
+}
+
 static bool set_option(struct hfd_call *call, const char *name, const char *value, struct hfd_answer *answer) {
         struct hfd_options *o = &call->options;
         uint64_t number = 0;
@@ -87,6 +102,8 @@ static bool set_option(struct hfd_call *call, const char *name, const char *valu
                 return set_selector(call, true, value, answer);
         if (!strcmp(name, "resourceVersionMatch"))
                 return set_match(o, value, answer);
+        if (!strcmp(name, "fieldValidation"))
+                return set_field_validation(call, value, answer);
         if (!strcmp(name, "resourceVersion")) {
                 o->has_revision = *value;
                 return !*value || read_u64(value, &o->revision) || bad(answer, name, value);

@@ -16,6 +16,9 @@
 /* A larger answer goes out as it is: laying it out takes many times its memory, on a thread that serves others too. */
 #define PRETTY_MAX ((size_t)4 << 20)
 
+#define WARNINGS_MAX 8
+#define WARNING_TEXT 320
+
 /* ---- replies ---- */
 
 static bool wants_pretty(struct hfd_request *request) {
@@ -42,8 +45,28 @@ static struct hf__buf *pretty(const struct hf__buf *body) {
         return buf;
 }
 
-void hfd_rest_reply(struct hfd_request *request, const struct hfd_answer *answer) {
-        struct hfd_header headers[4];
+/* Warning headers, one per line of unknown, in text. How many. */
+static size_t put_warnings(const char *unknown, char text[WARNINGS_MAX][WARNING_TEXT], struct hfd_header *headers) {
+        size_t n = 0;
+
+        for (const char *line = unknown; line && *line && n < WARNINGS_MAX; line += strcspn(line, "\n"), line += *line == '\n') {
+                size_t at = (size_t)snprintf(text[n], WARNING_TEXT, "299 - \"");
+                for (const char *c = line; *c && *c != '\n' && at < WARNING_TEXT - 3; c++) {
+                        if (*c == '"')
+                                text[n][at++] = '\\';
+                        text[n][at++] = *c;
+                }
+                text[n][at++] = '"';
+                text[n][at] = '\0';
+                headers[n] = (struct hfd_header){"warning", text[n]};
+                n++;
+        }
+        return n;
+}
+
+static void reply(struct hfd_request *request, const struct hfd_answer *answer, const char *unknown_fields) {
+        struct hfd_header headers[4 + WARNINGS_MAX];
+        char warnings[WARNINGS_MAX][WARNING_TEXT];
         size_t n = 0;
         char retry[16];
         const char *fence = hfd_request_header(request, "holdfast-fence");
@@ -57,9 +80,12 @@ void hfd_rest_reply(struct hfd_request *request, const struct hfd_answer *answer
         }
         if (answer->fence_compared && fence)
                 headers[n++] = (struct hfd_header){"holdfast-fence", fence};
+        n += put_warnings(unknown_fields, warnings, headers + n);
         hfd_request_reply(request, answer->code, "application/json", headers, n, body ? body : answer->body);
         hf__buf_unref(body);
 }
+
+void hfd_rest_reply(struct hfd_request *request, const struct hfd_answer *answer) { reply(request, answer, NULL); }
 
 void hfd_rest_free(struct hfd_rest_call *rest) {
         hfd_options_done(&rest->call.options);
@@ -71,7 +97,7 @@ void hfd_rest_free(struct hfd_rest_call *rest) {
 static void on_done(struct hfd_call *call, const struct hfd_answer *answer) {
         struct hfd_rest_call *rest = (struct hfd_rest_call *)call;
 
-        hfd_rest_reply(rest->request, answer);
+        reply(rest->request, answer, answer->status.error ? NULL : call->options.unknown_fields);
         hfd_rest_free(rest);
 }
 

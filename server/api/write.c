@@ -222,7 +222,8 @@ static void update_existing(struct hfd_write *w, const struct hf__json *old) {
                 return;
         if (deleting && !hf__json_count(hf__json_path(w->object, "metadata.finalizers"))) {
                 w->stored = hf__buf_unref(w->stored); /* the last finalizer is gone: so is the object */
-        } else if (hfd_object_is(w->current, w->stored)) {
+        } else if (hfd_object_is(w->current, w->stored) || hf__json_equal(w->object, old)) {
+                /* The same bytes, or the same members in the order of a client that sorts them. */
                 w->unchanged = true;
                 w->stored = hf__buf_unref(w->stored);
         }
@@ -238,12 +239,14 @@ static void attempt_update(struct hfd_write *w) {
         }
         struct hf__json *old = hfd_object_parse(w->current);
         const char *old_uid = hf__json_string(old, "metadata.uid");
-        if (!old)
+        if (!old) {
                 hfd_write_finish_no_memory(w);
-        else if (uid && *uid && strcmp(uid, old_uid ? old_uid : ""))
+        } else if (uid && *uid && strcmp(uid, old_uid ? old_uid : "")) {
                 precondition_failed(w, "UID", uid, old_uid ? old_uid : "");
-        else if (revision_fits(w, revision))
+        } else if (revision_fits(w, revision)) {
+                hf__json_remove(old, "metadata.resourceVersion"); /* not stored, and so no part of what is compared */
                 update_existing(w, old);
+        }
         hf__json_free(old);
 }
 
@@ -409,6 +412,28 @@ static bool check_text(struct hfd_write *w, struct hfd_answer *answer) {
         return false;
 }
 
+/* What fieldValidation asks for. False: answer is filled. */
+static bool fields_known(struct hfd_write *w, struct hfd_answer *answer) {
+        const struct hfd_resource *r = w->call->resource;
+        struct hfd_options *o = &w->call->options;
+        char list[1600], *save = NULL;
+        size_t n = 0;
+
+        if (o->field_validation == HFD_FIELDS_IGNORE)
+                return true;
+        if (hfd_unknown_fields(r, w->sent, &o->unknown_fields)) {
+                hfd_answer_no_memory(answer);
+                return false;
+        }
+        if (!o->unknown_fields || o->field_validation == HFD_FIELDS_WARN)
+                return true;
+        for (char *line = strtok_r(o->unknown_fields, "\n", &save); line && n < sizeof list; line = strtok_r(NULL, "\n", &save))
+                n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", line);
+        hfd_answer_bad_request(answer, "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s", r->kind, r->version,
+                               r->kind, list);
+        return false;
+}
+
 /* Parses the body into w->sent. False: answer is filled. */
 static bool parse_body(struct hfd_write *w, struct hfd_answer *answer) {
         const struct hfd_resource *r = w->call->resource;
@@ -434,7 +459,7 @@ static bool parse_body(struct hfd_write *w, struct hfd_answer *answer) {
                 return false;
         if (w->call->verb == HFD_DELETE_ONE)
                 return read_delete_options(w, answer);
-        if (!hfd_meta_accept(w->call, w->sent, answer))
+        if (!hfd_meta_accept(w->call, w->sent, answer) || !fields_known(w, answer))
                 return false;
         if (r->decode && !r->decode(w->sent, reason, sizeof reason)) {
                 hfd_answer_bad_request(answer, "%s in version \"%s\" cannot be handled as a %s: %s", r->kind, r->version, r->kind, reason);

@@ -23,6 +23,11 @@ void hfd_write_attempt(struct hfd_write *w); /* with w->current as it is now */
 void hfd_write_commit(struct hfd_write *w);  /* puts w->stored, or deletes, or only compares (w->unchanged) */
 /* Takes current, which is what the store said. */
 void hfd_write_adopt(struct hfd_write *w, struct hfd_object *current);
+/*
+ * The fields of object that resource's kind does not have, `unknown field "spec.x"` one per line, to be freed; NULL = none.
+ * 0 or -ENOMEM.
+ */
+int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *object, char **ret_unknown);
 const char *hfd_write_name(const struct hfd_write *w);
 /* Each answers, and frees w. */
 void hfd_write_finish(struct hfd_write *w, struct hfd_answer *answer);

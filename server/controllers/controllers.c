@@ -7,6 +7,8 @@
 static const struct hf_resource workspaces = {"tenancy.holdfast.dev", "v1alpha1", "workspaces"};
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
 
+#define LEAVE_PATIENCE (500 * HF_NSEC_PER_MSEC)
+
 #define WORKSPACE_INITIALIZER "workspace-initializer"
 #define LEASE_COLLECTOR       "identity-lease-collector"
 #define IDENTITY_LEASE        "identity-lease"
@@ -18,7 +20,7 @@ static const struct hf_controller rows[HFD_N_CONTROLLERS] = {
 };
 
 int hfd_controllers_new(const struct hf_host *host, struct hf_client *client, const struct hfd_identity *identity,
-                        struct hfd_controllers **ret_controllers) {
+                        struct hf_cancel *stopping, struct hfd_controllers **ret_controllers) {
         struct hfd_controllers *controllers = calloc(1, sizeof *controllers);
 
         if (!controllers)
@@ -26,6 +28,7 @@ int hfd_controllers_new(const struct hf_host *host, struct hf_client *client, co
         controllers->host = host;
         controllers->client = client;
         controllers->identity = identity;
+        controllers->stopping = stopping;
         for (size_t i = 0; i < HFD_N_CONTROLLERS; i++) {
                 controllers->table[i] = rows[i];
                 controllers->table[i].ctx = controllers;
@@ -36,7 +39,9 @@ int hfd_controllers_new(const struct hf_host *host, struct hf_client *client, co
                                                .resource = leases,
                                                .ns = HFD_SYSTEM_NAMESPACE,
                                                .query = "labelSelector=apiserver.kubernetes.io%2Fidentity%3D" HFD_IDENTITY_VALUE};
-        int r = hf_cache_new(host, &workspace_config, &controllers->workspaces);
+        int r = hf_cancel_new(NULL, hf_host_clock(host), &controllers->left);
+        if (r == 0)
+                r = hf_cache_new(host, &workspace_config, &controllers->workspaces);
         if (r == 0)
                 r = hf_cache_new(host, &lease_config, &controllers->identity_leases);
         if (r) {
@@ -52,11 +57,17 @@ int hfd_controllers_start(struct hfd_controllers *controllers) {
         return r ? r : hf_cache_start(controllers->identity_leases);
 }
 
+void hfd_controllers_leave(struct hfd_controllers *controllers) {
+        if (atomic_load(&controllers->keeps_identity) && hf_cancel_fired(controllers->stopping))
+                (void)hf_cancel_wait(controllers->left, hf_now(hf_host_clock(controllers->host)) + LEAVE_PATIENCE);
+}
+
 struct hfd_controllers *hfd_controllers_free(struct hfd_controllers *controllers) {
         if (!controllers)
                 return NULL;
         hf_cache_free(controllers->workspaces);
         hf_cache_free(controllers->identity_leases);
+        hf_cancel_unref(controllers->left);
         free(controllers);
         return NULL;
 }

@@ -10,6 +10,7 @@
  *      identity-lease-collector  leader only       lease_collector.c
  *      identity-lease            every instance    identity_lease.c
  */
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include <holdfast/cache.h>
@@ -29,10 +30,15 @@ int hfd_identity_make(const char *instance, struct hfd_identity *ret_identity);
 
 struct hfd_controllers;
 
-/* client: the loopback, borrowed; identity: borrowed. Makes the caches, starts nothing. */
+/* client: the loopback; stopping: fires when the process begins to stop; all borrowed. Makes the caches, starts nothing. */
 int hfd_controllers_new(const struct hf_host *host, struct hf_client *client, const struct hfd_identity *identity,
-                        struct hfd_controllers **ret_controllers);
-int hfd_controllers_start(struct hfd_controllers *controllers);                    /* the caches begin to fill */
+                        struct hf_cancel *stopping, struct hfd_controllers **ret_controllers);
+int hfd_controllers_start(struct hfd_controllers *controllers); /* the caches begin to fill */
+/*
+ * Waits, for half a second at most, until the identity Lease is deleted, which `stopping` has asked for. Called before the leader's
+ * work drains: a write on its way between the release and the next leader's first ones would make the hand-over longer.
+ */
+void hfd_controllers_leave(struct hfd_controllers *controllers);
 struct hfd_controllers *hfd_controllers_free(struct hfd_controllers *controllers); /* accepts NULL */
 
 /* The table, its ctx filled in; borrowed until free. */
@@ -45,8 +51,11 @@ struct hfd_controllers {
         const struct hf_host *host;          /* borrowed */
         struct hf_client *client;            /* borrowed */
         const struct hfd_identity *identity; /* borrowed */
-        struct hf_cache *workspaces;         /* owned */
-        struct hf_cache *identity_leases;    /* owned; kube-system, label HFD_IDENTITY_LABEL */
+        struct hf_cancel *stopping;          /* borrowed */
+        struct hf_cancel *left;              /* owned; fires when the identity Lease is no longer kept */
+        atomic_bool keeps_identity;
+        struct hf_cache *workspaces;      /* owned */
+        struct hf_cache *identity_leases; /* owned; kube-system, label HFD_IDENTITY_LABEL */
         struct hf_controller table[HFD_N_CONTROLLERS];
 };
 

@@ -4,6 +4,8 @@
  * leading or not: created, renewed every HFD_IDENTITY_RENEW_SECONDS, deleted on a clean stop. Losing it to a collector (after
  * a long pause) is mended by creating it again.
  *
+ * It is deleted as soon as the process begins to stop, before the leader's work drains (hfd_controllers_leave).
+ *
  * The object as last answered by the server is kept, so that a renewal is one PUT; after any doubt it is dropped and the
  * next round begins with a create, or with a read where that says it exists.
  */
@@ -129,8 +131,8 @@ static void delete_lease(struct hf_term *term, const struct hfd_identity *me) {
         (void)hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL, &status);
 }
 
-int hfd_run_identity_lease(struct hf_term *term, void *ctx) {
-        const struct hfd_controllers *controllers = ctx;
+/* Renews until leave fires, then deletes. */
+static void keep_until(struct hf_term *term, const struct hfd_controllers *controllers, struct hf_cancel *leave) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         struct hf__json *lease = NULL;
         bool made = false;
@@ -143,9 +145,27 @@ int hfd_run_identity_lease(struct hf_term *term, void *ctx) {
                 if (r && r != HF_E_CANCELED)
                         hf_log(&hf_term_host(term)->log, HF_LOG_WARNING, "identity-lease", "%s/%s: %s; will be tried again",
                                HFD_SYSTEM_NAMESPACE, controllers->identity->lease_name, hf_strerror(r));
-        } while (hf_cancel_wait(hf_term_drain(term), hf_now(clock) + wait) == HF_E_TIMEOUT);
+        } while (hf_cancel_wait(leave, hf_now(clock) + wait) == HF_E_TIMEOUT);
         if (made && !hf_cancel_fired(hf_term_abort(term)))
                 delete_lease(term, controllers->identity);
         hf__json_free(lease);
+}
+
+static void on_stopping(void *leave) { hf_cancel_fire(leave, HF_CANCEL_STOPPING); }
+
+int hfd_run_identity_lease(struct hf_term *term, void *ctx) {
+        struct hfd_controllers *controllers = ctx;
+        struct hf_cancel_waker waker;
+        struct hf_cancel *leave;
+        int r = hf_cancel_new(hf_term_drain(term), hf_host_clock(hf_term_host(term)), &leave);
+
+        if (r)
+                return r;
+        atomic_store(&controllers->keeps_identity, true);
+        hf_cancel_add_waker(controllers->stopping, &waker, on_stopping, leave);
+        keep_until(term, controllers, leave);
+        hf_cancel_remove_waker(&waker);
+        hf_cancel_unref(leave);
+        hf_cancel_fire(controllers->left, HF_CANCEL_STOPPING);
         return 0;
 }

@@ -235,13 +235,12 @@ int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key
 
 size_t hfd_http_n_connections(struct hfd_http *http) { return __atomic_load_n(&http->n_connections, __ATOMIC_RELAXED); }
 
+/* Not the slowest one's count: a worker that hangs far ahead of it would not show until the slow one has caught up. */
 uint64_t hfd_http_turns(struct hfd_http *http) {
-        uint64_t least = UINT64_MAX;
-
-        for (unsigned i = 0; i < http->n_workers; i++) {
-                uint64_t turns = __atomic_load_n(&http->workers[i].turns, __ATOMIC_RELAXED);
-
-                least = turns < least ? turns : least;
-        }
-        return least;
+        for (unsigned i = 0; i < http->n_workers; i++)
+                if (__atomic_load_n(&http->workers[i].turns, __ATOMIC_RELAXED) == http->workers[i].turns_seen)
+                        return http->rounds;
+        for (unsigned i = 0; i < http->n_workers; i++)
+                http->workers[i].turns_seen = __atomic_load_n(&http->workers[i].turns, __ATOMIC_RELAXED);
+        return ++http->rounds;
 }

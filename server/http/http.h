@@ -62,7 +62,8 @@ struct hfd_http *hfd_http_free(struct hfd_http *http);
 int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key_pem, const char *client_ca_pem,
                     struct hf_status *reterr_status);
 size_t hfd_http_n_connections(struct hfd_http *http);
-uint64_t hfd_http_turns(struct hfd_http *http); /* rises as all workers turn (the slowest one's count): the watchdog's witness */
+/* Rises when all workers have turned since it last rose: the watchdog's witness. Thread: one, always the same. */
+uint64_t hfd_http_turns(struct hfd_http *http);
 
 /* ---- the request; all that is returned is borrowed until the last unref ---- */
 

@@ -28,7 +28,8 @@ struct hfd_worker {
         bool running; /* the creator's: the thread is to be joined */
         int epoll;
         struct hf__mailbox box;
-        uint64_t turns; /* atomic */
+        uint64_t turns;      /* atomic */
+        uint64_t turns_seen; /* the watchdog's (hfd_http_turns), as rounds */
 
         /* The worker thread's. */
         struct hfd_connection *connections;         /* owned */
@@ -58,6 +59,8 @@ struct hfd_http {
         size_t n_connections, body_bytes;
         bool draining, closing;
         unsigned next_worker; /* worker 0's */
+
+        uint64_t rounds;
 
         pthread_mutex_t mu;
         pthread_cond_t emptied; /* n_connections became 0 */

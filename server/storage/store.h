@@ -102,6 +102,8 @@ struct hfd_store_ops {
         int (*compact)(struct hfd_store *store, uint64_t revision, hf_nsec deadline, hfd_store_fn done, void *ctx);
         /* The store's current revision, linearizable. */
         int (*revision)(struct hfd_store *store, hf_nsec deadline, hfd_store_fn done, void *ctx);
+        /* Nothing starts any more (HF_E_CLOSED); what is under way ends soon, with HF_E_CANCELED where it has no answer yet. */
+        void (*stop)(struct hfd_store *store);
         void (*free)(struct hfd_store *store);      /* ends everything with HF_E_CANCELED; callbacks have returned. Not from a callback */
         uint64_t (*turns)(struct hfd_store *store); /* rises as the store's loop turns: the watchdog's witness */
 };

@@ -3,12 +3,16 @@
 
 The units run unchanged; drop-ins only shorten WatchdogSec= and RestartSec= for a test that is about them.
 """
+import ctypes
 import json
 import os
+import pathlib
 import re
 import shlex
 import signal
+import ssl
 import subprocess
+import time
 
 import pytest
 from harness import BUILD, FAST, HOLDFASTD, LEASE, LIMIT, Instance, free_ports, wait_until
@@ -49,6 +53,18 @@ class Unit(Instance):
     def kill(self, number):
         self.host.systemd.systemctl("kill", "--kill-whom=main", f"--signal={number}", self.unit)
 
+    def host_pid(self):
+        """The main process, as seen from outside."""
+        inside = self.show("MainPID")
+        for status in pathlib.Path("/proc").glob("[0-9]*/status"):
+            try:
+                text = status.read_text()
+            except OSError:
+                continue
+            if re.search(rf"^NSpid:.*\t{inside}$", text, re.M) and re.search(r"^Name:\tholdfastd$", text, re.M) and self.host.systemd.holds(status.parent):
+                return int(status.parent.name)
+        raise AssertionError(f"no process {inside} inside")
+
     def wait_status(self, pattern):
         return wait_until(f"the status of {self.name} to be like {pattern!r}", lambda: re.fullmatch(pattern, self.show("StatusText")))
 
@@ -60,6 +76,34 @@ class Unit(Instance):
 
     def invocation(self):
         return {p: self.show(p) for p in ("MainPID", "NRestarts", "InvocationID", "ActiveState")}
+
+
+class Traced:
+    """One thread of a process, held as a debugger holds it: the others run on."""
+
+    ATTACH, DETACH = 16, 17
+
+    def __init__(self, pid, name):
+        tasks = pathlib.Path(f"/proc/{pid}/task")
+        self.tid, = [int(t.name) for t in tasks.iterdir() if (t / "comm").read_text().strip() == name]
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        assert self.libc.ptrace(self.ATTACH, self.tid, None, None) == 0, os.strerror(ctypes.get_errno())
+        self.is_over = False
+        assert wait_until("it to stop", lambda: self.look()), "it has ended"
+
+    def look(self):
+        """What there is to reap of it: a debugger's thread is reaped by the debugger."""
+        tid, status = os.waitpid(self.tid, os.WNOHANG | 0x40000000)  # __WALL
+        self.is_over = self.is_over or (tid != 0 and not os.WIFSTOPPED(status))
+        return tid != 0
+
+    def ended(self):
+        self.look()
+        return self.is_over
+
+    def let_go(self):
+        if not self.is_over:
+            self.libc.ptrace(self.DETACH, self.tid, None, None)
 
 
 class Host:
@@ -174,47 +218,106 @@ def test_a_crash_of_a_follower_touches_nothing(host):
     assert a.leader()["term"] == term and a.invocation() == before
 
 
-def test_etcd_away_for_longer_than_lease_and_watchdog(host):
+@pytest.mark.parametrize("how", ["ended", "hung"])
+def test_etcd_away_for_longer_than_lease_and_watchdog(host, how):
     host.flags(FAST)
     host.drop_in("WatchdogSec=4s")
     a, b = host.start_leader_and_follower()
     before = a.invocation(), b.invocation()
     term = a.leader()["term"]
-    host.cluster.etcd.end()
+    host.cluster.etcd.end() if how == "ended" else host.cluster.etcd.send(signal.SIGSTOP)
     wait_until("the leader to stop leading", lambda: a.leader()["state"] == "following")
     a.wait_status(r"following .*")
-    # Longer than the watchdog: as many keep-alives as systemd can be seen to get are not to be had without etcd answering.
-    fed = a.show("WatchdogTimestampMonotonic")
+    # Fed every 2 s: three times is longer than WatchdogSec=, and all of it without etcd.
     for _ in range(3):
-        wait_until("the watchdog to be fed", lambda last=fed: a.show("WatchdogTimestampMonotonic") != last)
         fed = a.show("WatchdogTimestampMonotonic")
-    assert int(fed) > int(a.show("ActiveEnterTimestampMonotonic"))
-    host.cluster.etcd.start()
+        wait_until("the watchdog to be fed", lambda: a.show("WatchdogTimestampMonotonic") != fed)  # pylint: disable=cell-var-from-loop
+    host.cluster.etcd.start() if how == "ended" else host.cluster.etcd.send(signal.SIGCONT)
     wait_until("one to lead again", lambda: [u for u in (a, b) if u.leader()["state"] == "leading" and u.leader()["term"] > term])
     assert (a.invocation(), b.invocation()) == before
+    assert before[0]["NRestarts"] == before[1]["NRestarts"] == "0"
 
 
-def test_a_hung_process_is_ended_by_the_watchdog_and_its_lease_freed(host):
-    host.drop_in("WatchdogSec=4s\nTimeoutAbortSec=2s")
-    a, b = host.start_leader_and_follower()
-    pid = a.show("MainPID")
-    mark = host.witness.mark()
-    a.kill("SIGSTOP")
+def killed_by_watchdog(host, a, b, mark):
     host.wait_holder("b", mark)
     assert host.holders(mark)[-2:] == ["", "b"]
     a.wait_active_again(1)
-    assert a.show("MainPID") != pid
     assert re.search(r"[Ww]atchdog timeout", a.said())
     assert b.show("NRestarts") == "0"
+
+
+def test_a_hung_process_is_ended_by_the_watchdog_and_its_lease_freed(host):
+    host.drop_in("WatchdogSec=4s")
+    a, b = host.start_leader_and_follower()
+    mark = host.witness.mark()
+    a.kill("SIGSTOP")
+    killed_by_watchdog(host, a, b, mark)
+
+
+@pytest.mark.parametrize("loop", ["hf-elector", "hfd-etcd", "hfd-http-0", "hfd-http"])
+def test_one_hung_loop_is_enough_for_the_watchdog(host, loop):
+    host.drop_in("WatchdogSec=4s")
+    a, b = host.start_leader_and_follower()
+    for _ in range(100):  # a busy loop is far ahead of its idle siblings
+        assert a.get("/livez")[0] == 200
+    thread = Traced(a.host_pid(), loop)
+    mark = host.witness.mark()
+    try:
+        wait_until("the watchdog to end it", thread.ended)
+    finally:
+        thread.let_go()
+    killed_by_watchdog(host, a, b, mark)
+
+
+def test_extends_its_timeouts_while_it_starts_and_stops(host):
+    """Both take longer than the unit allows; systemd waits because it is asked to."""
+    host.flags([*LONG, "--shutdown-delay-duration=4s"])
+    host.drop_in("TimeoutStartSec=2s\nTimeoutStopSec=2s")
+    a = host.a
+    host.cluster.etcd.end()
+    host.systemd.systemctl("start", "--no-block", a.unit)
+    a.wait_status(rf"waiting for etcd at {re.escape(host.cluster.etcd.url)}")
+    begin = int(a.show("ExecMainStartTimestampMonotonic"))
+    wait_until("more than the timeout to pass", lambda: time.clock_gettime(time.CLOCK_MONOTONIC) * 1e6 > begin + 3e6)
+    assert a.show("ActiveState") == "activating"
+    host.cluster.etcd.start()
+    a.wait_status(r"leading kube-system/holdfast-controllers, term \d+")
+    assert (a.show("ActiveState"), a.show("NRestarts")) == ("active", "0")
+    a.stop()
+    assert (a.show("Result"), a.show("ActiveState"), a.show("ExecMainStatus")) == ("success", "inactive", "0")
 
 
 def test_reload(host):
     a, _ = host.start_leader_and_follower()
     before = a.invocation()
+    served = ssl.get_server_certificate(("127.0.0.1", host.ports["a"]))
+    for name in ("server.crt", "server.key"):
+        (a.directory / "pki" / name).unlink()  # a new pair is made
     host.systemd.systemctl("reload", a.unit)
     wait_until("the reload", lambda: "certificates and tokens reloaded" in a.said())
+    assert ssl.get_server_certificate(("127.0.0.1", host.ports["a"])) != served
     wait_until("it to be active", lambda: a.show("SubState") == "running")
     assert a.get("/readyz")[0] == 200 and a.invocation() == before
+
+
+def test_flags_with_spaces_and_a_secret_by_credential(host):
+    """Quotes within HOLDFASTD_FLAGS= are heeded; a file that only root can read reaches the service as a credential."""
+    host.systemd.write("/etc/holdfast/tokens", "the-token,someone,1,\"system:masters\"\n")
+    host.systemd.file("/etc/holdfast/tokens").chmod(0o600)
+    host.drop_in("LoadCredential=tokens:/etc/holdfast/tokens")
+    host.systemd.write("/etc/holdfast/holdfastd-a.env", f"HOLDFASTD_INSTANCE_FLAGS=--secure-port={host.ports['a']} "
+                       '--token-auth-file=/run/credentials/holdfastd@a.service/tokens "--etcd-prefix=/a registry"\n')
+    host.a.start()
+    path = "/api/v1/namespaces"
+    assert host.a.get(path, headers={"Authorization": "Bearer the-token"}, client_certificate=False)[0] == 200
+    assert host.a.get(path, headers={"Authorization": "Bearer another"}, client_certificate=False)[0] == 401
+
+
+def test_a_mistake_in_the_flags_is_said_once_and_not_retried(host):
+    host.flags([*LONG, "--nonsense"])
+    host.a.start(check=False)
+    assert (host.a.show("ActiveState"), host.a.show("NRestarts"), host.a.show("ExecMainStatus")) == ("failed", "0", "2")
+    assert "unknown flag --nonsense" in host.a.said()
 
 
 def test_release_is_refused_for_the_living(host):
@@ -255,16 +358,6 @@ def test_release_leaves_another_incarnations_lease_alone(host):
     assert done.returncode == 0 and "left alone" in done.stdout, done
     assert host.holders(mark) in ([], ["b"]) and b.leader()["term"] == term
     a.stop()
-
-
-def test_etcd_away_at_start_is_said_and_waited_for(host):
-    host.cluster.etcd.end()
-    host.systemd.systemctl("start", "--no-block", host.a.unit)
-    host.a.wait_status(rf"waiting for etcd at {re.escape(host.cluster.etcd.url)}")
-    assert host.a.show("ActiveState") == "activating"
-    host.cluster.etcd.start()
-    host.a.wait_status(r"leading kube-system/holdfast-controllers, term \d+")
-    assert (host.a.show("ActiveState"), host.a.show("NRestarts")) == ("active", "0")
 
 
 def test_socket_activation(host):

@@ -7,6 +7,8 @@ is always for a condition, with a limit that is generous; nothing here asserts h
 import json
 import os
 import pathlib
+import random
+import shutil
 import signal
 import socket
 import ssl
@@ -30,12 +32,17 @@ LIMIT = 60
 
 
 def free_ports(n):
-    sockets = [socket.socket() for _ in range(n)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
+    """Ports that are free now, below those that the kernel gives to connections: an etcd that is restarted finds its own again."""
+    ports = []
+    while len(ports) < n:
+        port = random.randrange(12000, 32000)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in ports:
+            ports.append(port)
     return ports
 
 
@@ -52,12 +59,15 @@ def wait_until(what, condition, limit=LIMIT, every=0.02):
 
 
 class Process:
-    """A child that is ended, and reaped, whatever happens."""
+    """A child that is ended, and reaped, whatever happens. It has a session of its own, as a Ctrl-C is for the harness to
+    answer, and dies with the thread that started it (pdeathsig).
+    """
 
     def __init__(self, args, log, env=None, **kwargs):
         self.log_path = pathlib.Path(log)
         self.log = open(log, "ab")
-        self.child = subprocess.Popen([str(a) for a in args], stderr=self.log, env=env, **kwargs)
+        self.child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *(str(a) for a in args)], stderr=self.log, env=env,
+                                      start_new_session=True, **kwargs)
 
     @property
     def pid(self):
@@ -89,14 +99,25 @@ class Process:
         self.end()
 
 
+class EtcdEnded(Exception):
+    pass
+
+
 class Etcd(Process):
     """A private etcd-server. restart() keeps its data."""
 
     def __init__(self, directory):
         self.directory = pathlib.Path(directory)
-        self.client, self.peer = free_ports(2)
-        self.url = f"http://127.0.0.1:{self.client}"
-        self.start()
+        for last in (False, False, True):
+            self.client, self.peer = free_ports(2)
+            self.url = f"http://127.0.0.1:{self.client}"
+            try:
+                self.start()
+                return
+            except EtcdEnded:  # another process took a port between the choice and etcd's bind
+                if last:
+                    raise
+                shutil.rmtree(self.directory / "etcd", ignore_errors=True)
 
     def start(self):
         peer = f"http://127.0.0.1:{self.peer}"
@@ -105,10 +126,15 @@ class Etcd(Process):
              f"--advertise-client-urls={self.url}", f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
              f"--initial-cluster=test={peer}", "--logger=zap", "--log-level=error"],
             self.directory / "etcd.log", stdout=subprocess.DEVNULL)
-        wait_until("etcd to answer", self.healthy)
+        try:
+            wait_until("etcd to answer", self.healthy)
+        except BaseException:
+            self.end()
+            raise
 
     def healthy(self):
-        assert self.alive(), self.said()
+        if not self.alive():
+            raise EtcdEnded(self.said())
         try:
             with urllib.request.urlopen(self.url + "/health", timeout=2) as answer:
                 return b"true" in answer.read()
@@ -128,7 +154,11 @@ class Witness(Process):
         self.changed = threading.Condition()
         super().__init__([WITNESS, etcd.url, prefix], pathlib.Path(directory) / "witness.log", stdin=subprocess.PIPE,
                          stdout=subprocess.PIPE)
-        self.ready = json.loads(self.child.stdout.readline())["ready"]
+        try:
+            self.ready = json.loads(self.child.stdout.readline())["ready"]
+        except BaseException:
+            self.end()
+            raise
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 
@@ -250,12 +280,16 @@ class Instance(Process):
 class Cluster:
     """A directory with an etcd, a witness and any number of instances."""
 
-    def __init__(self, with_witness=True):
-        self.temporary = tempfile.TemporaryDirectory(prefix="holdfast-test-")
+    def __init__(self, with_witness=True, prefix="holdfast-test-"):
+        self.temporary = tempfile.TemporaryDirectory(prefix=prefix)
         self.directory = pathlib.Path(self.temporary.name)
         self.started = []
-        self.etcd = self.add(Etcd(self.directory))
-        self.witness = self.add(Witness(self.etcd, self.directory)) if with_witness else None
+        try:
+            self.etcd = self.add(Etcd(self.directory))
+            self.witness = self.add(Witness(self.etcd, self.directory)) if with_witness else None
+        except BaseException as error:
+            self.__exit__(type(error))
+            raise
 
     def add(self, process):
         self.started.append(process)
@@ -270,7 +304,7 @@ class Cluster:
     def __exit__(self, kind, *_):
         for process in reversed(self.started):
             process.end()
-        if kind is not None:
+        if kind is not None and issubclass(kind, Exception):
             for process in self.started:
                 print(f"---- {process.log_path.name}\n{process.said()[-6000:]}")
         self.temporary.cleanup()

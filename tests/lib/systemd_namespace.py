@@ -21,7 +21,7 @@ import tempfile
 from harness import LIMIT, wait_until
 
 CLONE_NEWNS, CLONE_NEWCGROUP = 0x00020000, 0x02000000
-MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE, MS_SHARED = 1, 32, 4096, 16384, 1 << 18, 1 << 20
 MNT_DETACH = 2
 SYS_PIVOT_ROOT = 155 if os.uname().machine == "x86_64" else 41
 TARGET = "holdfast-test.target"
@@ -139,6 +139,7 @@ def stage(scratch, program, bindir, cgroup):
     for name in ("var", "run", "tmp"):
         mount(f"/proc/self/fd/{held}/{name}", f"/{name}", flags=MS_BIND)
     os.close(held)
+    mount(None, "/", flags=MS_REC | MS_SHARED)  # as in any container that runs systemd: credentials are mounted by a child's child
     environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "container": "holdfast-test",
                    "SYSTEMD_UNIT_PATH": UNIT_DIR}
     os.execve(SYSTEMD, [SYSTEMD, "--system", f"--unit={TARGET}", "--log-target=journal", "--show-status=no"], environment)
@@ -210,6 +211,10 @@ class Systemd:
     def file(self, path):
         """A file inside, as the test reaches it."""
         return pathlib.Path(f"/proc/{self.pid}/root{path}")
+
+    def holds(self, process):
+        """Whether /proc/<pid> is of a process inside."""
+        return os.readlink(process / "ns" / "pid") == os.readlink(f"/proc/{self.pid}/ns/pid")
 
     def resolve(self, path):
         """Likewise, for a path that goes through symbolic links inside: /var/lib/x is one to /var/lib/private/x."""

@@ -233,12 +233,59 @@ static void test_utf8(void **state) {
                 assert_false(hf__json_is_utf8(bad[i], strlen(bad[i])));
 }
 
+static bool equal_texts(const char *a, const char *b) {
+        struct hf__json *x = parse(a), *y = parse(b);
+        bool same = hf__json_equal(x, y);
+
+        hf__json_free(x);
+        hf__json_free(y);
+        return same;
+}
+
+/* The order of members says nothing, that of items does; a key that is there twice hides none that is missing. */
+static void test_equal_unordered(void **state) {
+        assert_true(equal_texts("{\"a\":1,\"b\":{\"c\":[1,2],\"d\":null}}", "{\"b\":{\"d\":null,\"c\":[1,2]},\"a\":1}"));
+        assert_false(equal_texts("{\"a\":[1,2]}", "{\"a\":[2,1]}"));
+        assert_false(equal_texts("{\"a\":1,\"b\":2}", "{\"b\":2,\"c\":1}"));
+        assert_false(equal_texts("{\"a\":\"1\",\"a\":\"1\"}", "{\"a\":\"1\",\"y\":\"2\"}"));
+        assert_false(equal_texts("{\"a\":1}", "{\"a\":\"1\"}"));
+}
+
+static struct hf__json *many_members(int n, bool backwards) {
+        struct hf__strbuf s = {0};
+
+        for (int i = 0; i < n; i++)
+                hf__strbuf_printf(&s, "%s\"k%06d\":\"\"", i ? "," : "{", backwards ? n - 1 - i : i);
+        hf__strbuf_puts(&s, "}");
+        struct hf__json *json = parse(s.data);
+        hf__strbuf_done(&s);
+        return json;
+}
+
+/* Members in the opposite order: minutes when each is searched for. */
+static void test_equal_is_not_quadratic(void **state) {
+        struct hf__json *up = many_members(250000, false), *down = many_members(250000, true);
+
+        assert_true(hf__json_equal(up, down));
+        hf__json_free(up);
+        hf__json_free(down);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_round_trip), cmocka_unit_test(test_refuses),  cmocka_unit_test(test_reads_only_n_bytes),
-                cmocka_unit_test(test_getters),    cmocka_unit_test(test_building), cmocka_unit_test(test_replaces_first_and_last),
-                cmocka_unit_test(test_equality),   cmocka_unit_test(test_pretty),   cmocka_unit_test(test_depth),
-                cmocka_unit_test(test_unique),     cmocka_unit_test(test_utf8),
+                cmocka_unit_test(test_round_trip),
+                cmocka_unit_test(test_refuses),
+                cmocka_unit_test(test_reads_only_n_bytes),
+                cmocka_unit_test(test_getters),
+                cmocka_unit_test(test_building),
+                cmocka_unit_test(test_replaces_first_and_last),
+                cmocka_unit_test(test_equality),
+                cmocka_unit_test(test_pretty),
+                cmocka_unit_test(test_equal_unordered),
+                cmocka_unit_test(test_equal_is_not_quadratic),
+                cmocka_unit_test(test_depth),
+                cmocka_unit_test(test_unique),
+                cmocka_unit_test(test_utf8),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

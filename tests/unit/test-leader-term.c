@@ -3,6 +3,7 @@
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -62,6 +63,7 @@ static int until_drain(struct hf_term *term, void *ctx) {
         return 0;
 }
 static int until_abort(struct hf_term *term, void *ctx) {
+        sem_post(ctx);
         (void)hf_cancel_wait(hf_term_abort(term), HF_NSEC_NEVER);
         return 0;
 }
@@ -98,10 +100,14 @@ static void test_a_term_without_controllers_joins_at_its_end(void **state) {
 static void test_the_last_one_to_return_is_waited_for_and_named(void **state) {
         struct joint joint;
         char name[64];
+        sem_t runs;
         struct hf_controller controllers[] = {{.name = "obedient", .run = until_drain},
-                                              {.name = "slow", .run = until_abort},
+                                              {.name = "slow", .run = until_abort, .ctx = &runs},
                                               {.name = "other", .class = HF_EVERY_INSTANCE}};
+        assert_int_equal(sem_init(&runs, 0, 0), 0);
         struct hf_term *term = start(&joint, controllers, 3); /* the third is of another class: not run */
+        while (sem_wait(&runs) != 0)                          /* drained before its thread ran, it need not start */
+                ;
         hf__term_fire_drain(term);
         assert_false(hf__term_is_joined(term));
         assert_true(hf_term_may_act(term));
@@ -114,6 +120,7 @@ static void test_the_last_one_to_return_is_waited_for_and_named(void **state) {
         hf__term_stuck_name(term, name, sizeof name);
         assert_string_equal(name, "");
         hf__term_free(term);
+        sem_destroy(&runs);
 }
 
 static void test_an_abort_fires_the_drain_too(void **state) {

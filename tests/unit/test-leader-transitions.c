@@ -93,6 +93,10 @@ static void test_longer_foreign_history_is_cut(void **state) {
         hf__strbuf_done(&text);
 }
 
+#define ENTRY(at, holder, cause, gap)                                                                                                      \
+        "[{\"at\":\"" at "\",\"holder\":\"" holder "\",\"previous\":\"\",\"cause\":\"" cause "\",\"gapMs\":" gap "}]"
+#define GOOD_AT "2026-11-21T01:36:40.123456Z"
+
 static void test_malformed_history_is_begun_anew(void **state) {
         static const char *const texts[] = {
                 "",
@@ -101,15 +105,17 @@ static void test_malformed_history_is_begun_anew(void **state) {
                 "[1]",
                 "[{}]",
                 "null",
-                "[{\"at\":\"yesterday\",\"holder\":\"a\",\"previous\":\"\",\"cause\":\"c\",\"gapMs\":1}]",
-                "[{\"at\":\"2026-11-21T01:36:40.123456Z\",\"holder\":\"a\",\"previous\":\"\",\"cause\":\"longer than any cause can "
-                "be\",\"gapMs\":1}]",
-                "[{\"at\":\"2026-11-21T01:36:40.123456Z\",\"holder\":\"a\",\"previous\":\"\",\"cause\":\"c\",\"gapMs\":-1}]",
-                "[{\"at\":\"2026-11-21T01:36:40.123456Z\",\"holder\":\"\\u001b[2J\",\"previous\":\"\",\"cause\":\"c\",\"gapMs\":1}]",
+                (ENTRY("yesterday", "a", "c", "1")),
+                (ENTRY(GOOD_AT, "a", "longer than any cause can be", "1")),
+                (ENTRY(GOOD_AT, "a", "c", "-1")),
+                (ENTRY(GOOD_AT, "a", "c", "\"1\"")),
+                (ENTRY(GOOD_AT, "\\u001b[2J", "c", "1")),
         };
         struct hf__record record = begins(HF__CAUSE_RELEASED, "b", "a");
         struct hf__transition list[HF__TRANSITIONS_MAX];
         char *fresh = append(NULL, &record);
+
+        assert_int_equal(hf__transitions_read(ENTRY(GOOD_AT, "a", "c", "1"), list), 1); /* what the bad ones differ from */
 
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
                 assert_int_equal(hf__transitions_read(texts[i], list), 0);

@@ -93,6 +93,8 @@ static void etcd_free(struct hfd_store *store) {
         free(etcd);
 }
 
+static void etcd_stop(struct hfd_store *store) { hf__http_engine_stop(hfd_etcd_of(store)->engine); }
+
 static uint64_t etcd_turns(struct hfd_store *store) { return hf__http_engine_turns(hfd_etcd_of(store)->engine); }
 
 static const struct hfd_store_ops etcd_ops = {
@@ -103,6 +105,7 @@ static const struct hfd_store_ops etcd_ops = {
         .watch_cancel = hfd_etcd_watch_cancel,
         .compact = hfd_etcd_compact,
         .revision = hfd_etcd_revision,
+        .stop = etcd_stop,
         .free = etcd_free,
         .turns = etcd_turns,
 };

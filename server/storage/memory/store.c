@@ -433,13 +433,19 @@ static uint64_t memory_turns(struct hfd_store *store) {
         return turns;
 }
 
-static void memory_free(struct hfd_store *store) {
+static void memory_stop(struct hfd_store *store) {
         struct memory_store *memory = memory_of(store);
 
         pthread_mutex_lock(&memory->mu);
         memory->closing = true;
         pthread_cond_signal(&memory->wake);
         pthread_mutex_unlock(&memory->mu);
+}
+
+static void memory_free(struct hfd_store *store) {
+        struct memory_store *memory = memory_of(store);
+
+        memory_stop(store);
         pthread_join(memory->thread, NULL);
         hfd_history_deinit(&memory->history);
         pthread_cond_destroy(&memory->wake);
@@ -455,6 +461,7 @@ static const struct hfd_store_ops memory_ops = {
         .watch_cancel = memory_watch_cancel,
         .compact = memory_compact,
         .revision = memory_revision,
+        .stop = memory_stop,
         .free = memory_free,
         .turns = memory_turns,
 };

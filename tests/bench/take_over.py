@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""take_over.py [N]: how long after a killed leader's Lease has expired the standby leads (default 5 kills, Leases of 4 s).
+
+Expiry is the witness's: when it, a process of its own that watches etcd, received the last renewal, plus the duration that the
+renewal recorded. A standby counts from its own observation, so one that came later may not be earlier: each kill waits until
+both live and a renewal has passed. Bare writes (one put after the other, 300 bytes) are measured between the kills.
+"""
+import pathlib
+import signal
+import statistics
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import harness  # noqa: E402
+from hand_over import bare_writes  # noqa: E402
+
+
+def last_renewal(witness):
+    return [e for e in witness.seen() if e["key"] == harness.LEASE][-1]
+
+
+def one_kill(cluster, witness, instances):
+    """Kills the leader and returns the take-over's distance from expiry in ms."""
+    old = witness.holder().split("_")[1]
+    new = "b" if old == "a" else "a"
+    mark = witness.mark()
+    witness.wait_holder(lambda h: f"_{old}_" in h, "a renewal that both see", mark)
+    instances[old].send(signal.SIGKILL)
+    instances[old].wait()
+    renewal = last_renewal(witness)
+    taken = witness.wait_holder(lambda h: f"_{new}_" in h, "the take-over", mark)
+    cluster.started.remove(instances[old])
+    instances[old].end()
+    instances[old] = cluster.instance(old).wait_ready()
+    return (taken["t"] - renewal["t"]) / 1e6 - renewal["object"]["spec"]["leaseDurationSeconds"] * 1e3
+
+
+def main():
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    gaps, bare = [], []
+    with harness.Cluster() as cluster:
+        witness = cluster.witness
+        instances = {"a": cluster.instance("a").wait_ready()}
+        witness.wait_holder(lambda h: h != "")
+        instances["b"] = cluster.instance("b").wait_ready()
+        for _ in range(n):
+            bare += bare_writes(cluster, 50)
+            gaps.append(one_kill(cluster, witness, instances))
+        for instance in instances.values():
+            instance.send(signal.SIGTERM)
+            instance.wait()
+    median = statistics.median(bare)
+    print(f"bare etcd write: p50 {median:.3f} ms ({len(bare)} writes)")
+    print(f"take-over after expiry, {n} kills: p50 {statistics.median(gaps):.3f} ms, max {max(gaps):.3f} ms "
+          f"({', '.join(f'{gap:.3f}' for gap in gaps)})")
+    print(f"in bare writes (p50): p50 {statistics.median(gaps) / median:.2f}, max {max(gaps) / median:.2f}")
+
+
+if __name__ == "__main__":
+    main()

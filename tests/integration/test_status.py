@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""holdfastd status: what it says is what the witness saw on the Lease."""
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import threading
+
+from harness import HOLDFASTD, LEASE, LIMIT, Process, wait_until
+
+HISTORY = "holdfast.dev/transitions"
+
+
+def status(instance, *flags):
+    return subprocess.run([HOLDFASTD, "status", f"--data-dir={instance.data}", *flags], capture_output=True, text=True, timeout=LIMIT,
+                          check=False)
+
+
+def picture(instance):
+    done = status(instance)
+    assert done.returncode == 0 and done.stderr == "", done
+    return done.stdout
+
+
+def two(cluster):
+    a = cluster.instance("a").wait_ready()
+    cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
+    return a, cluster.instance("b").wait_ready()
+
+
+def short(identity):
+    _, instance, _, random = identity.split("_")
+    return f"{instance}/{random[:4]}"
+
+
+def takes(cluster):
+    """The writes that gave the Lease a holder, as the witness saw them."""
+    seen, last = [], None
+    for event in cluster.witness.seen():
+        if event["key"] != LEASE or event["type"] != "PUT":
+            continue
+        spec = event["object"]["spec"]
+        if spec["holderIdentity"] and (spec["holderIdentity"], spec["acquireTime"]) != last:
+            seen.append(event)
+        last = (spec["holderIdentity"], spec["acquireTime"])
+    return seen
+
+
+def history(event):
+    return json.loads(event["object"]["metadata"]["annotations"][HISTORY])
+
+
+def hand_overs(text):
+    """[(from, to, cause, gap)] newest first."""
+    table = text[text.index("HAND-OVER"):].splitlines()[1:]
+    return [re.fullmatch(r"\S+ ago +(\S+) -> (\S+) +(\S+) +(\S+)", line).groups() for line in table]
+
+
+def seconds(gap):
+    return float(gap[:-2]) / 1000 if gap.endswith("ms") else float(gap[:-1])
+
+
+def row(text, start):
+    return next(line.split() for line in text.splitlines() if line.startswith(start))
+
+
+def test_hand_over_and_take_over_are_told(cluster):
+    a, b = two(cluster)
+    id_a, id_b = short(a.identity()), short(b.identity())
+    wait_until("both to be listed", lambda: id_a in picture(b) and id_b in picture(b))
+    text = picture(b)
+    assert row(text, id_a)[2:4] == [a.url, "leading"] and row(text, id_b)[2:4] == [b.url, "following"]
+    lease = row(text, "kube-system/holdfast-controllers")
+    assert lease[1] == id_a and lease[3] == str(a.leader()["term"])
+    assert hand_overs(text) == [("nobody", id_a, "created", "-")]
+
+    mark = cluster.witness.mark()
+    a.send(signal.SIGTERM)
+    released = cluster.witness.wait_holder(lambda h: h == "", "the release", mark)
+    taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
+    assert a.wait() == 0
+    text = picture(b)
+    told = hand_overs(text)
+    assert [t[:3] for t in told] == [(id_a, id_b, "released"), ("nobody", id_a, "created")]
+    # The gap is that of two writers' clocks on one machine; the witness saw the writes with its own.
+    assert abs(seconds(told[0][3]) - (taken["t"] - released["t"]) / 1e9) < 1
+    assert id_a not in text[:text.index("HAND-OVER")]  # a clean stop leaves no identity Lease behind
+
+    c = cluster.instance("c").wait_ready()
+    id_c = short(c.identity())
+    mark = cluster.witness.mark()
+    b.send(signal.SIGKILL)
+    b.child.wait()
+    cluster.witness.wait_holder(lambda h: "_c_" in h, "c to lead", mark)
+    wait_until("c to know its term", lambda: c.leader()["state"] == "leading")
+    text = picture(c)
+    told = hand_overs(text)
+    assert [t[:3] for t in told] == [(id_b, id_c, "expired"), (id_a, id_b, "released"), ("nobody", id_a, "created")]
+    assert seconds(told[0][3]) >= 3.9  # the recorded duration
+    assert row(text, id_b)[3] == "unreachable" and row(text, id_c)[3] == "leading"
+
+    # What is printed is what stands on the Lease, one entry for each time it was taken, and none from any other write.
+    events = takes(cluster)
+    assert [(short(e["holder"]), e["cause"]) for e in history(events[-1])] == [(t[1], t[2]) for t in reversed(told)]
+    for n, event in enumerate(events, 1):
+        newest = history(event)[-1]
+        assert len(history(event)) == n
+        assert newest["at"] == event["object"]["spec"]["acquireTime"] and newest["holder"] == event["object"]["spec"]["holderIdentity"]
+    code, metrics = c.get("/metrics")
+    gap = re.search(r'holdfast_leader_handover_gap_seconds\{lease="kube-system/holdfast-controllers"\} (\S+)', metrics)
+    assert code == 200 and abs(float(gap[1]) - history(events[-1])[-1]["gapMs"] / 1000) < 0.01
+
+
+def test_a_deleted_lease_and_a_broken_history(cluster):
+    a, b = two(cluster)
+    path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/holdfast-controllers"
+    mark = cluster.witness.mark()
+    assert a.request("DELETE", path)[0] == 200
+    cluster.witness.wait_holder(lambda h: h != "", "somebody to lead again", mark)
+    assert [h[2] for h in hand_overs(picture(b))] == ["deleted", "created"]
+
+    leader, other = (a, b) if "_a_" in takes(cluster)[-1]["object"]["spec"]["holderIdentity"] else (b, a)
+    def annotate():
+        lease = json.loads(leader.get(path)[1])
+        lease["metadata"]["annotations"].update({HISTORY: "[x", "else": "kept"})
+        return leader.request("PUT", path, lease)[0] == 200
+    wait_until("the Lease to be edited between two renewals", annotate)
+    mark = cluster.witness.mark()
+    leader.send(signal.SIGTERM)
+    taken = cluster.witness.wait_holder(lambda h: f"_{other.name}_" in h, "the other to lead", mark)
+    assert [e["cause"] for e in history(taken)] == ["released"]
+    assert taken["object"]["metadata"]["annotations"]["else"] == "kept"
+
+
+def test_watch_without_a_terminal_prints_changes_only(cluster):
+    a, b = two(cluster)
+    id_a, id_b = short(a.identity()), short(b.identity())
+    wait_until("both to be listed", lambda: id_a in picture(a) and id_b in picture(a))
+    out = cluster.directory / "watch.out"
+    # Through a, which is about to stop: the picture goes on through b.
+    with open(out, "wb") as file:
+        watch = cluster.add(Process([HOLDFASTD, "status", "--watch", f"--kubeconfig={a.kubeconfig}"], cluster.directory / "watch.log", stdout=file))
+    wait_until("the first picture", lambda: "TERM" in out.read_text())
+    mark = cluster.witness.mark()
+    # Renewals are no change: after a few of them there is still one picture.
+    cluster.witness.wait_for("renewals", lambda e: e["key"] == LEASE and len([1 for x in cluster.witness.events[mark:] if x["key"] == LEASE]) > 6, mark)
+    assert out.read_text().count("INSTANCE ") == 1
+    a.send(signal.SIGTERM)
+    assert a.wait() == 0
+    wait_until("the hand-over to be printed", lambda: f"{id_a} -> {id_b}" in out.read_text())
+    wait_until("b's picture", lambda: re.search(rf"^{b.url}  \d{{4}}-", out.read_text(), re.MULTILINE))
+    watch.send(signal.SIGTERM)
+    assert watch.wait() == 0 and watch.said() == ""
+
+
+def test_watch_draws_in_place_on_a_terminal(cluster):
+    a = cluster.instance("a").wait_ready()
+    cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
+    terminal, inner = pty.openpty()
+    watch = cluster.add(Process([HOLDFASTD, "status", "--watch", f"--data-dir={a.data}"], cluster.directory / "watch.log", stdout=inner))
+    os.close(inner)
+    read = bytearray()
+
+    def drain():
+        try:
+            while data := os.read(terminal, 65536):
+                read.extend(data)
+        except OSError:
+            pass  # the other end is closed
+
+    reader = threading.Thread(target=drain)
+    reader.start()
+    wait_until("to be drawn over twice", lambda: len(re.findall(rb"\x1b\[\d+F", bytes(read))) >= 2)
+    watch.send(signal.SIGINT)
+    assert watch.wait() == 0
+    reader.join(LIMIT)
+    os.close(terminal)
+    assert b"a/" in read and b"\x1b[K" in read
+
+
+def test_mistakes_are_one_clear_line(cluster):
+    done = subprocess.run([HOLDFASTD, "status", f"--data-dir={cluster.directory}/none"], capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
+    assert f"{cluster.directory}/none/admin.kubeconfig" in done.stderr and "--kubeconfig" in done.stderr
+
+    a = cluster.instance("a").wait_ready()
+    url = a.url
+    a.send(signal.SIGTERM)
+    assert a.wait() == 0
+    done = status(a)
+    assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
+    assert url in done.stderr and str(a.kubeconfig) in done.stderr
+
+    broken = cluster.directory / "broken"
+    broken.write_text("{")
+    done = status(a, f"--kubeconfig={broken}")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and str(broken) in done.stderr

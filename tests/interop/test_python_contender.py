@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Somebody else at our Lease: a contender in Python that follows the field's algorithm, a thief, one that deletes it, one that
+edits its labels. kubernetes.leaderelection of python3-kubernetes locks an annotation of a ConfigMap, which is no Lease, so
+the contender here stands on CoordinationV1Api.
+"""
+import datetime
+import json
+import signal
+import threading
+import time
+
+import pytest
+from harness import LEASE, WRITER, wait_until, workspace
+
+client = pytest.importorskip("kubernetes.client", reason="python3-kubernetes is not installed")
+config = pytest.importorskip("kubernetes.config")
+
+NAME, NAMESPACE = "holdfast-controllers", "kube-system"
+
+
+def api(instance):
+    return client.CoordinationV1Api(config.new_client_from_config(str(instance.kubeconfig)))
+
+
+def now():
+    # MicroTime wants six digits, which Python leaves out when they are zeros.
+    at = datetime.datetime.now(datetime.timezone.utc)
+    return at if at.microsecond else at + datetime.timedelta(microseconds=1)
+
+
+def micro(at):
+    return at if at is None or at.microsecond else at + datetime.timedelta(microseconds=1)
+
+
+class Contender(threading.Thread):
+    """Get, observe by its own clock, wait the recorded duration, replace with the resourceVersion. acting says when it leads."""
+
+    def __init__(self, instance, identity="python_1", duration=4, renew=2.0, retry=0.3):
+        super().__init__(daemon=True)
+        self.api, self.identity, self.duration, self.renew, self.retry = api(instance), identity, duration, renew, retry
+        self.observed, self.observed_at = None, 0.0
+        self.valid_until = 0.0
+        self.spans = []  # [from, to] in monotonic ns, as the witness counts, of every time it was acting
+        self.stopping = threading.Event()
+        self.release = True
+
+    def leading(self):
+        return time.monotonic() < self.valid_until
+
+    def step(self):
+        sent = time.monotonic()
+        lease = self.api.read_namespaced_lease(NAME, NAMESPACE, _request_timeout=1)
+        record = (lease.spec.holder_identity, lease.spec.renew_time, lease.spec.acquire_time, lease.spec.lease_transitions)
+        if record != self.observed:
+            self.observed, self.observed_at = record, sent
+        mine = lease.spec.holder_identity == self.identity
+        if not mine and lease.spec.holder_identity and time.monotonic() < self.observed_at + lease.spec.lease_duration_seconds:
+            self.valid_until = 0.0
+            return
+        if not mine:
+            lease.spec.acquire_time = now()
+            lease.spec.lease_transitions = (lease.spec.lease_transitions or 0) + 1
+        lease.spec.acquire_time = micro(lease.spec.acquire_time)
+        lease.spec.holder_identity, lease.spec.lease_duration_seconds, lease.spec.renew_time = self.identity, self.duration, now()
+        sent = time.monotonic()
+        try:
+            self.api.replace_namespaced_lease(NAME, NAMESPACE, lease, _request_timeout=1)
+        except client.ApiException as error:
+            if error.status != 409:
+                raise
+            return
+        if not self.leading():
+            self.spans.append([time.monotonic_ns(), 0])
+        self.valid_until = sent + self.renew
+
+    def run(self):
+        while not self.stopping.wait(self.retry):
+            try:
+                self.step()
+            except Exception:  # pylint: disable=broad-except  # a server that is away: what it knows only gets older
+                pass
+            if self.spans:
+                self.spans[-1][1] = int(max(self.spans[-1][1], self.valid_until * 1e9))
+
+    def stop(self):
+        """Stops acting, then releases: no holder, for one second."""
+        self.stopping.set()
+        self.join()
+        was_leading = self.leading()
+        if self.spans:
+            self.spans[-1][1] = min(self.spans[-1][1], time.monotonic_ns())
+        self.valid_until = 0.0
+        if not was_leading or not self.release:
+            return
+        lease = self.api.read_namespaced_lease(NAME, NAMESPACE)
+        if lease.spec.holder_identity == self.identity:
+            lease.spec.holder_identity, lease.spec.lease_duration_seconds = "", 1
+            lease.spec.acquire_time = lease.spec.renew_time = now()
+            self.api.replace_namespaced_lease(NAME, NAMESPACE, lease)
+
+
+def two(cluster):
+    a = cluster.instance("a", binary=WRITER).wait_ready()
+    cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
+    b = cluster.instance("b", binary=WRITER).wait_ready()
+    return a, b
+
+
+def writes(cluster, mark=0):
+    return [e for e in cluster.witness.seen()[mark:] if e["key"].endswith("/configmaps/default/test-writer") and e["type"] == "PUT"]
+
+
+def test_never_two_acting(cluster):
+    """Both instances and the contender take turns; no write of a term of ours ever lies in a span of the contender's."""
+    a, b = two(cluster)
+    third = cluster.instance("c", "--leader-elect=false").wait_ready()  # serves; it does not contend
+    contender = Contender(third)
+    contender.start()
+    try:
+        mark = cluster.witness.mark()
+        wait_until("the writer to write", lambda: writes(cluster, mark))
+        for it in (a, b):  # both away: the contender takes over, when the recorded duration is over
+            it.send(signal.SIGSTOP)
+        last = [e for e in cluster.witness.seen() if e["key"] == LEASE][-1]
+        taken = cluster.witness.wait_holder(lambda h: h == contender.identity, "the contender to lead", mark)
+        assert taken["t"] - last["t"] > 3.9e9
+        cluster.witness.wait_for("the contender to renew", lambda e: e["key"] == LEASE and e["rev"] > taken["rev"], mark)
+        for it in (a, b):
+            it.send(signal.SIGCONT)
+        for it in (a, b):
+            wait_until("our instances to follow", lambda it=it: it.leader()["state"] == "following" and it.leader()["holder"] == contender.identity)
+        wait_until("the contender to act for a while", lambda: contender.leading() and time.monotonic_ns() - contender.spans[-1][0] > 4e9)
+        mark = cluster.witness.mark()
+        contender.stop()
+        release = cluster.witness.wait_holder(lambda h: h == "", "its release", mark)
+        back = cluster.witness.wait_holder(lambda h: "_a_" in h or "_b_" in h, "one of ours", mark)
+        # At once: the one second that the release records is not waited for.
+        assert back["t"] - release["t"] < 0.9e9
+        assert back["object"]["spec"]["leaseTransitions"] == release["object"]["spec"]["leaseTransitions"] + 1
+        wait_until("the new leader's writer", lambda: writes(cluster, mark))
+    finally:
+        contender.stopping.set()
+        contender.join()
+        for it in (a, b):
+            it.send(signal.SIGCONT)
+    assert contender.spans
+    for start, end in contender.spans:
+        assert [w for w in writes(cluster) if start < w["t"] < end] == []
+    assert a.get("/livez")[0] == 200 and b.get("/livez")[0] == 200
+
+
+def test_takes_over_from_an_ended_fleet(cluster):
+    """Both instances end in order; their release is empty with one second, and the contender leads through another server."""
+    a, b = two(cluster)
+    third = cluster.instance("c", "--leader-elect=false").wait_ready()
+    contender = Contender(third, retry=0.1)
+    mark = cluster.witness.mark()
+    b.send(signal.SIGTERM)
+    assert b.wait() == 0
+    a.send(signal.SIGTERM)
+    release = cluster.witness.wait_holder(lambda h: h == "", "the release", mark)
+    assert release["object"]["spec"]["leaseDurationSeconds"] == 1
+    assert a.wait() == 0
+    contender.start()
+    try:
+        cluster.witness.wait_holder(lambda h: h == contender.identity, "the contender to lead", mark)
+        assert contender.spans or wait_until("it to know", lambda: contender.spans)
+    finally:
+        contender.stop()
+
+
+def replaced(instance, change):
+    """Reads the Lease, changes it, replaces it; again when it was renewed in between, which a running leader does."""
+    it = api(instance)
+
+    def attempt():
+        lease = it.read_namespaced_lease(NAME, NAMESPACE)
+        lease.spec.acquire_time, lease.spec.renew_time = micro(lease.spec.acquire_time), micro(lease.spec.renew_time)
+        change(lease)
+        try:
+            return it.replace_namespaced_lease(NAME, NAMESPACE, lease)
+        except client.ApiException as error:
+            assert error.status == 409, error
+            return None
+    return wait_until("a replace without conflict", attempt)
+
+
+def test_thief(cluster):
+    """holderIdentity is overwritten: the term ends at once, the thief's recorded duration is waited out, one of ours leads again."""
+    a, b = two(cluster)
+    old = a.leader()
+    mark = cluster.witness.mark()
+
+    def steal(lease):
+        lease.spec.holder_identity, lease.spec.lease_duration_seconds = "thief", 3
+        lease.spec.renew_time = now()
+    stolen = replaced(b, steal)
+    theft = cluster.witness.wait_holder(lambda h: h == "thief", "the theft", mark)
+    # The thief's version is fenced: nothing of the old term is written after it, and its end is told.
+    wait_until("a to follow", lambda: a.leader()["state"] == "following")
+    back = cluster.witness.wait_holder(lambda h: "_a_" in h or "_b_" in h, "one of ours", mark)
+    assert back["t"] - theft["t"] > 2.9e9
+    assert back["object"]["spec"]["leaseTransitions"] == stolen.spec.lease_transitions + 1
+    wait_until("the new term's writes", lambda: [w for w in writes(cluster, mark) if w["rev"] > back["rev"]])
+    after = [w for w in writes(cluster, mark) if w["rev"] > theft["rev"]]
+    assert [w for w in after if w["object"]["data"]["term"] == str(old["term"])] == []
+    assert all(w["rev"] > back["rev"] for w in after)
+    assert a.get("/livez")[0] == 200
+
+
+def test_deleted(cluster):
+    a, b = two(cluster)
+    old = a.leader()
+    mark = cluster.witness.mark()
+    api(b).delete_namespaced_lease(NAME, NAMESPACE)
+    gone = cluster.witness.wait_for("the deletion", lambda e: e["key"] == LEASE and e["type"] == "DELETE", mark)
+    cluster.witness.wait_holder(lambda h: "_a_" in h or "_b_" in h, "one of ours", mark)
+    wait_until("the new term's writes", lambda: [w for w in writes(cluster, mark) if w["object"]["data"]["term"] != str(old["term"])])
+    assert [w for w in writes(cluster, mark) if w["rev"] > gone["rev"] and w["object"]["data"]["term"] == str(old["term"])] == []
+
+
+def test_labels_edited(cluster):
+    """The leader goes on in the same term, and what was added stays across its renewals and across a hand-over."""
+    a, b = two(cluster)
+    old = a.leader()
+    mark = cluster.witness.mark()
+    before = [e for e in cluster.witness.seen() if e["key"] == LEASE][-1]["object"]
+
+    def edit(lease):
+        lease.metadata.labels = {"team": "storage"}
+        lease.metadata.annotations = {"example.org/why": "because"}
+    edited = replaced(b, edit)
+
+    def renewal(e):
+        return e["key"] == LEASE and e["rev"] > int(edited.metadata.resource_version) and e["type"] == "PUT"
+    renewed = cluster.witness.wait_for("a renewal after the edit", renewal, mark)["object"]
+    assert renewed["metadata"]["labels"] == {"team": "storage"} and renewed["metadata"]["annotations"] == {"example.org/why": "because"}
+    assert renewed["spec"]["acquireTime"] == before["spec"]["acquireTime"] and renewed["spec"]["holderIdentity"] == before["spec"]["holderIdentity"]
+    assert a.leader()["state"] == "leading" and a.leader()["term"] == old["term"]
+    mark = cluster.witness.mark()
+    a.send(signal.SIGTERM)
+    taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)["object"]
+    assert taken["metadata"]["labels"] == {"team": "storage"} and taken["metadata"]["annotations"]["example.org/why"] == "because"
+    assert a.wait() == 0
+
+
+def test_round_trip(cluster):
+    """Read and written back unchanged by the Python client while nobody renews: a no-op, byte for byte in the store."""
+    a = cluster.instance("a").wait_ready()
+    third = cluster.instance("c", "--leader-elect=false").wait_ready()
+    cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
+    mark = cluster.witness.mark()
+    a.send(signal.SIGTERM)
+    assert a.wait() == 0
+    cluster.witness.wait_holder(lambda h: h == "", "the release", mark)
+    last = [e for e in cluster.witness.seen() if e["key"] == LEASE][-1]
+    written = replaced(third, lambda lease: None)
+    assert int(written.metadata.resource_version) == last["rev"]
+    # A field that the Python client does not know stays, when another writes it; Holdfast keeps it across an acquisition.
+    code, body = third.request("GET", f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{NAME}")
+    assert code == 200
+    body = json.loads(body)
+    body["spec"]["futureField"] = {"deep": [1, 2]}
+    assert third.request("PUT", f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{NAME}", body)[0] == 200
+    mark = cluster.witness.mark()
+    b = cluster.instance("b").wait_ready()
+    taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
+    assert taken["object"]["spec"]["futureField"] == {"deep": [1, 2]}
+    assert b.request("POST", "/apis/tenancy.holdfast.dev/v1alpha1/workspaces", workspace("w"))[0] == 201

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may: tokens with and without system:masters, nobody, certificates of ours and of somebody else."""
+import json
+import subprocess
+
+import pytest
+from harness import wait_until
+
+
+def kubeconfig(pair, path, user, server=None):
+    config = {"apiVersion": "v1", "kind": "Config", "current-context": "it",
+              "clusters": [{"name": "it", "cluster": {"server": server or pair.a.url,
+                                                      "certificate-authority": str(pair.cluster.directory / "pki" / "ca.crt")}}],
+              "users": [{"name": "it", "user": user}], "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}]}
+    path.write_text(json.dumps(config))
+    return path
+
+
+def as_user(pair, kubectl, tmp_path, user, *args, at=None):
+    config = kubeconfig(pair, tmp_path / "config", user, at and at.url)
+    command = [kubectl.binary, f"--kubeconfig={config}", f"--cache-dir={tmp_path / 'cache'}", *args]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_token_of_an_admin(pair, kubectl, tmp_path):
+    for at in (pair.a, pair.b):
+        done = as_user(pair, kubectl, tmp_path, {"token": "alice-token"}, "get", "ns", "default", "-o", "name", at=at)
+        assert done.stdout == "namespace/default\n", done.stderr
+
+
+def test_token_of_a_nobody(pair, kubectl, tmp_path):
+    for at in (pair.a, pair.b):
+        def said(*args):
+            done = as_user(pair, kubectl, tmp_path, {"token": "bob-token"}, *args, at=at)
+            assert done.returncode == 1
+            return done.stderr.strip()
+        assert said("get", "leases", "-n", "kube-system").endswith(
+            'Error from server (Forbidden): leases.coordination.k8s.io is forbidden: User "bob" cannot list resource "leases" in API group '
+            '"coordination.k8s.io" in the namespace "kube-system"')
+        assert said("get", "lease", "x", "-n", "kube-system").endswith(
+            'leases.coordination.k8s.io "x" is forbidden: User "bob" cannot get resource "leases" in API group "coordination.k8s.io" in the '
+            'namespace "kube-system"')
+        assert said("get", "cm", "-A").endswith(
+            'configmaps is forbidden: User "bob" cannot list resource "configmaps" in API group "" at the cluster scope')
+        assert 'User "bob" cannot delete resource "namespaces" in API group "" ' in said("delete", "ns", "default")
+        assert 'User "bob" cannot create resource "configmaps" in API group "" in the namespace "default"' in \
+            said("create", "configmap", "x", "--from-literal=a=b")
+
+
+def test_wrong_token(pair, kubectl, tmp_path):
+    done = as_user(pair, kubectl, tmp_path, {"token": "nobody-token"}, "get", "ns")
+    assert done.returncode == 1
+    assert "You must be logged in to the server" in done.stderr
+
+
+def test_anonymous(pair):
+    for at in (pair.a, pair.b):
+        for path in ("/healthz", "/livez", "/readyz", "/version"):
+            assert at.get(path, client_certificate=False)[0] == 200, path
+        for path in ("/api/v1/namespaces", "/apis/coordination.k8s.io/v1/leases", "/debug/leader", "/metrics"):
+            code, body = at.get(path, client_certificate=False)
+            assert code in (401, 403), (path, code)
+            status = json.loads(body)
+            assert status["kind"] == "Status" and status["code"] == code and status["reason"] in ("Unauthorized", "Forbidden")
+        assert 'User \\"system:anonymous\\" cannot list resource \\"namespaces\\"' in at.get("/api/v1/namespaces", client_certificate=False)[1]
+
+
+def openssl(*args):
+    subprocess.run(["openssl", *map(str, args)], capture_output=True, check=True, timeout=60)
+
+
+@pytest.fixture
+def stranger(tmp_path):
+    """A client certificate that claims the same name and group, signed by another CA."""
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", tmp_path / "k.pem", "-out", tmp_path / "c.pem",
+            "-subj", "/O=system:masters/CN=admin", "-days", "2")
+    return tmp_path
+
+
+def test_certificate_of_another_ca(pair, kubectl, stranger, tmp_path):
+    """Refused, whatever it claims: either the handshake ends or the answer is 401; never an answer to the question."""
+    user = {"client-certificate": str(stranger / "c.pem"), "client-key": str(stranger / "k.pem")}
+    done = as_user(pair, kubectl, tmp_path, user, "get", "ns")
+    assert done.returncode == 1 and "default" not in done.stdout
+    assert "You must be logged in to the server" in done.stderr or "certificate" in done.stderr, done.stderr
+    for at in (pair.a, pair.b):
+        code = subprocess.run(["curl", "-s", "-o", stranger / "body", "-w", "%{http_code}", "--cacert", pair.cluster.directory / "pki" / "ca.crt", "--cert",
+                               stranger / "c.pem", "--key", stranger / "k.pem", at.url + "/api/v1/namespaces"], capture_output=True, text=True,
+                              check=False, timeout=60).stdout
+        assert code == "401", code
+        assert json.loads((stranger / "body").read_text())["reason"] == "Unauthorized"
+
+
+def test_a_read_only_user_sees_no_secret_in_the_log(pair):
+    """Tokens never reach the log."""
+    pair.a.get("/api/v1/namespaces", client_certificate=False, headers={"Authorization": "Bearer alice-token"})
+    wait_until("the log to be written", pair.a.said)
+    assert "alice-token" not in pair.a.said() and "bob-token" not in pair.a.said()

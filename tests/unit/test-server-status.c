@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* holdfastd status: from what servers say to what people read. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "server/status.h"
+
+#define NOW INT64_C(1795225204000000) /* 2026-11-21T01:40:04Z */
+
+#define ID_A "vm_a_0badcafe_3f2c000000000000"
+#define ID_B "vm_b_0badcafe_91d0000000000000"
+
+#define IDENTITY_LEASE(name, id, port, renewed)                                                                                            \
+        "{\"metadata\":{\"name\":\"holdfastd-" name "\",\"namespace\":\"kube-system\",\"labels\":{\"apiserver.kubernetes.io/identity\":"   \
+        "\"holdfastd\"},\"annotations\":{\"holdfast.dev/endpoint\":\"https://127.0.0.1:" port "\",\"holdfast.dev/instance\":\"" name       \
+        "\",\"holdfast.dev/host\":\"vm\"}},\"spec\":{\"holderIdentity\":\"" id "\",\"renewTime\":\"" renewed "\"}}"
+#define ENTRY(at, holder, previous, cause, gap)                                                                                            \
+        "{\\\"at\\\":\\\"" at "\\\",\\\"holder\\\":\\\"" holder "\\\",\\\"previous\\\":\\\"" previous "\\\",\\\"cause\\\":\\\"" cause      \
+        "\\\",\\\"gapMs\\\":" gap "}"
+#define LED                                                                                                                                \
+        "{\"metadata\":{\"name\":\"holdfast-controllers\",\"namespace\":\"kube-system\",\"annotations\":{\"holdfast.dev/transitions\":"    \
+        "\"[" ENTRY("2026-11-21T01:30:00.000000Z", ID_A, "", "created",                                                                    \
+                    "0") "," ENTRY("2026-11-21T01:37:00.000000Z", ID_B, ID_A, "released",                                                  \
+                                   "8") "]\"}},\"spec\":{\"holderIdentity\":\"" ID_B                                                       \
+                                        "\",\"leaseDurationSeconds\":15,\"acquireTime\":\"2026-11-21T01:37:00.000000Z\",\"renewTime\":"    \
+                                        "\"2026-11-21T01:40:03.000000Z\","                                                                 \
+                                        "\"leaseTransitions\":1}}"
+#define LIST(items) "{\"metadata\":{\"resourceVersion\":\"77\"},\"items\":[" items "]}"
+
+static const char whole[] =
+        LIST(IDENTITY_LEASE("b", ID_B, "7002", "2026-11-21T01:40:02.000000Z") "," LED "," IDENTITY_LEASE("a", ID_A, "7001",
+                                                                                                         "2026-11-21T01:39:55.000000Z"));
+
+static int setup(void **state) { return (*state = calloc(1, sizeof(struct hfd_status_picture))) == NULL; }
+
+static int teardown(void **state) {
+        free(*state);
+        return 0;
+}
+
+static struct hfd_status_picture *take(void **state, const char *list) {
+        struct hfd_status_picture *picture = *state;
+        assert_int_equal(hfd_status_take_leases(picture, list, strlen(list)), 0);
+        return picture;
+}
+
+static void answer(struct hfd_status_instance *instance, const char *body) { hfd_status_take_answer(instance, 200, body, strlen(body)); }
+
+static void answer_both(struct hfd_status_picture *picture) {
+        answer(&picture->instances[0],
+               "{\"identity\":\"" ID_A "\",\"state\":\"following\",\"lease\":\"kube-system/holdfast-controllers\",\"term\":0}");
+        answer(&picture->instances[1],
+               "{\"identity\":\"" ID_B "\",\"state\":\"leading\",\"lease\":\"kube-system/holdfast-controllers\",\"term\":41}");
+}
+
+static void test_ages_are_kubectls(void **state) {
+        static const struct {
+                int64_t seconds;
+                const char *text;
+        } ages[] = {{-5, "0s"},
+                    {0, "0s"},
+                    {119, "119s"},
+                    {120, "2m"},
+                    {184, "3m4s"},
+                    {600, "10m"},
+                    {10799, "179m"},
+                    {10800, "3h"},
+                    {11100, "3h5m"},
+                    {28800, "8h"},
+                    {172799, "47h"},
+                    {172800, "2d"},
+                    {180000, "2d2h"},
+                    {691200, "8d"},
+                    {63072000, "2y"},
+                    {63158400, "2y1d"},
+                    {INT64_C(315360000), "10y"}};
+        char text[32];
+
+        for (size_t i = 0; i < sizeof ages / sizeof *ages; i++) {
+                hfd_age_format(ages[i].seconds * 1000000, text);
+                assert_string_equal(text, ages[i].text);
+        }
+        hfd_age_format(INT64_MAX, text); /* no overflow */
+}
+
+static void test_identities_are_short(void **state) {
+        char text[48];
+
+        hfd_identity_short(ID_A, text);
+        assert_string_equal(text, "a/3f2c");
+        hfd_identity_short("host_0f4d3b1c-uuid", text);
+        assert_string_equal(text, "host_0f4d3b1c-uuid");
+        hfd_identity_short("", text);
+        assert_string_equal(text, "");
+        hfd_identity_short("0123456789012345678901234567890123456789x", text);
+        assert_string_equal(text, "012345678901234567890123456789012345678~");
+}
+
+static void test_the_whole_picture(void **state) {
+        struct hfd_status_picture *picture = take(state, whole);
+        struct hf__strbuf out = {0};
+
+        snprintf(picture->server, sizeof picture->server, "https://127.0.0.1:7001");
+        answer_both(picture);
+        hfd_status_render(picture, NOW, &out);
+        assert_int_equal(out.error, 0);
+        assert_string_equal(out.data, "https://127.0.0.1:7001  2026-11-21T01:40:04Z\n"
+                                      "\n"
+                                      "INSTANCE  HOST  ENDPOINT                STATE      SEEN\n"
+                                      "a/3f2c    vm    https://127.0.0.1:7001  following  9s ago\n"
+                                      "b/91d0    vm    https://127.0.0.1:7002  leading    2s ago\n"
+                                      "\n"
+                                      "LEASE                             HOLDER  SINCE  TERM  TRANSITIONS  RENEWED\n"
+                                      "kube-system/holdfast-controllers  b/91d0  3m4s   41    1            1s ago\n"
+                                      "\n"
+                                      "HAND-OVER  FROM -> TO        CAUSE     GAP\n"
+                                      "3m4s ago   a/3f2c -> b/91d0  released  8ms\n"
+                                      "10m ago    nobody -> a/3f2c  created   -\n");
+        hf__strbuf_done(&out);
+}
+
+static void test_nobody_is_there(void **state) {
+        struct hfd_status_picture *picture = take(state, LIST(""));
+        struct hf__strbuf out = {0};
+
+        hfd_status_render(picture, NOW, &out);
+        assert_non_null(strstr(out.data, "No instances"));
+        assert_non_null(strstr(out.data, "Nothing is led"));
+        hf__strbuf_done(&out);
+}
+
+static void test_who_does_not_answer_is_unreachable(void **state) {
+        struct hfd_status_picture *picture = take(state, whole);
+        struct hfd_status_instance *b = &picture->instances[1];
+
+        assert_string_equal(b->state, "unreachable");
+        answer_both(picture);
+        take(state, whole); /* read anew: the same incarnations */
+        assert_string_equal(b->state, "leading");
+        assert_int_equal(hfd_status_term(picture, &picture->leases[0]), 41);
+        hfd_status_take_answer(b, 0, "", 0);
+        assert_string_equal(b->state, "unreachable");
+        assert_int_equal(hfd_status_term(picture, &picture->leases[0]), 0); /* its holder alone knows it */
+        hfd_status_take_answer(b, 403, "", 0);
+        assert_string_equal(b->state, "denied");
+        hfd_status_take_answer(b, 404, "x", 1);
+        assert_string_equal(b->state, "unknown");
+        answer(b, "not json");
+        assert_string_equal(b->state, "unknown");
+}
+
+static void test_another_incarnation_at_its_place(void **state) {
+        struct hfd_status_picture *picture = take(state, whole);
+
+        answer(&picture->instances[1],
+               "{\"identity\":\"" ID_A "\",\"state\":\"leading\",\"lease\":\"kube-system/holdfast-controllers\",\"term\":9}");
+        assert_string_equal(picture->instances[1].state, "gone");
+        assert_int_equal(hfd_status_term(picture, &picture->leases[0]), 0);
+}
+
+static void test_silent_holder_and_trouble_are_said(void **state) {
+        struct hfd_status_picture *picture = take(state, whole);
+        struct hf__strbuf out = {0};
+
+        snprintf(picture->trouble, sizeof picture->trouble, "connection refused");
+        hfd_status_render(picture, NOW + 60 * INT64_C(1000000), &out);
+        assert_non_null(strstr(out.data, "not fresh: connection refused\n"));
+        assert_non_null(strstr(out.data, "b/91d0 (silent)"));
+        hf__strbuf_done(&out);
+}
+
+static void test_facts_do_not_change_with_time_or_renewals(void **state) {
+        struct hfd_status_picture *picture = take(state, whole);
+        struct hf__strbuf first = {0}, second = {0};
+
+        answer_both(picture);
+        hfd_status_facts(picture, &first);
+        picture->leases[0].renew_us += 5000000;
+        picture->instances[0].renew_us += 5000000;
+        hfd_status_facts(picture, &second);
+        assert_string_equal(first.data, second.data);
+        hf__strbuf_reset(&second);
+        hfd_status_take_answer(&picture->instances[0], 0, "", 0);
+        hfd_status_facts(picture, &second);
+        assert_string_not_equal(first.data, second.data);
+        hf__strbuf_done(&first);
+        hf__strbuf_done(&second);
+}
+
+static void test_other_peoples_leases(void **state) {
+        struct hfd_status_picture *picture =
+                take(state,
+                     LIST("{\"metadata\":{\"name\":\"n1\",\"namespace\":\"kube-node-lease\"},\"spec\":{\"holderIdentity\":\"n1\"}},"
+                          "{\"metadata\":{\"name\":\"apiserver-x\",\"namespace\":\"kube-system\",\"labels\":{\"apiserver.kubernetes.io/"
+                          "identity\":\"kube-apiserver\"}},\"spec\":{\"holderIdentity\":\"x\"}},"
+                          "{\"metadata\":{\"name\":\"kcm\",\"namespace\":\"kube-system\"},\"spec\":{\"holderIdentity\":\"k\\u001b[2Jm\"}},"
+                          "7,{}"));
+        assert_int_equal(picture->n_instances, 0);
+        assert_int_equal(picture->n_leases, 1);
+        assert_string_equal(picture->leases[0].label, "kube-system/kcm");
+        assert_string_equal(picture->leases[0].holder, "k?[2Jm"); /* nothing redraws the terminal */
+        assert_int_equal(picture->leases[0].n_history, 0);
+}
+
+static void test_limits_are_counted(void **state) {
+        struct hf__strbuf list = {0}, out = {0};
+
+        hf__strbuf_puts(&list, "{\"items\":[");
+        for (int i = 0; i < HFD_STATUS_MAX_LEASES + 3; i++)
+                hf__strbuf_printf(&list, "%s{\"metadata\":{\"name\":\"l%d\",\"namespace\":\"n\"}}", i ? "," : "", i);
+        hf__strbuf_puts(&list, "]}");
+        struct hfd_status_picture *picture = take(state, list.data);
+        assert_int_equal(picture->n_leases, HFD_STATUS_MAX_LEASES);
+        hfd_status_render(picture, NOW, &out);
+        assert_non_null(strstr(out.data, "... and 3 more\n"));
+        assert_non_null(strstr(out.data, "nobody"));
+        hf__strbuf_done(&list);
+        hf__strbuf_done(&out);
+}
+
+static void test_no_list_leaves_the_picture(void **state) {
+        struct hfd_status_picture *picture = take(state, whole);
+
+        assert_int_equal(hfd_status_take_leases(picture, "x", 1), HF_E_INVALID);
+        assert_int_equal(hfd_status_take_leases(picture, "{\"kind\":\"Status\"}", 17), HF_E_INVALID);
+        assert_int_equal(picture->n_instances, 2);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_ages_are_kubectls),
+                cmocka_unit_test(test_identities_are_short),
+                cmocka_unit_test_setup_teardown(test_the_whole_picture, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_nobody_is_there, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_who_does_not_answer_is_unreachable, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_another_incarnation_at_its_place, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_silent_holder_and_trouble_are_said, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_facts_do_not_change_with_time_or_renewals, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_other_peoples_leases, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_limits_are_counted, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_no_list_leaves_the_picture, setup, teardown),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

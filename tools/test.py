@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All tests of Holdfast, run by tools/test, which has installed what they need.
+
+Two things go on at once. The main lane is what keeps processors busy, one step after the other: builds, unit tests, the
+simulator, the same under sanitizers. Beside it, three workers run integration tests, a file of them at a time; those mostly
+wait. Each step is one line with its time; the log's end follows a step that failed. Every test is counted once per build it
+runs in; a build or a check is one.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+KINDS = ("unit", "sim", "integration", "sanitizers", "valgrind", "form")
+STEP_LIMIT = 1200  # seconds; a step that takes longer hangs
+WORKERS = 3
+TAIL = 120  # lines of a failed step's log
+
+# Each build: compiler, options, and the environment in which what it built runs. {log} is a path that reports begin with.
+BUILDS = {
+    "build": ("gcc", [], {}),
+    "build-clang": ("clang", [], {}),
+    "build-address": ("gcc", ["-Db_sanitize=address,undefined", "-Db_lundef=false"],
+                      {"ASAN_OPTIONS": "halt_on_error=1:log_path={log}", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:log_path={log}"}),
+    "build-thread": ("gcc", ["-Db_sanitize=thread", "-Db_lundef=false"], {"TSAN_OPTIONS": "second_deadlock_stack=1:log_path={log}"}),
+}
+# Under a sanitizer: what takes a term through all its ways to begin and end. The rest runs without.
+SANITIZED_INTEGRATION = {"test_election.py", "test_faults.py"}
+VALGRIND = "valgrind --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite -q"
+
+
+class Children:
+    """Processes under way: each leads a group of its own, so that nothing outlives an interrupted run."""
+
+    def __init__(self):
+        self.mutex = threading.Lock()
+        self.running = set()
+        self.stopping = False
+
+    def run(self, command, log, env=None, limit=STEP_LIMIT):
+        with open(log, "ab") as out:
+            with self.mutex:
+                if self.stopping:
+                    return 130
+                child = subprocess.Popen([str(c) for c in command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                         env={**os.environ, **(env or {})}, start_new_session=True)
+                self.running.add(child)
+            try:
+                return child.wait(limit)
+            except subprocess.TimeoutExpired:
+                out.write(f"\ntools/test: ended after {limit} s\n".encode())
+                return 124
+            finally:
+                self.end(child)
+                with self.mutex:
+                    self.running.discard(child)
+
+    @staticmethod
+    def end(child):
+        """Asks, then forces: the group goes with its leader."""
+        if child.poll() is None:
+            child.send_signal(signal.SIGINT)
+            try:
+                child.wait(15)
+            except subprocess.TimeoutExpired:
+                pass
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        child.wait()
+
+    def stop(self):
+        with self.mutex:
+            self.stopping = True
+            left = list(self.running)
+        for child in left:
+            if child.poll() is None:
+                child.send_signal(signal.SIGINT)
+        for child in left:
+            self.end(child)
+
+
+class Board:
+    """What was counted so far, and what a reader sees of it."""
+
+    def __init__(self):
+        self.mutex = threading.Lock()
+        self.passed = self.failed = self.skipped = 0
+        self.began = time.monotonic()
+        self.running = {}
+        self.live = sys.stdout.isatty()
+
+    def start(self, name):
+        with self.mutex:
+            self.running[name] = time.monotonic()
+
+    def done(self, name, passed, failed, skipped=0, log=""):
+        with self.mutex:
+            took = time.monotonic() - self.running.pop(name)
+            self.passed += passed
+            self.failed += failed
+            self.skipped += skipped
+            many = passed + failed + skipped > 1 or "tests" in name
+            counts = (f": {passed} passed" if many else "") + (f", {failed} failed" if failed and many else "") + (f", {skipped} skipped" if skipped else "")
+            self.clear()
+            print(f"{'FAIL' if failed else 'ok  '}  {name}{counts} ({took:.0f} s)", flush=True)
+            if failed:
+                print("\n".join("      | " + line for line in log.splitlines()[-TAIL:]), flush=True)
+
+    def clear(self):
+        if self.live:
+            print("\r\033[K", end="", flush=True)
+
+    def show_running(self):
+        """On a terminal: one line that moves, gone when the next result comes."""
+        if not self.live:
+            return
+        with self.mutex:
+            now = time.monotonic()
+            text = f"{now - self.began:.0f} s: " + ", ".join(f"{name} ({now - at:.0f} s)" for name, at in self.running.items())
+            print("\r\033[K" + text[:shutil.get_terminal_size().columns - 1], end="", flush=True)
+
+
+class Run:
+    def __init__(self, kinds, directory):
+        self.kinds = kinds
+        self.directory = directory
+        self.board = Board()
+        self.children = Children()
+        self.pool = concurrent.futures.ThreadPoolExecutor(WORKERS)
+        self.jobs = []
+
+    def wants(self, kind):
+        return kind in self.kinds
+
+    def log(self, name):
+        return self.directory / (re.sub(r"[^a-z0-9]+", "-", name.lower()) + ".log")
+
+    # ---- steps ----
+
+    def step(self, name, *commands):
+        """One check: all commands succeed."""
+        log = self.log(name)
+        self.board.start(name)
+        good = all(self.children.run(command, log) == 0 for command in commands)
+        self.board.done(name, int(good), int(not good), log=log.read_text(errors="replace"))
+        return good
+
+    def build(self, build):
+        """Configures, also anew what an earlier checkout left (a library may have come since), and builds."""
+        compiler, options, _ = BUILDS[build]
+        name = f"{build}: built by {compiler}" + (f", {options[0].split('=')[1]} sanitizer" if options else "")
+        log = self.log(name)
+        setup = ["env", f"CC={compiler}", "meson", "setup", build, *options]
+        self.board.start(name)
+        again = ["--reconfigure"] if (ROOT / build / "build.ninja").exists() else []
+        status = self.children.run([*setup, *again], log)
+        if status != 0 and (ROOT / build).exists():
+            status = self.children.run([*setup, "--wipe"], log)
+        if status == 0:
+            log = self.log(name + " with ninja")
+            status = self.children.run(["ninja", "-C", build], log)
+        self.board.done(name, int(status == 0), int(status != 0), log=log.read_text(errors="replace"))
+        return status == 0
+
+    def reports(self, build):
+        """The environment for what `build` made, and where its sanitizer's reports would be."""
+        base = tempfile.mkdtemp(prefix="reports-", dir=self.directory)
+        return {k: v.format(log=f"{base}/report") for k, v in BUILDS[build][2].items()}, pathlib.Path(base)
+
+    def meson_tests(self, name, build, *selection):
+        log = self.log(name)
+        env, reports = self.reports(build)
+        result = ROOT / build / "meson-logs" / ("testlog-valgrind.json" if VALGRIND in selection else "testlog.json")
+        result.unlink(missing_ok=True)
+        self.board.start(name)
+        status = self.children.run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", *selection], log, env)
+        results = [json.loads(line)["result"] for line in result.read_text().splitlines()] if result.exists() else []
+        passed = sum(r in ("OK", "EXPECTEDFAIL") for r in results)
+        skipped = results.count("SKIP")
+        self.close(name, status, passed, len(results) - passed - skipped, skipped, log, reports)
+
+    def close(self, name, status, passed, failed, skipped, log, reports):
+        """A status that no test accounts for, no test at all and a sanitizer's report are failures too."""
+        text = log.read_text(errors="replace")
+        found = sorted(reports.iterdir())
+        for report in found:
+            text += f"\n==== {report.name}\n" + report.read_text(errors="replace")
+        if failed == 0 and (status != 0 or found or passed == 0):
+            text += f"\ntools/test: status {status}, {passed} passed, {len(found)} sanitizer reports"
+            failed = 1
+        self.board.done(name, passed, failed, skipped, text)
+
+    def pytest(self, name, build, path):
+        env, reports = self.reports(build)
+        log, result = self.log(name), self.log(name).with_suffix(".xml")
+        env |= {"HOLDFAST_BUILD": str(ROOT / build), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.board.start(name)
+        status = self.children.run([sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", f"--junitxml={result}", path], log, env)
+        passed = failed = skipped = 0
+        if result.exists():
+            suite = xml.etree.ElementTree.parse(result).getroot().find("testsuite")
+            failed = int(suite.get("failures")) + int(suite.get("errors"))
+            skipped = int(suite.get("skipped"))
+            passed = int(suite.get("tests")) - failed - skipped
+        self.close(name, status, passed, failed, skipped, log, reports)
+
+    def integration(self, build, only=None):
+        """Hands the files of tests to the workers, the largest first."""
+        files = [f for d in ("integration", "interop") for f in (ROOT / "tests" / d).glob("test_*.py")]
+        for path in sorted(files, key=lambda f: -f.stat().st_size):
+            if only is None or path.name in only:
+                self.jobs.append(self.pool.submit(self.pytest, f"{build}: tests/{path.parent.name}/{path.name}", build, path))
+
+    # ---- the main lane ----
+
+    def main_lane(self):
+        if self.wants("form"):
+            self.step("form: clang-format", ["bash", "-c", "git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror"])
+        if self.kinds & {"unit", "sim", "integration", "valgrind"} and self.build("build"):
+            if self.wants("integration"):
+                self.integration("build")
+            if self.wants("unit"):
+                self.meson_tests("build: unit and house tests", "build", "--suite", "unit", "--suite", "house")
+            if self.wants("sim"):
+                self.meson_tests("build: simulator tests, 100,000 schedules", "build", "--suite", "sim")
+        if self.wants("sanitizers"):
+            for build in ("build-address", "build-thread"):
+                if self.build(build):
+                    self.integration(build, SANITIZED_INTEGRATION)
+                    self.meson_tests(f"{build}: unit tests", build, "--suite", "unit", "--timeout-multiplier", "5")
+                    self.meson_tests(f"{build}: simulator tests", build, "--suite", "sim", "--timeout-multiplier", "5")
+        if self.wants("form"):
+            self.build("build-clang")
+        if self.wants("valgrind") and (ROOT / "build" / "build.ninja").exists():
+            self.meson_tests("build: unit tests under valgrind", "build", "--suite", "unit", "--timeout-multiplier", "10", "--wrapper", VALGRIND)
+
+    def all(self):
+        lane = concurrent.futures.ThreadPoolExecutor(1)
+        first = lane.submit(self.main_lane)
+        try:
+            while not first.done() or not all(job.done() for job in self.jobs):
+                time.sleep(0.5)
+                self.board.show_running()
+            for job in [first, *self.jobs]:
+                job.result()
+        finally:
+            self.children.stop()
+            self.pool.shutdown(cancel_futures=True)
+            lane.shutdown()
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def main():
+    kinds = set(sys.argv[1:]) or {"all"}
+    if unknown := kinds - {*KINDS, "all"}:
+        print(f"tools/test: unknown kind {sorted(unknown)[0]!r}; there are: {', '.join((*KINDS, 'all'))}", file=sys.stderr)
+        return 2
+    signal.signal(signal.SIGTERM, interrupted)
+    with tempfile.TemporaryDirectory(prefix="hf-") as temporary:
+        os.environ["TMPDIR"] = temporary  # everything a test makes is in it, and goes with it
+        directory = pathlib.Path(temporary) / "logs"
+        directory.mkdir()
+        run = Run(set(KINDS) if "all" in kinds else kinds, directory)
+        try:
+            run.all()
+        except KeyboardInterrupt:
+            run.board.clear()
+            print("tools/test: interrupted", file=sys.stderr)
+            return 130
+    board = run.board
+    print(f"took {time.monotonic() - board.began:.0f} s" + (f"; {board.skipped} skipped" if board.skipped else ""))
+    print(f"{board.passed} passed, {board.failed} failed")
+    return 0 if board.failed == 0 and board.passed > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
