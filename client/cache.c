@@ -256,6 +256,7 @@ int hf_cache_new(const struct hf_host *host, const struct hf_cache_config *confi
         cache->host = host;
         cache->clock = hf_host_clock(host);
         cache->client = config->client;
+        cache->one_revision = config->one_revision;
         cache->letters_tail = &cache->letters;
         cache->need_list = true;
         int r = copy_config(cache, config);

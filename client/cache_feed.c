@@ -21,10 +21,12 @@
 #include "client/cache_impl.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/strbuf.h"
 
 #define MAX_LETTER_BYTES ((size_t)64 << 20) /* beyond it the watch is dropped and the collection listed again */
 #define LIST_TIMEOUT     (60 * HF_NSEC_PER_SEC)
@@ -210,17 +212,36 @@ static void watch_failed(struct hf_cache *cache, int error, const struct hf_stat
         cache->watch_failures++;
 }
 
+/* The query of a list that is made for waiters: not older than what the last of them waits for. After a failure a consistent one. */
+static void waiters_query(struct hf_cache *cache, struct hf__strbuf *out) {
+        uint64_t revision = 0;
+
+        (void)pthread_mutex_lock(&cache->mu);
+        for (const struct hf__cache_waiter *w = cache->waiters; w; w = w->next)
+                if (w->revision > revision)
+                        revision = w->revision;
+        (void)pthread_mutex_unlock(&cache->mu);
+        if (cache->query)
+                hf__strbuf_printf(out, "%s&", cache->query);
+        hf__strbuf_printf(out, "resourceVersion=%" PRIu64 "&resourceVersionMatch=NotOlderThan", revision);
+}
+
 static void start_list(struct hf_cache *cache) {
+        struct hf__strbuf query = {0};
+
+        if (cache->one_revision && !cache->need_list && cache->list_failures == 0)
+                waiters_query(cache, &query);
         const struct hf_call call = {
                 .verb = HF_VERB_LIST,
                 .resource = cache->resource,
                 .ns = cache->ns,
-                .query = cache->query,
+                .query = query.data && !query.error ? query.data : cache->query,
                 .deadline = hf_now(cache->clock) + LIST_TIMEOUT,
         };
         struct hf__cache_source *source = source_new(cache);
         int r = source ? hf_client_call(cache->client, &call, on_list, source, &source->id) : -ENOMEM;
 
+        hf__strbuf_done(&query);
         if (r != 0) {
                 free(source);
                 list_failed(cache, r, NULL);

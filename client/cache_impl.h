@@ -49,6 +49,7 @@ struct hf_cache {
         struct hf_client *client;    /* borrowed */
         struct hf_resource resource; /* its strings owned, as the two below */
         char *ns, *query;
+        bool one_revision;
         pthread_t thread;
         bool started;
         pthread_mutex_t mu;

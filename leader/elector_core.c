@@ -79,11 +79,13 @@ static void enter_releasing(struct hf__core *core, hf_nsec now) {
 
 /* After n short terms in a row: retry_period x 2^(n-1), at most a lease duration; none after a stable term. */
 static hf_nsec backoff(struct hf__core *core) {
-        unsigned n = core->n_short_terms;
+        hf_nsec delay = timing_of(core)->retry_period;
 
-        if (n == 0)
+        if (core->n_short_terms == 0)
                 return 0;
-        return jittered(core, earlier(timing_of(core)->retry_period << (n < 16 ? n - 1 : 15), timing_of(core)->lease_duration));
+        for (unsigned n = core->n_short_terms; n > 1 && delay < timing_of(core)->lease_duration; n--)
+                delay *= 2;
+        return jittered(core, earlier(delay, timing_of(core)->lease_duration));
 }
 
 static void after_join(struct hf__core *core, hf_nsec now) {

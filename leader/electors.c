@@ -6,6 +6,8 @@
  *      NEW --start--> STARTING --> RUNNING --stop--> STOPPING --> STOPPED
  *       +--stop--------------------------------------------------->
  *
+ * HUNG takes the place of STOPPED when the loop itself did not end.
+ *
  * Who may change what: the list of electors only while NEW; the state under `mu`; all else of an elector belongs to the
  * loop while it runs, and to the thread that stops once it has joined the loop. A stop first waits for a start that is
  * under way, and a start after a stop does nothing: so no work begins after hf_electors_stop returned.
@@ -283,26 +285,55 @@ static int outcome(struct hf_electors *electors, bool instances_joined, struct h
         return r;
 }
 
-int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status) {
+/* Claims the stop for the caller, or waits for the one under way. False when there is nothing to do: *ret_result tells what came of it. */
+static bool begin_stop(struct hf_electors *electors, int *ret_result, struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_host_clock(electors->host);
         pthread_mutex_lock(&electors->mu);
-        while (electors->state == HF__ELECTORS_STARTING) /* it waits for nothing */
+        /* A start waits for nothing, and each stage of a stop has its bound. */
+        while (electors->state == HF__ELECTORS_STARTING || electors->state == HF__ELECTORS_STOPPING)
                 (void)clock->wait(clock->ctx, &electors->changed, &electors->mu, HF_NSEC_NEVER);
-        bool running = electors->state == HF__ELECTORS_RUNNING;
-        electors->state = running ? HF__ELECTORS_STOPPING : electors->state == HF__ELECTORS_NEW ? HF__ELECTORS_STOPPED : electors->state;
+        bool mine = electors->state == HF__ELECTORS_RUNNING;
+        if (mine)
+                electors->state = HF__ELECTORS_STOPPING;
+        else if (electors->state == HF__ELECTORS_NEW)
+                electors->state = HF__ELECTORS_STOPPED;
+        *ret_result = electors->stop_result;
+        if (*ret_result && reterr_status)
+                *reterr_status = electors->stop_status;
         pthread_mutex_unlock(&electors->mu);
-        if (!running)
-                return 0;
+        return mine;
+}
 
-        hf_nsec until = hf_now(clock) + stop_bound(electors) + SLACK;
+static void end_stop(struct hf_electors *electors, enum hf__electors_state state, int result, const struct hf_status *status) {
+        pthread_mutex_lock(&electors->mu);
+        electors->stop_result = result;
+        electors->stop_status = *status;
+        pthread_mutex_unlock(&electors->mu);
+        set_state(electors, state);
+}
+
+int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status) {
+        enum hf__electors_state state = HF__ELECTORS_STOPPED;
+        struct hf_status status = {0};
+        int r;
+        if (!begin_stop(electors, &r, reterr_status))
+                return r;
+
+        hf_nsec until = hf_now(hf_host_clock(electors->host)) + stop_bound(electors) + SLACK;
         atomic_store(&electors->stop_asked, true);
         hf__mailbox_poke(&electors->mailbox);
-        if (!wait_for_loop(electors, until))
-                return hf_fail(reterr_status, HF_E_STUCK, "the elector loop does not end: an on_change callback may hang");
-        pthread_join(electors->thread, NULL);
+        bool loop_over = wait_for_loop(electors, until);
         bool instances_joined = stop_instances(electors, until);
-        int r = outcome(electors, instances_joined, reterr_status);
-        set_state(electors, HF__ELECTORS_STOPPED);
+        if (loop_over) {
+                pthread_join(electors->thread, NULL);
+                r = outcome(electors, instances_joined, &status);
+        } else {
+                state = HF__ELECTORS_HUNG;
+                r = hf_fail(&status, HF_E_STUCK, "the elector loop does not end: an on_change callback may hang");
+        }
+        if (r != 0 && reterr_status)
+                *reterr_status = status;
+        end_stop(electors, state, r, &status);
         return r;
 }
 

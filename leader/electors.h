@@ -52,7 +52,14 @@ struct hf_elector {
         bool released; /* HF_STOPPED: the Lease does not bear our name */
 };
 
-enum hf__electors_state { HF__ELECTORS_NEW, HF__ELECTORS_STARTING, HF__ELECTORS_RUNNING, HF__ELECTORS_STOPPING, HF__ELECTORS_STOPPED };
+enum hf__electors_state {
+        HF__ELECTORS_NEW,
+        HF__ELECTORS_STARTING,
+        HF__ELECTORS_RUNNING,
+        HF__ELECTORS_STOPPING,
+        HF__ELECTORS_STOPPED,
+        HF__ELECTORS_HUNG, /* stopped, but the loop's thread has not ended */
+};
 
 struct hf_electors {
         /* immutable after start */
@@ -71,7 +78,9 @@ struct hf_electors {
         pthread_cond_t changed;
         /* guarded by mu */
         enum hf__electors_state state;
-        bool loop_over; /* every elector is stopped or stuck, the thread is about to exit */
+        bool loop_over;               /* every elector is stopped or stuck, the thread is about to exit */
+        int stop_result;              /* what the stop came to, for whoever asks again */
+        struct hf_status stop_status; /* its words */
 };
 
 /* A letter to the loop: news for one elector. malloc'ed, the loop frees it. */

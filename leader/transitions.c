@@ -22,15 +22,12 @@ const char *hf__cause_text(enum hf__cause cause) {
         return "";
 }
 
-/* False: no string is there, or one that does not fit. Control characters could redraw a reader's terminal. */
+/* False: no string is there, or one that does not fit. */
 static bool take_text(const struct hf__json *entry, const char *key, char *to, size_t size) {
         const char *text = hf__json_string(entry, key);
 
         if (!text || strlen(text) >= size)
                 return false;
-        for (size_t i = 0; text[i]; i++)
-                if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-                        return false;
         strcpy(to, text);
         return true;
 }

@@ -15,6 +15,7 @@
 #include "server/sdnotify.h"
 
 #define STORE_PATIENCE (60 * HF_NSEC_PER_SEC) /* how long etcd may be away at start */
+#define STORE_LOOK     (2 * HF_NSEC_PER_SEC)  /* how often the log may say why it is waited for */
 
 static int make_directory(const char *path, const char *flag, struct hf_status *reterr_status) {
         if (mkdir(path, 0700) == 0 || errno == EEXIST)
@@ -276,22 +277,40 @@ static int write_kubeconfig(struct hfd_host *h, struct hf_status *reterr_status)
         return r;
 }
 
-static int wait_for_store(struct hfd_host *h, struct hf_status *reterr_status) {
+/* One bounded look at the store: HF_E_CANCELED with *ret_why when it has not answered until then, or the stop was asked for. */
+static int look_for_store(struct hfd_host *h, hf_nsec until, struct hf_status *ret_why) {
         struct hf_cancel *token;
-        struct hf_status why = {0};
         int r = hf_cancel_new(h->stop, hf_host_clock(&h->host), &token);
 
         if (r)
                 return r;
-        hf_cancel_set_deadline(token, hf_now(hf_host_clock(&h->host)) + STORE_PATIENCE);
+        hf_cancel_set_deadline(token, until);
+        r = hfd_api_wait_synced(h->api, token, ret_why);
+        hf_cancel_unref(token);
+        return r;
+}
+
+static int wait_for_store(struct hfd_host *h, struct hf_status *reterr_status) {
+        const struct hf_clock *clock = hf_host_clock(&h->host);
+        hf_nsec until = hf_now(clock) + STORE_PATIENCE;
+        struct hf_status why = {0}, said = {0};
+        int r;
+
         atomic_store(&h->waiting_for_store, true);
         hfd_host_wake(h);
-        r = hfd_api_wait_synced(h->api, token, &why);
+        do {
+                hf_nsec look = hf_now(clock) + STORE_LOOK;
+                r = look_for_store(h, look < until ? look : until, &why);
+                if (r == HF_E_CANCELED && !hf_cancel_fired(h->stop) && strcmp(why.message, said.message) != 0) {
+                        hf_log(&h->host.log, HF_LOG_WARNING, "holdfastd", "waiting for etcd at %s: %s", h->config->etcd_servers[0],
+                               why.message);
+                        said = why;
+                }
+        } while (r == HF_E_CANCELED && !hf_cancel_fired(h->stop) && hf_now(clock) < until);
         atomic_store(&h->waiting_for_store, false);
         if (r == HF_E_CANCELED && !hf_cancel_fired(h->stop))
                 r = hf_fail(reterr_status, HF_E_UNAVAILABLE, "flag --etcd-servers: etcd at %s did not answer within %d s: %s",
                             h->config->etcd_servers[0], (int)(STORE_PATIENCE / HF_NSEC_PER_SEC), why.message);
-        hf_cancel_unref(token);
         return r;
 }
 

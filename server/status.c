@@ -25,6 +25,7 @@
 #include "server/status.h"
 
 #define TURN     (1 * HF_NSEC_PER_SEC)    /* ages are drawn anew, instances asked */
+#define MAX_AGE  (10 * HF_NSEC_PER_SEC)   /* the Leases are read again, should a watch be silent for no good reason */
 #define MIN_TURN (100 * HF_NSEC_PER_MSEC) /* many changes at once are one */
 
 struct live {
@@ -161,11 +162,13 @@ static bool refresh(struct live *live, struct hfd_gather *gather, struct hfd_sta
 /* Until the stop. The picture has been read once. Returns the exit status. */
 static int run(struct live *live, struct hfd_gather *gather, struct hfd_status_picture *picture) {
         bool stale = false, written = true;
+        hf_nsec read_at = hf_now(live->clock);
 
         while (!hf_cancel_fired(live->stop) && written) {
                 hf_nsec turn_at = hf_now(live->clock);
                 if (stale) {
                         stale = !refresh(live, gather, picture);
+                        read_at = turn_at;
                         if (hf_cancel_fired(live->stop))
                                 break;
                         if (live->on_terminal) /* what the instances say may take a moment */
@@ -176,7 +179,7 @@ static int run(struct live *live, struct hfd_gather *gather, struct hfd_status_p
                 hfd_gather_answers(gather, picture);
                 written = show(live, picture);
                 bool changed = written && wait_change(live, turn_at + TURN);
-                stale = stale || changed || hfd_gather_is_deaf(gather, picture);
+                stale = stale || changed || hfd_gather_is_deaf(gather, picture) || hf_now(live->clock) >= read_at + MAX_AGE;
                 (void)hf_cancel_wait(live->stop, turn_at + MIN_TURN);
         }
         if (!written)
@@ -239,6 +242,8 @@ int hfd_status_main(const struct hfd_config *config) {
         sigset_t set;
         int r = picture ? hf_cond_init(&live.cond) : -ENOMEM;
 
+        if (config->v > 1)
+                hfd_log_init(&host.log, (int)config->v);
         if (config->watch) { /* before any thread is made; the signals' thread then takes them */
                 (void)sigemptyset(&set);
                 (void)sigaddset(&set, SIGINT);

@@ -11,12 +11,16 @@
 
 #define NODE_NAMESPACE "kube-node-lease" /* heartbeats of nodes: nothing is led by them */
 
-/* What servers say goes to a terminal: control characters do not. */
+/* What servers say goes to a terminal: control characters do not, nor what could stand for them in some encoding. */
+static void tame(char *text) {
+        for (; *text; text++)
+                if ((unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f)
+                        *text = '?';
+}
+
 static void take_text(char *to, size_t size, const char *from) {
         (void)snprintf(to, size, "%s", from ? from : "");
-        for (; *to; to++)
-                if ((unsigned char)*to < 0x20 || *to == 0x7f)
-                        *to = '?';
+        tame(to);
 }
 
 static const char *text_at(const struct hf__json *map, const char *key) {
@@ -58,6 +62,12 @@ static void take_led(struct hfd_status_picture *picture, const struct hf__json *
         led->duration_s = record->duration_s;
         led->n_transitions = record->transitions;
         led->n_history = hf__transitions_read(text_at(annotations, HF__TRANSITIONS_ANNOTATION), led->history);
+        for (unsigned i = 0; i < led->n_history; i++) {
+                struct hf__transition *transition = &led->history[i];
+                tame(transition->holder);
+                tame(transition->previous);
+                tame(transition->cause);
+        }
 }
 
 static void take_lease(struct hfd_status_picture *picture, const struct hf__json *lease) {

@@ -33,11 +33,15 @@ int hfd_controllers_new(const struct hf_host *host, struct hf_client *client, co
                 controllers->table[i] = rows[i];
                 controllers->table[i].ctx = controllers;
         }
-        struct hf_cache_config workspace_config = {.size = sizeof workspace_config, .client = client, .resource = workspaces};
+        struct hf_cache_config workspace_config = {.size = sizeof workspace_config,
+                                                   .client = client,
+                                                   .resource = workspaces,
+                                                   .one_revision = true};
         struct hf_cache_config lease_config = {.size = sizeof lease_config,
                                                .client = client,
                                                .resource = leases,
                                                .ns = HFD_SYSTEM_NAMESPACE,
+                                               .one_revision = true,
                                                .query = "labelSelector=apiserver.kubernetes.io%2Fidentity%3D" HFD_IDENTITY_VALUE};
         int r = hf_cancel_new(NULL, hf_host_clock(host), &controllers->left);
         if (r == 0)

@@ -275,3 +275,17 @@ def test_sigterm_at_any_moment_of_the_start(cluster):
         t.join()
     threading.excepthook = threading.__excepthook__
     assert failures == []
+
+
+def test_sigterm_with_etcd_hung_ends(cluster):
+    """A leader whose store hangs cannot release; it ends all the same, and the next one waits the lease out."""
+    a = cluster.instance("a").wait_ready()
+    cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
+    cluster.etcd.send(signal.SIGSTOP)
+    a.send(signal.SIGTERM)
+    code = a.wait(30)
+    cluster.etcd.send(signal.SIGCONT)
+    assert code == 0, a.said()
+    b = cluster.instance("b").wait_ready()
+    cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead")
+    assert b.alive()

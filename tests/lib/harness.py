@@ -146,6 +146,64 @@ class Etcd(Process):
         self.start()
 
 
+class EtcdCluster:
+    """Three etcd-servers that are one. Each can be killed, stopped, and restarted with its data."""
+
+    def __init__(self, directory, n=3, flags=()):
+        ports = free_ports(2 * n)
+        peers = ",".join(f"m{i}=http://127.0.0.1:{ports[2 * i + 1]}" for i in range(n))
+        self.members = [EtcdMember(directory, f"m{i}", ports[2 * i], ports[2 * i + 1], peers, flags) for i in range(n)]
+        self.url = ",".join(m.url for m in self.members)
+        try:
+            wait_until("etcd to have a leader", self.leader)
+        except BaseException:
+            self.end()
+            raise
+
+    def leader(self):
+        """The member that leads, or None."""
+        for member in self.members:
+            if not member.alive():
+                continue
+            done = subprocess.run(["etcdctl", f"--endpoints={member.url}", "--command-timeout=2s", "endpoint", "status", "-w", "json"],
+                                  env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, check=False)
+            status = json.loads(done.stdout)[0]["Status"] if done.returncode == 0 and done.stdout.strip() else None
+            if status and status["leader"] and status["leader"] == status["header"]["member_id"]:
+                return member
+        return None
+
+    def end(self):
+        for member in self.members:
+            member.end()
+
+    @property
+    def log_path(self):
+        return self.members[0].log_path
+
+    def said(self):
+        return "\n".join(m.said()[-2000:] for m in self.members)
+
+
+class EtcdMember(Process):
+    """One etcd-server with flags of the caller's; restart() keeps its data."""
+
+    def __init__(self, directory, name, client, peer, peers, flags=(), scheme="http"):
+        self.url = f"{scheme}://127.0.0.1:{client}"
+        self.args = ["etcd", f"--name={name}", f"--data-dir={pathlib.Path(directory) / name}", f"--listen-client-urls={self.url}",
+                     f"--advertise-client-urls={self.url}", f"--listen-peer-urls=http://127.0.0.1:{peer}",
+                     f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}", f"--initial-cluster={peers}", "--logger=zap",
+                     "--log-level=error", *flags]
+        self.path = pathlib.Path(directory) / f"{name}.log"
+        self.start()
+
+    def start(self):
+        super().__init__(self.args, self.path, stdout=subprocess.DEVNULL)
+
+    def restart(self):
+        self.end()
+        self.start()
+
+
 class Witness(Process):
     """Sees every revision of etcd, in order: events is a list of dicts (t in monotonic ns, rev, type, key, value)."""
 
@@ -280,12 +338,13 @@ class Instance(Process):
 class Cluster:
     """A directory with an etcd, a witness and any number of instances."""
 
-    def __init__(self, with_witness=True, prefix="holdfast-test-"):
+    def __init__(self, with_witness=True, prefix="holdfast-test-", etcd=None):
+        """etcd: makes the store from the directory; None = one private etcd-server."""
         self.temporary = tempfile.TemporaryDirectory(prefix=prefix)
         self.directory = pathlib.Path(self.temporary.name)
         self.started = []
         try:
-            self.etcd = self.add(Etcd(self.directory))
+            self.etcd = self.add((etcd or Etcd)(self.directory))
             self.witness = self.add(Witness(self.etcd, self.directory)) if with_witness else None
         except BaseException as error:
             self.__exit__(type(error))

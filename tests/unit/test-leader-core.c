@@ -525,6 +525,27 @@ static void test_backoff_grows_and_resets(void **state) { /* A19 */
         assert_non_null(did(&rig, HF__ACT_WRITE));
 }
 
+static void test_backoff_of_long_periods_ends_at_the_lease_duration(void **state) {
+        struct rig rig;
+        hf_nsec day = 86400 * S;
+
+        lead(&rig);
+        rig.core.config.timing = (struct hf_leader_timing){.lease_duration = 100 * day,
+                                                           .renew_deadline = 50 * day,
+                                                           .retry_period = 10 * day,
+                                                           .request_timeout = 5 * S,
+                                                           .stop_grace = S,
+                                                           .drain_deadline = S};
+        for (int i = 0; i < 40; i++) {
+                step(&rig, HF__EV_STALE_TERM);
+                hf_nsec ended = rig.now;
+                step(&rig, HF__EV_JOINED);
+                assert_non_null(wait_for(&rig, HF__ACT_WRITE, 200 * day));
+                assert_true(rig.now - ended >= (i < 3 ? 10 * day : 80 * day) && rig.now - ended <= 120 * day);
+                answer_write(&rig, 0);
+        }
+}
+
 /* ---- stopping ---- */
 
 static void test_stop_drains_joins_shuts_releases(void **state) { /* CG12; the order of design 4 */
@@ -837,6 +858,7 @@ int main(void) {
                 cmocka_unit_test(test_a_paused_leader_wakes_inert),
                 cmocka_unit_test(test_a_stale_term_ends_the_term),
                 cmocka_unit_test(test_backoff_grows_and_resets),
+                cmocka_unit_test(test_backoff_of_long_periods_ends_at_the_lease_duration),
                 cmocka_unit_test(test_stop_drains_joins_shuts_releases),
                 cmocka_unit_test(test_release_meets_a_conflict),
                 cmocka_unit_test(test_stop_with_a_renewal_under_way),

@@ -281,6 +281,40 @@ static void test_the_watch_tells_of_changes_and_deletions(void **state) {
         fixture_free(f);
 }
 
+/* n times "cause" in the Lease's history; it is JSON within JSON. */
+static int n_in_history(struct fixture *f) {
+        char *text = fake_get(f->api, KEY);
+        int n = 0;
+        for (const char *at = text; at && (at = strstr(at, "\\\"cause\\\"")); at++)
+                n++;
+        free(text);
+        return n;
+}
+
+static void test_a_history_is_remembered_past_a_deletion(void **state) {
+        struct fixture *f = fixture_new();
+        struct hf__record record = sample;
+        record.exists = false;
+        record.cause = HF__CAUSE_CREATED;
+        assert_int_equal(ask_write(f, &record).result, 0);
+        assert_int_equal(n_in_history(f), 1);
+        fake_delete(f->api, KEY);
+        assert_int_equal(ask_read(f).result, HF_E_NOT_FOUND);
+        struct hf__record update = sample;
+        update.exists = true;
+        assert_int_equal(ask_write(f, &update).result, HF_E_CONFLICT); /* what is gone is not updated */
+        record.cause = HF__CAUSE_DELETED;
+        assert_int_equal(ask_write(f, &record).result, 0);
+        assert_int_equal(n_in_history(f), 2);
+        f->lock->ops->watch(f->lock); /* told by the watch this time */
+        await(&f->heard, &f->heard.n_records, 1);
+        fake_delete(f->api, KEY);
+        await(&f->heard, &f->heard.n_records, 2);
+        assert_int_equal(ask_write(f, &record).result, 0);
+        assert_int_equal(n_in_history(f), 3);
+        fixture_free(f);
+}
+
 static void test_an_unknown_outcome_of_a_write_is_a_timeout(void **state) {
         struct fixture *f = fixture_new();
         struct hf__record record = sample;
@@ -318,6 +352,7 @@ int main(void) {
                 cmocka_unit_test(test_the_lock_creates_reads_and_updates),
                 cmocka_unit_test(test_the_lock_keeps_foreign_labels_and_reasserts_its_own),
                 cmocka_unit_test(test_the_watch_tells_of_changes_and_deletions),
+                cmocka_unit_test(test_a_history_is_remembered_past_a_deletion),
                 cmocka_unit_test(test_an_unknown_outcome_of_a_write_is_a_timeout),
                 cmocka_unit_test(test_freeing_with_calls_under_way_is_silent),
         };

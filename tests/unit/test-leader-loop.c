@@ -19,6 +19,8 @@
 #include <holdfast/leader.h>
 #include <holdfast/metrics.h>
 
+#include "leader/electors.h"
+
 #define KEY   "leases/kube-system/lead"
 #define GUARD (20 * HF_NSEC_PER_SEC)
 
@@ -348,6 +350,9 @@ static void test_a_stuck_controller_is_named_and_nothing_released(void **state) 
         assert_int_equal(hf_health_each(api->host.health, HF_LIVEZ, look_at_health, health), 0);
         assert_int_equal(hf_electors_stop(a->electors, &status), HF_E_STUCK);
         assert_non_null(strstr(status.message, "worker"));
+        status = (struct hf_status){0};
+        assert_int_equal(hf_electors_stop(a->electors, &status), HF_E_STUCK); /* asked again it says the same */
+        assert_non_null(strstr(status.message, "worker"));
         assert_true(is_stuck(a));
         assert_false(hf_elector_may_act(a->elector));
         assert_int_equal(hf_health_each(api->host.health, HF_LIVEZ, look_at_health, health), 1);
@@ -397,6 +402,63 @@ static void test_a_drain_lets_work_finish_while_renewals_go_on(void **state) {
 }
 
 static bool was_refused(void *ctx) { return ((struct node *)ctx)->last_error != 0; }
+
+static void test_a_second_stop_waits_for_the_first(void **state) {
+        struct fake_api *api = fake_api_new();
+        struct node *a = node_start(api, "a", WRITES_AT_DRAIN);
+        pthread_t first, second;
+        AWAIT(a, leads);
+        assert_int_equal(pthread_create(&first, NULL, stop_main, a), 0);
+        AWAIT(a, drains);
+        assert_int_equal(pthread_create(&second, NULL, stop_main, a), 0); /* it asserts that all work has ended */
+        lock_api(a);
+        a->let_go = true;
+        unlock_api(a);
+        pthread_join(first, NULL);
+        pthread_join(second, NULL);
+        assert_int_equal(state_of(a), HF_STOPPED);
+        node_free(a);
+        fake_api_free(api);
+}
+
+/* on_change may hang, against the contract: the stop then ends by its bound, says so for good, and nothing is freed under the loop. */
+struct hang {
+        atomic_bool hangs, entered;
+};
+static void hang_on_change(void *ctx, const struct hf_leader_info *info) {
+        struct hang *hang = ctx;
+        const struct hf_clock *clock = hf_clock_system();
+        atomic_store(&hang->entered, true);
+        for (hf_nsec until = hf_now(clock) + GUARD; atomic_load(&hang->hangs) && hf_now(clock) < until;)
+                (void)hf_cancel_wait(hf_cancel_never(), hf_now(clock) + 5 * HF_NSEC_PER_MSEC);
+}
+
+static void test_a_loop_that_hangs_does_not_hang_the_stop(void **state) {
+        struct fake_api *api = fake_api_new();
+        struct node *a = node_new(api, "a", WRITES, false);
+        struct hf_elector *other = NULL;
+        struct hf_status status = {0};
+        struct hang hang = {.hangs = true};
+        struct hf_elector_config config = config_of(a, NULL, 0);
+        config.name = "other";
+        config.on_change = hang_on_change;
+        config.ctx = &hang;
+        assert_int_equal(hf_electors_add(a->electors, &config, &other, &status), 0);
+        assert_int_equal(hf_electors_start(a->electors, NULL), 0);
+        while (!atomic_load(&hang.entered))
+                (void)hf_cancel_wait(hf_cancel_never(), hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC);
+        assert_int_equal(hf_electors_stop(a->electors, &status), HF_E_STUCK);
+        assert_non_null(strstr(status.message, "loop"));
+        assert_int_equal(hf_electors_stop(a->electors, &status), HF_E_STUCK);
+        assert_null(hf_electors_free(a->electors));   /* the loop is alive: it leaks them */
+        assert_false(hf_elector_may_act(a->elector)); /* validity has ended by itself */
+        atomic_store(&hang.hangs, false);
+        pthread_join(a->electors->thread, NULL); /* it goes on, is told to stop, and ends */
+        assert_true(a->electors->loop_over);
+        a->electors->state = HF__ELECTORS_STOPPED; /* now they may be freed, for the leak checkers */
+        node_free(a);
+        fake_api_free(api);
+}
 
 static void test_after_a_loss_writes_are_refused_at_once(void **state) {
         struct fake_api *api = fake_api_new();
@@ -595,6 +657,8 @@ int main(void) {
                 cmocka_unit_test(test_terms_alternate_under_overwrites_and_deletions),
                 cmocka_unit_test(test_a_stuck_controller_is_named_and_nothing_released),
                 cmocka_unit_test(test_a_drain_lets_work_finish_while_renewals_go_on),
+                cmocka_unit_test(test_a_second_stop_waits_for_the_first),
+                cmocka_unit_test(test_a_loop_that_hangs_does_not_hang_the_stop),
                 cmocka_unit_test(test_after_a_loss_writes_are_refused_at_once),
                 cmocka_unit_test(test_a_hung_api_ends_the_term_and_does_not_hold_up_the_stop),
                 cmocka_unit_test(test_refusals_end_the_term_and_it_comes_back),

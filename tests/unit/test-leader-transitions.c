@@ -109,7 +109,6 @@ static void test_malformed_history_is_begun_anew(void **state) {
                 (ENTRY(GOOD_AT, "a", "longer than any cause can be", "1")),
                 (ENTRY(GOOD_AT, "a", "c", "-1")),
                 (ENTRY(GOOD_AT, "a", "c", "\"1\"")),
-                (ENTRY(GOOD_AT, "\\u001b[2J", "c", "1")),
         };
         struct hf__record record = begins(HF__CAUSE_RELEASED, "b", "a");
         struct hf__transition list[HF__TRANSITIONS_MAX];

@@ -203,13 +203,17 @@ static void test_other_peoples_leases(void **state) {
                      LIST("{\"metadata\":{\"name\":\"n1\",\"namespace\":\"kube-node-lease\"},\"spec\":{\"holderIdentity\":\"n1\"}},"
                           "{\"metadata\":{\"name\":\"apiserver-x\",\"namespace\":\"kube-system\",\"labels\":{\"apiserver.kubernetes.io/"
                           "identity\":\"kube-apiserver\"}},\"spec\":{\"holderIdentity\":\"x\"}},"
-                          "{\"metadata\":{\"name\":\"kcm\",\"namespace\":\"kube-system\"},\"spec\":{\"holderIdentity\":\"k\\u001b[2Jm\"}},"
-                          "7,{}"));
+                          "{\"metadata\":{\"name\":\"kcm\",\"namespace\":\"kube-system\",\"annotations\":{\"holdfast.dev/"
+                          "transitions\":\"[" ENTRY("2026-11-21T01:30:00.000000Z", "\\\\u001b[J", "\\\\u009b", "created",
+                                                    "0") "]\"}},\"spec\":{\"holderIdentity\":\"k\\u001b[2Jm\"}},"
+                                                         "7,{}"));
         assert_int_equal(picture->n_instances, 0);
         assert_int_equal(picture->n_leases, 1);
         assert_string_equal(picture->leases[0].label, "kube-system/kcm");
         assert_string_equal(picture->leases[0].holder, "k?[2Jm"); /* nothing redraws the terminal */
-        assert_int_equal(picture->leases[0].n_history, 0);
+        assert_int_equal(picture->leases[0].n_history, 1);
+        assert_string_equal(picture->leases[0].history[0].holder, "?[J");
+        assert_string_equal(picture->leases[0].history[0].previous, "??"); /* U+009B in UTF-8 */
 }
 
 static void test_limits_are_counted(void **state) {

@@ -25,6 +25,9 @@ struct hf_cache_config {
         struct hf_resource resource;
         const char *ns;    /* NULL or "" = all */
         const char *query; /* selectors, encoded; NULL = none */
+        /* All collections of the server share one revision, which its reads have soon reached: holdfastd's own client. Lists for who
+         * waits then ask for "not older than", which costs the store nothing. Default: a consistent list. */
+        bool one_revision;
 };
 
 int hf_cache_new(const struct hf_host *host, const struct hf_cache_config *config, struct hf_cache **ret_cache);

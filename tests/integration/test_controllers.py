@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holdfastd itself runs: identity Leases and their collector, the workspace initializer, and nothing else."""
+import http.client
+import json
+import signal
+import threading
+import urllib.parse
+
+from harness import LEASE, phase, wait_until, workspace
+
+LEASES = "/registry/leases/kube-system/"
+TERM = "/registry.holdfast/terms/kube-system/holdfast-controllers"
+WORKSPACES = "/apis/tenancy.holdfast.dev/v1alpha1/workspaces"
+
+
+def identity_lease(event, instance):
+    return (event["key"].startswith(LEASES) and event["key"] != LEASE and event["type"] == "PUT"
+            and event["object"]["metadata"].get("annotations", {}).get("holdfast.dev/instance") == instance)
+
+
+def wait_identity_lease(cluster, instance, after=0):
+    return cluster.witness.wait_for(f"{instance}'s identity Lease", lambda e: identity_lease(e, instance), after)["key"]
+
+
+def test_identity_leases(cluster):
+    """Made, renewed, deleted on a clean stop; collected after a crash; never taken from the living, also not at a hand-over."""
+    witness = cluster.witness
+    a = cluster.instance("a").wait_ready()
+    witness.wait_holder(lambda h: "_a_" in h, "a to lead")
+    others = {name: cluster.instance(name) for name in ("b", "crashes", "sleeps", "restarts")}
+    keys = {name: wait_identity_lease(cluster, name) for name in ("a", *others)}
+    assert len(set(keys.values())) == 5
+    lease = next(e for e in witness.seen() if e["key"] == keys["b"])["object"]
+    assert lease["spec"]["leaseDurationSeconds"] == 40 and lease["spec"]["holderIdentity"] == others["b"].wait_ready().identity()
+    assert lease["metadata"]["labels"]["apiserver.kubernetes.io/identity"]
+
+    # A restart is another incarnation: another Lease, the old one deleted.
+    others["restarts"].wait_ready().send(signal.SIGTERM)
+    assert others["restarts"].wait() == 0
+    witness.wait_for("its deletion", lambda e: e["key"] == keys["restarts"] and e["type"] == "DELETE")
+    mark = witness.mark()
+    cluster.instance("restarts").wait_ready()
+    assert wait_identity_lease(cluster, "restarts", mark) != keys["restarts"]
+
+    # One dies, one is stopped; the leadership changes hands meanwhile, so that the new leader begins to count anew.
+    for name in ("crashes", "sleeps"):
+        others[name].wait_ready()
+    others["crashes"].send(signal.SIGKILL)
+    others["sleeps"].send(signal.SIGSTOP)
+    a.send(signal.SIGTERM)
+    assert a.wait() == 0
+    taken = witness.wait_holder(lambda h: h and "_a_" not in h, "another to lead", mark)
+    gone = [witness.wait_for(f"{name}'s Lease to be collected", lambda e, k=keys[name]: e["key"] == k and e["type"] == "DELETE", mark)
+            for name in ("crashes", "sleeps")]
+    for event in gone:
+        assert event["t"] - taken["t"] >= 39.9e9
+
+    mark = witness.mark()
+    others["sleeps"].send(signal.SIGCONT)
+    wait_identity_lease(cluster, "sleeps", mark)
+    # In all that time only Leases of those that ended or slept were deleted.
+    deleted = {e["key"] for e in witness.seen() if e["type"] == "DELETE" and e["key"].startswith(LEASES)}
+    assert deleted == {keys[name] for name in ("a", "restarts", "crashes", "sleeps")}
+    renewals = [e for e in witness.seen() if e["key"] == keys["b"]]
+    assert len(renewals) >= 4
+
+
+def post_many(instance, names, outcomes):
+    """Creates the workspaces one after the other on one connection; goes on at the next instance when this one ends."""
+    where = urllib.parse.urlsplit(instance.url)
+    connection = http.client.HTTPSConnection(where.hostname, where.port, timeout=30, context=instance.context())
+    while names:
+        try:
+            connection.request("POST", WORKSPACES, json.dumps(workspace(names[0])), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            outcomes.append((names[0], answer.status))
+        except (OSError, http.client.HTTPException) as error:
+            outcomes.append((names[0], repr(error)))
+            return
+        names.pop(0)
+
+
+def test_500_workspaces_during_hand_overs(cluster):
+    n, n_threads = 500, 8
+    witness = cluster.witness
+    a = cluster.instance("a").wait_ready()
+    witness.wait_holder(lambda h: "_a_" in h, "a to lead")
+    b, c = (cluster.instance(name) for name in "bc")
+    c.wait_ready()
+    b.wait_ready()
+    # The namespace of one exists already.
+    assert c.request("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ws-w0"}})[0] == 201
+    outcomes = []
+    threads = [threading.Thread(target=post_many, args=(c, [f"w{i}" for i in range(t, n, n_threads)], outcomes)) for t in range(n_threads)]
+    for t in threads:
+        t.start()
+    wait_until("a hundred workspaces", lambda: len(outcomes) >= 100)
+    a.send(signal.SIGTERM)
+    wait_until("two hundred workspaces", lambda: len(outcomes) >= 200)
+    leader = b if witness.wait_holder(lambda h: h and "_a_" not in h, "another to lead", 0)["object"]["spec"]["holderIdentity"] == b.identity() else c
+    b.send(signal.SIGKILL if leader is b else signal.SIGTERM)  # the second time it is a crash, if b leads
+    for t in threads:
+        t.join()
+    assert sorted(outcomes) == sorted((f"w{i}", 201) for i in range(n))
+
+    def phases():
+        seen = {}
+        for event in witness.seen():
+            if event["key"].startswith("/registry/tenancy.holdfast.dev/workspaces/"):
+                seen.setdefault(event["key"].rsplit("/", 1)[1], []).append(phase(event))
+        return seen
+
+    wait_until("all to be Ready", lambda: sum(p[-1] == "Ready" for p in phases().values()) == n, every=0.3)
+    wrong = {name: p for name, p in phases().items() if p != [None, "Scheduling", "Initializing", "Ready"]}
+    assert wrong == {}
+    assert {e["key"] for e in witness.seen()} >= {f"/registry/namespaces/ws-w{i}" for i in range(n)}
+    assert a.wait() == 0
+
+
+def test_controllers_that_are_switched_off_touch_nothing(cluster):
+    witness = cluster.witness
+    a = cluster.instance("a", "--controllers=*,-workspace-initializer").wait_ready()
+    wait_identity_lease(cluster, "a")
+    assert a.request("POST", WORKSPACES, workspace("untouched"))[0] == 201
+    a.send(signal.SIGTERM)
+    assert a.wait() == 0
+    assert [phase(e) for e in witness.seen() if e["key"].endswith("/untouched")] == [None]
+
+    # With none selected an instance contends, leads, and writes nothing but the Lease, its term and the four namespaces.
+    mark = witness.mark()
+    b = cluster.instance("b", "--controllers=-workspace-initializer,-identity-lease-collector,-identity-lease").wait_ready()
+    witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
+    for _ in range(4):
+        at = witness.mark()
+        witness.wait_holder(lambda h: "_b_" in h, "a renewal", at)
+    assert b.leader()["state"] == "leading"
+    b.send(signal.SIGTERM)
+    assert b.wait() == 0
+    assert {e["key"] for e in witness.seen()[mark:]} == {LEASE, TERM}
+    namespaces = {e["key"] for e in witness.seen() if e["key"].startswith("/registry/namespaces/")}
+    assert namespaces == {f"/registry/namespaces/{n}" for n in ("kube-system", "kube-public", "kube-node-lease", "default")}
+
+
+def test_nothing_outside_the_registered_set_writes(cluster):
+    """Over all keys of etcd, not only those of the API."""
+    everything = cluster.add(type(cluster.witness)(cluster.etcd, cluster.directory, prefix=""))
+    b = cluster.instance("b", "--controllers=-workspace-initializer,-identity-lease-collector,-identity-lease").wait_ready()
+    everything.wait_holder(lambda h: "_b_" in h, "b to lead")
+    assert b.request("POST", WORKSPACES, workspace("untouched"))[0] == 201
+    at = everything.mark()
+    for _ in range(4):
+        at = everything.mark()
+        everything.wait_holder(lambda h: "_b_" in h, "a renewal", at)
+    assert {e["key"] for e in everything.seen()} == {LEASE, TERM, "/registry/tenancy.holdfast.dev/workspaces/untouched"} | {
+        f"/registry/namespaces/{n}" for n in ("kube-system", "kube-public", "kube-node-lease", "default")}

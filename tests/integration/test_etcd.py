@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""etcd as it is in bad hours: members that die, TLS, a full disk, compaction; and writes that were acknowledged."""
+import http.client
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+import urllib.parse
+
+from harness import Cluster, EtcdCluster, EtcdMember, free_ports, wait_until
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def configmap(name, **data):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": data}
+
+
+def names_at(instance):
+    code, body = instance.get(CONFIGMAPS, timeout=60)
+    assert code == 200, body
+    return {item["metadata"]["name"] for item in json.loads(body)["items"]}
+
+
+def etcdctl(url, *args, flags=()):
+    done = subprocess.run(["etcdctl", f"--endpoints={url}", *flags, *args], env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True,
+                          text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class Storm:
+    """Clients that create ConfigMap after ConfigMap and keep book of what was acknowledged."""
+
+    def __init__(self, instance, name, n_threads=4):
+        self.url, self.context = urllib.parse.urlsplit(instance.url), instance.context()
+        self.acknowledged, self.refused, self.over = [], [], False
+        self.threads = [threading.Thread(target=self._run, args=(f"{name}-{t}",), daemon=True) for t in range(n_threads)]
+        for t in self.threads:
+            t.start()
+
+    def _run(self, name):
+        connection, count = None, 0
+        while not self.over:
+            count += 1
+            one = f"{name}-{count}"
+            try:
+                connection = connection or http.client.HTTPSConnection(self.url.hostname, self.url.port, timeout=60, context=self.context)
+                connection.request("POST", CONFIGMAPS, json.dumps(configmap(one, count=str(count))), {"Content-Type": "application/json"})
+                answer = connection.getresponse()
+                text = answer.read().decode()
+                if answer.status == 201:
+                    self.acknowledged.append(one)
+                    time.sleep(0.005)  # the machine is shared with the servers
+                    continue
+                self.refused.append((one, answer.status, text))
+            except (OSError, http.client.HTTPException) as error:
+                self.refused.append((one, 0, repr(error)))
+                connection = None
+            time.sleep(0.1)
+
+    def goes_on(self, n=10):
+        had = len(self.acknowledged)
+        wait_until("more acknowledged writes", lambda: len(self.acknowledged) >= had + n)
+
+    def end(self):
+        self.over = True
+        for t in self.threads:
+            t.join(60)
+            assert not t.is_alive()
+        return self.acknowledged
+
+
+def leads(*instances):
+    return [i for i in instances if i.leader()["state"] == "leading"]
+
+
+def test_three_members_one_after_the_other_dies():
+    with Cluster(with_witness=False, etcd=EtcdCluster) as cluster:
+        a = cluster.instance("a").wait_ready()
+        b = cluster.instance("b").wait_ready()
+        pids = [a.pid, b.pid]
+        wait_until("a leader", lambda: leads(a, b))
+        storms = [Storm(a, "a"), Storm(b, "b")]
+        # The one in use (both begin with the first), then the one that leads, each time seen to be missed by nobody for long.
+        for victim in (lambda: cluster.etcd.members[0], lambda: wait_until("etcd's leader", cluster.etcd.leader)):
+            for storm in storms:
+                storm.goes_on()
+            member = victim()
+            member.send(signal.SIGKILL)
+            member.wait()
+            for storm in storms:
+                storm.goes_on(50)
+            wait_until("a leader", lambda: len(leads(a, b)) == 1)
+            member.restart()
+            wait_until("etcd to be whole", lambda m=member: etcd_answers(m))
+
+        # Two of three: nothing can be agreed on. The leader stops, what is asked for is answered in bounded time.
+        leader = wait_until("a leader", lambda: leads(a, b))[0]
+        for member in cluster.etcd.members[:2]:
+            member.send(signal.SIGKILL)
+            member.wait()
+        wait_until("the leader to stop leading", lambda: not leads(a, b))
+        answers = []
+
+        def ask(method, path, body=None):
+            begun = time.monotonic()
+            code, text = leader.request(method, path, body, timeout=100)
+            answers.append((method, code, text, time.monotonic() - begun))
+
+        asking = [threading.Thread(target=ask, args=args) for args in (("GET", CONFIGMAPS), ("GET", CONFIGMAPS + "/nothing"),
+                                                                      ("POST", CONFIGMAPS, configmap("in-vain")))]
+        for t in asking:
+            t.start()
+        for t in asking:
+            t.join()
+        for method, code, text, took in answers:
+            assert code in (500, 503, 504) and took < 70, answers
+            assert json.loads(text)["kind"] == "Status", answers
+        assert a.get("/livez")[0] == 200 and b.get("/livez")[0] == 200
+        print([(method, code, took) for method, code, _, took in answers])
+        for member in cluster.etcd.members[:2]:
+            member.restart()
+        for storm in storms:
+            storm.goes_on()
+        wait_until("a leader again", lambda: len(leads(a, b)) == 1)
+        acknowledged = {name for storm in storms for name in storm.end()}
+        assert acknowledged - names_at(a) == set() and acknowledged - names_at(b) == set()
+        assert [a.pid, b.pid] == pids and a.alive() and b.alive()
+        stored = set(etcdctl(cluster.etcd.url, "get", "/registry/configmaps/default/", "--prefix", "--keys-only").split())
+        assert {f"/registry/configmaps/default/{name}" for name in acknowledged} - stored == set()
+
+
+def etcd_answers(member):
+    done = subprocess.run(["etcdctl", f"--endpoints={member.url}", "--command-timeout=2s", "endpoint", "health"],
+                          env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def test_kill_9_in_a_storm_loses_nothing_acknowledged(cluster):
+    a = cluster.instance("a").wait_ready()
+    b = cluster.instance("b").wait_ready()
+    storm = Storm(b, "s", 8)
+    storm.goes_on(200)
+    b.send(signal.SIGKILL)
+    b.wait()
+    wait_until("the clients to notice", lambda: len(storm.refused) >= 8)
+    acknowledged = set(storm.end())
+    present = names_at(a)
+    assert acknowledged - present == set()
+    # What was not acknowledged is there or is not; what nobody sent is not.
+    assert present - acknowledged <= {name for name, _, _ in storm.refused}
+
+
+# ---- TLS ----
+
+def make_ca(directory, name):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                    f"/CN={name}", "-keyout", directory / f"{name}.key", "-out", directory / f"{name}.crt"], check=True, capture_output=True)
+
+
+def make_cert(directory, ca, name, extension):
+    (directory / f"{name}.ext").write_text(extension)
+    subprocess.run(["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}", "-keyout",
+                    directory / f"{name}.key", "-out", directory / f"{name}.csr"], check=True, capture_output=True)
+    subprocess.run(["openssl", "x509", "-req", "-in", directory / f"{name}.csr", "-CA", directory / f"{ca}.crt", "-CAkey",
+                    directory / f"{ca}.key", "-CAcreateserial", "-days", "2", "-extfile", directory / f"{name}.ext", "-out",
+                    directory / f"{name}.crt"], check=True, capture_output=True)
+
+
+def tls_etcd(directory):
+    make_ca(directory, "etcd-ca")
+    make_ca(directory, "other-ca")
+    make_cert(directory, "etcd-ca", "server", "subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n")
+    make_cert(directory, "etcd-ca", "client", "extendedKeyUsage=clientAuth\n")
+    client, peer = free_ports(2)
+    etcd = EtcdMember(directory, "tls", client, peer, f"tls=http://127.0.0.1:{peer}",
+                      [f"--cert-file={directory / 'server.crt'}", f"--key-file={directory / 'server.key'}", "--client-cert-auth",
+                       f"--trusted-ca-file={directory / 'etcd-ca.crt'}"], scheme="https")
+    return etcd
+
+
+def test_etcd_over_tls_with_client_certificates():
+    with Cluster(with_witness=False, etcd=tls_etcd) as cluster:
+        at = cluster.directory
+        mine = [f"--etcd-certfile={at / 'client.crt'}", f"--etcd-keyfile={at / 'client.key'}"]
+        a = cluster.instance("a", f"--etcd-cafile={at / 'etcd-ca.crt'}", *mine)
+        wrong = cluster.instance("wrong", f"--etcd-cafile={at / 'other-ca.crt'}", *mine)
+        anonymous = cluster.instance("anonymous", f"--etcd-cafile={at / 'etcd-ca.crt'}")
+        missing = cluster.instance("missing", f"--etcd-cafile={at / 'no-such.crt'}", *mine)
+        a.wait_ready()
+        wait_until("a to lead", lambda: leads(a))
+        assert a.request("POST", CONFIGMAPS, configmap("over-tls"))[0] == 201 and "over-tls" in names_at(a)
+        assert missing.wait() == 1 and "no-such.crt" in missing.said()
+        # They wait, as for an etcd that is away, and say why.
+        wait_until("a clear line", lambda: any("waiting for etcd" in line and "certificate" in line for line in wrong.said().splitlines()))
+        wait_until("a clear line", lambda: any("waiting for etcd" in line for line in anonymous.said().splitlines()))
+        for instance in (wrong, anonymous):
+            instance.send(signal.SIGTERM)
+            assert instance.wait() == 0
+
+
+# ---- a full store ----
+
+def small_etcd(directory):
+    client, peer = free_ports(2)
+    return EtcdMember(directory, "small", client, peer, f"small=http://127.0.0.1:{peer}", ["--quota-backend-bytes=8388608"])
+
+
+def test_store_without_space():
+    with Cluster(with_witness=False, etcd=small_etcd) as cluster:
+        a = cluster.instance("a").wait_ready()
+        wait_until("a to lead", lambda: leads(a))
+        term = a.leader()["term"]
+        assert a.request("POST", CONFIGMAPS, configmap("victim", k="v"))[0] == 201
+        body = configmap("big", k="x" * 700_000)
+        code, text = a.request("POST", CONFIGMAPS, body)
+        for _ in range(40):
+            if code >= 300:
+                break
+            body["data"]["k"] = body["data"]["k"][1:]
+            code, text = a.request("PUT", CONFIGMAPS + "/big", body)
+        status = json.loads(text)
+        assert code >= 500 and status["kind"] == "Status" and "space" in status["message"], (code, text)
+        wait_until("a to stop leading", lambda: not leads(a))
+        assert a.get(CONFIGMAPS + "/victim")[0] == 200 and "victim" in names_at(a) and a.get("/livez")[0] == 200
+        # What makes space is let through.
+        assert a.request("DELETE", CONFIGMAPS + "/victim")[0] == 200
+        revision = json.loads(etcdctl(cluster.etcd.url, "endpoint", "status", "-w", "json"))[0]["Status"]["header"]["revision"]
+        etcdctl(cluster.etcd.url, "compact", str(revision))
+        etcdctl(cluster.etcd.url, "defrag")
+        etcdctl(cluster.etcd.url, "alarm", "disarm")
+        wait_until("a to lead again", lambda: leads(a))
+        assert a.leader()["term"] > term and a.alive()
+        assert a.request("POST", CONFIGMAPS, configmap("after"))[0] == 201
+
+
+# ---- compaction ----
+
+class Watch(threading.Thread):
+    """An API watch: the events it has seen."""
+
+    def __init__(self, instance, query):
+        super().__init__(daemon=True)
+        where = urllib.parse.urlsplit(instance.url)
+        self.connection = http.client.HTTPSConnection(where.hostname, where.port, timeout=60, context=instance.context())
+        self.connection.request("GET", f"{CONFIGMAPS}?watch=1&{query}")
+        self.answer = self.connection.getresponse()
+        self.events, self.over = [], False
+        self.start()
+
+    def run(self):
+        try:
+            for line in self.answer:
+                self.events.append(json.loads(line))
+        except (OSError, ValueError, AttributeError, http.client.HTTPException):
+            pass
+        self.over = True
+
+    def saw(self, name):
+        return any(e["object"]["metadata"].get("name") == name for e in self.events)
+
+
+def test_compaction_under_open_watches(cluster):
+    a = cluster.instance("a").wait_ready()
+    b = cluster.instance("b").wait_ready()
+    code, text = a.request("POST", CONFIGMAPS, configmap("first"))
+    assert code == 201
+    old = json.loads(text)["metadata"]["resourceVersion"]
+    watches = [Watch(i, f"resourceVersion={old}") for i in (a, b)]
+    b.send(signal.SIGSTOP)  # its watch of etcd falls behind the compaction
+    for i in range(30):
+        assert a.request("POST", CONFIGMAPS, configmap(f"c{i}", k="x" * 50_000))[0] == 201
+    revision = json.loads(etcdctl(cluster.etcd.url, "endpoint", "status", "-w", "json"))[0]["Status"]["header"]["revision"]
+    etcdctl(cluster.etcd.url, "compact", str(revision))
+    b.send(signal.SIGCONT)
+    assert a.request("POST", CONFIGMAPS, configmap("last"))[0] == 201
+    wait_until("a's watch to go on", lambda: watches[0].saw("last"))
+    assert not watches[0].over and {f"c{i}" for i in range(30)} <= {e["object"]["metadata"]["name"] for e in watches[0].events}
+    # b's watch goes on without a gap, or says 410; never is there a silent hole.
+    wait_until("b's watch", lambda: watches[1].saw("last") or watches[1].over)
+    if watches[1].saw("last"):
+        assert {f"c{i}" for i in range(30)} <= {e["object"]["metadata"]["name"] for e in watches[1].events}
+    else:
+        assert watches[1].events[-1]["object"]["code"] == 410
+    assert names_at(a) == names_at(b) and "last" in names_at(b)
+    # An instance that starts now has no history: a watch from before is 410, one from now works.
+    c = cluster.instance("c").wait_ready()
+    late = Watch(c, f"resourceVersion={old}")
+    wait_until("the answer", lambda: late.over or late.events)
+    gone = late.events[0]["object"] if late.answer.status == 200 else late.events[0]
+    assert gone.get("code") == 410 and gone["reason"] == "Expired", (old, late.answer.status, late.events[:3])
+    now = json.loads(c.get(CONFIGMAPS)[1])["metadata"]["resourceVersion"]
+    fresh = Watch(c, f"resourceVersion={now}")
+    assert b.request("POST", CONFIGMAPS, configmap("newest"))[0] == 201
+    wait_until("the newest", lambda: fresh.saw("newest"))
+    wait_until("a leader", lambda: len(leads(a, b, c)) == 1)
+
+
+def test_a_compacted_revision_cannot_be_listed(cluster):
+    a = cluster.instance("a").wait_ready()
+    code, text = a.request("POST", CONFIGMAPS, configmap("one"))
+    old = json.loads(text)["metadata"]["resourceVersion"]
+    for i in range(5):
+        assert a.request("POST", CONFIGMAPS, configmap(f"n{i}"))[0] == 201
+    code, text = a.get(f"{CONFIGMAPS}?limit=2")
+    token = json.loads(text)["metadata"]["continue"]
+    revision = json.loads(etcdctl(cluster.etcd.url, "endpoint", "status", "-w", "json"))[0]["Status"]["header"]["revision"]
+    assert a.request("POST", CONFIGMAPS, configmap("more"))[0] == 201
+    etcdctl(cluster.etcd.url, "compact", str(revision + 1))
+    code, text = a.get(f"{CONFIGMAPS}?resourceVersion={old}&resourceVersionMatch=Exact")
+    assert code == 410, text
+    code, text = a.get(f"{CONFIGMAPS}?limit=2&continue={token}")
+    assert code == 410 and json.loads(text)["reason"] == "Expired", text
+
+
