@@ -29,6 +29,8 @@
 
 #define DEFAULT_MAX_BODY   ((size_t)8 << 20)
 #define CONNECT_TIMEOUT_MS 30000L
+/* Made anew for each request with a body: the default of 64 KiB costs the heap more than the sending does. */
+#define UPLOAD_BUFFER      16384L
 #define KEEPALIVE_IDLE_S   10L
 #define KEEPALIVE_INTVL_S  5L
 #define MAX_RESTARTS       8
@@ -53,20 +55,43 @@ static bool has_header(const struct hf__http_request *request, const char *name)
         return false;
 }
 
+/* "Host: " and what the URL says, when curl is asked for another name (see set_server_name): that one is for TLS alone. */
+static int host_header(const struct hf__http_request *request, char **ret_header) {
+        const char *authority = strstr(request->url, "://");
+
+        *ret_header = NULL;
+        if (!request->tls || !request->tls->server_name || !authority || has_header(request, "Host"))
+                return 0;
+        authority += strlen("://");
+        return asprintf(ret_header, "Host: %.*s", (int)strcspn(authority, "/?#"), authority) < 0 ? -ENOMEM : 0;
+}
+
 /* One block of memory holds the exchange, curl's list of headers, the strings and the body. */
 struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine, const struct hf__http_request *request) {
-        /* An empty value takes a header of curl's own away. */
-        const char *extra[2] = {"Expect:", has_header(request, "Content-Type") ? NULL : "Content-Type:"};
-        size_t n_headers = request->n_headers + (extra[1] ? 2 : 1);
-        size_t n_strings = strlen(request->method) + strlen(request->url) + 2 + sizeof "Content-Type:" + sizeof "Expect:";
+        const char *extra[3] = {"Expect:"}; /* an empty value takes a header of curl's own away */
+        size_t n_extra = 1;
+        char *host;
 
+        if (host_header(request, &host) < 0)
+                return NULL;
+        if (!has_header(request, "Content-Type"))
+                extra[n_extra++] = "Content-Type:";
+        if (host)
+                extra[n_extra++] = host;
+        size_t n_headers = request->n_headers + n_extra;
+        size_t n_strings = strlen(request->method) + strlen(request->url) + 2;
+
+        for (size_t i = 0; i < n_extra; i++)
+                n_strings += strlen(extra[i]) + 1;
         for (size_t i = 0; i < request->n_headers; i++)
                 n_strings += strlen(request->headers[i]) + 1;
         if (request->unix_socket)
                 n_strings += strlen(request->unix_socket) + 1;
         struct hf__exchange *x = malloc(sizeof *x + n_headers * sizeof *x->headers + n_strings + request->n_body + 1);
-        if (!x)
+        if (!x) {
+                free(host);
                 return NULL;
+        }
         *x = (struct hf__exchange){.engine = engine, .request = *request, .grpc_status = -1};
         x->headers = (struct curl_slist *)(x + 1);
         char *end = (char *)(x->headers + n_headers);
@@ -77,6 +102,7 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine, const stru
                 x->headers[i].data = place(&end, i < request->n_headers ? request->headers[i] : extra[i - request->n_headers]);
                 x->headers[i].next = i + 1 < n_headers ? &x->headers[i + 1] : NULL;
         }
+        free(host);
         x->request.headers = NULL;
         x->request.idempotent = request->idempotent || strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
         if (request->n_body > 0)
@@ -386,6 +412,7 @@ static CURLcode set_transport(struct hf__exchange *x, CURL *easy) {
         SET(CURLOPT_PROXY, "");      /* whatever the host's environment says */
         SET(CURLOPT_PROTOCOLS_STR, "http,https");
         SET(CURLOPT_TCP_NODELAY, 1L);
+        SET(CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
         SET(CURLOPT_TCP_KEEPALIVE, 1L);
         SET(CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
         SET(CURLOPT_TCP_KEEPINTVL, KEEPALIVE_INTVL_S);
@@ -532,11 +559,16 @@ static bool has_local_port(int fd, int port) {
         return address.ss_family == AF_INET && ntohs(((struct sockaddr_in *)&address)->sin_port) == port;
 }
 
-/* Whether its connection has been silent since the request was sent. */
+/*
+ * Whether its connection has been silent since the request was sent, or was not there to begin with: a request over TLS waits
+ * for one that another is making, and when that one's handshake hangs, those that follow must not wait for it as well.
+ */
 static bool is_silent(const struct hf__exchange *x) {
         const struct hf__http_engine *engine = x->engine;
 
-        if (!x->may_have_sent || x->local_port <= 0)
+        if (!x->may_have_sent)
+                return !x->is_h2c; /* there it may be streams that it waits for, and the gate sees to hung connections */
+        if (x->local_port <= 0)
                 return false;
         for (size_t fd = 0; fd < engine->n_sockets; fd++)
                 if (engine->sockets[fd].pool == x->pool && engine->sockets[fd].last_in < x->sent_at &&

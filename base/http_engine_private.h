@@ -32,8 +32,8 @@ struct hf__note {
 
 /*
  * A lane's connections: one curl multi handle. When a request has timed out on a connection from which not one byte came
- * meanwhile, the lane takes a new pool, so that no later request goes to that connection; requests under way in the old
- * pool run on, and it is closed after the last of them.
+ * meanwhile, or while it waited for a connection, the lane takes a new pool, so that no later request goes to that connection; requests
+ * under way in the old pool run on, and it is closed after the last of them.
  */
 struct hf__pool {
         struct hf__pool *next; /* of the lane; the first takes new requests */

@@ -56,6 +56,40 @@ static size_t find_too_deep(const char *data, size_t n) {
         return n;
 }
 
+/* How many bytes the character at p has, of at most n; 0 = it is none. */
+static size_t utf8_length(const unsigned char *p, size_t n) {
+        unsigned char first = p[0], low = 0x80, high = 0xbf;
+        size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+
+        if (length < 2)
+                return length;
+        if (first == 0xe0)
+                low = 0xa0;
+        else if (first == 0xed)
+                high = 0x9f;
+        else if (first == 0xf0)
+                low = 0x90;
+        else if (first == 0xf4)
+                high = 0x8f;
+        if (length > n || p[1] < low || p[1] > high)
+                return 0;
+        for (size_t i = 2; i < length; i++)
+                if ((p[i] & 0xc0) != 0x80)
+                        return 0;
+        return length;
+}
+
+bool hf__utf8_valid(const char *data, size_t n) {
+        const unsigned char *p = (const unsigned char *)data;
+
+        for (size_t i = 0, length; i < n; i += length) {
+                length = utf8_length(p + i, n - i);
+                if (!length)
+                        return false;
+        }
+        return true;
+}
+
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset) {
         size_t bad = n > 0 ? find_nul(data, n) : 0;
         const char *end = data;
@@ -125,25 +159,6 @@ int hf__json_check_unique(const struct hf__json *json) {
                 for (const cJSON *m = c->child; m && !r; m = m->next)
                         r = hf__json_check_unique(json_of((cJSON *)(uintptr_t)m));
         return r;
-}
-
-bool hf__json_is_utf8(const char *data, size_t n) {
-        const unsigned char *p = (const unsigned char *)data, *end = p + n;
-
-        while (p < end) {
-                unsigned n_more = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : (*p & 0xf0) == 0xe0 ? 2 : *p >= 0xf0 && *p < 0xf5 ? 3 : 4;
-                if (n_more == 4 || (size_t)(end - p) <= n_more)
-                        return false;
-                /* The second byte excludes overlong forms, surrogates, and what is beyond the last code point. */
-                if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) || (*p == 0xf0 && p[1] < 0x90) ||
-                    (*p == 0xf4 && p[1] > 0x8f))
-                        return false;
-                for (unsigned i = 1; i <= n_more; i++)
-                        if ((p[i] & 0xc0) != 0x80)
-                                return false;
-                p += n_more + 1;
-        }
-        return true;
 }
 
 static int by_key(const void *a, const void *b) {

@@ -14,9 +14,9 @@
  * it, and the watch's events up to R, which may still come, are skipped (floor). When the watch was faster the answer is
  * of no use. So a quiet collection learns its revision, and a busy one is not set back.
  *
- * Failures delay 0.1 s doubling to 30 s, but to 0.8 s only while somebody waits: a new leader's controllers must not wait
- * out a delay that grew during an outage before its term. An event, or a watch that lived for a second, resets the watch's
- * count; a list that succeeds resets the list's.
+ * Failures delay 0.1 s doubling to 30 s, or for as long as the server asks, up to 5 minutes, but to 0.8 s only while somebody
+ * waits: a new leader's controllers must not wait out a delay that grew during an outage before its term. An event, or a
+ * watch that lived for a second, resets the watch's count; a list that succeeds resets the list's.
  */
 #include "client/cache_impl.h"
 
@@ -32,6 +32,7 @@
 #define LIST_TIMEOUT     (60 * HF_NSEC_PER_SEC)
 #define FIRST_DELAY      (100 * HF_NSEC_PER_MSEC)
 #define LAST_DELAY       (30 * HF_NSEC_PER_SEC)
+#define LONGEST_ASKED    (300 * HF_NSEC_PER_SEC) /* a Retry-After beyond it is cut: a slip of the server is not to stop a cache for years */
 #define STABLE_WATCH     HF_NSEC_PER_SEC
 #define URGENT_FAILURES  3 /* the delay does not grow beyond that of the third while somebody waits */
 
@@ -160,6 +161,8 @@ static hf_nsec delay_after(unsigned failures, uint32_t retry_after_s) {
                 delay *= 2;
         if (delay > LAST_DELAY)
                 delay = LAST_DELAY;
+        if (said > LONGEST_ASKED)
+                said = LONGEST_ASKED;
         return said > delay ? said : delay;
 }
 

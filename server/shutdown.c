@@ -56,15 +56,15 @@ int hfd_host_shut_down(struct hfd_host *h, struct hf_status *reterr_status) {
         return r;
 }
 
-/* From the outside in: first what calls, then what is called. */
+/* From the outside in: first what calls, then what is called; nobody waits for the store any more. */
 void hfd_host_free(struct hfd_host *h) {
+        if (h->store)
+                h->store->ops->stop(h->store); /* what still waits for a store that hangs is told now */
         hf_hooks_free(h->hooks);
         hf_electors_free(h->electors);
         hfd_controllers_free(h->controllers);
         hfd_http_free(h->http);
         hf_client_free(h->loopback);
-        if (h->store)
-                h->store->ops->stop(h->store); /* a store that hangs is not waited for */
         hfd_compactor_free(h->compactor);
         hfd_api_free(h->api);
         if (h->store)

@@ -77,6 +77,8 @@ class Demo:
         old = self.leader()
         new = self.other(old)
         mark = self.witness.mark()
+        # A standby counts from its own observation: one that has just come back has yet to see a renewal.
+        self.witness.wait_holder(lambda h: f"_{old}_" in h, "a renewal that both see", mark)
         last = [e for e in self.witness.seen() if e["key"] == LEASE][-1]
         say(f"   kill -KILL {self.instances[old].pid}   (instance {old})")
         say(f"   nobody can release now: the Lease runs {LEASE_SECONDS} s from its last renewal")

@@ -222,7 +222,9 @@ static bool fill_call(struct hfd_rest_call *rest, const struct hfd_request_path 
                 no_such_resource(answer);
                 return false;
         }
-        if (!set_verb(call, verb) || (call->resource->namespaced && !*path->ns && call->verb != HFD_LIST)) {
+        bool named = *path->name;
+        if (!set_verb(call, verb) || (call->resource->namespaced && !*path->ns && call->verb != HFD_LIST) ||
+            (call->verb == HFD_CREATE && named) || (call->verb == HFD_UPDATE && !named)) {
                 not_allowed(answer);
                 return false;
         }

@@ -59,24 +59,21 @@ static void refetch(struct hfd_write *w) {
 /* Validates w->object against old and makes its bytes. False: answered. */
 static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
         const struct hfd_resource *r = w->call->resource;
-        struct hfd_causes *causes = calloc(1, sizeof *causes);
+        struct hfd_causes causes; /* 15 KiB, of which only what is counted is looked at */
         struct hfd_answer answer = {0};
-        int e = causes ? 0 : -ENOMEM;
+        int e = r->prepare ? r->prepare(w->object, old) : 0;
 
-        if (!e && r->prepare)
-                e = r->prepare(w->object, old);
         if (!e) {
-                hfd_meta_validate(r, w->object, old, causes);
+                causes.n = 0;
+                hfd_meta_validate(r, w->object, old, &causes);
                 if (r->validate)
-                        r->validate(w->object, old, causes);
-                if (causes->n) {
-                        hfd_answer_invalid(&answer, r, hfd_write_name(w), causes);
-                        free(causes);
+                        r->validate(w->object, old, &causes);
+                if (causes.n) {
+                        hfd_answer_invalid(&answer, r, hfd_write_name(w), &causes);
                         hfd_write_finish(w, &answer);
                         return false;
                 }
         }
-        free(causes);
         w->stored = e ? NULL : hfd_object_encode(r, w->object);
         if (!w->stored)
                 hfd_write_finish_no_memory(w);
@@ -397,19 +394,15 @@ static bool read_delete_options(struct hfd_write *w, struct hfd_answer *answer) 
         return !bad;
 }
 
-/* What every reader reads alike. False: answer is filled. */
-static bool check_text(struct hfd_write *w, struct hfd_answer *answer) {
+/* Of two equal keys readers take the first or the last: neither is stored. False: answer is filled. */
+static bool keys_unique(struct hfd_write *w, struct hfd_answer *answer) {
         int e = hf__json_check_unique(w->sent);
 
         if (e == -ENOMEM)
                 hfd_answer_no_memory(answer);
         else if (e)
                 hfd_answer_bad_request(answer, "the object provided has a key twice in one of its objects");
-        else if (!hf__json_is_utf8(w->call->body, w->call->n_body))
-                hfd_answer_bad_request(answer, "the object provided is not valid UTF-8");
-        else
-                return true;
-        return false;
+        return !e;
 }
 
 /* What fieldValidation asks for. False: answer is filled. */
@@ -442,6 +435,12 @@ static bool parse_body(struct hfd_write *w, struct hfd_answer *answer) {
 
         if (w->call->verb == HFD_DELETE_ONE && !w->call->n_body)
                 return true;
+        /* Clients read whole lists as UTF-8: one object that is not would hide all others from them. */
+        if (w->call->n_body && !hf__utf8_valid(w->call->body, w->call->n_body)) {
+                hfd_answer_bad_request(answer, "the object provided is unrecognized (must be of type %s): it is not valid UTF-8",
+                                       w->call->verb == HFD_DELETE_ONE ? "DeleteOptions" : r->kind);
+                return false;
+        }
         int e = hf__json_parse(w->call->body ? w->call->body : "", w->call->n_body, &w->sent, &offset);
         if (e == -ENOMEM) {
                 hfd_answer_no_memory(answer);
@@ -455,7 +454,7 @@ static bool parse_body(struct hfd_write *w, struct hfd_answer *answer) {
                                        w->call->verb == HFD_DELETE_ONE ? "DeleteOptions" : r->kind, offset);
                 return false;
         }
-        if (!check_text(w, answer))
+        if (!keys_unique(w, answer))
                 return false;
         if (w->call->verb == HFD_DELETE_ONE)
                 return read_delete_options(w, answer);

@@ -158,22 +158,9 @@ static bool is_public_path(const char *path) {
         return strcmp(path, "/version") == 0 || strcmp(path, "/version/") == 0;
 }
 
-/* What anybody known may see: which resources there are. Without it kubectl says only that something is forbidden. */
-static bool is_discovery_path(const char *path) {
-        static const char *const roots[] = {"/api", "/apis", "/openapi"};
-        for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
-                size_t n = strlen(roots[i]);
-                if (strncmp(path, roots[i], n) == 0 && (path[n] == '\0' || path[n] == '/'))
-                        return true;
-        }
-        return false;
-}
-
 bool hfd_auth_allows(struct hfd_auth *auth, const struct hfd_user *user, const struct hfd_attributes *attributes) {
         if (hfd_user_in_group(user, GROUP_MASTERS))
                 return true;
         bool reads = strcmp(attributes->verb, "get") == 0 || strcmp(attributes->verb, "head") == 0;
-        if (attributes->is_resource || !reads)
-                return false;
-        return is_public_path(attributes->path) || (hfd_user_in_group(user, GROUP_AUTHENTICATED) && is_discovery_path(attributes->path));
+        return !attributes->is_resource && reads && is_public_path(attributes->path);
 }

@@ -18,9 +18,12 @@
 #include "base/timetext.h"
 #include "server/controllers/controllers.h"
 
-#define RETRY (1 * HF_NSEC_PER_SEC)
+#define RETRY    (1 * HF_NSEC_PER_SEC)
+#define PATIENCE (3 * HF_NSEC_PER_SEC) /* for one call: a store that hangs must not hold the shutdown for longer */
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
+
+static hf_nsec patience(struct hf_term *term) { return hf_now(hf_host_clock(hf_term_host(term))) + PATIENCE; }
 
 static void now_text(struct hf_term *term, char *text) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
@@ -88,6 +91,7 @@ static int send_lease(struct hf_term *term, const struct hfd_identity *me, enum 
                                        .resource = leases,
                                        .ns = HFD_SYSTEM_NAMESPACE,
                                        .name = verb == HF_VERB_UPDATE ? me->lease_name : NULL,
+                                       .deadline = patience(term),
                                        .body = body.data,
                                        .n_body = body.n};
                 r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), &answer, &n, &status);
@@ -101,7 +105,11 @@ static int send_lease(struct hf_term *term, const struct hfd_identity *me, enum 
 }
 
 static int read_lease(struct hf_term *term, const struct hfd_identity *me, struct hf__json **lease) {
-        struct hf_call call = {.verb = HF_VERB_GET, .resource = leases, .ns = HFD_SYSTEM_NAMESPACE, .name = me->lease_name};
+        struct hf_call call = {.verb = HF_VERB_GET,
+                               .resource = leases,
+                               .ns = HFD_SYSTEM_NAMESPACE,
+                               .name = me->lease_name,
+                               .deadline = patience(term)};
         struct hf_status status;
         char *answer = NULL;
         size_t n = 0;
@@ -124,7 +132,11 @@ static int keep(struct hf_term *term, const struct hfd_identity *me, struct hf__
 }
 
 static void delete_lease(struct hf_term *term, const struct hfd_identity *me) {
-        struct hf_call call = {.verb = HF_VERB_DELETE, .resource = leases, .ns = HFD_SYSTEM_NAMESPACE, .name = me->lease_name};
+        struct hf_call call = {.verb = HF_VERB_DELETE,
+                               .resource = leases,
+                               .ns = HFD_SYSTEM_NAMESPACE,
+                               .name = me->lease_name,
+                               .deadline = patience(term)};
         struct hf_status status;
 
         /* A store that is gone keeps the Lease: the collector of the next leader deletes it. */

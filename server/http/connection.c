@@ -363,10 +363,18 @@ void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_reque
 
 void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_request *request, int code) {
         const char *phrase = hfd_reason_phrase(code);
-        struct hf__buf *body = hf__buf_copy(phrase, strlen(phrase));
+        char status[256];
+        int n = snprintf(status, sizeof status,
+                         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"Request entity "
+                         "too "
+                         "large: limit is %zu\",\"reason\":\"RequestEntityTooLarge\",\"code\":413}\n",
+                         connection->worker->http->max_body);
+        /* The one refusal that a well-behaved client meets: kubectl shows the message of a Status, and nothing of a text. */
+        bool too_large = code == 413 && n > 0 && (size_t)n < sizeof status;
+        struct hf__buf *body = too_large ? hf__buf_copy(status, (size_t)n) : hf__buf_copy(phrase, strlen(phrase));
 
         request->answered_early = true;
-        hfd_request_reply(request, code, "text/plain", NULL, 0, body);
+        hfd_request_reply(request, code, too_large ? "application/json" : "text/plain", NULL, 0, body);
         hf__buf_unref(body);
 }
 

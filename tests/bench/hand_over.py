@@ -14,8 +14,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import harness  # noqa: E402
 
 
-def bare_writes(cluster, n):
-    out = subprocess.run([harness.WITNESS, cluster.etcd.url, "/bare", "--bare-writes", str(n)], capture_output=True, check=True, text=True)
+def bare_writes(cluster, n, pause_ms=0):
+    """Durations in ms of n writes of 300 bytes, one after the other, each after a pause."""
+    out = subprocess.run([harness.WITNESS, cluster.etcd.url, "/bare", "--bare-writes", str(n), str(pause_ms)], capture_output=True, check=True, text=True)
     return [int(line) / 1e6 for line in out.stdout.split()]
 
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""idle.py: what an idle instance costs (resident memory, CPU per second over a minute), how fast it is ready, and the server's CPU
-per Lease GET and PUT with 64 in flight, beside a bare loopback request (GET /version) of the same run."""
+"""idle.py [SECONDS]: how fast an instance is ready, what it costs when idle (resident memory, CPU per second over a minute), and the
+server's CPU per Lease GET and PUT with 64 in flight, beside a bare loopback request (GET /version) of the same run.
+
+CPU is the kernel's accounting of the process, so that what else the machine does weighs little; several runs, and their median."""
 import json
-import os
 import pathlib
 import re
 import shutil
+import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -14,11 +17,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import harness  # noqa: E402
 
 LOAD = harness.BUILD / "tests" / "lease-load"
-
-
-def cpu_ms(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
 def precise_cpu_ms(pid):
@@ -40,40 +38,67 @@ def load(instance, verb, n):
 
 
 def bare(instance, n):
-    before = cpu_ms(instance.pid)
+    """CPU per GET /version, which is answered from memory, of the same server over the same loopback."""
+    before = precise_cpu_ms(instance.pid)
     subprocess.run(["h2load", "-n", str(n), "-c", "1", "-m", "64", instance.url + "/version"], check=True, capture_output=True)
-    return (cpu_ms(instance.pid) - before) * 1000 / n
+    return (precise_cpu_ms(instance.pid) - before) * 1000 / n
+
+
+def start(cluster, name):
+    """A started instance, and how long it took until it said that it was ready, in ms."""
+    log = cluster.directory / f"{name}.log"
+    said = log.read_text().count("ready: ") if log.exists() else 0
+    before = time.monotonic()
+    instance = cluster.instance(name, fast=False)
+    while instance.said().count("ready: ") == said:
+        assert instance.alive(), instance.said()
+        time.sleep(0.001)
+    return instance, (time.monotonic() - before) * 1000
+
+
+def readiness(n=5):
+    """Times on an empty store without certificates, and on a store and in a directory that were used before."""
+    empty, filled = [], []
+    for _ in range(n):
+        with harness.Cluster(with_witness=False) as cluster:
+            for times in (empty, filled):
+                instance, took = start(cluster, "i")
+                times.append(took)
+                instance.send(signal.SIGTERM)
+                instance.wait()
+    return empty, filled
+
+
+def spread(values, digits=0):
+    return f"median {statistics.median(values):.{digits}f} ({', '.join(f'{v:.{digits}f}' for v in sorted(values))})"
 
 
 def main():
     seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 60
+    empty, filled = readiness()
+    print(f"ready in ms: {spread(empty)} on an empty store, making its certificates; {spread(filled)} afterwards")
     with harness.Cluster(with_witness=False) as cluster:
-        times = []
-        for i in range(5):
-            before = time.monotonic()
-            instance = cluster.instance(f"i{i}", fast=False)
-            while "ready: " not in instance.said():
-                assert instance.alive(), instance.said()
-                time.sleep(0.001)
-            times.append((time.monotonic() - before) * 1000)
-            if i < 4:
-                instance.send(15)
-                instance.wait()
+        instance, _ = start(cluster, "i")
         instance.wait_ready()
-        print(f"ready: {times[0]:.0f} ms on an empty store with no certificates; then {', '.join(f'{t:.0f}' for t in times[1:])} ms")
         time.sleep(5)
         begin, before = time.monotonic(), precise_cpu_ms(instance.pid)
         time.sleep(seconds)
         used = (precise_cpu_ms(instance.pid) - before) / (time.monotonic() - begin)
-        print(f"idle: {resident_kib(instance.pid) / 1024:.1f} MB resident ({resident_kib(instance.pid, 'RssAnon') / 1024:.1f} MB anonymous), "
-              f"{used:.2f} ms CPU per second")
+        resident = {field: resident_kib(instance.pid, field) / 1024 for field in ("VmRSS", "RssAnon", "RssFile")}
+        print(f"idle, leading, for {seconds} s: {resident['VmRSS']:.1f} MB resident ({resident['RssAnon']:.1f} MB its own, "
+              f"{resident['RssFile']:.1f} MB of its files, which processes share), {used:.2f} ms CPU per second")
+        baseline = None
         if shutil.which("h2load"):
-            print(f"bare loopback request (GET /version, 64 in flight): {bare(instance, 50000):.1f} us CPU")
+            baseline = statistics.median(bare(instance, 50000) for _ in range(3))
+            print(f"bare loopback request (GET /version, 64 in flight): {baseline:.1f} us CPU")
         for verb in ("get", "put"):
             load(instance, verb, 2000)
-            result = load(instance, verb, 30000)
-            print(f"Lease {verb.upper()}, 64 in flight: {result['cpu_us_per_request']:.1f} us CPU, {result['requests'] / result['seconds']:.0f}/s")
-        instance.send(15)
+            results = [load(instance, verb, 20000) for _ in range(5)]
+            cpu = [r["cpu_us_per_request"] for r in results]
+            rate = statistics.median(r["requests"] / r["seconds"] for r in results)
+            print(f"Lease {verb.upper()}, 64 in flight, us of the server's CPU: {spread(cpu, 1)}"
+                  + (f", {statistics.median(cpu) / baseline:.1f} bare requests" if baseline else "") + f"; {rate:.0f}/s")
+        instance.send(signal.SIGTERM)
         instance.wait()
 
 

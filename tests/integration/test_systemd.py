@@ -375,12 +375,10 @@ def test_release_leaves_another_incarnations_lease_alone(host):
     a.kill("SIGKILL")
     host.wait_holder("b", mark)
     wait_until("a's stop to be over", lambda: a.show("SubState") == "auto-restart")
-    mark = host.witness.mark()
-    term = b.leader()["term"]
+    b.wait_status(r"leading .*")
+    mark, term = host.witness.mark(), b.leader()["term"]
     remembered.write_text(text)  # as if the first release had never come
-    done = subprocess.run(
-        ["nsenter", f"--target={host.systemd.pid}", "--mount", "--pid", "--", PROGRAM, "release", "--instance=a", "--data-dir=/var/lib/holdfast/a",
-         "--runtime-dir=/run/holdfast-a", f"--etcd-servers={host.cluster.etcd.url}"], capture_output=True, text=True, check=False, timeout=LIMIT)
+    done = release_by_hand(host, a)
     assert done.returncode == 0 and "left alone" in done.stdout, done
     assert host.holders(mark) in ([], ["b"]) and b.leader()["term"] == term
     a.stop()

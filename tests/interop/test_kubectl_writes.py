@@ -173,6 +173,9 @@ def test_large(pair, kubectl, ns, tmp_path):
     body = {**config_map("large", ns), "data": {"k": value}}
     kubectl("create", "-f", "-", stdin=json.dumps(body))
     assert json.loads(kubectl("get", "cm", "large", "-n", ns, "-o", "json", at=pair.b).stdout)["data"]["k"] == value
+    far_too_large = {**config_map("larger", ns), "data": {"k": "x" * (4 << 20)}}
+    said = refused(kubectl("create", "-f", "-", stdin=json.dumps(far_too_large), check=False))
+    assert "(RequestEntityTooLarge)" in said and "Request entity too large: limit is " in said
     too_large = {**config_map("larger", ns), "data": {"k": "x" * (1 << 20) + "y"}}
     assert "Too long: must have at most 1048576 bytes" in refused(kubectl("create", "-f", "-", stdin=json.dumps(too_large), check=False))
 

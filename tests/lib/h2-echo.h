@@ -9,6 +9,7 @@
  *      s  answers 200 with the body and leaves the stream open
  *      d  falls silent on the whole connection, which stays open
  *      c  closes the connection              r  resets the stream
+ *      g  answers 200 with the body and says goodbye: streams under way go on, later ones are not looked at
  *
  * One thread per connection. For tests and benchmarks only; asserts instead of handling errors.
  */
@@ -39,6 +40,7 @@ struct h2_echo_connection {
         int fd;
         uint8_t in[1 << 17], out[1 << 18];
         size_t n_in, n_out;
+        uint32_t last_id; /* 0 = no goodbye was said */
         struct {
                 uint32_t id;
                 size_t n;
@@ -83,6 +85,14 @@ static inline bool h2_echo_answer(struct h2_echo_connection *c, uint32_t id, con
                 h2_echo_frame(c, 1, 4, id, ok, 1);
                 h2_echo_frame(c, 0, 1, id, body, n);
                 return true;
+        case 'g': {
+                uint8_t goodbye[8] = {(uint8_t)(id >> 24), (uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id}; /* NO_ERROR */
+                h2_echo_frame(c, 7, 0, 0, goodbye, 8);
+                h2_echo_frame(c, 1, 4, id, ok, 1);
+                h2_echo_frame(c, 0, 1, id, body, n);
+                c->last_id = id;
+                return true;
+        }
         case 's':
                 h2_echo_frame(c, 1, 4, id, ok, 1);
                 h2_echo_frame(c, 0, 0, id, body, n);
@@ -129,6 +139,10 @@ static inline bool h2_echo_take(struct h2_echo_connection *c) {
                         assert(c->streams[slot].id == id && c->streams[slot].n + n <= H2_ECHO_MAX_BODY);
                         memcpy(c->streams[slot].body + c->streams[slot].n, f + 9, n);
                         c->streams[slot].n += n;
+                }
+                if (c->last_id && id > c->last_id) {
+                        at += 9 + n;
+                        continue;
                 }
                 if ((f[3] == 0 || f[3] == 1) && (f[4] & 1) && !h2_echo_answer(c, id, c->streams[slot].body, c->streams[slot].n))
                         return false;

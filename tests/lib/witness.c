@@ -3,7 +3,9 @@
  * The outside witness: a process of its own that watches etcd and says what it sees, one JSON object a line.
  *
  *      witness ENDPOINT PREFIX                 {"t":<monotonic ns>,"rev":1,"type":"PUT","key":"...","value":"..."} per event
- *      witness ENDPOINT PREFIX --bare-writes N one number a line: nanoseconds of each of N bare writes, one after the other
+ *      witness ENDPOINT PREFIX --bare-writes N [PAUSE_MS]
+ *                                              one number a line: nanoseconds of each of N bare writes, one after the other, with
+ *                                              a pause before each: what a single write on a machine at rest costs
  *      witness ENDPOINT PREFIX --put KEY FILE  one put of a file's content (for tests that need an outsider's write)
  *
  * It begins at the store's revision at its start, and says {"ready":<revision>} once it watches. Ends by SIGTERM, or when its
@@ -14,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/http_engine.h"
@@ -85,7 +88,8 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
                 fprintf(stderr, "witness: the watch ended: %s %s\n", hf_strerror(error), status ? status->message : "");
 }
 
-static int bare_writes(struct hfd_store *store, const char *prefix, int n) {
+static int bare_writes(struct hfd_store *store, const char *prefix, int n, int pause_ms) {
+        const struct timespec pause = {.tv_sec = pause_ms / 1000, .tv_nsec = pause_ms % 1000 * 1000000L};
         char key[512];
 
         snprintf(key, sizeof key, "%s.bare/write", prefix);
@@ -94,6 +98,8 @@ static int bare_writes(struct hfd_store *store, const char *prefix, int n) {
         for (int i = 0; i < n; i++) {
                 struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = value};
                 struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+                if (pause_ms)
+                        (void)nanosleep(&pause, NULL);
                 hf_nsec before = monotonic();
                 if (wait_answer(store->ops->txn(store, &txn, deadline(), on_reply, NULL)))
                         return 1;
@@ -142,7 +148,7 @@ int main(int argc, char **argv) {
         struct hf_status status;
 
         if (argc < 3) {
-                fprintf(stderr, "usage: witness ENDPOINT PREFIX [--bare-writes N | --put KEY FILE]\n");
+                fprintf(stderr, "usage: witness ENDPOINT PREFIX [--bare-writes N [PAUSE_MS] | --put KEY FILE]\n");
                 return 2;
         }
         signal(SIGPIPE, SIG_IGN);
@@ -152,9 +158,10 @@ int main(int argc, char **argv) {
                 fprintf(stderr, "witness: %s\n", status.message);
                 return 1;
         }
-        int r = argc == 5 && strcmp(argv[3], "--bare-writes") == 0 ? bare_writes(store, argv[2], atoi(argv[4]))
-                : argc == 6 && strcmp(argv[3], "--put") == 0       ? put_file(store, argv[4], argv[5])
-                                                                   : watch(store, argv[2]);
+        int r = (argc == 5 || argc == 6) && strcmp(argv[3], "--bare-writes") == 0
+                        ? bare_writes(store, argv[2], atoi(argv[4]), argc == 6 ? atoi(argv[5]) : 0)
+                : argc == 6 && strcmp(argv[3], "--put") == 0 ? put_file(store, argv[4], argv[5])
+                                                             : watch(store, argv[2]);
         store->ops->free(store);
         return r;
 }

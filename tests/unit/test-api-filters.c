@@ -219,6 +219,30 @@ static void test_metrics_have_bounded_labels(void **state) {
         hf__strbuf_done(&text);
 }
 
+/* A request whose body is still being sent when the server begins to refuse is under way: waited for, and served. */
+static void test_a_request_counts_from_its_head_on(void **state) {
+        hfd_filters_free(filters);
+        start(false);
+        struct hfd_request *early = fake_admin("POST", "/api/v1/namespaces/n/configmaps", "");
+        hfd_filters_head(filters, early);
+        struct hfd_request *broken = fake_admin("POST", "/api/v1/namespaces/n/configmaps", "");
+        hfd_filters_head(filters, broken);
+        assert_int_equal(hfd_filters_inflight(filters), 2);
+        hfd_filters_refuse(filters);
+        struct hfd_request *late = fake_admin("POST", "/api/v1/namespaces/n/configmaps", "");
+        hfd_filters_head(filters, late);
+        assert_int_equal(hfd_filters_inflight(filters), 2);
+        expect_status(send(late), 503, "ServiceUnavailable", "apiserver is shutting down");
+        hfd_request_unref(broken); /* it never came to the handler: */
+        broken->code = 408;        /* its client did not send all of it in time */
+        fake_done(broken);
+        assert_int_equal(hfd_filters_wait_drained(filters, hf_now(hf_clock_system())), HF_E_TIMEOUT);
+        send(early);
+        assert_int_equal(early->code, 200);
+        fake_done(early);
+        assert_int_equal(hfd_filters_wait_drained(filters, HF_NSEC_NEVER), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_who_may_not_is_told_in_the_fields_words, set_up, tear_down),
@@ -226,6 +250,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_lanes_are_limited_and_apart, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_shutdown_with_retry_after, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_shutdown_without_retry_after, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_a_request_counts_from_its_head_on, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_a_waiter_is_woken_by_the_last_answer, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_metrics_have_bounded_labels, set_up, tear_down),
         };

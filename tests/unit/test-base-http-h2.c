@@ -194,6 +194,45 @@ static void test_broken_connections(void **state) {
         assert_echoes(5);
 }
 
+/* A server that goes away for good says goodbye: what is under way goes on, what follows goes to a new connection. */
+static void test_a_goodbye(void **state) {
+        struct call *stream = start(0, "stream", 0);
+
+        wait_text(stream, "stream");
+        struct call *last = finish(start(1, "goodbye", 30000));
+        assert_int_equal(last->result.outcome, 0);
+        assert_string_equal(last->text, "goodbye");
+        assert_echoes(2);
+        int n = n_connections(); /* the next one may have been opened in vain: see http_engine_exchange.c on the versions */
+        assert_in_range(n, 2, 3);
+        for (int i = 3; i < 30; i++)
+                assert_echoes(i);
+        assert_false(stream->done);
+        hf__http_cancel(f.engine, stream->id);
+        assert_int_equal(finish(stream)->result.outcome, HF_E_CANCELED);
+        assert_echoes(30);
+        assert_int_equal(n_connections(), n);
+}
+
+/* Those that reach the server after its goodbye were not looked at. Each is answered once, none is taken for done. */
+static void test_requests_that_cross_a_goodbye(void **state) {
+        assert_echoes(0);
+        start(1, "goodbye", 30000);
+        for (int i = 2; i < 100; i++)
+                start(i, "echo", 2000);
+        int n_done = 0;
+        for (int i = 1; i < 100; i++) {
+                finish(&f.call[i]);
+                int outcome = f.call[i].result.outcome;
+                assert_true(outcome == 0 || outcome == HF_E_TIMEOUT);
+                n_done += outcome == 0;
+                if (outcome == 0)
+                        assert_string_equal(f.call[i].text, i == 1 ? "goodbye" : "echo");
+        }
+        print_message("%d of 99 done\n", n_done);
+        assert_echoes(100);
+}
+
 static void test_free_with_streams_open(void **state) {
         for (int i = 0; i < 20; i++)
                 start(i, i % 2 ? "stream" : "never", 0);
@@ -215,6 +254,8 @@ int main(void) {
                 TEST(test_silent_connection_is_not_used_again),
                 TEST(test_slow_request_does_not_cost_the_connection),
                 TEST(test_broken_connections),
+                TEST(test_a_goodbye),
+                TEST(test_requests_that_cross_a_goodbye),
                 TEST(test_free_with_streams_open),
         };
         signal(SIGPIPE, SIG_IGN);

@@ -215,24 +215,6 @@ static void test_unique(void **state) {
         }
 }
 
-static void test_utf8(void **state) {
-        static const char *const good[] = {"", "a", "\xc3\xa4", "\xe2\x98\x83", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf"};
-        static const char *const bad[] = {"\xff",
-                                          "a\x80",
-                                          "\xc3",
-                                          "\xc0\xaf",
-                                          "\xe0\x80\xaf",
-                                          "\xed\xa0\x80",
-                                          "\xf4\x90\x80\x80",
-                                          "\xf0\x8f\xbf\xbf",
-                                          "\xe2\x98",
-                                          "\xf8\x88\x80\x80\x80"};
-        for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
-                assert_true(hf__json_is_utf8(good[i], strlen(good[i])));
-        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-                assert_false(hf__json_is_utf8(bad[i], strlen(bad[i])));
-}
-
 static bool equal_texts(const char *a, const char *b) {
         struct hf__json *x = parse(a), *y = parse(b);
         bool same = hf__json_equal(x, y);
@@ -269,6 +251,19 @@ static void test_equal_is_not_quadratic(void **state) {
         assert_true(hf__json_equal(up, down));
         hf__json_free(up);
         hf__json_free(down);
+}
+
+static void test_utf8(void **state) {
+        static const char *const good[] =
+                {"", "plain", "\xc3\xa9\xe2\x98\x83", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf", "\xee\x80\x80"};
+        static const char *const bad[] =
+                {"\x80", "\xc3",     "a\xc3(",          "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+                 "\xff", "\xe2\x98", "\xf0\x8f\xbf\xbf"};
+
+        for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+                assert_true(hf__utf8_valid(good[i], strlen(good[i])));
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+                assert_false(hf__utf8_valid(bad[i], strlen(bad[i])));
 }
 
 int main(void) {

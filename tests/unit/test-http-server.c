@@ -150,6 +150,7 @@ static void test_stop_accepting_h1(void **state) {
         fd = dial(hfd_http_port(f.http), 0);
         assert_int_equal(fd, -1);
         assert_true(client_closed(&idle));
+        assert_int_equal(hfd_http_wait_closed(f.http, hf_now(hf_clock_system())), HF_E_TIMEOUT);
         answer_text(held, 200, "done");
         hfd_request_unref(held);
         assert_non_null(client_await(&busy, "connection: close\r\n"));
@@ -162,6 +163,22 @@ static void test_stop_accepting_h1(void **state) {
         client_close(&idle);
         client_close(&busy);
         client_close(&streaming);
+        assert_int_equal(hfd_http_wait_closed(f.http, HF_NSEC_NEVER), 0);
+}
+
+static void test_an_answer_may_ask_for_the_end(void **state) {
+        const struct hfd_header headers[] = {{"connection", "close"}};
+        struct hfd_request *held;
+        struct client client;
+
+        assert_int_equal(client_open(&client, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        client_puts(&client, HOLD);
+        held = take_held(&f);
+        hfd_request_reply(held, 429, "text/plain", headers, 1, NULL);
+        hfd_request_unref(held);
+        assert_non_null(client_await(&client, "connection: close\r\n"));
+        assert_true(client_closed(&client));
+        client_close(&client);
 }
 
 struct h2_seen {
@@ -403,6 +420,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_silent_connections_are_closed, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_reload_changes_new_handshakes, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_stop_accepting_h1, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_an_answer_may_ask_for_the_end, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_stop_accepting_h2, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_free_with_requests_under_way, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_never_started, setup, teardown),

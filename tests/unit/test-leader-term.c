@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include <holdfast/client_port.h>
+
 #include "leader/term.h"
 
 static const struct hf_host host = {.size = sizeof host};
@@ -148,12 +150,76 @@ static void test_a_drain_ends_the_pause_before_a_restart(void **state) {
         assert_true(atomic_load(&n) <= 1);
 }
 
+/* ---- a gated term's client ---- */
+
+/* Keeps one call, answers it when it is cancelled, and notes whether the controllers had been told by then. */
+struct keeper {
+        struct hf_client base; /* first */
+        hf_reply_fn done;
+        void *ctx;
+        struct hf_cancel *abort;
+        int n_calls;
+        bool told_first;
+};
+
+static int keep_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
+        struct keeper *keeper = (struct keeper *)self;
+        keeper->done = done;
+        keeper->ctx = ctx;
+        keeper->n_calls++;
+        *ret_id = 7;
+        return 0;
+}
+
+static void keep_cancel(struct hf_client *self, uint64_t id) {
+        struct keeper *keeper = (struct keeper *)self;
+        const struct hf_reply reply = {.error = HF_E_CANCELED};
+        assert_int_equal(id, 7);
+        keeper->told_first = hf_cancel_fired(keeper->abort);
+        keeper->done(keeper->ctx, &reply);
+}
+
+static void note_reply(void *ctx, const struct hf_reply *reply) { *(int *)ctx = reply->error; }
+
+static void test_an_abort_refuses_before_the_controllers_hear_of_it(void **state) {
+        static const struct hf_client_ops ops = {.call = keep_call, .cancel = keep_cancel};
+        struct keeper keeper = {.base = {.ops = &ops, .host = &host}};
+        struct hf__gate gate = {0};
+        struct joint joint = {.n_joined = 0};
+        struct hf_term *term = NULL;
+        struct hf__term_config config = {
+                .class = HF_LEADER_ONLY,
+                .label = "ns/name",
+                .client = {.inner = &keeper.base, .gate = &gate, .fence = {.ns = "a", .name = "b", .identity = "c", .term = 5}},
+                .joined = on_joined,
+                .ctx = &joint,
+        };
+        const struct hf_call write = {.verb = HF_VERB_DELETE, .resource = {"", "v1", "configmaps"}, .ns = "a", .name = "b"};
+        int error = -1;
+        pthread_mutex_init(&joint.mu, NULL);
+        hf_cond_init(&joint.changed);
+        hf__gate_open(&gate, HF_NSEC_NEVER); /* it is open throughout: the term's end alone refuses */
+        assert_int_equal(hf__term_new(&host, &config, &term), 0);
+        keeper.abort = hf_term_abort(term);
+        assert_int_equal(hf_client_call(hf_term_client(term), &write, note_reply, &error, NULL), 0);
+        assert_int_equal(error, -1);
+        hf__term_fire_abort(term, HF_CANCEL_LOST);
+        assert_int_equal(error, HF_E_CANCELED); /* what was under way */
+        assert_false(keeper.told_first);
+        assert_int_equal(hf_client_call(hf_term_client(term), &write, note_reply, &error, NULL), 0);
+        assert_int_equal(error, HF_E_NOT_LEADER);
+        assert_int_equal(keeper.n_calls, 1);
+        assert_false(hf_term_may_act(term)); /* though the gate is open */
+        hf__term_free(term);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_joined_comes_only_after_an_end_was_asked_for),
                 cmocka_unit_test(test_a_term_without_controllers_joins_at_its_end),
                 cmocka_unit_test(test_the_last_one_to_return_is_waited_for_and_named),
                 cmocka_unit_test(test_an_abort_fires_the_drain_too),
+                cmocka_unit_test(test_an_abort_refuses_before_the_controllers_hear_of_it),
                 cmocka_unit_test(test_a_drain_ends_the_pause_before_a_restart),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

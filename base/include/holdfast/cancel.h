@@ -34,7 +34,10 @@ struct hf_cancel *hf_cancel_never(void);
 
 /* Fires token and its descendants; the first reason stays. Idempotent, never blocks, never allocates. */
 void hf_cancel_fire(struct hf_cancel *token, enum hf_cancel_reason reason);
-/* Makes the token fire by itself at deadline (boot time); an earlier deadline of it or an ancestor stays. */
+/*
+ * Makes the token fire by itself at deadline (boot time); an earlier deadline of it or an ancestor stays. Who waits in
+ * hf_cancel_wait notices at once; who waits elsewhere with the token (a queue, a cache, a call) went by the deadline of then.
+ */
 void hf_cancel_set_deadline(struct hf_cancel *token, hf_nsec deadline);
 
 bool hf_cancel_fired(struct hf_cancel *token);

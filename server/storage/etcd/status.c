@@ -40,7 +40,11 @@ static int grpc_error(int status, const char *text, bool unknown) {
                 if (strstr(text, "timed out"))
                         return HF_E_TIMEOUT;
                 return unknown && !certainly_not_done(text) ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
-        case GRPC_UNKNOWN: return certainly_not_done(text) ? HF_E_UNAVAILABLE : -EIO;
+        case GRPC_UNKNOWN:
+                /* Its own time limit ran out while it waited for a quorum: the bare words of a Go context. */
+                if (strstr(text, "context deadline exceeded") || strstr(text, "context canceled"))
+                        return HF_E_TIMEOUT;
+                return certainly_not_done(text) ? HF_E_UNAVAILABLE : -EIO;
         default: return -EIO;
         }
 }

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The HTTP client engine over TLS, against the real server: who is believed, who we say we are, which name is asked for,
+ * and a handshake that hangs. A relay in between counts connections, and lets the first hang when it is told to.
+ */
+#undef NDEBUG
+#include <assert.h>
+
+#include "http-harness.h"
+
+#include <stdatomic.h>
+
+#include <holdfast/cancel.h>
+
+#include "base/http_engine.h"
+
+#define MAX_RELAYED 16
+
+struct relay {
+        int fd;
+        uint16_t port, to;
+        pthread_t thread;
+        atomic_uint n_accepted, n_hanging; /* of the first so many connections nothing is passed on */
+        struct {
+                int a, b;
+                pthread_t there, back;
+        } pair[MAX_RELAYED];
+};
+
+struct way {
+        int from, to;
+};
+
+static void *pump(void *ctx) {
+        struct way way = *(struct way *)ctx;
+        char data[4096];
+        ssize_t n;
+
+        free(ctx);
+        while ((n = recv(way.from, data, sizeof data, 0)) > 0)
+                if (send(way.to, data, (size_t)n, MSG_NOSIGNAL) != n)
+                        break;
+        shutdown(way.from, SHUT_RDWR);
+        shutdown(way.to, SHUT_RDWR);
+        return NULL;
+}
+
+static void pump_start(pthread_t *thread, int from, int to) {
+        struct way *way = malloc(sizeof *way);
+
+        assert_non_null(way);
+        *way = (struct way){from, to};
+        assert_int_equal(pthread_create(thread, NULL, pump, way), 0);
+}
+
+static void *relay_main(void *ctx) {
+        struct relay *relay = ctx;
+        int fd;
+
+        while ((fd = accept(relay->fd, NULL, NULL)) >= 0) {
+                unsigned i = atomic_fetch_add(&relay->n_accepted, 1);
+                assert_true(i < MAX_RELAYED);
+                relay->pair[i].a = fd;
+                relay->pair[i].b = i < relay->n_hanging ? -1 : dial(relay->to, 0);
+                if (relay->pair[i].b < 0)
+                        continue;
+                pump_start(&relay->pair[i].there, fd, relay->pair[i].b);
+                pump_start(&relay->pair[i].back, relay->pair[i].b, fd);
+        }
+        return NULL;
+}
+
+static void relay_start(struct relay *relay, uint16_t to) {
+        struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t n = sizeof in;
+
+        memset(relay, 0, sizeof *relay);
+        relay->to = to;
+        relay->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(bind(relay->fd, (struct sockaddr *)&in, sizeof in), 0);
+        assert_int_equal(getsockname(relay->fd, (struct sockaddr *)&in, &n), 0);
+        relay->port = ntohs(in.sin_port);
+        assert_int_equal(listen(relay->fd, 64), 0);
+        assert_int_equal(pthread_create(&relay->thread, NULL, relay_main, relay), 0);
+}
+
+static void relay_stop(struct relay *relay) {
+        shutdown(relay->fd, SHUT_RDWR);
+        pthread_join(relay->thread, NULL);
+        close(relay->fd);
+        for (unsigned i = 0; i < relay->n_accepted; i++) {
+                shutdown(relay->pair[i].a, SHUT_RDWR);
+                if (relay->pair[i].b >= 0) {
+                        pthread_join(relay->pair[i].there, NULL);
+                        pthread_join(relay->pair[i].back, NULL);
+                        close(relay->pair[i].b);
+                }
+                close(relay->pair[i].a);
+        }
+}
+
+/* ---- the client's side ---- */
+
+struct answer {
+        int outcome, code;
+        char body[256], text[256];
+        bool done;
+};
+
+struct rig {
+        struct fixture f;
+        struct relay relay;
+        struct hf__http_engine *engine;
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+};
+
+static struct rig rig;
+
+/* Like the harness's handler; /host tells the authority that was asked for. */
+static void handle_host(void *ctx, struct hfd_request *request) {
+        if (strcmp(hfd_request_path(request), "/host") != 0) {
+                handle(ctx, request);
+                return;
+        }
+        const char *host = hfd_request_header(request, "host");
+        answer_text(request, 200, host ? host : "(absent)");
+        hfd_request_unref(request);
+}
+
+static void rig_start(const char *server_cn, long valid_seconds) {
+        struct hf_status status = {0};
+
+        fixture_prepare(&rig.f);
+        drop_identity(&rig.f.server);
+        rig.f.server = make_identity(server_cn, NULL, &rig.f.ca, false, valid_seconds);
+        struct hfd_http_config config = basic_config(&rig.f);
+        config.handler = handle_host;
+        assert_int_equal(hfd_http_new(&rig.f.host, &config, &rig.f.http, &status), 0);
+        assert_int_equal(hfd_http_start(rig.f.http), 0);
+        relay_start(&rig.relay, hfd_http_port(rig.f.http));
+        pthread_mutex_init(&rig.mu, NULL);
+        assert_int_equal(hf_cond_init(&rig.cond), 0);
+        static struct hf_host host = {.size = sizeof host};
+        assert_int_equal(hf__http_engine_new(&host, "test-http", &rig.engine), 0);
+}
+
+static void rig_stop(void) {
+        rig.engine = hf__http_engine_free(rig.engine);
+        relay_stop(&rig.relay);
+        fixture_stop(&rig.f);
+        pthread_cond_destroy(&rig.cond);
+        pthread_mutex_destroy(&rig.mu);
+}
+
+static void on_done(void *ctx, const struct hf__http_result *result) {
+        struct answer *a = ctx;
+
+        pthread_mutex_lock(&rig.mu);
+        a->outcome = result->outcome;
+        a->code = result->code;
+        snprintf(a->body, sizeof a->body, "%.*s", (int)result->n_body, (const char *)result->body);
+        snprintf(a->text, sizeof a->text, "%s", result->error_text);
+        a->done = true;
+        pthread_cond_broadcast(&rig.cond);
+        pthread_mutex_unlock(&rig.mu);
+}
+
+static uint64_t submit(struct answer *a, struct hf__http_tls *tls, const char *path, hf_nsec within) {
+        char url[128];
+        uint64_t id = 0;
+
+        *a = (struct answer){0};
+        snprintf(url, sizeof url, "https://127.0.0.1:%u%s", rig.relay.port, path);
+        struct hf__http_request request = {
+                .method = "GET",
+                .url = url,
+                .tls = tls,
+                .deadline = hf_now(hf_clock_system()) + within,
+                .on_done = on_done,
+                .ctx = a,
+        };
+        assert_int_equal(hf__http_submit(rig.engine, &request, &id), 0);
+        return id;
+}
+
+static void wait_done(struct answer *a) {
+        const struct hf_clock *clock = hf_clock_system();
+
+        pthread_mutex_lock(&rig.mu);
+        while (!a->done)
+                assert_int_equal(clock->wait(clock->ctx, &rig.cond, &rig.mu, hf_now(clock) + 60 * HF_NSEC_PER_SEC), 0);
+        pthread_mutex_unlock(&rig.mu);
+}
+
+static struct answer get(const struct hf__http_tls_config *config, const char *path) {
+        struct hf__http_tls *tls = NULL;
+        struct answer a;
+
+        assert_int_equal(hf__http_tls_new(config, &tls), 0);
+        submit(&a, tls, path, 30 * HF_NSEC_PER_SEC);
+        hf__http_tls_unref(tls); /* the request has its own */
+        wait_done(&a);
+        return a;
+}
+
+/* ---- tests ---- */
+
+static void test_only_the_ca_given_is_believed(void **state) {
+        rig_start("127.0.0.1", 3600);
+        struct identity other = make_identity("other-ca", NULL, NULL, true, 3600);
+        struct answer a = get(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, "/hello");
+        assert_int_equal(a.outcome, 0);
+        assert_string_equal(a.body, "hello");
+        a = get(&(struct hf__http_tls_config){.ca_pem = other.cert_pem}, "/hello");
+        assert_int_equal(a.outcome, HF_E_UNAUTHORIZED);
+        assert_true(a.text[0]);
+        a = get(&(struct hf__http_tls_config){0}, "/hello"); /* the system's CAs do not know it */
+        assert_int_equal(a.outcome, HF_E_UNAUTHORIZED);
+        assert_int_equal(rig.f.n_handled, 1);
+        a = get(&(struct hf__http_tls_config){.insecure = true}, "/hello");
+        assert_int_equal(a.outcome, 0);
+        drop_identity(&other);
+        rig_stop();
+}
+
+static void test_an_expired_server_is_refused(void **state) {
+        rig_start("127.0.0.1", -60);
+        struct answer a = get(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, "/hello");
+        assert_int_equal(a.outcome, HF_E_UNAUTHORIZED);
+        assert_int_equal(rig.f.n_handled, 0);
+        rig_stop();
+}
+
+static void test_the_server_name_is_checked_and_the_url_is_asked(void **state) {
+        char authority[64];
+
+        rig_start("holdfast.test", 3600);
+        snprintf(authority, sizeof authority, "127.0.0.1:%u", rig.relay.port);
+        struct hf__http_tls_config config = {.ca_pem = rig.f.ca.cert_pem};
+        struct answer a = get(&config, "/host"); /* the URL's host is not in the certificate */
+        assert_int_equal(a.outcome, HF_E_UNAUTHORIZED);
+        config.server_name = "elsewhere.test";
+        assert_int_equal(get(&config, "/host").outcome, HF_E_UNAUTHORIZED);
+        config.server_name = "holdfast.test";
+        a = get(&config, "/host");
+        assert_int_equal(a.outcome, 0);
+        assert_string_equal(a.body, authority); /* the name is a matter of TLS alone */
+        rig_stop();
+}
+
+static void test_the_client_certificate_is_shown(void **state) {
+        rig_start("127.0.0.1", 3600);
+        struct identity me = make_identity("me", "us", &rig.f.ca, false, 3600), stranger = make_identity("x", "y", NULL, false, 3600);
+        struct hf__http_tls_config config = {.ca_pem = rig.f.ca.cert_pem};
+        assert_string_equal(get(&config, "/peer").body, "none  -");
+        config.cert_pem = me.cert_pem;
+        config.key_pem = me.key_pem;
+        assert_string_equal(get(&config, "/peer").body, "verified me us");
+        config.cert_pem = stranger.cert_pem; /* with another's key: our own mistake, refused before anything is sent */
+        assert_int_equal(get(&config, "/peer").outcome, HF_E_UNAUTHORIZED);
+        config.key_pem = stranger.key_pem;
+        struct answer a = get(&config, "/peer");
+        assert_true(a.outcome == HF_E_UNAUTHORIZED || a.code == 401);
+        /* Connections of one identity are never used for another. */
+        config.cert_pem = config.key_pem = NULL;
+        assert_string_equal(get(&config, "/peer").body, "none  -");
+        drop_identity(&me);
+        drop_identity(&stranger);
+        rig_stop();
+}
+
+static void test_requests_share_a_connection(void **state) {
+        struct hf__http_tls *tls = NULL;
+        struct answer a[20];
+
+        rig_start("127.0.0.1", 3600);
+        assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, &tls), 0);
+        for (int i = 0; i < 20; i++)
+                submit(&a[i], tls, "/hold", 60 * HF_NSEC_PER_SEC);
+        await(&rig.f, &rig.f.n_held, 20); /* all under way at once: HTTP/2 was agreed on */
+        assert_int_equal(rig.relay.n_accepted, 1);
+        for (int i = 0; i < 20; i++) {
+                struct hfd_request *request = take_held(&rig.f);
+                answer_text(request, 200, "held");
+                hfd_request_unref(request);
+        }
+        for (int i = 0; i < 20; i++) {
+                wait_done(&a[i]);
+                assert_string_equal(a[i].body, "held");
+        }
+        hf__http_tls_unref(tls);
+        rig_stop();
+}
+
+/* A stream's handshake hangs (a dead backend behind a balancer); a renewal must not hang with it until that gives up. */
+static void test_a_hanging_handshake_does_not_hold_up_the_lane(void **state) {
+        struct hf__http_tls *tls = NULL;
+        struct answer stream, first, second;
+
+        rig_start("127.0.0.1", 3600);
+        rig.relay.n_hanging = 1;
+        assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, &tls), 0);
+        uint64_t id = submit(&stream, tls, "/hello", 60 * HF_NSEC_PER_SEC);
+        while (!rig.relay.n_accepted)
+                (void)hf_cancel_wait(hf_cancel_never(), hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC);
+        submit(&first, tls, "/hello", 100 * HF_NSEC_PER_MSEC); /* waits for that connection */
+        wait_done(&first);
+        submit(&second, tls, "/hello", 20 * HF_NSEC_PER_SEC);
+        wait_done(&second);
+        assert_int_equal(second.outcome, 0);
+        pthread_mutex_lock(&rig.mu);
+        assert_false(stream.done);
+        pthread_mutex_unlock(&rig.mu);
+        hf__http_cancel(rig.engine, id);
+        wait_done(&stream);
+        assert_int_equal(stream.outcome, HF_E_CANCELED);
+        hf__http_tls_unref(tls);
+        rig_stop();
+}
+
+int main(void) {
+        assert(hf__http_global_init() == 0);
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_only_the_ca_given_is_believed),
+                cmocka_unit_test(test_an_expired_server_is_refused),
+                cmocka_unit_test(test_the_server_name_is_checked_and_the_url_is_asked),
+                cmocka_unit_test(test_the_client_certificate_is_shown),
+                cmocka_unit_test(test_requests_share_a_connection),
+                cmocka_unit_test(test_a_hanging_handshake_does_not_hold_up_the_lane),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What happens without memory, and without threads to be had: each scenario runs again and again, and the n-th allocation
+ * (or thread) of the library in it fails, for every n, on whichever thread it is. A call either does its work or
+ * reports the failure; what fails behind the scenes is made up for. Leak checkers see to the rest.
+ *
+ * The linker sends the library's allocations here (--wrap). The tests' own are not counted: they go by the real names, and
+ * the fake API works under its lock.
+ */
+#undef NDEBUG
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t n);
+void *__real_reallocarray(void *old, size_t n, size_t size);
+char *__real_strdup(const char *text);
+char *__real_strndup(const char *text, size_t n);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *ctx);
+
+static atomic_int countdown = -1; /* < 0: nothing fails */
+static atomic_bool hit;
+static _Thread_local int shielded;
+
+static void arm(int n) {
+        atomic_store(&hit, false);
+        atomic_store(&countdown, n);
+}
+static void disarm(void) { atomic_store(&countdown, -1); }
+
+static bool fails(void) {
+        if (shielded || atomic_load(&countdown) < 0 || atomic_fetch_sub(&countdown, 1) != 0)
+                return false;
+        atomic_store(&hit, true);
+        errno = ENOMEM;
+        return true;
+}
+
+void *__wrap_malloc(size_t n);
+void *__wrap_malloc(size_t n) { return fails() ? NULL : __real_malloc(n); }
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size) { return fails() ? NULL : __real_calloc(n, size); }
+void *__wrap_realloc(void *old, size_t n);
+void *__wrap_realloc(void *old, size_t n) { return fails() ? NULL : __real_realloc(old, n); }
+void *__wrap_reallocarray(void *old, size_t n, size_t size);
+void *__wrap_reallocarray(void *old, size_t n, size_t size) { return fails() ? NULL : __real_reallocarray(old, n, size); }
+char *__wrap_strdup(const char *text);
+char *__wrap_strdup(const char *text) { return fails() ? NULL : __real_strdup(text); }
+char *__wrap_strndup(const char *text, size_t n);
+char *__wrap_strndup(const char *text, size_t n) { return fails() ? NULL : __real_strndup(text, n); }
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *ctx);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *ctx) {
+        return fails() ? EAGAIN : __real_pthread_create(thread, attr, fn, ctx);
+}
+
+static int shield_lock(pthread_mutex_t *mu) {
+        int r = pthread_mutex_lock(mu);
+        shielded++;
+        return r;
+}
+static int shield_unlock(pthread_mutex_t *mu) {
+        shielded--;
+        return pthread_mutex_unlock(mu);
+}
+
+#undef strdup
+#undef strndup
+#define malloc                  __real_malloc
+#define calloc                  __real_calloc
+#define realloc                 __real_realloc
+#define strdup                  __real_strdup
+#define strndup                 __real_strndup
+#define pthread_mutex_lock(m)   shield_lock(m)
+#define pthread_mutex_unlock(m) shield_unlock(m)
+
+#include "api-fake.c"
+#include "fake_api.h"
+
+#include <holdfast/cache.h>
+#include <holdfast/leader.h>
+#include <holdfast/workqueue.h>
+
+#define GUARD (20 * HF_NSEC_PER_SEC)
+
+static bool is_shortage(int r) { return r == -ENOMEM || r == -EAGAIN; }
+
+/* ---- an elector's life ---- */
+
+struct node {
+        struct fake_api *api;
+        int n_running; /* guarded by api->mu, as below */
+        bool has_run;
+};
+
+static int run(struct hf_term *term, void *ctx) {
+        struct node *node = ctx;
+        pthread_mutex_lock(&node->api->mu);
+        node->n_running++;
+        node->has_run = true;
+        pthread_cond_broadcast(&node->api->changed);
+        pthread_mutex_unlock(&node->api->mu);
+        (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
+        pthread_mutex_lock(&node->api->mu);
+        node->n_running--;
+        pthread_mutex_unlock(&node->api->mu);
+        return 0;
+}
+
+static int run_instance(struct hf_term *term, void *ctx) {
+        (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
+        return 0;
+}
+
+static int elector_begin(struct node *node, struct fake_client *client, struct hf_electors **ret_electors) {
+        const struct hf_controller controllers[] = {
+                {.name = "worker", .class = HF_LEADER_ONLY, .run = run, .ctx = node},
+                {.name = "other", .class = HF_LEADER_ONLY, .run = run_instance},
+                {.name = "local", .class = HF_EVERY_INSTANCE, .run = run_instance},
+        };
+        const struct hf_elector_config config = {
+                .size = sizeof config,
+                .ns = "kube-system",
+                .name = "lead",
+                .identity = "a",
+                .client = &client->base,
+                .timing = {.lease_duration = HF_NSEC_PER_SEC,
+                           .renew_deadline = 700 * HF_NSEC_PER_MSEC,
+                           .retry_period = 50 * HF_NSEC_PER_MSEC,
+                           .request_timeout = 200 * HF_NSEC_PER_MSEC},
+                .controllers = controllers,
+                .n_controllers = 3,
+                .labels = (const char *const[]){"a=b", NULL},
+        };
+        struct hf_status status = {0};
+        int r = hf_electors_new(&node->api->host, ret_electors);
+        if (r != 0)
+                *ret_electors = NULL;
+        r = r ? r : hf_electors_add(*ret_electors, &config, NULL, &status);
+        return r ? r : hf_electors_start(*ret_electors, &status);
+}
+
+static void await_run(struct node *node) {
+        const struct hf_clock *clock = hf_clock_system();
+        hf_nsec until = hf_now(clock) + GUARD;
+        pthread_mutex_lock(&node->api->mu);
+        while (!node->has_run && hf_now(clock) < until)
+                (void)clock->wait(clock->ctx, &node->api->changed, &node->api->mu, until);
+        bool has_run = node->has_run;
+        pthread_mutex_unlock(&node->api->mu);
+        if (!has_run)
+                fail_msg("it never led");
+}
+
+static void elector_life(int n) {
+        struct node node = {.api = fake_api_new()};
+        struct fake_client *client = fake_client_new(node.api);
+        struct hf_electors *electors = NULL;
+        struct hf_status status = {0};
+
+        arm(n);
+        int r = elector_begin(&node, client, &electors);
+        if (r == 0) {
+                await_run(&node);
+                r = hf_electors_stop(electors, &status);
+                disarm();
+                if (r != 0)
+                        fail_msg("allocation %d: stop: %s", n, status.message);
+                assert_int_equal(node.n_running, 0);
+                char holder[] = "\"holderIdentity\":\"\"", *text = fake_get(node.api, "leases/kube-system/lead");
+                assert_non_null(strstr(text, holder));
+                free(text);
+        }
+        disarm();
+        if (r != 0 && !is_shortage(r))
+                fail_msg("allocation %d: %s", n, hf_strerror(r));
+        hf_electors_free(electors);
+        hf_client_free(&client->base);
+        fake_api_free(node.api);
+}
+
+static void test_an_elector_leads_or_says_why_not(void **state) {
+        int n = 0;
+        do
+                elector_life(n++);
+        while (atomic_load(&hit));
+        assert_true(n > 20);
+}
+
+/* ---- a work queue's ---- */
+
+static void queue_life(int n) {
+        static const struct hf_host host = {.size = sizeof host};
+        struct hf_workqueue *queue = NULL;
+        char key[16];
+        int n_in = 0, n_out = 0;
+        const char *taken;
+
+        arm(n);
+        int r = hf_workqueue_new(&host, "q", &queue);
+        assert_true(r == 0 || is_shortage(r));
+        for (int i = 0; r == 0 && i < 50; i++) {
+                (void)snprintf(key, sizeof key, "ns/%d", i);
+                int added = i % 2 ? hf_workqueue_add(queue, key) : hf_workqueue_add_after(queue, key, 1);
+                assert_true(added == 0 || is_shortage(added));
+                n_in += added == 0;
+        }
+        disarm();
+        for (; r == 0 && n_out < n_in; n_out++) { /* what was taken in comes out */
+                assert_int_equal(hf_workqueue_take(queue, hf_cancel_never(), &taken), 0);
+                hf_workqueue_done(queue, taken);
+        }
+        if (r == 0)
+                hf_workqueue_drain(queue);
+        if (r == 0)
+                assert_int_equal(hf_workqueue_take(queue, hf_cancel_never(), &taken), HF_E_CLOSED);
+        hf_workqueue_free(queue);
+}
+
+static void test_a_queue_keeps_what_it_took(void **state) {
+        int n = 0;
+        do
+                queue_life(n++);
+        while (atomic_load(&hit));
+        assert_true(n > 50);
+}
+
+/* ---- calls over HTTP ---- */
+
+struct answers {
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        int n;
+};
+
+static void count_reply(void *ctx, const struct hf_reply *reply) {
+        struct answers *answers = ctx;
+        assert(reply->error != 0);
+        pthread_mutex_lock(&answers->mu);
+        answers->n++;
+        pthread_cond_broadcast(&answers->cond);
+        pthread_mutex_unlock(&answers->mu);
+}
+
+static void count_end(void *ctx, int error, const struct hf_status *status) {
+        const struct hf_reply reply = {.error = error};
+        count_reply(ctx, &reply);
+}
+static void no_event(void *ctx, const struct hf_event *event) { abort(); }
+
+static void rest_life(int n) {
+        static const struct hf_host host = {.size = sizeof host};
+        const struct hf_rest_config config = {.size = sizeof config,
+                                              .server = "https://127.0.0.1:1",
+                                              .bearer_token = "t",
+                                              .server_name = "a.test"}; /* nobody listens */
+        const struct hf_fence fence = {.ns = "a", .name = "b", .identity = "c", .term = 5};
+        const struct hf_call call = {.verb = HF_VERB_UPDATE,
+                                     .resource = {"", "v1", "configmaps"},
+                                     .ns = "a",
+                                     .name = "b",
+                                     .body = "{}",
+                                     .n_body = 2,
+                                     .fence = &fence};
+        const struct hf_watch_spec spec = {.resource = {"", "v1", "configmaps"}, .ns = "a"};
+        struct answers answers = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
+        struct hf_client *client = NULL;
+        int expected = 0;
+
+        arm(n);
+        int r = hf_rest_client_new(&host, &config, &client, NULL);
+        assert_true(r == 0 || is_shortage(r));
+        if (r == 0) {
+                r = hf_client_call(client, &call, count_reply, &answers, NULL);
+                assert_true(r == 0 || is_shortage(r));
+                expected += r == 0;
+                r = hf_client_watch(client, &spec, no_event, count_end, &answers, NULL);
+                assert_true(r == 0 || is_shortage(r));
+                expected += r == 0;
+        }
+        pthread_mutex_lock(&answers.mu);
+        while (answers.n < expected)
+                pthread_cond_wait(&answers.cond, &answers.mu);
+        pthread_mutex_unlock(&answers.mu);
+        disarm();
+        hf_client_free(client);
+        assert_int_equal(answers.n, expected);
+}
+
+static void test_every_call_that_was_taken_is_answered(void **state) {
+        int n = 0;
+        do
+                rest_life(n++);
+        while (atomic_load(&hit));
+        assert_true(n > 10);
+}
+
+/* ---- a cache's ---- */
+
+static void cache_life(int n) {
+        static const struct hf_host host = {.size = sizeof host};
+        struct api_fake *api = api_fake_new(&host);
+        struct hf_client *client = api_fake_client(api);
+        struct hf_cache *cache = NULL;
+        struct hf_cancel *guard = NULL;
+        char revision[24];
+        const struct hf_cache_config config = {.size = sizeof config, .client = client, .resource = {"", "v1", "things"}};
+
+        assert_int_equal(hf_cancel_new(NULL, NULL, &guard), 0);
+        hf_cancel_set_deadline(guard, hf_now(hf_clock_system()) + GUARD);
+        (void)api_fake_put(api, "a", "one", "1");
+        arm(n);
+        int r = hf_cache_new(&host, &config, &cache);
+        r = r ? r : hf_cache_start(cache);
+        assert_true(r == 0 || is_shortage(r));
+        if (r == 0) {
+                assert_int_equal(hf_cache_wait(cache, NULL, guard), 0);
+                shielded++;
+                uint64_t put = api_fake_put(api, "a", "two", "2");
+                shielded--;
+                (void)snprintf(revision, sizeof revision, "%llu", (unsigned long long)put);
+                assert_int_equal(hf_cache_wait(cache, revision, guard), 0);
+                assert_int_equal(hf_cache_count(cache), 2);
+        }
+        disarm();
+        hf_cache_free(cache);
+        hf_cancel_unref(guard);
+        hf_client_free(client);
+}
+
+static void test_a_cache_syncs_or_says_why_not(void **state) {
+        int n = 0;
+        do
+                cache_life(n++);
+        while (atomic_load(&hit));
+        assert_true(n > 5);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_an_elector_leads_or_says_why_not),
+                cmocka_unit_test(test_a_queue_keeps_what_it_took),
+                cmocka_unit_test(test_every_call_that_was_taken_is_answered),
+                cmocka_unit_test(test_a_cache_syncs_or_says_why_not),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
