@@ -175,7 +175,7 @@ int hfd_etcd_list(struct hfd_store *store, const char *prefix, const char *start
 
         if (r)
                 return r;
-        return call_start(store, keys_only ? HFD_ETCD_RANGE_KEYS : HFD_ETCD_RANGE, "KV/Range", true,
+        return call_start(store, keys_only ? HFD_ETCD_RANGE_KEYS : HFD_ETCD_RANGE, "KV/Range", true, HFD_ETCD_LANE_CALLS,
                           hfd_etcd_pack_list(begin, end, revision, limit, keys_only), deadline, done, ctx);
 }
 
