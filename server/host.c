@@ -91,6 +91,13 @@ static void *sequence_thread(void *ctx) {
 
 /* ---- what main does when it wakes ---- */
 
+static void say_reloaded(struct hfd_host *h, const char *what, int r, const struct hf_status *status) {
+        if (r)
+                hf_log(&h->host.log, HF_LOG_ERROR, "holdfastd", "reload: %s; the %s of before stay", status->message, what);
+        else
+                hf_log(&h->host.log, HF_LOG_NOTICE, "holdfastd", "%s reloaded", what);
+}
+
 /*
  * Only between ready and stopping: the boot reads on another thread what is replaced here, and READY=1, which ends the
  * reload for the service manager, would be a lie. A SIGHUP that comes before is kept for then.
@@ -107,12 +114,9 @@ static void reload(struct main_loop *m) {
         r = hfd_read_certificates(h, &status);
         if (r == 0)
                 r = hfd_http_reload(h->http, h->server_cert_pem, h->server_key_pem, h->client_ca_pem, &status);
-        if (r == 0)
-                r = hfd_auth_reload(h->auth, &status);
-        if (r)
-                hf_log(&h->host.log, HF_LOG_ERROR, "holdfastd", "reload: %s; what was loaded before stays", status.message);
-        else
-                hf_log(&h->host.log, HF_LOG_NOTICE, "holdfastd", "certificates and tokens reloaded");
+        say_reloaded(h, "certificates", r, &status);
+        /* Each on its own: a slip in one file does not keep a revoked token, or an old certificate, alive. */
+        say_reloaded(h, "tokens", hfd_auth_reload(h->auth, &status), &status);
         hfd_notify_ready();
 }
 

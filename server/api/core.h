@@ -101,6 +101,7 @@ struct hfd_api {
         enum { HFD_FILL_IDLE, HFD_FILL_RUNNING, HFD_FILL_BACKOFF } fill;
         bool fill_relist; /* begin with a list, else with a watch from revision + 1 */
         bool fill_watching;
+        uint64_t fill_n_watches; /* begun: tells which of them an id that comes late belongs to */
         uint64_t fill_watch_id;
         hf_nsec fill_again_at, fill_backoff;
         size_t n_store_calls;

@@ -285,6 +285,7 @@ static void begin_watch(struct hfd_api *api) {
         (void)snprintf(end, sizeof end, "%s0", api->prefix);
         pthread_mutex_lock(&api->mu);
         api->fill_watching = true;
+        uint64_t mine = ++api->fill_n_watches;
         from = api->revision + 1;
         pthread_mutex_unlock(&api->mu);
         int e = api->store->ops->watch(api->store, begin, end, from, &handler, api, &id);
@@ -294,7 +295,7 @@ static void begin_watch(struct hfd_api *api) {
         }
         /* It may have ended already; then the id names nothing, and cancelling it does nothing. */
         pthread_mutex_lock(&api->mu);
-        if (api->fill_watching)
+        if (api->fill_watching && api->fill_n_watches == mine)
                 api->fill_watch_id = id;
         bool stopping = api->stopping;
         pthread_mutex_unlock(&api->mu);
