@@ -11,6 +11,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,24 @@ static size_t find_nul(const char *data, size_t n) {
                         return (size_t)(p - data);
         }
         return end;
+}
+
+/* Where the nesting gets too deep; n = nowhere. What is no JSON is the parser's business: it stops there. */
+static size_t find_too_deep(const char *data, size_t n) {
+        size_t depth = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                if (data[i] == '"') {
+                        for (i++; i < n && data[i] != '"'; i++)
+                                i += data[i] == '\\';
+                } else if (data[i] == '[' || data[i] == '{') {
+                        if (++depth > HF__JSON_DEPTH_MAX)
+                                return i;
+                } else if ((data[i] == ']' || data[i] == '}') && depth > 0) {
+                        depth--;
+                }
+        }
+        return n;
 }
 
 /* How many bytes the character at p has, of at most n; 0 = it is none. */
@@ -72,12 +91,14 @@ bool hf__utf8_valid(const char *data, size_t n) {
 }
 
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset) {
-        size_t nul = n > 0 ? find_nul(data, n) : 0;
+        size_t bad = n > 0 ? find_nul(data, n) : 0;
         const char *end = data;
 
-        if (nul < n || n == 0) {
+        if (bad == n && n > 0)
+                bad = find_too_deep(data, n);
+        if (bad < n || n == 0) {
                 if (reterr_offset)
-                        *reterr_offset = nul;
+                        *reterr_offset = bad;
                 return HF_E_INVALID;
         }
         errno = 0; /* cJSON does not say whether it was the text or the memory */
@@ -108,6 +129,37 @@ struct hf__json *hf__json_dup(const struct hf__json *json) {
 }
 
 static const char *key_of(const cJSON *c) { return c->string ? c->string : ""; }
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* Sorted, for an object may have as many members as a body has room for. */
+static int keys_unique(const cJSON *object) {
+        size_t n = (size_t)cJSON_GetArraySize(object), i = 0;
+        const char *few[32], **keys = n <= sizeof few / sizeof few[0] ? few : malloc(n * sizeof *keys);
+        int r = 0;
+
+        if (!keys)
+                return -ENOMEM;
+        for (const cJSON *m = object->child; m; m = m->next)
+                keys[i++] = key_of(m);
+        if (n > 1)
+                qsort(keys, n, sizeof *keys, by_text);
+        for (i = 1; i < n && !r; i++)
+                r = strcmp(keys[i - 1], keys[i]) ? 0 : HF_E_INVALID;
+        if (keys != few)
+                free(keys);
+        return r;
+}
+
+int hf__json_check_unique(const struct hf__json *json) {
+        const cJSON *c = item(json);
+        int r = cJSON_IsObject(c) ? keys_unique(c) : 0;
+
+        if (cJSON_IsObject(c) || cJSON_IsArray(c))
+                for (const cJSON *m = c->child; m && !r; m = m->next)
+                        r = hf__json_check_unique(json_of((cJSON *)(uintptr_t)m));
+        return r;
+}
 
 static int by_key(const void *a, const void *b) {
         const cJSON *x = *(const cJSON *const *)a, *y = *(const cJSON *const *)b;
@@ -194,7 +246,7 @@ static void line(struct hf__strbuf *out, int depth) {
                 hf__strbuf_puts(out, "  ");
 }
 
-/* depth < 0: compact. Recursion is bounded by the parser's nesting limit and by what the code itself builds. */
+/* depth < 0: compact. Recursion is bounded by the nesting limit and by what the code itself builds. */
 static void print(const cJSON *c, struct hf__strbuf *out, int depth) {
         int inner = depth < 0 ? depth : depth + 1;
 

@@ -3,7 +3,8 @@
 /*
  * The doorway to cJSON, the only place that includes its header. A value is an opaque hf__json.
  *
- * Keys are case sensitive; of duplicate keys the first counts; nesting ends at cJSON's limit (1000); numbers are doubles,
+ * Keys are case sensitive; of duplicate keys the first counts; nesting ends at HF__JSON_DEPTH_MAX, for reading
+ * and printing recurse on threads with small stacks; numbers are doubles,
  * which is exact up to 2^53 (resourceVersions are strings). Thread: a tree belongs to one thread at a time.
  */
 #include <stdbool.h>
@@ -14,10 +15,14 @@ struct hf__json;
 struct hf__buf;
 struct hf__strbuf;
 
+#define HF__JSON_DEPTH_MAX 100
+
 /* Whether n bytes are UTF-8 as RFC 3629 has it: no overlong forms, no surrogates. The parser itself passes any bytes on. */
 bool hf__utf8_valid(const char *data, size_t n);
 /* data needs no NUL. Rejects trailing bytes other than white space. 0, -ENOMEM, HF_E_INVALID; *reterr_offset where (may be NULL). */
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset);
+/* For what a client sends: readers differ in which of two equal keys counts. */
+int hf__json_check_unique(const struct hf__json *json);     /* 0; HF_E_INVALID: an object in it has a key twice; -ENOMEM */
 struct hf__json *hf__json_free(struct hf__json *json);      /* accepts NULL, returns NULL; a root only */
 struct hf__json *hf__json_dup(const struct hf__json *json); /* deep; NULL = out of memory or json is NULL */
 bool hf__json_equal(const struct hf__json *a, const struct hf__json *b);

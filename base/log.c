@@ -15,8 +15,8 @@ void hf_log(const struct hf_log *log, enum hf_log_level level, const char *compo
         va_end(args);
         if (n < 0)
                 return;
-        for (char *p = line; *p; p++) /* one event is one line, whatever a peer's words contain */
-                if (*p == '\n' || *p == '\r')
+        for (char *p = line; *p; p++) /* one event is one line, and commands no terminal, whatever a peer's words contain */
+                if ((unsigned char)*p < ' ' || *p == 0x7f)
                         *p = ' ';
         log->write(log->ctx, level, component, line);
 }

@@ -215,7 +215,10 @@ static void watch_failed(struct hf_cache *cache, int error, const struct hf_stat
         cache->watch_failures++;
 }
 
-/* The query of a list that is made for waiters: not older than what the last of them waits for. After a failure a consistent one. */
+/*
+ * The query of a list that is made for waiters: not older than what the last of them waits for. Where that was
+ * not enough, nothing: a consistent list.
+ */
 static void waiters_query(struct hf_cache *cache, struct hf__strbuf *out) {
         uint64_t revision = 0;
 
@@ -223,7 +226,10 @@ static void waiters_query(struct hf_cache *cache, struct hf__strbuf *out) {
         for (const struct hf__cache_waiter *w = cache->waiters; w; w = w->next)
                 if (w->revision > revision)
                         revision = w->revision;
+        bool tried = cache->probe_failures > 0;
         (void)pthread_mutex_unlock(&cache->mu);
+        if (tried)
+                return;
         if (cache->query)
                 hf__strbuf_printf(out, "%s&", cache->query);
         hf__strbuf_printf(out, "resourceVersion=%" PRIu64 "&resourceVersionMatch=NotOlderThan", revision);
@@ -232,7 +238,7 @@ static void waiters_query(struct hf_cache *cache, struct hf__strbuf *out) {
 static void start_list(struct hf_cache *cache) {
         struct hf__strbuf query = {0};
 
-        if (cache->one_revision && !cache->need_list && cache->list_failures == 0)
+        if (cache->one_revision && !cache->need_list)
                 waiters_query(cache, &query);
         const struct hf_call call = {
                 .verb = HF_VERB_LIST,

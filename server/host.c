@@ -33,7 +33,7 @@ struct main_loop {
         hf_nsec watchdog_every; /* 0 = systemd asked for none */
         hf_nsec watchdog_at, extend_at, delay_until, stuck_until;
         uint64_t turns[3]; /* elector, store, http: as last seen by the watchdog */
-        bool said_ready, said_stopping;
+        bool said_ready, said_stopping, reload_wanted;
         char status[256]; /* the last STATUS= */
 };
 
@@ -91,10 +91,18 @@ static void *sequence_thread(void *ctx) {
 
 /* ---- what main does when it wakes ---- */
 
-static void reload(struct hfd_host *h) {
+/*
+ * Only between ready and stopping: the boot reads on another thread what is replaced here, and READY=1, which ends the
+ * reload for the service manager, would be a lie. A SIGHUP that comes before is kept for then.
+ */
+static void reload(struct main_loop *m) {
+        struct hfd_host *h = m->h;
         struct hf_status status = {0};
         int r;
 
+        m->reload_wanted = !m->said_ready;
+        if (!m->said_ready || m->said_stopping)
+                return;
         hfd_notify_reloading();
         r = hfd_read_certificates(h, &status);
         if (r == 0)
@@ -113,7 +121,7 @@ static void take_signal(struct main_loop *m) {
 
         while (read(m->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
                 if (info.ssi_signo == SIGHUP) {
-                        reload(m->h);
+                        reload(m);
                         continue;
                 }
                 if (m->n_stops++ > 0) {
@@ -157,6 +165,8 @@ static void say_milestones(struct main_loop *m) {
                 hfd_notify_ready();
                 hf_log(&h->host.log, HF_LOG_NOTICE, "holdfastd", "ready: %s, identity %s", h->identity.endpoint, h->identity.identity);
         }
+        if (m->reload_wanted && m->said_ready)
+                reload(m);
         if (!m->said_stopping && stopping) {
                 m->said_stopping = true;
                 hfd_notify_stopping();

@@ -90,8 +90,9 @@ struct hfd_reader *hfd_readers_all_locked(struct hfd_api *api, int outcome) {
 static void wait_locked(struct hfd_api *api, struct hfd_reader *reader, hf_nsec timeout, struct hfd_reader **passed) {
         hf_nsec now = hfd_api_now(api);
 
-        reader->outcome = 0;
-        if (reader->revision <= api->revision) {
+        /* A cache of another history passes nothing, whatever its revision; and nobody wakes a reader after the end. */
+        reader->outcome = api->stopping ? HF_E_CANCELED : api->replaced ? HF_E_TIMEOUT : 0;
+        if (reader->outcome || reader->revision <= api->revision) {
                 push(passed, reader);
                 return;
         }
@@ -150,7 +151,7 @@ static void send_probe(struct hfd_api *api) {
 
 void hfd_reader_consistent(struct hfd_api *api, struct hfd_reader *reader) {
         pthread_mutex_lock(&api->mu);
-        if (!api->synced || api->stopping || api->direct_until > hfd_api_now(api)) {
+        if (!api->synced || api->stopping || api->replaced || api->direct_until > hfd_api_now(api)) {
                 pthread_mutex_unlock(&api->mu);
                 reader->outcome = HF_E_TIMEOUT;
                 reader->ready(reader);

@@ -280,10 +280,10 @@ static bool watch_options(struct pending *p, const struct hf_watch_spec *spec, s
         hf__strbuf_printf(&query, "watch=true&allowWatchBookmarks=%s", spec->bookmarks ? "true" : "false");
         if (spec->resource_version && *spec->resource_version)
                 hf__strbuf_printf(&query, "&resourceVersion=%s", spec->resource_version);
-        if (spec->query && *spec->query)
-                hf__strbuf_printf(&query, "&%s", spec->query);
         if (spec->name && *spec->name)
                 hf__strbuf_printf(&query, "&fieldSelector=metadata.name%%3D%s", spec->name);
+        if (spec->query && *spec->query)
+                hf__strbuf_printf(&query, "&%s", spec->query);
         bool good = !query.error && hfd_options_parse(&p->call, query.data, answer);
         if (query.error)
                 hfd_answer_no_memory(answer);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static int hex(char c) {
         return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
@@ -46,7 +47,8 @@ static bool read_u64(const char *text, uint64_t *ret_value) {
         return !*end && !errno;
 }
 
-static bool read_bool(const char *text) { return !strcmp(text, "true") || !strcmp(text, "1") || !strcmp(text, "True"); }
+/* As the field reads it, and as hfd_query_bool does, by which the filters have told watches from lists before. */
+static bool read_bool(const char *text) { return strcmp(text, "0") && strcasecmp(text, "false"); }
 
 static bool bad(struct hfd_answer *answer, const char *name, const char *value) {
         hfd_answer_bad_request(answer, "invalid value for query parameter %s: \"%.200s\"", name, value);
@@ -120,7 +122,7 @@ static bool set_option(struct hfd_call *call, const char *name, const char *valu
                         return false;
                 }
         } else if (!strcmp(name, "watch")) {
-                o->watch = read_bool(value) || !*value;
+                o->watch = read_bool(value);
         } else if (!strcmp(name, "allowWatchBookmarks")) {
                 o->bookmarks = read_bool(value);
         } else if (!strcmp(name, "sendInitialEvents")) {
@@ -174,9 +176,35 @@ static bool check_options(struct hfd_call *call, struct hfd_answer *answer) {
         return true;
 }
 
+/* Whether it was given before: the first counts, here as in the filters, so that what is authorized is what is done. */
+static bool given_before(const char *name, unsigned *given) {
+        static const char *const names[] = {"labelSelector",
+                                            "fieldSelector",
+                                            "resourceVersionMatch",
+                                            "resourceVersion",
+                                            "limit",
+                                            "timeoutSeconds",
+                                            "continue",
+                                            "watch",
+                                            "dryRun",
+                                            "pretty",
+                                            "allowWatchBookmarks",
+                                            "sendInitialEvents",
+                                            "includeObject"};
+
+        for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+                if (!strcmp(name, names[i])) {
+                        bool before = *given & 1u << i;
+                        *given |= 1u << i;
+                        return before;
+                }
+        return false;
+}
+
 bool hfd_options_parse(struct hfd_call *call, const char *query, struct hfd_answer *answer) {
         char *copy = strdup(query ? query : ""), *save = NULL;
         bool good = copy != NULL;
+        unsigned given = 0;
 
         if (!copy)
                 hfd_answer_no_memory(answer);
@@ -187,7 +215,7 @@ bool hfd_options_parse(struct hfd_call *call, const char *query, struct hfd_answ
                 if (!hfd_url_decode(item, true) || (value && !hfd_url_decode(value, true))) {
                         hfd_answer_bad_request(answer, "malformed query");
                         good = false;
-                } else {
+                } else if (!given_before(item, &given)) {
                         good = set_option(call, item, value ? value : "", answer);
                 }
         }

@@ -29,6 +29,11 @@ void hfd_read_finish(struct hfd_read *read, struct hfd_answer *answer) {
 void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct hf_status *status) {
         struct hfd_answer answer = {0};
 
+        if (error == HF_E_INVALID && read->at) { /* the store has not reached it: not its failure, nor the client's for ever */
+                read->reader.revision = read->at;
+                hfd_read_finish_too_large(read);
+                return;
+        }
         if (error == HF_E_TIMEOUT) /* a read that was not answered was not answered: no doubt about what was done */
                 hfd_answer_status(&answer, HF_E_TIMEOUT, 504, "Timeout", "Timeout: request did not complete within the allotted time",
                                   NULL);

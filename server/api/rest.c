@@ -13,6 +13,9 @@
 #include "server/api/request_info.h"
 #include "server/api/status_reply.h"
 
+/* A larger answer goes out as it is: laying it out takes many times its memory, on a thread that serves others too. */
+#define PRETTY_MAX ((size_t)4 << 20)
+
 #define WARNINGS_MAX 8
 #define WARNING_TEXT 320
 
@@ -67,7 +70,8 @@ static void reply(struct hfd_request *request, const struct hfd_answer *answer, 
         size_t n = 0;
         char retry[16];
         const char *fence = hfd_request_header(request, "holdfast-fence");
-        struct hf__buf *body = wants_pretty(request) && answer->body ? pretty(answer->body) : NULL;
+        bool small = answer->body && answer->body->n <= PRETTY_MAX;
+        struct hf__buf *body = small && wants_pretty(request) ? pretty(answer->body) : NULL;
 
         headers[n++] = (struct hfd_header){"cache-control", "no-cache, private"};
         if (answer->status.retry_after_s) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A watch over HTTP: frames, one JSON object per line. An event's frame is made once and shared by all who watch; what has
- * queued up (the initial events, a burst) is joined into larger pieces, so that the connection's ring is not overrun.
+ * queued up (a burst) is joined into larger pieces, so that the connection's ring is not overrun. The first batch is one
+ * piece, as a list is: it may be larger than the ring's bytes, which only a single piece may pass, and no reader however
+ * fast could empty the ring while the worker that it is read by still fills it.
  *
  * The stream belongs to the request (it is freed with its last reference) and itself holds a reference until the core
  * calls end; so the peer's going away may cancel it at any time.
@@ -20,6 +22,7 @@ struct stream {
         struct hfd_rest_call *rest;  /* owned; its request reference is dropped at the end */
         struct hfd_request *request; /* the same request; alive as long as this is */
         struct hfd_watch *watch;     /* a reference; set before the first event, immutable then */
+        bool begun;                  /* the first batch is out; only whoever delivers looks */
 };
 
 static void stream_free(void *ctx) {
@@ -98,18 +101,21 @@ static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         struct hf__strbuf joined = {0};
         bool good = true;
 
-        if (n == 1)
+        if (n == 1) {
+                stream->begun = true;
                 return push_and_drop(stream, frame_of(stream, items));
+        }
         for (size_t i = 0; i < n && good; i++) {
                 struct hf__buf *frame = frame_of(stream, &items[i]);
                 good = frame != NULL;
                 if (good)
                         hf__strbuf_add(&joined, frame->data, frame->n);
                 hf__buf_unref(frame);
-                if (good && joined.n >= PIECE_BYTES)
+                if (good && joined.n >= PIECE_BYTES && stream->begun)
                         good = flush(stream, &joined);
         }
         good = good && flush(stream, &joined);
+        stream->begun = true;
         hf__strbuf_done(&joined);
         return good;
 }

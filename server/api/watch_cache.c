@@ -233,24 +233,25 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
                 const char *path = NULL;
                 if (event->type != HFD_WATCH_PROGRESS)
                         resource = hfd_object_of_key(api, event->kv.key, &path);
-                if (!resource) {
+                if (!resource)
                         replaced |= is_new_epoch(api, event);
-                        continue;
-                }
-                if (event->type == HFD_WATCH_PUT) {
+                if (resource && event->type == HFD_WATCH_PUT) {
                         object = object_of_put(api, resource, path, &event->kv);
                         if (!object) {
                                 hf_log(&api->host->log, HF_LOG_ERROR, "api", "%s is no object, it is not served", event->kv.key);
-                                continue;
+                                resource = NULL;
                         }
                 }
                 pthread_mutex_lock(&api->mu);
-                whole = apply_locked(api, resource, path, object, event->kv.mod_revision, &dirty);
+                if (resource)
+                        whole = apply_locked(api, resource, path, object, event->kv.mod_revision, &dirty);
+                /* With the last of a revision's events all of it is in the trees; a list must not hold what is newer than it says. */
+                bool last = i + 1 == n || events[i + 1].revision != event->revision;
+                if (whole && last && event->revision > api->revision)
+                        api->revision = event->revision;
                 pthread_mutex_unlock(&api->mu);
         }
         pthread_mutex_lock(&api->mu);
-        if (whole && n && events[n - 1].revision > api->revision)
-                api->revision = events[n - 1].revision;
         if (!whole)
                 api->fill_relist = true;
         uint64_t cancel = whole ? 0 : api->fill_watch_id;

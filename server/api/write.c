@@ -367,6 +367,44 @@ static void check_namespace(struct hfd_write *w) {
                 hfd_write_finish_store_error(w, e, NULL);
 }
 
+/*
+ * A delete must not go further than was meant: an option of a type that cannot be read is refused, never passed over.
+ * False: answer is filled.
+ */
+static bool read_delete_options(struct hfd_write *w, struct hfd_answer *answer) {
+        static const char *const texts[] = {"preconditions.uid", "preconditions.resourceVersion"};
+        const struct hf__json *dry = hf__json_get(w->sent, "dryRun"), *pre = hf__json_get(w->sent, "preconditions");
+        const char *bad = NULL;
+
+        if (dry && !hf__json_is_null(dry) && !hf__json_is_array(dry))
+                bad = "dryRun";
+        for (const struct hf__json *m = hf__json_first(dry); m && !bad; m = hf__json_next(m))
+                if (!hf__json_is_string(m) || strcmp(hf__json_text(m), "All"))
+                        bad = "dryRun";
+        if (pre && !hf__json_is_null(pre) && !hf__json_is_object(pre))
+                bad = "preconditions";
+        for (size_t i = 0; i < 2 && !bad; i++) {
+                const struct hf__json *value = hf__json_path(w->sent, texts[i]);
+                if (value && !hf__json_is_null(value) && !hf__json_is_string(value))
+                        bad = texts[i];
+        }
+        if (bad)
+                hfd_answer_bad_request(answer, "DeleteOptions in version \"v1\" cannot be handled: the field %s cannot be read", bad);
+        w->call->options.dry_run |= hf__json_count(dry) > 0;
+        return !bad;
+}
+
+/* Of two equal keys readers take the first or the last: neither is stored. False: answer is filled. */
+static bool keys_unique(struct hfd_write *w, struct hfd_answer *answer) {
+        int e = hf__json_check_unique(w->sent);
+
+        if (e == -ENOMEM)
+                hfd_answer_no_memory(answer);
+        else if (e)
+                hfd_answer_bad_request(answer, "the object provided has a key twice in one of its objects");
+        return !e;
+}
+
 /* What fieldValidation asks for. False: answer is filled. */
 static bool fields_known(struct hfd_write *w, struct hfd_answer *answer) {
         const struct hfd_resource *r = w->call->resource;
@@ -416,11 +454,10 @@ static bool parse_body(struct hfd_write *w, struct hfd_answer *answer) {
                                        w->call->verb == HFD_DELETE_ONE ? "DeleteOptions" : r->kind, offset);
                 return false;
         }
-        if (w->call->verb == HFD_DELETE_ONE) {
-                struct hf__json *dry = hf__json_get(w->sent, "dryRun");
-                w->call->options.dry_run |= hf__json_count(dry) > 0;
-                return true;
-        }
+        if (!keys_unique(w, answer))
+                return false;
+        if (w->call->verb == HFD_DELETE_ONE)
+                return read_delete_options(w, answer);
         if (!hfd_meta_accept(w->call, w->sent, answer) || !fields_known(w, answer))
                 return false;
         if (r->decode && !r->decode(w->sent, reason, sizeof reason)) {

@@ -161,7 +161,13 @@ void hfd_write_commit(struct hfd_write *w) {
         struct hfd_compare compares[3] = {{.kind = HFD_MOD_EQUALS, .key = w->key, .revision = w->current ? w->current->revision : 0}};
         struct hfd_op ops[2] = {{.kind = w->stored ? HFD_PUT : HFD_DELETE, .key = w->key, .value = w->stored}};
         const char *reads[2] = {w->key, w->fence.key};
-        struct hfd_txn txn = {compares, 1, ops, w->unchanged ? 0 : 1, reads, w->call->fenced ? 2 : 1};
+        struct hfd_txn txn = {.compares = compares,
+                              .n_compares = 1,
+                              .ops = ops,
+                              .n_ops = w->unchanged ? 0 : 1,
+                              .get_on_failure = reads,
+                              .n_get_on_failure = w->call->fenced ? 2 : 1,
+                              .urgent = w->call->resource->term_record};
         struct hf__buf *term_value;
         char term_key[HFD_KEY_MAX];
 

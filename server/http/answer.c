@@ -145,8 +145,14 @@ int hfd_request_push(struct hfd_request *request, struct hf__buf *piece) {
         } else if (!request->streaming || request->ended) {
                 r = -EINVAL;
         } else if (piece->n > 0) {
-                /* A piece above the limit may pass alone: else a large object could never be watched. */
-                if (request->ring_n >= HFD_RING_MAX_PIECES || (request->ring_n > 0 && request->ring_bytes + piece->n > HFD_RING_MAX_BYTES))
+                /*
+                 * A piece above the limit may pass when the ring is empty: else a large object could never be watched, nor much
+                 * be begun with. While it is being read it does not count, or the next small event would cut the stream.
+                 */
+                if (request->ring_n == 0)
+                        request->ring_uncounted = piece->n > HFD_RING_MAX_BYTES ? piece->n : 0;
+                size_t counted = request->ring_bytes - (request->ring_n > 0 ? request->ring_uncounted : 0);
+                if (request->ring_n >= HFD_RING_MAX_PIECES || (request->ring_n > 0 && counted + piece->n > HFD_RING_MAX_BYTES))
                         r = -ENOBUFS;
                 else
                         r = append_locked(request, piece);
@@ -210,6 +216,7 @@ size_t hfd_answer_read(struct hfd_request *request, char *out, size_t n) {
                 pthread_mutex_lock(&request->mu);
                 used = piece;
                 request->ring_bytes -= piece->n;
+                request->ring_uncounted = 0; /* it was the first, if there was one */
                 request->ring_head = (request->ring_head + 1) & (request->ring_space - 1);
                 request->ring_n--;
                 request->offset = 0;
@@ -231,7 +238,7 @@ void hfd_answer_clear(struct hfd_request *request) {
         n = request->ring_n;
         request->ring = NULL;
         request->ring_space = request->ring_head = request->ring_n = 0;
-        request->ring_bytes = request->offset = 0;
+        request->ring_bytes = request->ring_uncounted = request->offset = 0;
         pthread_mutex_unlock(&request->mu);
         for (unsigned i = 0; i < n; i++)
                 hf__buf_unref(ring[(head + i) & (space - 1)]);

@@ -83,7 +83,8 @@ struct hfd_request {
         size_t n_answer_headers;
         struct hf__buf **ring; /* owned; ring_space is a power of two */
         unsigned ring_space, ring_head, ring_n;
-        size_t ring_bytes; /* unread, offset not counted */
+        size_t ring_bytes;     /* unread, offset not counted */
+        size_t ring_uncounted; /* of these the first piece's, when it alone is above the limit */
 };
 
 /* ---- filling one in. Thread: the worker ---- */

@@ -74,6 +74,7 @@ struct hfd_txn {
         size_t n_ops;
         const char *const *get_on_failure; /* keys read, in the same atomic step, when a compare fails; a missing one is left out of kvs */
         size_t n_get_on_failure;
+        bool urgent; /* of a Lease: it does not queue behind other traffic (etcd: a connection of its own) */
 };
 
 enum hfd_watch_event_type { HFD_WATCH_PUT, HFD_WATCH_DELETE, HFD_WATCH_PROGRESS };

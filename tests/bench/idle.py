@@ -79,13 +79,12 @@ def main():
     print(f"ready in ms: {spread(empty)} on an empty store, making its certificates; {spread(filled)} afterwards")
     with harness.Cluster(with_witness=False) as cluster:
         instance, _ = start(cluster, "i")
-        instance.wait_ready()
         time.sleep(5)
         begin, before = time.monotonic(), precise_cpu_ms(instance.pid)
         time.sleep(seconds)
         used = (precise_cpu_ms(instance.pid) - before) / (time.monotonic() - begin)
         resident = {field: resident_kib(instance.pid, field) / 1024 for field in ("VmRSS", "RssAnon", "RssFile")}
-        print(f"idle, leading, for {seconds} s: {resident['VmRSS']:.1f} MB resident ({resident['RssAnon']:.1f} MB its own, "
+        print(f"idle, leading, no client, for {seconds} s: {resident['VmRSS']:.1f} MB resident ({resident['RssAnon']:.1f} MB its own, "
               f"{resident['RssFile']:.1f} MB of its files, which processes share), {used:.2f} ms CPU per second")
         baseline = None
         if shutil.which("h2load"):

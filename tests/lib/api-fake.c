@@ -53,6 +53,7 @@ struct api_fake {
         struct api_fake_request *requests;
         unsigned n_lists, n_watches, n_open, fail_lists;
         int fail_error;
+        char last_query[160]; /* of the newest list */
 };
 
 static char *api_fake_object_text(const struct api_fake_object *object, uint64_t revision) {
@@ -170,6 +171,11 @@ static unsigned api_fake_count(struct api_fake *fake, const unsigned *count) {
         unsigned n = *count;
         pthread_mutex_unlock(&fake->mu);
         return n;
+}
+void api_fake_last_query(struct api_fake *fake, char text[160]) {
+        pthread_mutex_lock(&fake->mu);
+        memcpy(text, fake->last_query, sizeof fake->last_query);
+        pthread_mutex_unlock(&fake->mu);
 }
 unsigned api_fake_n_lists(struct api_fake *fake) { return api_fake_count(fake, &fake->n_lists); }
 unsigned api_fake_n_watches(struct api_fake *fake) { return api_fake_count(fake, &fake->n_watches); }
@@ -318,6 +324,8 @@ static int api_fake_call(struct hf_client *self, const struct hf_call *call, hf_
         request->ctx = ctx;
         pthread_mutex_lock(&fake->mu);
         fake->n_lists += call->verb == HF_VERB_LIST ? 1 : 0;
+        if (call->verb == HF_VERB_LIST)
+                snprintf(fake->last_query, sizeof fake->last_query, "%s", call->query ? call->query : "");
         api_fake_append(fake, request, ret_id);
         return 0;
 }

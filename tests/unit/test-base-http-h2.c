@@ -203,25 +203,23 @@ static void test_a_goodbye(void **state) {
         assert_int_equal(last->result.outcome, 0);
         assert_string_equal(last->text, "goodbye");
         assert_echoes(2);
-        int n = n_connections(); /* the next one may have been opened in vain: see http_engine_exchange.c on the versions */
-        assert_in_range(n, 2, 3);
         for (int i = 3; i < 30; i++)
                 assert_echoes(i);
         assert_false(stream->done);
         hf__http_cancel(f.engine, stream->id);
         assert_int_equal(finish(stream)->result.outcome, HF_E_CANCELED);
         assert_echoes(30);
-        assert_int_equal(n_connections(), n);
+        assert_in_range(n_connections(), 2, 3); /* one may have been opened in vain: see http_engine_exchange.c on the versions */
 }
 
 /* Those that reach the server after its goodbye were not looked at. Each is answered once, none is taken for done. */
 static void test_requests_that_cross_a_goodbye(void **state) {
         assert_echoes(0);
         start(1, "goodbye", 30000);
-        for (int i = 2; i < 100; i++)
+        for (int i = 2; i < 30; i++)
                 start(i, "echo", 2000);
         int n_done = 0;
-        for (int i = 1; i < 100; i++) {
+        for (int i = 1; i < 30; i++) {
                 finish(&f.call[i]);
                 int outcome = f.call[i].result.outcome;
                 assert_true(outcome == 0 || outcome == HF_E_TIMEOUT);
@@ -229,8 +227,8 @@ static void test_requests_that_cross_a_goodbye(void **state) {
                 if (outcome == 0)
                         assert_string_equal(f.call[i].text, i == 1 ? "goodbye" : "echo");
         }
-        print_message("%d of 99 done\n", n_done);
-        assert_echoes(100);
+        print_message("%d of 29 done\n", n_done);
+        assert_echoes(30);
 }
 
 static void test_free_with_streams_open(void **state) {

@@ -177,6 +177,44 @@ static void test_pretty(void **state) {
         hf__json_free(json);
 }
 
+/* Deep enough to be refused must mean: before anything has recursed into it. */
+static void test_depth(void **state) {
+        char text[2 * HF__JSON_DEPTH_MAX + 8];
+        struct hf__json *json = NULL;
+        size_t n = HF__JSON_DEPTH_MAX, offset = 0;
+
+        memset(text, '[', n);
+        memset(text + n, ']', n);
+        assert_int_equal(hf__json_parse(text, 2 * n, &json, NULL), 0);
+        json = hf__json_free(json);
+        memset(text, '[', n + 1);
+        memset(text + n + 1, ']', n + 1);
+        assert_int_equal(hf__json_parse(text, 2 * n + 2, &json, &offset), HF_E_INVALID);
+        assert_int_equal(offset, n);
+        memset(text, '[', sizeof text);
+        text[0] = text[sizeof text - 1] = '"'; /* within a string it is text */
+        assert_int_equal(hf__json_parse(text, sizeof text, &json, NULL), 0);
+        hf__json_free(json);
+}
+
+static void test_unique(void **state) {
+        static const struct {
+                const char *text;
+                int r;
+        } cases[] = {
+                {"{\"a\":1,\"b\":{\"a\":1}}", 0},
+                {"{\"a\":1,\"b\":2,\"a\":3}", HF_E_INVALID},
+                {"[{\"x\":{\"a\":1,\"\\u0061\":1}}]", HF_E_INVALID},
+                {"{\"a\":1,\"A\":1}", 0},
+                {"[1,1]", 0},
+        };
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *json = parse(cases[i].text);
+                assert_int_equal(hf__json_check_unique(json), cases[i].r);
+                hf__json_free(json);
+        }
+}
+
 static bool equal_texts(const char *a, const char *b) {
         struct hf__json *x = parse(a), *y = parse(b);
         bool same = hf__json_equal(x, y);
@@ -239,8 +277,10 @@ int main(void) {
                 cmocka_unit_test(test_equality),
                 cmocka_unit_test(test_pretty),
                 cmocka_unit_test(test_equal_unordered),
-                cmocka_unit_test(test_utf8),
                 cmocka_unit_test(test_equal_is_not_quadratic),
+                cmocka_unit_test(test_depth),
+                cmocka_unit_test(test_unique),
+                cmocka_unit_test(test_utf8),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

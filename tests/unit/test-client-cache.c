@@ -72,7 +72,7 @@ struct world {
         struct told told;
 };
 
-static void setup(struct world *w) {
+static void setup_with(struct world *w, bool one_revision) {
         memset(w, 0, sizeof *w);
         pthread_mutex_init(&w->told.mu, NULL);
         w->fake = api_fake_new(&host);
@@ -81,9 +81,13 @@ static void setup(struct world *w) {
                 .size = sizeof config,
                 .client = w->client,
                 .resource = {.group = "", .version = "v1", .plural = "things"},
+                .query = one_revision ? "labelSelector=x" : NULL,
+                .one_revision = one_revision,
         };
         assert_int_equal(hf_cache_new(&host, &config, &w->cache), 0);
 }
+
+static void setup(struct world *w) { setup_with(w, false); }
 
 static void teardown(struct world *w) {
         hf_cache_free(w->cache);
@@ -158,6 +162,29 @@ static void test_a_quiet_collection_learns_its_revision(void **state) {
         assert_int_equal(api_fake_n_lists(w.fake), 2);
         api_fake_await_watch(w.fake, 1);
         assert_int_equal(api_fake_n_watches(w.fake), 1); /* the watch goes on */
+        teardown(&w);
+}
+
+/* A list for who waits names the revision where the server's collections share one; the first list and one after a failure do not. */
+static void test_a_probe_names_a_shared_revision(void **state) {
+        char query[160], expected[160];
+
+        setup_with(&w, true);
+        assert_int_equal(hf_cache_start(w.cache), 0);
+        wait_for(&w, 0);
+        api_fake_last_query(w.fake, query);
+        assert_string_equal(query, "labelSelector=x");
+        api_fake_await_watch(w.fake, 1);
+        uint64_t revision = api_fake_other_writes(w.fake, 10);
+        wait_for(&w, revision);
+        api_fake_last_query(w.fake, query);
+        snprintf(expected, sizeof expected, "labelSelector=x&resourceVersion=%llu&resourceVersionMatch=NotOlderThan",
+                 (unsigned long long)revision);
+        assert_string_equal(query, expected);
+        api_fake_fail_lists(w.fake, 1, HF_E_TIMEOUT);
+        wait_for(&w, api_fake_other_writes(w.fake, 10));
+        api_fake_last_query(w.fake, query);
+        assert_string_equal(query, "labelSelector=x");
         teardown(&w);
 }
 
@@ -435,6 +462,7 @@ int main(void) {
                 cmocka_unit_test(test_it_lists_then_watches),
                 cmocka_unit_test(test_a_new_handler_gets_what_is_there),
                 cmocka_unit_test(test_a_quiet_collection_learns_its_revision),
+                cmocka_unit_test(test_a_probe_names_a_shared_revision),
                 cmocka_unit_test(test_a_probe_overtakes_a_slow_watch),
                 cmocka_unit_test(test_an_ended_watch_goes_on_where_it_was),
                 cmocka_unit_test(test_lost_history_is_listed_again),

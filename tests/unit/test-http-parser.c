@@ -88,9 +88,23 @@ static void test_ring_limits(void **state) {
 
         assert_int_equal(hfd_request_new(NULL, NULL, NULL, &request), 0);
         hfd_request_stream(request, 200, NULL, NULL, 0);
-        assert_int_equal(hfd_request_push(request, big), 0); /* one that is too big passes alone */
-        assert_int_equal(hfd_request_push(request, small), -ENOBUFS);
+        assert_int_equal(hfd_request_push(request, big), 0); /* one that is too big passes as the first, and does not count */
+        assert_int_equal(hfd_request_push(request, small), 0);
+        assert_int_equal(hfd_request_push(request, big), -ENOBUFS);
         hfd_request_unref(request);
+
+        /* When it has been read, what follows counts from nothing. */
+        char *out = malloc(HFD_RING_MAX_BYTES + 1);
+        assert_non_null(out);
+        assert_int_equal(hfd_request_new(NULL, NULL, NULL, &request), 0);
+        hfd_request_stream(request, 200, NULL, NULL, 0);
+        memset(big->data, 'b', big->n);
+        assert_int_equal(hfd_request_push(request, big), 0);
+        assert_int_equal(hfd_request_push(request, small), 0);
+        assert_int_equal(hfd_answer_read(request, out, big->n), big->n);
+        assert_int_equal(hfd_request_push(request, big), -ENOBUFS);
+        hfd_request_unref(request);
+        free(out);
         hf__buf_unref(small);
         hf__buf_unref(big);
 }

@@ -502,6 +502,31 @@ static void test_a_stale_term_ends_the_term(void **state) { /* A14 */
         assert_int_equal(rig.actions.list[0].type, HF__ACT_GATE_SHUT);
 }
 
+static void set_odd_rv(struct hf__record *record, const char *rv) {
+        record->rv_number = 0;
+        snprintf(record->rv, sizeof(record->rv), "%s", rv);
+}
+
+/* Where revisions are no numbers, the watch's news during an acquire may be older or newer than its answer: a read decides. */
+static void test_without_numbers_an_acquire_overtaken_by_news_is_read_again(void **state) {
+        struct rig rig;
+
+        start(&rig);
+        answer_read(&rig, HF_E_NOT_FOUND, NULL);
+        assert_non_null(did(&rig, HF__ACT_WRITE));
+        struct hf__record other = held_by(&rig, "other", 15);
+        set_odd_rv(&other, "x1");
+        watch(&rig, &other);
+        rig.event.op_id = rig.core.op_id;
+        rig.event.record = rig.sent;
+        rig.event.record.exists = true;
+        set_odd_rv(&rig.event.record, "x0");
+        step(&rig, HF__EV_WRITE_DONE);
+        assert_non_null(did(&rig, HF__ACT_READ)); /* at once, whether it leads until then or not */
+        answer_read(&rig, 0, &other);
+        assert_int_not_equal(rig.core.state, HF_LEADING);
+}
+
 static void test_backoff_grows_and_resets(void **state) { /* A19 */
         struct rig rig;
         hf_nsec ended, pause[3];
@@ -857,6 +882,7 @@ int main(void) {
                 cmocka_unit_test(test_refused_renewals_are_tried_more_often_towards_the_end),
                 cmocka_unit_test(test_a_paused_leader_wakes_inert),
                 cmocka_unit_test(test_a_stale_term_ends_the_term),
+                cmocka_unit_test(test_without_numbers_an_acquire_overtaken_by_news_is_read_again),
                 cmocka_unit_test(test_backoff_grows_and_resets),
                 cmocka_unit_test(test_backoff_of_long_periods_ends_at_the_lease_duration),
                 cmocka_unit_test(test_stop_drains_joins_shuts_releases),

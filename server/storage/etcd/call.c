@@ -24,6 +24,7 @@ struct call {
         enum hfd_etcd_answer kind;
         const char *path;
         bool repeatable;
+        unsigned lane;
         unsigned attempts; /* made */
         size_t endpoint;   /* of the last attempt */
         hf_nsec deadline;
@@ -49,7 +50,7 @@ static int call_submit(struct call *call) {
                 .n_headers = 3,
                 .body = call->body->data,
                 .n_body = call->body->n,
-                .lane = HFD_ETCD_LANE_CALLS,
+                .lane = call->lane,
                 .deadline = call->deadline,
                 .max_body = HFD_ETCD_BODY_MAX,
                 .idempotent = call->repeatable,
@@ -134,8 +135,8 @@ static void call_done(void *ctx, const struct hf__http_result *result) {
 }
 
 /* Takes body. */
-static int call_start(struct hfd_store *store, enum hfd_etcd_answer kind, const char *path, bool repeatable, struct hf__buf *body,
-                      hf_nsec deadline, hfd_store_fn done, void *ctx) {
+static int call_start(struct hfd_store *store, enum hfd_etcd_answer kind, const char *path, bool repeatable, unsigned lane,
+                      struct hf__buf *body, hf_nsec deadline, hfd_store_fn done, void *ctx) {
         struct call *call = body ? malloc(sizeof(*call)) : NULL;
         int r;
 
@@ -147,6 +148,7 @@ static int call_start(struct hfd_store *store, enum hfd_etcd_answer kind, const 
                               .kind = kind,
                               .path = path,
                               .repeatable = repeatable,
+                              .lane = lane,
                               .deadline = deadline,
                               .body = body,
                               .done = done,
@@ -162,7 +164,7 @@ static int call_start(struct hfd_store *store, enum hfd_etcd_answer kind, const 
 int hfd_etcd_get(struct hfd_store *store, const char *key, hf_nsec deadline, hfd_store_fn done, void *ctx) {
         if (!key || !*key)
                 return -EINVAL;
-        return call_start(store, HFD_ETCD_RANGE, "KV/Range", true, hfd_etcd_pack_get(key), deadline, done, ctx);
+        return call_start(store, HFD_ETCD_RANGE, "KV/Range", true, HFD_ETCD_LANE_CALLS, hfd_etcd_pack_get(key), deadline, done, ctx);
 }
 
 int hfd_etcd_list(struct hfd_store *store, const char *prefix, const char *start_key, uint64_t revision, size_t limit, bool keys_only,
@@ -195,13 +197,15 @@ int hfd_etcd_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec dea
                 return HF_E_TOO_LARGE;
         }
         /* A transaction that writes nothing is a read. */
-        return call_start(store, HFD_ETCD_TXN, "KV/Txn", !txn->n_ops, body, deadline, done, ctx);
+        return call_start(store, HFD_ETCD_TXN, "KV/Txn", !txn->n_ops, txn->urgent ? HFD_ETCD_LANE_LEASE : HFD_ETCD_LANE_CALLS, body,
+                          deadline, done, ctx);
 }
 
 int hfd_etcd_compact(struct hfd_store *store, uint64_t revision, hf_nsec deadline, hfd_store_fn done, void *ctx) {
-        return call_start(store, HFD_ETCD_COMPACT, "KV/Compact", true, hfd_etcd_pack_compact(revision), deadline, done, ctx);
+        return call_start(store, HFD_ETCD_COMPACT, "KV/Compact", true, HFD_ETCD_LANE_CALLS, hfd_etcd_pack_compact(revision), deadline, done,
+                          ctx);
 }
 
 int hfd_etcd_revision(struct hfd_store *store, hf_nsec deadline, hfd_store_fn done, void *ctx) {
-        return call_start(store, HFD_ETCD_RANGE_KEYS, "KV/Range", true, hfd_etcd_pack_revision(), deadline, done, ctx);
+        return call_start(store, HFD_ETCD_RANGE_KEYS, "KV/Range", true, HFD_ETCD_LANE_CALLS, hfd_etcd_pack_revision(), deadline, done, ctx);
 }

@@ -10,6 +10,7 @@
 #include "server/storage/store.h"
 
 #define HFD_ETCD_LANE_CALLS 0
+#define HFD_ETCD_LANE_LEASE 1 /* a renewal does not queue behind a list */
 #define HFD_ETCD_LANE_WATCH 2 /* a watch that pours does not delay a transaction */
 
 #define HFD_ETCD_BODY_MAX (512u * 1024 * 1024) /* of one answer; etcd is trusted, a broken one is not followed into the swap */

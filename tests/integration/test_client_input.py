@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a client may send: read as it was meant or refused, never passed over, and never more than it may cost."""
+import http.client
+import json
+
+import pytest
+from harness import Cluster
+
+WORKSPACES = "/apis/tenancy.holdfast.dev/v1alpha1/workspaces"
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture(name="api", scope="module")
+def _api():
+    with Cluster(with_witness=False) as cluster:
+        api = cluster.instance("a").wait_ready()
+        yield api
+        assert api.alive() and "runtime error" not in api.said() and "Sanitizer" not in api.said()
+
+
+def workspace(name, **meta):
+    return {"apiVersion": "tenancy.holdfast.dev/v1alpha1", "kind": "Workspace", "metadata": {"name": name, **meta}}
+
+
+@pytest.mark.parametrize("options", [{"dryRun": "All"}, {"dryRun": {"a": 1}}, {"dryRun": ["Some"]}, {"dryRun": [1]}, {"preconditions": []},
+                                     {"preconditions": {"uid": 5}}, {"preconditions": {"resourceVersion": 5}}], ids=json.dumps)
+def test_delete_options_that_cannot_be_read_delete_nothing(api, options):
+    api.request("POST", WORKSPACES, workspace("kept"))
+    assert api.request("DELETE", f"{WORKSPACES}/kept", options)[0] == 400
+    assert api.get(f"{WORKSPACES}/kept")[0] == 200
+
+
+@pytest.mark.parametrize("body", [b'{"metadata":{"name":"u"},"data":{"a":"\xff\xfe"}}', b'{"metadata":{"name":"u","uid":"x","uid":"y"}}',
+                                  b'{"metadata":{"name":"u"},"data":{"a":"1","a":"2"}}',
+                                  b'{"metadata":{"name":"u"},"x":' + b"[" * 900 + b"]" * 900 + b"}", b"[" * 1000000,
+                                  b'{"a":' * 100000])
+def test_bodies_that_readers_would_read_differently(api, body):
+    assert api.request("POST", CONFIGMAPS, body)[0] == 400
+    assert api.get(f"{CONFIGMAPS}/u")[0] == 404
+
+
+def test_one_reading_of_the_query(api):
+    api.request("POST", WORKSPACES, workspace("one"))
+    api.request("POST", WORKSPACES, workspace("two"))
+    for query in ("watch=yes", "watch=1&watch=0", "watch=true&watch=false"):
+        code, text = api.get(f"{WORKSPACES}?{query}&timeoutSeconds=1")
+        assert code == 200 and json.loads(text.splitlines()[0])["type"] == "ADDED", text
+    for query in ("watch=0&watch=1", "watch=False"):
+        assert json.loads(api.get(f"{WORKSPACES}?{query}&timeoutSeconds=1")[1])["kind"] == "WorkspaceList"
+    items = json.loads(api.get(f"{WORKSPACES}?fieldSelector=metadata.name%3Done&fieldSelector=")[1])["items"]
+    assert [i["metadata"]["name"] for i in items] == ["one"]
+
+
+def test_future_revision_is_no_internal_error(api):
+    for query in ("resourceVersion=99999999&resourceVersionMatch=Exact", "resourceVersion=99999999&limit=1"):
+        code, text = api.get(f"{WORKSPACES}?{query}")
+        assert code == 504 and "Too large resource version" in text, text
+
+
+def test_masses_cost_little(api):
+    """Each of these took minutes, or a worker's stack."""
+    many = [f"a{i}" for i in range(150000)]
+    assert api.request("POST", CONFIGMAPS, {"metadata": {"name": "fin", "finalizers": many}})[0] == 422
+    data = {str(i): "" for i in range(100000)}
+    assert api.request("POST", CONFIGMAPS, {"metadata": {"name": "big"}, "immutable": True, "data": data})[0] == 201
+    turned = dict(reversed(list(data.items())))
+    assert api.request("PUT", f"{CONFIGMAPS}/big", {"metadata": {"name": "big"}, "immutable": True, "data": turned})[0] == 200
+    assert api.request("POST", CONFIGMAPS, {"metadata": {"name": "lab", "labels": {"_" + m: "!" for m in many[:100000]}}})[0] == 422
+    assert api.request("DELETE", f"{CONFIGMAPS}/big")[0] == 200
+
+
+@pytest.mark.parametrize("fence", ["", "x", "kube-system/x;01;me", "kube-system/x;99999999999999999999;me", " ;1;x", "kube-system/x;1;"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_a_fence_that_cannot_be_read_is_no_unfenced_write(api, method, fence):
+    api.request("POST", WORKSPACES, workspace("fenced"))
+    path = WORKSPACES if method == "POST" else f"{WORKSPACES}/fenced"
+    body = workspace("fresh" if method == "POST" else "fenced", labels={"written": "yes"})
+    assert api.request(method, path, None if method == "DELETE" else body, {"Holdfast-Fence": fence})[0] == 400
+    assert "written" not in api.get(f"{WORKSPACES}/fenced")[1]
+    assert api.get(f"{WORKSPACES}/fenced")[0] == 200 and api.get(f"{WORKSPACES}/fresh")[0] == 404
+
+
+def test_a_stale_fence_stops_every_kind_of_write(api):
+    """Also those that would write nothing: a leader that is none must learn it."""
+    api.request("POST", CONFIGMAPS, {"metadata": {"name": "stale"}})
+    now = json.loads(api.get(f"{CONFIGMAPS}/stale")[1])
+    api.request("POST", CONFIGMAPS, {"metadata": {"name": "held", "finalizers": ["example.com/f"]}})
+    api.request("DELETE", f"{CONFIGMAPS}/held")
+    held = json.loads(api.get(f"{CONFIGMAPS}/held")[1])
+    del held["metadata"]["finalizers"]
+    lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    writes = [("POST", WORKSPACES, workspace("fresh")), ("PUT", f"{CONFIGMAPS}/stale", now), ("PUT", f"{CONFIGMAPS}/stale", {"metadata": {"name": "stale"}}),
+              ("DELETE", f"{CONFIGMAPS}/stale", None), ("DELETE", f"{CONFIGMAPS}/held", None), ("PUT", f"{CONFIGMAPS}/held", held),
+              ("PUT", f"{lease}/l", {"metadata": {"name": "l"}})]
+    for fence in ("kube-system/none;1;me", "kube-system/holdfast-controllers;1;me"):
+        for method, path, body in writes:
+            code, text = api.request(method, path, body, {"Holdfast-Fence": fence})
+            assert code == 409 and "StaleLeaderTerm" in text, (method, path, code, text)
+    assert json.loads(api.get(f"{CONFIGMAPS}/stale")[1])["metadata"]["resourceVersion"] == now["metadata"]["resourceVersion"]
+    assert api.get(f"{WORKSPACES}/fresh")[0] == 404 and api.get(f"{CONFIGMAPS}/held")[0] == 200
+
+
+def test_a_watch_may_begin_with_more_than_its_ring_holds(api):
+    for i in range(24):
+        assert api.request("POST", CONFIGMAPS, {"metadata": {"name": f"b{i}"}, "data": {"x": "y" * 250000}})[0] == 201
+    host, port = api.url.removeprefix("https://").split(":")
+    for query in ("", "&resourceVersion=0"):
+        connection = http.client.HTTPSConnection(host, int(port), context=api.context(), timeout=60)
+        connection.request("GET", f"{CONFIGMAPS}?watch=1&timeoutSeconds=60{query}")
+        for _ in range(3):  # nobody has read yet: the first piece is in the ring
+            assert api.request("POST", CONFIGMAPS, {"metadata": {"generateName": "later-"}})[0] == 201
+        missing = {f"b{i}" for i in range(24)} | {json.loads(api.get(f"{CONFIGMAPS}?limit=200")[1])["items"][-1]["metadata"]["name"]}
+        answer = connection.getresponse()
+        while missing:
+            line = answer.readline()
+            assert line, f"the watch was cut, without {missing}"
+            missing.discard(json.loads(line)["object"]["metadata"]["name"])
+        connection.close()
+
+
+@pytest.mark.parametrize("path", ["//api/v1/namespaces", "/api//v1/namespaces", "/%61pi/v1/namespaces", "/healthz/../api/v1/namespaces",
+                                  "/healthz/%2e%2e/api/v1/namespaces", "/healthz%2f..%2fapi/v1/namespaces", "/API/v1/namespaces", "/livezx",
+                                  "/metrics", "/metrics/", "/debug/leader", "/debug/leader/", "/openapi/v2", "/api", "/api/v1/namespaces/%00",
+                                  "/healthz/" + "a" * 50000, "/" + "a" * 100000, "https://x/api/v1/namespaces"])
+def test_anonymous_reaches_nothing_by_tricks(api, path):
+    host, port = api.url.removeprefix("https://").split(":")
+    connection = http.client.HTTPSConnection(host, int(port), context=api.context(client_certificate=False), timeout=20)
+    connection.putrequest("GET", path, skip_host=True)
+    connection.putheader("Host", host)
+    connection.endheaders()
+    answer = connection.getresponse()
+    assert answer.status in (400, 403, 404, 431), (answer.status, answer.read()[:200])
+    connection.close()

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGHUP at any time, and what it must not do."""
+import os
+import signal
+import socket
+import ssl
+
+import pytest
+from harness import Cluster, wait_until
+
+
+class Manager:
+    """The service manager's end of the notify socket."""
+
+    def __init__(self, directory):
+        self.path = str(directory / "notify")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.socket.setblocking(False)
+        self.said = []
+
+    def lines(self):
+        try:
+            while True:
+                self.said += self.socket.recv(4096).decode().splitlines()
+        except BlockingIOError:
+            return self.said
+
+
+@pytest.fixture(name="cluster")
+def _cluster():
+    with Cluster(with_witness=False) as cluster:
+        yield cluster
+
+
+def test_sighup_while_starting_is_no_readiness(cluster):
+    manager = Manager(cluster.directory)
+    cluster.etcd.send(signal.SIGSTOP)
+    a = cluster.instance("a", env={"NOTIFY_SOCKET": manager.path})
+    wait_until("it waits for etcd", lambda: any("waiting for etcd" in line for line in manager.lines()))
+    for _ in range(5):
+        a.send(signal.SIGHUP)
+    # Something that comes after the signals were taken: the main loop asks for more time every ten seconds.
+    n = len([line for line in manager.lines() if line.startswith("EXTEND_TIMEOUT_USEC")])
+    wait_until("the main loop turned", lambda: len([x for x in manager.lines() if x.startswith("EXTEND_TIMEOUT_USEC")]) > n)
+    assert "READY=1" not in manager.lines()
+    cluster.etcd.send(signal.SIGCONT)
+    a.wait_ready()
+    wait_until("the reload is made up for", lambda: "certificates and tokens reloaded" in a.said())
+    assert manager.lines().index("READY=1") < manager.lines().index("RELOADING=1")
+
+
+def test_sighup_while_stopping_and_broken_files(cluster):
+    manager = Manager(cluster.directory)
+    tokens = cluster.directory / "tokens.csv"
+    tokens.write_text("good,someone,1,\"system:masters\"\n")
+    a = cluster.instance("a", f"--token-auth-file={tokens}", "--shutdown-delay-duration=2s", env={"NOTIFY_SOCKET": manager.path}).wait_ready()
+    bearer = {"Authorization": "Bearer good"}
+    assert a.get("/api/v1/namespaces", headers=bearer, client_certificate=False)[0] == 200
+    tokens.write_text("\"bad,\n")
+    a.send(signal.SIGHUP)
+    wait_until("the broken file is named", lambda: "tokens.csv" in a.said())
+    assert a.get("/api/v1/namespaces", headers=bearer, client_certificate=False)[0] == 200
+    tokens.write_text("new,someone,1,\"system:masters\"\n")
+    a.send(signal.SIGHUP)
+    wait_until("the reload", lambda: "certificates and tokens reloaded" in a.said())
+    assert a.get("/api/v1/namespaces", headers=bearer, client_certificate=False)[0] == 401
+    a.send(signal.SIGTERM)
+    wait_until("it says that it stops", lambda: "STOPPING=1" in manager.lines())
+    for _ in range(5):
+        a.send(signal.SIGHUP)
+    assert a.wait() == 0
+    assert "READY=1" not in manager.lines()[manager.lines().index("STOPPING=1"):]
+
+
+def test_files_are_private(cluster):
+    """Whatever the umask: keys and the kubeconfig are the owner's."""
+    old = os.umask(0)
+    try:
+        a = cluster.instance("a").wait_ready()
+    finally:
+        os.umask(old)
+    for path in [a.kubeconfig, *(cluster.directory / "pki").glob("*.key")]:
+        assert path.stat().st_mode & 0o77 == 0, path
+    for path in [a.data, cluster.directory / "pki"]:
+        assert path.stat().st_mode & 0o77 == 0, path
+
+
+def test_client_certificates_that_are_not_ours(cluster, tmp_path):
+    """Another CA, expired, made for servers: all are 401 with a handshake that worked, and none is anonymous."""
+    import subprocess
+    a = cluster.instance("a").wait_ready()
+    pki = cluster.directory / "pki"
+
+    def openssl(*args):
+        subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True)
+
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", tmp_path / "other.key", "-out",
+            tmp_path / "other.crt", "-subj", "/O=system:masters/CN=evil")
+    usage = tmp_path / "server.ext"
+    usage.write_text("extendedKeyUsage=serverAuth\n")
+    for name, extra in (("expired", ["-days", "-1"]), ("server", ["-days", "1", "-extfile", usage])):
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", tmp_path / f"{name}.key", "-out",
+                tmp_path / f"{name}.csr", "-subj", "/O=system:masters/CN=evil")
+        openssl("x509", "-req", "-in", tmp_path / f"{name}.csr", "-CA", pki / "ca.crt", "-CAkey", pki / "ca.key", "-CAcreateserial",
+                "-CAserial", tmp_path / "serial", "-out", tmp_path / f"{name}.crt", *extra)
+    host, port = a.url.removeprefix("https://").split(":")
+    for name in ("other", "expired", "server"):
+        context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
+        context.load_cert_chain(tmp_path / f"{name}.crt", tmp_path / f"{name}.key")
+        with context.wrap_socket(socket.create_connection((host, int(port))), server_hostname=host) as tls:
+            for path in ("/api/v1/namespaces", "/healthz"):
+                tls.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                assert tls.recv(65536).startswith(b"HTTP/1.1 401 "), (name, path)
+                tls.settimeout(5)
