@@ -25,7 +25,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define H2_ECHO_MAX_CONNECTIONS 64
+#define H2_ECHO_MAX_CONNECTIONS 1024 /* in all, one after another */
 #define H2_ECHO_N_STREAMS       4096
 #define H2_ECHO_MAX_BODY        256
 

@@ -164,8 +164,11 @@ static void test_silent_connection_is_not_used_again(void **state) {
         assert_echoes(0);
         struct call *stream = start(1, "stream", 0);
         wait_text(stream, "stream");
-        assert_int_equal(finish(start(2, "dead", 2000))->result.outcome, HF_E_TIMEOUT);
-        assert_echoes(3);
+        /* What the peer said for an earlier request may still come in after this one was sent: then the connection is not silent. */
+        for (int i = 0; i < 20 && n_connections() < 2; i++) {
+                assert_int_equal(finish(start(2, "dead", 500))->result.outcome, HF_E_TIMEOUT);
+                assert_echoes(3);
+        }
         assert_echoes(4);
         assert_int_equal(n_connections(), 2);
         assert_false(stream->done); /* it may still hope */
