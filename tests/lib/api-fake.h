@@ -28,7 +28,7 @@ void api_fake_hold_calls(struct api_fake *fake, bool hold);             /* calls
 
 unsigned api_fake_n_lists(struct api_fake *fake);
 void api_fake_last_query(struct api_fake *fake, char text[160]); /* of the newest list; "" = none */
-unsigned api_fake_n_watches(struct api_fake *fake); /* started, ever */
-unsigned api_fake_n_open(struct api_fake *fake);    /* watches open now */
+unsigned api_fake_n_watches(struct api_fake *fake);              /* started, ever */
+unsigned api_fake_n_open(struct api_fake *fake);                 /* watches open now */
 /* Blocks until n watches were started ever and one is open; tests fail by their time limit. */
 void api_fake_await_watch(struct api_fake *fake, unsigned n);
