@@ -34,7 +34,8 @@
 #define KEEPALIVE_IDLE_S   10L
 #define KEEPALIVE_INTVL_S  5L
 #define MAX_RESTARTS       8
-#define UNACKED_TIMEOUT_MS 20000u /* sent bytes that are not acknowledged for so long: the connection is dead */
+#define LARGE_PIECE        ((size_t)CURL_MAX_WRITE_SIZE / 2) /* curl's buffer was full: the rest of it may have been headers */
+#define UNACKED_TIMEOUT_MS 20000u                            /* sent bytes that are not acknowledged for so long: the connection is dead */
 
 /* Copies a string to *end and moves *end behind it. */
 static char *place(char **end, const char *text) {
@@ -326,6 +327,8 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx) {
         struct hf__exchange *x = ctx;
 
         x->pool->n_moved++;
+        if (n >= LARGE_PIECE)
+                x->pool->kick_at = x->engine->now; /* see http_engine_lane.c */
         if (x->request.on_data) {
                 if (x->request.on_data(x->request.ctx, data, n) == 0)
                         return n;

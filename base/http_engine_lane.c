@@ -4,8 +4,9 @@
  * descriptors it wants watched and when it wants to be called; it is called for just these, never for all.
  *
  * But libcurl 7.88 can hold input of a stream (its buffer was full while another stream was served) and forget to ask to be
- * called again: with nothing more to come on the connection, the stream stood still until its deadline. So a while after
- * input it is told that there is input on the lane's connections, and again for as long as that moved something.
+ * called again: with nothing more to come on the connection, the stream stood still until its deadline. So it is told that
+ * there is input on the lane's connections: at once after a piece that may have filled a buffer, else a while after input,
+ * and again for as long as that moved something.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +23,6 @@
 #define MAX_H2C_CONNECTIONS 4L
 
 #define KICK_DELAY (20 * HF_NSEC_PER_MSEC)
-#define KICK_AGAIN (2 * HF_NSEC_PER_MSEC) /* it moved something, there may be more */
 
 static struct hf__socket *socket_at(struct hf__http_engine *engine, int fd) {
         size_t n = engine->n_sockets;
@@ -191,7 +191,7 @@ static void kick(struct hf__http_engine *engine, struct hf__pool *pool) {
                 if (engine->sockets[fd].pool == pool && engine->sockets[fd].last_in > 0)
                         (void)curl_multi_socket_action(pool->multi, (int)fd, CURL_CSELECT_IN, &n_running);
         end_done(pool);
-        pool->kick_at = pool->n_moved != n_moved && pool->n_active > 0 ? engine->now + KICK_AGAIN : HF_NSEC_NEVER;
+        pool->kick_at = pool->n_moved != n_moved && pool->n_active > 0 ? engine->now : HF_NSEC_NEVER;
 }
 
 void hf__lanes_run(struct hf__http_engine *engine) {

@@ -58,6 +58,10 @@ struct recorded {
         uint64_t mod_revision, create_revision, revision;
         size_t batch; /* which call of the handler brought it */
 };
+/*
+ * The watch calls back until it has ended. A test that fails leaves its frame before that, so a recorder is static there:
+ * then the failure is what one gets to see, and not the crash behind it.
+ */
 struct recorder {
         struct hfd_store *store;
         uint64_t id;

@@ -149,6 +149,9 @@ void etcd_spawn_signal(struct etcd_spawn *etcd, int signal) {
         if (etcd->pid <= 0)
                 return;
         kill(etcd->pid, signal);
+        if (signal == SIGSTOP) /* its threads run on until the kernel says it has stopped */
+                while (waitpid(etcd->pid, NULL, WUNTRACED) < 0 && errno == EINTR)
+                        ;
         if (signal != SIGKILL && signal != SIGTERM)
                 return;
         while (waitpid(etcd->pid, NULL, 0) < 0 && errno == EINTR)

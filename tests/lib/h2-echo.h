@@ -9,6 +9,7 @@
  *      s  answers 200 with the body and leaves the stream open
  *      d  falls silent on the whole connection, which stays open
  *      c  closes the connection              r  resets the stream
+ *      l  a number follows: answers 200, so many bytes, and trailers, all in one go as far as it fits
  *      g  answers 200 with the body and says goodbye: streams under way go on, later ones are not looked at
  *
  * One thread per connection. For tests and benchmarks only; asserts instead of handling errors.
@@ -44,7 +45,7 @@ struct h2_echo_connection {
         struct {
                 uint32_t id;
                 size_t n;
-                uint8_t body[H2_ECHO_MAX_BODY];
+                uint8_t body[H2_ECHO_MAX_BODY + 1]; /* and a zero */
         } streams[H2_ECHO_N_STREAMS];
 };
 
@@ -69,6 +70,16 @@ static inline void h2_echo_frame(struct h2_echo_connection *c, int type, int fla
         if (n > 0)
                 memcpy(p + 9, data, n);
         c->n_out += 9 + n;
+}
+
+/* n bytes in frames that do not divide a client's buffer. */
+static inline void h2_echo_bytes(struct h2_echo_connection *c, uint32_t id, size_t n) {
+        static const uint8_t bytes[12000];
+
+        for (size_t now; n > 0; n -= now) {
+                now = n < sizeof bytes ? n : sizeof bytes;
+                h2_echo_frame(c, 0, 0, id, bytes, now);
+        }
 }
 
 /* False: no word more on this connection. */
@@ -100,6 +111,11 @@ static inline bool h2_echo_answer(struct h2_echo_connection *c, uint32_t id, con
         case 't':
                 h2_echo_frame(c, 1, 4, id, ok, 1);
                 h2_echo_frame(c, 0, 0, id, body, n);
+                h2_echo_frame(c, 1, 5, id, status0, sizeof status0 - 1);
+                return true;
+        case 'l':
+                h2_echo_frame(c, 1, 4, id, ok, 1);
+                h2_echo_bytes(c, id, (size_t)strtoul((const char *)body + 1, NULL, 10));
                 h2_echo_frame(c, 1, 5, id, status0, sizeof status0 - 1);
                 return true;
         case 'o': h2_echo_frame(c, 1, 5, id, status5, sizeof status5 - 1); return true;
@@ -139,6 +155,7 @@ static inline bool h2_echo_take(struct h2_echo_connection *c) {
                         assert(c->streams[slot].id == id && c->streams[slot].n + n <= H2_ECHO_MAX_BODY);
                         memcpy(c->streams[slot].body + c->streams[slot].n, f + 9, n);
                         c->streams[slot].n += n;
+                        c->streams[slot].body[c->streams[slot].n] = 0;
                 }
                 if (c->last_id && id > c->last_id) {
                         at += 9 + n;

@@ -147,6 +147,34 @@ static void test_grpc_status(void **state) {
         assert_int_equal(call->result.grpc_status, -1);
 }
 
+/* An answer whose end is read from the socket together with its middle. With none of these may the engine wait for more. */
+static void test_large_answers(void **state) {
+        char body[16];
+
+        for (size_t n = 4000; n <= 200000; n += 4000) {
+                snprintf(body, sizeof body, "l%zu", n);
+                struct call *call = finish(start(0, body, 10000));
+                assert_int_equal(call->result.outcome, 0);
+                assert_int_equal(call->result.n_body, n);
+                assert_int_equal(call->result.grpc_status, 0);
+        }
+}
+
+/* The same, several at once: the end of one is read by another. */
+static void test_large_answers_side_by_side(void **state) {
+        char body[16];
+
+        for (int i = 0; i < 100; i++) {
+                snprintf(body, sizeof body, "l%d", 1000 * i);
+                start(i, body, 20000);
+        }
+        for (int i = 0; i < 100; i++) {
+                finish(&f.call[i]);
+                assert_int_equal(f.call[i].result.outcome, 0);
+                assert_int_equal(f.call[i].result.n_body, 1000 * i);
+        }
+}
+
 static void test_stream_runs_beside_requests(void **state) {
         struct call *stream = start(0, "stream", 0);
 
@@ -251,6 +279,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_1000_requests_share_one_connection),
                 TEST(test_grpc_status),
+                TEST(test_large_answers),
+                TEST(test_large_answers_side_by_side),
                 TEST(test_stream_runs_beside_requests),
                 TEST(test_silent_connection_is_not_used_again),
                 TEST(test_slow_request_does_not_cost_the_connection),

@@ -388,7 +388,7 @@ static void test_pages_show_one_revision(void **state) {
 
 static void test_compacted_is_gone(void **state) {
         uint64_t first = call_put(store, key("a"), "1"), second = call_put(store, key("a"), "2"), third = call_put(store, key("b"), "1");
-        struct recorder recorder;
+        static struct recorder recorder;
         struct call_answer list;
 
         assert_int_equal(call_compact(store, second), 0);
@@ -413,7 +413,7 @@ static void test_compacted_is_gone(void **state) {
 
 static void test_watch_from_the_past_and_on(void **state) {
         uint64_t first = call_put(store, key("a"), "1"), deleted, third;
-        struct recorder recorder;
+        static struct recorder recorder;
 
         deleted = call_delete(store, key("a"));
         call_put(store, "/elsewhere", "x");
@@ -439,7 +439,7 @@ static void test_watch_from_the_past_and_on(void **state) {
 }
 
 static void test_watch_sees_its_range_only(void **state) {
-        struct recorder recorder;
+        static struct recorder recorder;
         char end[128];
         uint64_t start = call_revision(store) + 1;
 
@@ -461,7 +461,7 @@ static void test_watch_sees_its_range_only(void **state) {
 
 static void test_watch_keeps_a_revision_together(void **state) {
         struct hf__buf *value = hf__buf_copy("v", 1);
-        struct recorder live, late;
+        static struct recorder live, late;
         uint64_t start = call_revision(store) + 1;
         char names[HFD_TXN_MAX][128];
         struct hfd_op ops[HFD_TXN_MAX];
@@ -495,7 +495,7 @@ static void test_watch_keeps_a_revision_together(void **state) {
 }
 
 static void test_watch_from_now_and_cancel(void **state) {
-        struct recorder first, second;
+        static struct recorder first, second;
 
         call_put(store, key("a"), "before");
         assert_int_equal(recorder_start(&first, store, prefix, prefix_end(), call_revision(store) + 1), 0);
@@ -561,7 +561,7 @@ static void test_concurrent_writers_lose_nothing(void **state) {
         enum { N = 8, ROUNDS = 100 };
         struct counter counters[N];
         pthread_t threads[N];
-        struct recorder recorder;
+        static struct recorder recorder;
         struct call_answer answer;
         char name[128];
 
@@ -606,7 +606,7 @@ static int put_bytes(const char *name, size_t n) {
 
 static void test_large_values(void **state) {
         const size_t n = 1024 * 1024;
-        struct recorder recorder;
+        static struct recorder recorder;
         struct call_answer answer;
 
         assert_int_equal(recorder_start(&recorder, store, prefix, prefix_end(), call_revision(store) + 1), 0);
@@ -686,7 +686,7 @@ static void test_free_ends_everything(void **state) {
         enum { N = 64 };
         struct hfd_store *own = open_store();
         struct call_answer *answers = calloc(N, sizeof(*answers));
-        struct recorder recorders[4];
+        static struct recorder recorders[4];
         struct hf__buf *value = hf__buf_copy("v", 1);
 
         for (int i = 0; i < 4; i++)

@@ -142,7 +142,7 @@ static void test_kill_loses_no_acknowledged_write(void **state) {
 static void test_stopped_etcd_holds_nothing_up(void **state) {
         struct hfd_store *store = open_store(etcd.url, NULL), *closed = open_store(etcd.url, NULL);
         struct call_answer get, left;
-        struct recorder recorder;
+        static struct recorder recorder;
 
         put_at_last(store, "/stop/before");
         put_at_last(closed, "/stop/before");
@@ -172,7 +172,7 @@ static void test_watch_is_resumed_without_gap(void **state) {
         enum { N = 40 };
         struct hfd_store *store = open_store(etcd.url, NULL);
         uint64_t revisions[N], last;
-        struct recorder before, after;
+        static struct recorder before, after;
         char key[64];
 
         put_at_last(store, "/resume");
@@ -223,7 +223,7 @@ static int silent_listener(char *url, size_t max_url) {
 static void test_failover(void **state) {
         char refusing[64], silent[64];
         struct hfd_store *store;
-        struct recorder recorder;
+        static struct recorder recorder;
         int fd;
 
         snprintf(refusing, sizeof(refusing), "http://127.0.0.1:%d", etcd_spawn_free_port());
@@ -327,7 +327,7 @@ static void test_tls(void **state) {
         char *ca, *other, *cert, *key;
         struct etcd_spawn tls_etcd = {0};
         struct hfd_store *store;
-        struct recorder recorder;
+        static struct recorder recorder;
 
         assert_non_null(mkdtemp(dir));
         snprintf(command, sizeof(command), "rm -rf %s", dir);
