@@ -5,10 +5,10 @@ import signal
 from harness import LEASE, WRITER, phase, wait_until, workspace
 
 
-def two(cluster, **kwargs):
-    a = cluster.instance("a", **kwargs).wait_ready()
+def two(cluster, *flags, **kwargs):
+    a = cluster.instance("a", *flags, **kwargs).wait_ready()
     cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
-    b = cluster.instance("b", **kwargs).wait_ready()
+    b = cluster.instance("b", *flags, **kwargs).wait_ready()
     return a, b
 
 
@@ -55,15 +55,18 @@ def test_sigkill_is_taken_over_at_expiry(cluster):
 
 
 def test_sigstop_then_sigcont_writes_nothing_of_the_old_term(cluster):
-    env = {"WRITER_GATE_OFF": "1"}
-    a, b = two(cluster, binary=WRITER, env=env)
+    # The writer goes on for some writes after it was told to end: a stop grace that is ample also for a slow machine, so that it
+    # is not taken for stuck.
+    timing = ["--leader-elect-lease-duration=7s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",
+              "--leader-elect-stop-grace=4s"]
+    a, b = two(cluster, *timing, binary=WRITER, env={"WRITER_GATE_OFF": "1"}, fast=False)
     cluster.witness.wait_for("a's writer", lambda e: e["key"].endswith("/configmaps/default/test-writer"))
     old = a.leader()
     mark = cluster.witness.mark()
     a.send(signal.SIGSTOP)
     taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
     # Two lease durations of silence, seen as writes of the new leader rather than slept through.
-    cluster.witness.wait_for("two lease durations", lambda e: e["t"] - taken["t"] > 8e9, mark)
+    cluster.witness.wait_for("two lease durations", lambda e: e["t"] - taken["t"] > 14e9, mark)
     a.send(signal.SIGCONT)
     wait_until("the old leader's writer to be refused", lambda: "writer: refused: stale leader term" in a.said())
     wait_until("the old leader to follow", lambda: a.leader()["state"] == "following")
