@@ -177,7 +177,7 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
                 engine->sockets[fd].last_in = engine->now;
         (void)curl_multi_socket_action(pool->multi, fd, mask, &n_running);
         if (events & EPOLLIN)
-                hf__exchange_pioneers_heard(pool);
+                hf__gate_heard(pool);
         end_done(pool);
         if (events & EPOLLIN && pool->kick_at == HF_NSEC_NEVER && pool->n_active > 0)
                 pool->kick_at = engine->now + KICK_DELAY;
@@ -207,7 +207,7 @@ void hf__lanes_run(struct hf__http_engine *engine) {
                         if (pool->kick_at <= engine->now)
                                 kick(engine, pool);
                         if (pool->gate_moved)
-                                hf__exchange_release_held(pool);
+                                hf__gate_release(pool);
                         if (link != &engine->lanes[i] && pool->n_active == 0) {
                                 *link = pool->next;
                                 pool_free(pool);

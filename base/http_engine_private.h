@@ -2,7 +2,8 @@
 #pragma once
 /*
  * What the files of the HTTP engine share. http_engine.c has the loop, http_engine_lane.c the lanes and their sockets,
- * http_engine_exchange.c one request, http_tls.c the certificates. Private to base/http_*.c.
+ * http_engine_exchange.c one request, http_engine_options.c what it asks of curl, http_engine_answer.c what comes back,
+ * http_engine_gate.c who may connect over clear-text HTTP/2, http_tls.c the certificates. Private to base/http_*.c.
  *
  * Everything is the engine thread's, but for what is said to be guarded.
  */
@@ -44,7 +45,7 @@ struct hf__pool {
         hf_nsec kick_at;  /* when curl is asked to look again at its connections; HF_NSEC_NEVER = need not */
         uint64_t n_moved; /* headers and pieces of bodies it has passed on */
         size_t n_active;
-        /* of clear-text HTTP/2: see http_engine_exchange.c */
+        /* of clear-text HTTP/2: see http_engine_gate.c */
         bool h2c_up, gate_moved;
         struct hf__exchange *pioneers, *held;
 };
@@ -71,7 +72,7 @@ struct hf__exchange {
         /* what has come */
         int verdict; /* why we ended it ourselves; 0 = we did not */
         bool may_have_sent, head_done, ended;
-        /* of clear-text HTTP/2: see http_engine_exchange.c */
+        /* of clear-text HTTP/2: see http_engine_gate.c */
         bool is_h2c, expects_reuse, must_restart;
         int n_restarts;
         struct hf__pool *gate; /* whose pioneers or held list it is in; NULL = none */
@@ -136,11 +137,28 @@ void hf__lanes_distrust(struct hf__pool *pool);
 /* http_engine_exchange.c */
 struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine, const struct hf__http_request *request);
 void hf__exchange_free(struct hf__exchange *x);
-void hf__exchange_start(struct hf__exchange *x);         /* adds it to its lane, or ends it */
-void hf__exchange_pioneers_heard(struct hf__pool *pool); /* bytes came in the pool */
-void hf__exchange_release_held(struct hf__pool *pool);
+void hf__exchange_start(struct hf__exchange *x);   /* begins it, or ends it when there is no time left */
+void hf__exchange_begin(struct hf__exchange *x);   /* adds it to its lane, or holds it at the gate, or ends it */
+void hf__exchange_set_due(struct hf__exchange *x); /* after head_done has changed */
 void hf__exchange_curl_done(struct hf__exchange *x, CURLcode result);
 void hf__exchange_abort(struct hf__exchange *x, int outcome); /* ends it with outcome */
+/* For curl: it has a connection and is about to send. */
+int hf__exchange_on_prereq(void *x, char *peer, char *local, int peer_port, int local_port);
+
+/* http_engine_options.c */
+CURLcode hf__exchange_set_options(struct hf__exchange *x, CURL *easy);
+
+/* http_engine_answer.c; for curl */
+size_t hf__answer_on_header(char *line, size_t size, size_t n, void *x);
+size_t hf__answer_on_body(char *data, size_t size, size_t n, void *x);
+
+/* http_engine_gate.c */
+bool hf__gate_concerns(const struct hf__http_request *request);
+bool hf__gate_holds(struct hf__exchange *x, struct hf__pool *pool); /* true: it waits for another's; else it is a pioneer itself */
+bool hf__gate_guessed_wrong(struct hf__exchange *x);                /* at on_prereq; true: it must start again */
+void hf__gate_leave(struct hf__exchange *x);                        /* accepts one that is in no list */
+void hf__gate_heard(struct hf__pool *pool);                         /* bytes came in the pool */
+void hf__gate_release(struct hf__pool *pool);                       /* when gate_moved: starts those that are held */
 
 /* http_engine.c: takes it off the lists and frees it, or leaves that to the cancel note under way. */
 void hf__engine_forget(struct hf__http_engine *engine, struct hf__exchange *x);

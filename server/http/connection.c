@@ -6,6 +6,11 @@
  * shut our direction; what the peer still sends is read and dropped, so that its kernel does not answer our last bytes
  * with a reset).
  *
+ * Handshakes. Anybody can begin one, at 45 KiB for us and nothing for them, before we know who it is. So they have a time and
+ * a number of their own, n_handshakes of the worker: counted from hfd_connection_new until the state is left or the
+ * connection freed. The number is a fraction of all connections, so that strangers leave room for those who finish theirs; beyond it the
+ * newest is closed (and not the oldest: when many clients come back at once, each would end another's half-made handshake).
+ *
  * Output. The protocol fills the worker's one output buffer; TLS takes what the socket takes; the rest, at most that
  * buffer, is kept in `unsent`. While bytes are unsent nothing is read and the protocol is not asked for more, so that a
  * peer that does not read also cannot make us work. TCP_NOTSENT_LOWAT keeps the kernel's share small.
@@ -47,11 +52,14 @@ static void set_socket_options(int fd) {
 
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address) {
         struct hfd_http *http = worker->http;
-        struct hfd_connection *connection = calloc(1, sizeof(*connection));
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+        struct hfd_connection *connection;
+        struct epoll_event event = {.events = EPOLLIN};
         SSL_CTX *tls;
         int r;
 
+        if (worker->n_handshakes >= http->max_handshakes)
+                return HF_E_TOO_LARGE;
+        event.data.ptr = connection = calloc(1, sizeof(*connection));
         if (!connection)
                 return -ENOMEM;
         set_socket_options(fd);
@@ -78,6 +86,7 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
         if (connection->next)
                 connection->next->prev = connection;
         worker->connections = connection;
+        worker->n_handshakes++;
         return 0;
 }
 
@@ -91,6 +100,8 @@ void hfd_connection_free(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
 
         close_protocol(connection);
+        if (connection->state == HFD_CONNECTION_HANDSHAKE)
+                worker->n_handshakes--;
         if (connection->is_dirty) {
                 struct hfd_connection **at = &worker->dirty;
 
@@ -172,6 +183,7 @@ static void handshake(struct hfd_connection *connection) {
                 return;
         }
         connection->state = HFD_CONNECTION_OPEN;
+        connection->worker->n_handshakes--;
         if (connection->worker->draining)
                 connection->protocol->drain(connection);
 }
@@ -317,7 +329,7 @@ void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now) {
         hf_nsec age = now - connection->since;
 
         switch (connection->state) {
-        case HFD_CONNECTION_HANDSHAKE: connection->dead |= age > HFD_HEAD_TIME; break;
+        case HFD_CONNECTION_HANDSHAKE: connection->dead |= age > HFD_HANDSHAKE_TIME; break;
         case HFD_CONNECTION_LINGER: connection->dead |= age > HFD_LINGER_TIME; break;
         case HFD_CONNECTION_OPEN:
                 if (connection->unsent)

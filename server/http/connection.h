@@ -49,7 +49,7 @@ struct hfd_connection {
         bool bad_cert;        /* by the verify callback */
 };
 
-/* Takes fd on success only. 0 or -errno. */
+/* Takes fd on success only. 0, HF_E_TOO_LARGE (too many handshakes under way) or -errno. */
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address);
 void hfd_connection_free(struct hfd_connection *connection);
 /* Handshake, reads, writes, as far as it goes without blocking; may free the connection. events: what epoll said, 0 = marked. */

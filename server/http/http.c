@@ -27,6 +27,7 @@
 #define DEFAULT_BODY        ((size_t)3 << 20)
 #define DEFAULT_HEADERS     ((size_t)64 << 10)
 #define DEFAULT_CONNECTIONS 8000
+#define MAX_HANDSHAKES      512
 #define BACKLOG             1024
 
 static int parse_address(const char *text, uint16_t port, struct sockaddr_storage *ret_address, socklen_t *ret_n) {
@@ -97,7 +98,17 @@ static void learn_port(struct hfd_http *http) {
                 http->port = ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
 }
 
+/* Of one worker: all together a quarter of the connections, but each must be able to take one. */
+static size_t handshakes_per_worker(size_t max_connections, unsigned n_workers) {
+        size_t n = max_connections / 4 / n_workers;
+
+        if (n > MAX_HANDSHAKES)
+                return MAX_HANDSHAKES;
+        return n > 0 ? n : 1;
+}
+
 static int make_workers(struct hfd_http *http, unsigned n, struct hf_status *reterr_status) {
+        http->max_handshakes = handshakes_per_worker(http->max_connections, n);
         http->workers = calloc(n, sizeof(*http->workers));
         if (!http->workers)
                 return -ENOMEM;

@@ -10,7 +10,8 @@
  * later) drops after answering. When the peer goes away first, answers are dropped silently and on_gone is called.
  *
  * A connection belongs to one worker for life. Limits: header bytes, body bytes, streams per connection, connections,
- * unsent bytes, time to send a head, time idle; what exceeds them is answered (431, 413, 408) or closed.
+ * handshakes under way, unsent bytes, time to shake hands, to send a head, time idle; what exceeds them is answered (431, 413, 408) or
+ * closed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,7 +39,7 @@ struct hfd_http_config {
         unsigned n_workers;             /* 0 = 2 */
         size_t max_body;                /* 0 = 3 MiB */
         size_t max_header_bytes;        /* 0 = 64 KiB */
-        size_t max_connections;         /* 0 = 8000 */
+        size_t max_connections;         /* 0 = 8000; a quarter of them, at most 512 per worker, may be handshakes under way */
         hfd_http_handler handler;       /* required */
         hfd_http_on_head on_head;       /* may be NULL; before handler, on the same thread; not for requests without a body */
         void *ctx;

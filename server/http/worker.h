@@ -14,7 +14,8 @@
 #define HFD_IN_SPACE        16384
 #define HFD_OUT_SPACE       65536
 #define HFD_OUT_SLACK       20480                  /* beyond HFD_OUT_SPACE: nghttp2 hands out one more frame than was asked for */
-#define HFD_HEAD_TIME       (32 * HF_NSEC_PER_SEC) /* to send a head, or to finish the handshake */
+#define HFD_HEAD_TIME       (32 * HF_NSEC_PER_SEC) /* to send a head */
+#define HFD_HANDSHAKE_TIME  (10 * HF_NSEC_PER_SEC)
 #define HFD_BODY_TIME       (90 * HF_NSEC_PER_SEC) /* to send a whole request */
 #define HFD_IDLE_TIME       (90 * HF_NSEC_PER_SEC) /* without a request; or unsent bytes without progress */
 #define HFD_LINGER_TIME     (2 * HF_NSEC_PER_SEC)
@@ -33,6 +34,7 @@ struct hfd_worker {
 
         /* The worker thread's. */
         struct hfd_connection *connections;         /* owned */
+        size_t n_handshakes;                        /* of them in HFD_CONNECTION_HANDSHAKE */
         struct hfd_connection *dirty, **dirty_tail; /* to be served this turn */
         struct hf__letter *local, **local_tail;     /* posted by this thread to itself */
         char *in, *out;                             /* owned; HFD_IN_SPACE, HFD_OUT_SPACE + HFD_OUT_SLACK */
@@ -46,6 +48,7 @@ struct hfd_http {
         const struct hf_host *host; /* borrowed */
         const struct hf_clock *clock;
         size_t max_body, max_header_bytes, max_connections;
+        size_t max_handshakes; /* of each worker */
         hfd_http_handler handler;
         hfd_http_on_head on_head; /* may be NULL */
         void *ctx;

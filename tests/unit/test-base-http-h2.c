@@ -240,7 +240,7 @@ static void test_a_goodbye(void **state) {
         hf__http_cancel(f.engine, stream->id);
         assert_int_equal(finish(stream)->result.outcome, HF_E_CANCELED);
         assert_echoes(30);
-        assert_in_range(n_connections(), 2, 3); /* one may have been opened in vain: see http_engine_exchange.c on the versions */
+        assert_in_range(n_connections(), 2, 3); /* one may have been opened in vain: see http_engine_gate.c */
 }
 
 /* Those that reach the server after its goodbye were not looked at. Each is answered once, none is taken for done. */

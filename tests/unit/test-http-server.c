@@ -98,9 +98,9 @@ static void test_silent_connections_are_closed(void **state) {
         assert_true(client_more(&c)); /* its SETTINGS: the connection is open */
         expect_peer(NULL, "none");
         expect_peer(NULL, "none"); /* both workers have seen what came before */
-        skip_time(&f, 33 * HF_NSEC_PER_SEC);
+        skip_time(&f, 11 * HF_NSEC_PER_SEC);
         assert_int_equal(recv(fd, in, sizeof(in), 0), 0);
-        skip_time(&f, 60 * HF_NSEC_PER_SEC);
+        skip_time(&f, 80 * HF_NSEC_PER_SEC);
         assert_true(client_closed(&c));
         client_close(&c);
         close(fd);
@@ -352,6 +352,50 @@ static void test_connection_limit(void **state) {
         f.http = mine;
 }
 
+/* Strangers fill the places for handshakes: who is connected is served, and others are again once the strangers are gone. */
+static void test_handshake_limit(void **state) {
+        struct hfd_http_config config = basic_config(&f);
+        struct hf_status status = {0};
+        struct hfd_http *mine = f.http;
+        struct client kept, refused, late;
+        int strangers[4], surplus;
+        char in[16];
+
+        config.n_workers = 1; /* sees the sockets in the order they were dialed */
+        config.max_connections = 16;
+        assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), 0);
+        assert_int_equal(hfd_http_start(f.http), 0);
+        assert_int_equal(client_open(&kept, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_true(says(&kept, HELLO, "hello")); /* its handshake is over for the server as well */
+        for (int i = 0; i < 4; i++)
+                strangers[i] = dial(hfd_http_port(f.http), 0);
+        surplus = dial(hfd_http_port(f.http), 0);
+        assert_int_equal(recv(surplus, in, sizeof(in), 0), 0);
+        assert_int_equal(client_open(&refused, hfd_http_port(f.http), NULL, NULL, 0), -1);
+        kept.n_in = 0;
+        assert_true(says(&kept, HELLO, "hello")); /* the worker is done with closing them */
+        assert_int_equal(hfd_http_n_connections(f.http), 5);
+        for (int i = 0; i < 4; i++) {
+                assert_int_equal(recv(strangers[i], in, sizeof(in), MSG_DONTWAIT), -1);
+                assert_int_equal(errno, EAGAIN);
+                close(strangers[i]);
+        }
+        /* Each round lets the worker turn at least once. */
+        for (int i = 0; i < 10000 && (i == 0 || hfd_http_n_connections(f.http) > 1); i++) {
+                kept.n_in = 0;
+                assert_true(says(&kept, HELLO, "hello"));
+        }
+        assert_int_equal(client_open(&late, hfd_http_port(f.http), NULL, NULL, 0), 0);
+        assert_true(says(&late, HELLO, "hello"));
+        assert_int_equal(hfd_http_n_connections(f.http), 2);
+        client_close(&kept);
+        client_close(&refused);
+        client_close(&late);
+        close(surplus);
+        hfd_http_free(f.http);
+        f.http = mine;
+}
+
 /* Threads push to streams whose peers come and go: nothing is lost or touched after its end (for the sanitizers). */
 struct pusher {
         pthread_t thread;
@@ -426,6 +470,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_never_started, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_inherited_listener, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_connection_limit, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_handshake_limit, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_pushes_while_peers_leave, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_workers_turn_when_idle, setup, teardown),
         };
