@@ -4,8 +4,13 @@
 
 #include "server/host.h"
 
-#define DRAIN_DEADLINE (60 * HF_NSEC_PER_SEC) /* of requests under way: the field's RequestTimeout */
-#define CLOSE_DEADLINE (2 * HF_NSEC_PER_SEC)  /* for the last bytes of answers and of watches to be taken by their readers */
+/*
+ * After a release the end of this process waits for so long: closing, freeing and unmapping take some milliseconds of
+ * processor, which on a machine that runs the successor too would come out of the hand-over's gap.
+ */
+#define SUCCESSOR_FIRST (25 * HF_NSEC_PER_MSEC)
+#define DRAIN_DEADLINE  (60 * HF_NSEC_PER_SEC) /* of requests under way: the field's RequestTimeout */
+#define CLOSE_DEADLINE  (2 * HF_NSEC_PER_SEC)  /* for the last bytes of answers and of watches to be taken by their readers */
 
 static int stop_hooks(struct hfd_host *h, struct hf_status *reterr_status) {
         int r = h->hooks ? hf_hooks_stop(h->hooks, reterr_status) : 0;
@@ -31,14 +36,25 @@ static void drain_requests(struct hfd_host *h) {
         hfd_lifecycle_signal(&h->lifecycle, HFD_IN_FLIGHT_REQUESTS_DRAINED);
 }
 
+static bool is_leading(struct hfd_host *h) {
+        struct hf_leader_info info = {0};
+
+        if (h->elector)
+                hf_elector_info(h->elector, &info);
+        return info.state == HF_LEADING;
+}
+
 int hfd_host_shut_down(struct hfd_host *h, struct hf_status *reterr_status) {
         hfd_lifecycle_signal(&h->lifecycle, HFD_SHUTDOWN_INITIATED);
         hfd_host_wake(h); /* main starts the shutdown delay, which runs beside the hooks */
         if (h->controllers)
                 hfd_controllers_leave(h->controllers);
+        bool led = is_leading(h);
         int r = stop_hooks(h, reterr_status);
         if (r == HF_E_STUCK)
                 return r;
+        if (led)
+                (void)hf_cancel_wait(hf_cancel_never(), hf_now(hf_host_clock(&h->host)) + SUCCESSOR_FIRST);
         /* Load balancers are given that time to notice that readyz is red. */
         (void)hfd_lifecycle_wait(&h->lifecycle, HFD_AFTER_SHUTDOWN_DELAY_DURATION, HF_NSEC_NEVER);
         hfd_filters_refuse(h->filters);
