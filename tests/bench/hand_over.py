@@ -40,9 +40,11 @@ def main():
             old = witness.holder().split("_")[1]
             new = "b" if old == "a" else "a"
             mark = witness.mark()
+            # This process is not to be awake for what is measured: it reads the events when the old leader has ended.
+            witness.awake.clear()
             instances[old].send(signal.SIGTERM)
-            # This process is not to be awake for what is measured: it looks at the events when the old leader has ended.
             assert instances[old].wait() == 0, instances[old].said()
+            witness.awake.set()
             released = witness.wait_holder(lambda h: h == "", "the release", mark)
             taken = witness.wait_holder(lambda h: f"_{new}_" in h, "the next leader", mark)
             first = witness.wait_for("its first write", lambda e: e["rev"] > taken["rev"] and e["key"].endswith("/test-writer")

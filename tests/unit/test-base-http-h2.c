@@ -198,12 +198,16 @@ static void test_silent_connection_is_not_used_again(void **state) {
                 assert_echoes(3);
         }
         assert_echoes(4);
-        assert_int_equal(n_connections(), 2);
+        /* The silent one and its successor; on a slow machine one may have been made in vain between them (libcurl before 8 cannot take up
+         * a clear-text HTTP/2 connection again that it guessed wrongly about). From here on none is made. */
+        int n = n_connections();
+        assert_true(n == 2 || n == 3);
         assert_false(stream->done); /* it may still hope */
         hf__http_cancel(f.engine, stream->id);
         assert_int_equal(finish(stream)->result.outcome, HF_E_CANCELED);
-        assert_echoes(5);
-        assert_int_equal(n_connections(), 2);
+        for (int i = 5; i < 15; i++)
+                assert_echoes(i);
+        assert_int_equal(n_connections(), n);
 }
 
 static void test_slow_request_does_not_cost_the_connection(void **state) {
