@@ -61,6 +61,8 @@ def main():
             instance.wait()
     median = statistics.median(bare)
     print(f"\nbare etcd write: p50 {median:.3f} ms, p99 {percentile(bare, 99):.3f} ms ({len(bare)} writes)")
+    pairs = [a + b for a, b in zip(bare[::2], bare[1::2])]
+    print(f"two bare writes in a row, which a hand-over has in it: p50 {percentile(pairs, 50):.3f} ms, p99 {percentile(pairs, 99):.3f} ms")
     print(f"release to acquire, {n} hand-overs: p50 {percentile(acquired, 50):.3f} ms, p99 {percentile(acquired, 99):.3f} ms")
     print(f"release to first write: p50 {percentile(gaps, 50):.3f} ms, p99 {percentile(gaps, 99):.3f} ms, max {max(gaps):.3f} ms")
     print(f"in bare writes (p50): p50 {percentile(gaps, 50) / median:.2f}, p99 {percentile(gaps, 99) / median:.2f}; "
