@@ -22,17 +22,17 @@ static hf_nsec system_real(void *ctx) { return read_clock(CLOCK_REALTIME); }
 static int system_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
         if (deadline == HF_NSEC_NEVER)
                 return -pthread_cond_wait(cond, mutex);
-        for (;;) {
-                hf_nsec now = read_clock(CLOCK_BOOTTIME);
-                if (now >= deadline)
-                        return HF_E_TIMEOUT;
-                hf_nsec slice = deadline - now < SLICE ? deadline - now : SLICE;
-                hf_nsec until = read_clock(CLOCK_MONOTONIC) + slice;
-                struct timespec t = {.tv_sec = (time_t)(until / HF_NSEC_PER_SEC), .tv_nsec = (long)(until % HF_NSEC_PER_SEC)};
-                int error = pthread_cond_timedwait(cond, mutex, &t);
-                if (error != ETIMEDOUT)
-                        return -error;
-        }
+        hf_nsec now = read_clock(CLOCK_BOOTTIME);
+        if (now >= deadline)
+                return HF_E_TIMEOUT;
+        hf_nsec slice = deadline - now < SLICE ? deadline - now : SLICE;
+        hf_nsec until = read_clock(CLOCK_MONOTONIC) + slice;
+        struct timespec t = {.tv_sec = (time_t)(until / HF_NSEC_PER_SEC), .tv_nsec = (long)(until % HF_NSEC_PER_SEC)};
+        int error = pthread_cond_timedwait(cond, mutex, &t);
+        if (error != ETIMEDOUT)
+                return -error;
+        /* The end of a slice is a spurious wake-up: a signal may have come while the mutex was taken again, so the caller looks. */
+        return read_clock(CLOCK_BOOTTIME) >= deadline ? HF_E_TIMEOUT : 0;
 }
 
 const struct hf_clock *hf_clock_system(void) {

@@ -250,7 +250,7 @@ class Run:
         if self.wants("form"):
             self.build("build-clang")
         if self.wants("valgrind") and (ROOT / "build" / "build.ninja").exists():
-            self.meson_tests("build: unit tests under valgrind", "build", "--suite", "unit", "--no-suite", "not-under-valgrind", "--timeout-multiplier", "10", "--wrapper", VALGRIND)
+            self.meson_tests("build: unit tests under valgrind", "build", "--suite", "unit", "--timeout-multiplier", "10", "--wrapper", VALGRIND)
 
     def all(self):
         lane = concurrent.futures.ThreadPoolExecutor(1)
