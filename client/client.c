@@ -155,7 +155,8 @@ static bool call_ok(const struct hf_call *call) {
         switch (call->verb) {
         case HF_VERB_GET:
         case HF_VERB_DELETE: return given(call->name);
-        case HF_VERB_LIST: return true;
+        case HF_VERB_LIST:
+        case HF_VERB_DELETE_COLLECTION: return true;
         case HF_VERB_CREATE: return call->n_body > 0;
         case HF_VERB_UPDATE: return given(call->name) && call->n_body > 0;
         }

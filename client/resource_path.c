@@ -25,10 +25,15 @@ static void add_collection(struct hf__strbuf *out, const struct hf_resource *res
         add_segment(out, resource->plural);
 }
 
-void hf__resource_path(struct hf__strbuf *out, const struct hf_resource *resource, const char *ns, const char *name, const char *query) {
-        add_collection(out, resource, ns);
-        if (given(name))
-                add_segment(out, name);
+void hf__resource_path(struct hf__strbuf *out, const struct hf_call *call) {
+        const char *query = call->query;
+
+        add_collection(out, &call->resource, call->ns);
+        if (given(call->name)) {
+                add_segment(out, call->name);
+                if (given(call->subresource))
+                        add_segment(out, call->subresource);
+        }
         if (given(query)) {
                 hf__strbuf_putc(out, '?');
                 hf__strbuf_puts(out, query);

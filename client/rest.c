@@ -44,7 +44,8 @@ static const char *method_of(enum hf_verb verb) {
         case HF_VERB_LIST: return "GET";
         case HF_VERB_CREATE: return "POST";
         case HF_VERB_UPDATE: return "PUT";
-        case HF_VERB_DELETE: return "DELETE";
+        case HF_VERB_DELETE:
+        case HF_VERB_DELETE_COLLECTION: return "DELETE";
         }
         return NULL;
 }
@@ -94,10 +95,12 @@ void hf__rest_prepare(const struct hf__rest *rest, enum hf_lane lane, const char
 
 /* "PUT https://..." in *out: the URL is what follows the method. */
 static int call_what(const struct hf__rest *rest, const struct hf_call *call, struct hf__strbuf *out) {
-        const char *name = call->verb == HF_VERB_CREATE || call->verb == HF_VERB_LIST ? NULL : call->name;
+        struct hf_call addressed = *call;
 
+        if (call->verb == HF_VERB_CREATE || call->verb == HF_VERB_LIST || call->verb == HF_VERB_DELETE_COLLECTION)
+                addressed.name = NULL;
         hf__strbuf_printf(out, "%s %s", method_of(call->verb), rest->server);
-        hf__resource_path(out, &call->resource, call->ns, name, call->query);
+        hf__resource_path(out, &addressed);
         return out->error ? (out->error < 0 ? out->error : -EINVAL) : 0;
 }
 

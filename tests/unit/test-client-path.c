@@ -18,7 +18,9 @@ static const struct hf_resource leases = {.group = "coordination.k8s.io", .versi
 
 static void expect_path(const struct hf_resource *resource, const char *ns, const char *name, const char *query, const char *expected) {
         struct hf__strbuf out = {0};
-        hf__resource_path(&out, resource, ns, name, query);
+        struct hf_call call = {.resource = *resource, .ns = ns, .name = name, .query = query};
+
+        hf__resource_path(&out, &call);
         assert_int_equal(out.error, 0);
         assert_string_equal(out.data, expected);
         hf__strbuf_done(&out);
@@ -30,6 +32,19 @@ static void test_paths_of_calls(void **state) {
         expect_path(&core, "a", "b", NULL, "/api/v1/namespaces/a/configmaps/b");
         expect_path(&leases, "a", NULL, "limit=1", "/apis/coordination.k8s.io/v1/namespaces/a/leases?limit=1");
         expect_path(&leases, "a", "../x?y z", NULL, "/apis/coordination.k8s.io/v1/namespaces/a/leases/..%2Fx%3Fy%20z");
+}
+
+static void test_paths_of_subresources(void **state) {
+        struct hf__strbuf out = {0};
+        struct hf_call call = {.resource = {"", "v1", "namespaces"}, .name = "a", .subresource = "finalize"};
+
+        hf__resource_path(&out, &call);
+        assert_string_equal(out.data, "/api/v1/namespaces/a/finalize");
+        hf__strbuf_reset(&out);
+        call.subresource = "";
+        hf__resource_path(&out, &call);
+        assert_string_equal(out.data, "/api/v1/namespaces/a");
+        hf__strbuf_done(&out);
 }
 
 static void test_paths_of_watches(void **state) {
@@ -106,6 +121,7 @@ static void test_elements_are_iterated(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_paths_of_calls),
+                cmocka_unit_test(test_paths_of_subresources),
                 cmocka_unit_test(test_paths_of_watches),
                 cmocka_unit_test(test_members_are_cut_out),
                 cmocka_unit_test(test_elements_are_iterated),

@@ -24,7 +24,8 @@ struct hf_resource {
         const char *plural;  /* "leases" */
 };
 
-enum hf_verb { HF_VERB_GET, HF_VERB_LIST, HF_VERB_CREATE, HF_VERB_UPDATE, HF_VERB_DELETE };
+/* HF_VERB_DELETE_COLLECTION: name is not set, query selects; the reply is the list of what was deleted. */
+enum hf_verb { HF_VERB_GET, HF_VERB_LIST, HF_VERB_CREATE, HF_VERB_UPDATE, HF_VERB_DELETE, HF_VERB_DELETE_COLLECTION };
 enum hf_lane { HF_LANE_DEFAULT = 0, HF_LANE_LEASE = 1, HF_LANE_WATCH = 2 }; /* lanes share no connection */
 
 struct hf_call {
@@ -32,6 +33,7 @@ struct hf_call {
         struct hf_resource resource;
         const char *ns;    /* NULL or "" = cluster scope, or all namespaces for a list */
         const char *name;  /* get, update, delete */
+        const char *subresource; /* get, update: "status", "finalize"; NULL = the object itself */
         const char *query; /* further query parameters, already encoded ("labelSelector=a%3Db"); NULL = none */
         const void *body;  /* create, update: the object; delete: DeleteOptions or NULL. Copied before the call returns */
         size_t n_body;
