@@ -132,6 +132,7 @@ static int lead(struct run *run) {
         if (r == 0)
                 r = add_handlers(run);
         if (r == 0) {
+                hf_term_started(run->term);
                 start_workers(run);
                 (void)work(run);
                 join_workers(run);

@@ -19,7 +19,7 @@
 #include <holdfast/reconciler.h>
 
 #include "api-fake.c"
-#include "leader/term.h"
+#include "leader/work.h"
 
 #define N_CACHES 2
 
@@ -38,7 +38,7 @@ static struct {
         unsigned n_done, n_inside, most_inside, hold_until, n_failures;
         bool same_twice, drained, let_go;
         char inside[8][HF_KEY_MAX];
-        struct hf_term *term;
+        struct hf__work *work;
         bool joined;
         int result;
 } w;
@@ -156,8 +156,6 @@ static int run(struct hf_term *term, void *ctx) {
         return r;
 }
 
-static const struct hf_controller controller = {.name = "test", .run = run};
-
 static void on_joined(void *ctx) {
         pthread_mutex_lock(&w.mu);
         w.joined = true;
@@ -165,19 +163,23 @@ static void on_joined(void *ctx) {
         pthread_mutex_unlock(&w.mu);
 }
 
-static void begin_term(uint64_t acquired_at) {
+static void begin_term_with(int (*run_it)(struct hf_term *term, void *ctx), uint64_t acquired_at) {
+        static struct hf_controller controller = {.name = "test"};
         char text[24] = "";
 
+        controller.run = run_it;
         if (acquired_at > 0)
                 snprintf(text, sizeof text, "%llu", (unsigned long long)acquired_at);
         w.joined = false;
-        const struct hf__term_config config = {.controllers = &controller,
+        const struct hf__work_config config = {.controllers = &controller,
                                                .n_controllers = 1,
                                                .label = "ns/name",
                                                .acquired_at = text,
                                                .joined = on_joined};
-        assert_int_equal(hf__term_new(&host, &config, &w.term), 0);
+        assert_int_equal(hf__work_new(&host, &config, &w.work), 0);
 }
+
+static void begin_term(uint64_t acquired_at) { begin_term_with(run, acquired_at); }
 
 static void await_end(void) {
         pthread_mutex_lock(&w.mu);
@@ -186,11 +188,11 @@ static void await_end(void) {
         assert_false(w.same_twice);
         assert_int_equal(w.result, 0);
         pthread_mutex_unlock(&w.mu);
-        w.term = hf__term_free(w.term);
+        w.work = hf__work_free(w.work);
 }
 
 static void end_term(void) {
-        hf__term_fire_drain(w.term);
+        hf__work_fire_drain(w.work);
         await_end();
 }
 
@@ -272,20 +274,32 @@ static void test_every_instance_needs_no_revision(void **state) {
         teardown();
 }
 
-static void test_wrong_set_ups_are_refused(void **state) {
+static int run_wrongly(struct hf_term *term, void *ctx) {
         struct hf_reconciler wrong;
 
-        setup(1);
-        begin_term(0);
         wrong = w.reconciler;
         wrong.n_workers = HF_RECONCILER_WORKERS_MAX + 1;
-        assert_int_equal(hf_reconciler_run(&wrong, w.term), -EINVAL);
+        assert(hf_reconciler_run(&wrong, term) == -EINVAL);
         wrong = w.reconciler;
         wrong.n_sources = 0;
-        assert_int_equal(hf_reconciler_run(&wrong, w.term), -EINVAL);
+        assert(hf_reconciler_run(&wrong, term) == -EINVAL);
         wrong = w.reconciler;
         wrong.reconcile = NULL;
-        assert_int_equal(hf_reconciler_run(&wrong, w.term), -EINVAL);
+        assert(hf_reconciler_run(&wrong, term) == -EINVAL);
+        wrong = w.reconciler;
+        wrong.size = offsetof(struct hf_reconciler, reconcile); /* of a header that did not have it */
+        assert(hf_reconciler_run(&wrong, term) == -EINVAL);
+        pthread_mutex_lock(&w.mu);
+        w.n_done++;
+        pthread_cond_broadcast(&w.changed);
+        pthread_mutex_unlock(&w.mu);
+        return 0;
+}
+
+static void test_wrong_set_ups_are_refused(void **state) {
+        setup(1);
+        begin_term_with(run_wrongly, 0);
+        await_done(1); /* drained before its thread ran, it need not start */
         end_term();
         teardown();
 }
@@ -344,7 +358,7 @@ static void await_depth(size_t n) {
 static void test_drain_finishes_what_is_queued(void **state) {
         hold_three();
         await_depth(2);
-        hf__term_fire_drain(w.term);
+        hf__work_fire_drain(w.work);
         let_go();
         await_end();
         assert_int_equal(w.n_done, 3);
@@ -355,7 +369,7 @@ static void test_drain_finishes_what_is_queued(void **state) {
 static void test_abort_drops_what_is_queued(void **state) {
         hold_three();
         await_depth(2);
-        hf__term_fire_abort(w.term, HF_CANCEL_LOST);
+        hf__work_fire_abort(w.work, HF_CANCEL_LOST);
         let_go();
         await_end();
         assert_int_equal(w.n_done, 1);
@@ -390,7 +404,7 @@ static void test_terms_do_not_accumulate(void **state) {
                 for (size_t c = 0; c < 2; c++)
                         assert_int_equal(hf_cache_n_handlers(w.caches[c]), 1);
                 if (i % 2)
-                        hf__term_fire_abort(w.term, HF_CANCEL_LOST);
+                        hf__work_fire_abort(w.work, HF_CANCEL_LOST);
                 end_term();
                 for (size_t c = 0; c < 2; c++)
                         assert_int_equal(hf_cache_n_handlers(w.caches[c]), 0);

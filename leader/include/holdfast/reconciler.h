@@ -6,7 +6,7 @@
  *
  *      every cache has reached the revision of the acquiring write (for HF_EVERY_INSTANCE: has its first list)
  *      a handler is added to each: the whole cache is replayed as keys, and what changes from then on follows. So what changed
- *              while nobody led is acted on by the next leader
+ *              while nobody led is acted on by the next leader. Now the controller counts as started (hf_term_started)
  *      workers take the keys, each key by one worker at a time
  *      drain:  what is queued is finished, keys that wait for their delay are dropped; the next leader's replay brings them
  *      abort:  what is queued is dropped at once; what is in hand finds its client refusing
