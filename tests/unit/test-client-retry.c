@@ -191,8 +191,10 @@ static void test_waiting_calls_can_be_ended(void **state) {
         assert_int_equal(hf_client_call(client, &patient, on_reply, &canceled, &id), 0);
         assert_int_equal(hf_client_call(client, &patient, on_reply, &freed, NULL), 0);
         await_requests(2);
-        hf_client_cancel(client, id); /* before, while or after the answer is looked at */
-        assert_int_equal(await(&canceled), HF_E_CANCELED);
+        hf_client_cancel(client, id);
+        /* When that comes before the answer is looked at, the answer is still the better news. */
+        int error = await(&canceled);
+        assert_true(error == HF_E_CANCELED || error == HF_E_TOO_MANY);
         client = hf_client_free(client);
         assert_true(freed.ended);
         assert_int_equal(freed.error, HF_E_CANCELED);
