@@ -197,7 +197,7 @@ static void test_waiting_calls_can_be_ended(void **state) {
         assert_true(error == HF_E_CANCELED || error == HF_E_TOO_MANY);
         client = hf_client_free(client);
         assert_true(freed.ended);
-        assert_int_equal(freed.error, HF_E_CANCELED);
+        assert_true(freed.error == HF_E_CANCELED || freed.error == HF_E_TOO_MANY);
         assert_int_equal(n_requests(), 2);
 }
 
