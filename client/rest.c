@@ -24,7 +24,6 @@
 #define MAX_LIST        ((size_t)256 << 20)
 #define MAX_URL         ((size_t)16 << 10)
 #define MAX_CREDENTIAL  ((size_t)64 << 10)
-#define FENCE_TEXT_MAX  (2 * HF_NAME_MAX + HF_IDENTITY_MAX + 32)
 
 static struct hf__rest *rest_of(struct hf_client *client) { return (struct hf__rest *)client; }
 
@@ -34,8 +33,8 @@ struct rest_call {
         hf_reply_fn done;
         void *ctx;
         enum hf_verb verb;
-        char fence[FENCE_TEXT_MAX]; /* as sent; "" = none */
-        char what[];                /* "PUT https://...", for messages */
+        char fence[HF_FENCE_MAX]; /* as sent; "" = none */
+        char what[];              /* "PUT https://...", for messages */
 };
 
 static const char *method_of(enum hf_verb verb) {
@@ -107,7 +106,7 @@ static int call_what(const struct hf__rest *rest, const struct hf_call *call, st
 static int call_submit(struct hf__rest *rest, const struct hf_call *call, struct rest_call *mine, uint64_t *ret_id) {
         const char *headers[HF__REST_N_HEADERS];
         struct hf__http_request request;
-        char fence_line[sizeof HF_FENCE_HEADER + 2 + FENCE_TEXT_MAX];
+        char fence_line[sizeof HF_FENCE_HEADER + 2 + HF_FENCE_MAX];
 
         hf__rest_prepare(rest, call->lane, headers, &request);
         request.method = method_of(call->verb);
