@@ -42,6 +42,7 @@ static int check_labels(const char *const *labels, struct hf_status *reterr_stat
 }
 
 static int check_config(const struct hf_elector_config *config, struct hf_leader_timing *timing, struct hf_status *reterr_status) {
+        struct hf_status why = {0};
         if (!is_object_name(config->ns) || !is_object_name(config->name))
                 return hf_fail(reterr_status, HF_E_INVALID, "elector: \"%.100s/%.100s\" is no namespace and name of a Lease",
                                config->ns ? config->ns : "", config->name ? config->name : "");
@@ -51,7 +52,10 @@ static int check_config(const struct hf_elector_config *config, struct hf_leader
                                config->ns, config->name, HF_IDENTITY_MAX, config->identity ? config->identity : "");
         if (!config->client)
                 return hf_fail(reterr_status, -EINVAL, "elector %s/%s has no client", config->ns, config->name);
-        int r = check_labels(config->labels, reterr_status);
+        int r = hf_leader_lock_type_check(config->lock_type, &why);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "elector %s/%s: %.300s", config->ns, config->name, why.message);
+        r = check_labels(config->labels, reterr_status);
         *timing = config->timing;
         hf_leader_timing_defaults(timing);
         return r ? r : hf_leader_timing_check(timing, reterr_status);

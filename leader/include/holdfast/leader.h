@@ -77,6 +77,15 @@ const char *hf_term_acquired_at(struct hf_term *term);
 bool hf_term_may_act(struct hf_term *term); /* the gate, now. Always true for every-instance until abort */
 const struct hf_host *hf_term_host(struct hf_term *term);
 
+/* ---- locks ---- */
+
+/*
+ * What a lock type of the field's configurations means here: NULL and "leases" are the one there is (0). The types that once were
+ * (endpoints, configmaps, endpointsleases, configmapsleases) are refused with what to migrate to, anything else as unknown: HF_E_INVALID.
+ * Pure.
+ */
+int hf_leader_lock_type_check(const char *lock_type, struct hf_status *reterr_status);
+
 /* ---- electors ---- */
 
 struct hf_electors; /* all electors of a process, on one loop thread */
@@ -95,12 +104,14 @@ struct hf_leader_info {
         hf_nsec valid_until;              /* boot time; 0 unless leading */
         char last_end[96];                /* why our last term ended; "" = never led */
         char stuck_controller[64];        /* HF_STUCK: who */
+        hf_nsec free_at; /* boot time at which another's Lease may be taken, by our own observation; 0 = it is free, or ours */
 };
 
 struct hf_elector_config {
         size_t size;
         const char *ns, *name;    /* of the Lease; required; copied */
         const char *identity;     /* unique per incarnation; required; copied; visible ASCII */
+        const char *lock_type;    /* as in hf_leader_lock_type_check; NULL = leases */
         struct hf_client *client; /* Lease traffic (lane HF_LANE_LEASE) and the controllers' writes; borrowed */
         struct hf_leader_timing timing;
         const struct hf_controller *controllers; /* n_controllers; copied */
