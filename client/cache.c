@@ -166,8 +166,9 @@ int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const cha
 
         if (!caches || !token || (resource_version && revision == 0))
                 return -EINVAL;
-        struct hf__cache_waiter *waiters = calloc(n_caches ? n_caches : 1, sizeof *waiters);
-        if (!waiters)
+        /* A few, and always the one of hf_cache_wait, need no memory that could be short. */
+        struct hf__cache_waiter few[4] = {0}, *waiters = few;
+        if (n_caches > sizeof few / sizeof *few && !(waiters = calloc(n_caches, sizeof *waiters)))
                 return -ENOMEM;
         for (size_t i = 0; i < n_caches; i++) {
                 (void)pthread_mutex_lock(&caches[i]->mu);
@@ -181,7 +182,8 @@ int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const cha
                 strike_locked(caches[i], &waiters[i]);
                 (void)pthread_mutex_unlock(&caches[i]->mu);
         }
-        free(waiters);
+        if (waiters != few)
+                free(waiters);
         return r;
 }
 
