@@ -11,7 +11,8 @@
  * fenced call the term record (design 6); with a Lease it writes the term record whenever holder or acquireTime change.
  * An update that changes nothing is a transaction with compares only: it writes nothing and is known to be still true.
  *
- * A write belongs to the thread that drives it; the store hands it from one to the next.
+ * A write belongs to the thread that drives it; the store hands it from one to the next. Trees are freed by the thread that made
+ * them, before the transaction is sent; an attempt after the first, which is rare, parses the body once more.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -75,6 +76,8 @@ void hfd_write_attempt(struct hfd_write *w) {
         /* Others may win many times over on a busy object; what ends the loop is the call's own deadline. Nothing was written. */
         if (w->tries++ && hfd_api_now(w->api) >= w->call->deadline) {
                 hfd_answer_conflict(&answer, w->call->resource, hfd_write_name(w), NULL);
+                hfd_write_finish(w, &answer);
+        } else if (!w->sent && !hfd_write_parse(w, &answer)) {
                 hfd_write_finish(w, &answer);
         } else if (w->call->verb == HFD_CREATE) {
                 hfd_write_attempt_create(w);

@@ -105,7 +105,7 @@ static bool fields_known(struct hfd_write *w, struct hf__json *object, struct hf
         char list[1600], *save = NULL;
         size_t n = 0;
 
-        if (o->field_validation == HFD_FIELDS_IGNORE)
+        if (o->field_validation == HFD_FIELDS_IGNORE || w->tries)
                 return true;
         if (hfd_unknown_fields(r, object, &o->unknown_fields)) {
                 hfd_answer_no_memory(answer);

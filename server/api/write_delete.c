@@ -94,6 +94,7 @@ static void delete_existing(struct hfd_write *w, struct hf__json *old) {
         hf__json_remove(old, "metadata.resourceVersion");
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
+        w->same_term = true;
         int e = w->object ? put_policy(w) : -ENOMEM;
         bool held = !e && hfd_write_held(w->call->resource, w->object);
         if (held)

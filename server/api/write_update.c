@@ -39,16 +39,20 @@ static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
         return w->stored != NULL;
 }
 
+/* Makes what was sent w->object, to be prepared. */
+static void take_sent(struct hfd_write *w) {
+        hf__json_free(w->object);
+        w->object = w->sent;
+        w->sent = NULL;
+}
+
 /* ---- create ---- */
 
 static int start_object(struct hfd_write *w) {
         const struct hf_clock *clock = hf_host_clock(w->api->host);
         const struct hfd_resource *r = w->call->resource;
 
-        hf__json_free(w->object);
-        w->object = hf__json_dup(w->sent);
-        if (!w->object)
-                return -ENOMEM;
+        take_sent(w);
         if (r->subresources & HFD_SUB_STATUS)
                 hf__json_remove(w->object, "status");
         int e = hfd_meta_prepare_create(w->call, w->object, clock->real(clock->ctx) / HF_NSEC_PER_SEC);
@@ -191,6 +195,7 @@ static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
 static void update_existing(struct hfd_write *w, struct hf__json *old) {
         bool deleting = hf__json_string(old, "metadata.deletionTimestamp");
 
+        take_sent(w);
         hf__json_remove(old, "metadata.resourceVersion"); /* not stored, and so no part of what is compared */
         if (merge_parts(w, old)) {
                 hfd_write_finish_no_memory(w);
@@ -198,6 +203,7 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
         }
         if (!make_stored(w, old))
                 return;
+        w->same_term = w->call->resource->term_record && hfd_term_is_same(old, w->object);
         if (deleting && !hfd_write_held(w->call->resource, w->object)) {
                 w->last = w->stored; /* the last finalizer is gone: so is the object */
                 w->stored = NULL;
@@ -218,9 +224,7 @@ void hfd_write_attempt_update(struct hfd_write *w) {
         }
         struct hf__json *old = hfd_object_parse(w->current);
         const char *old_uid = hf__json_string(old, "metadata.uid");
-        hf__json_free(w->object);
-        w->object = hf__json_dup(w->sent);
-        if (!old || !w->object)
+        if (!old)
                 hfd_write_finish_no_memory(w);
         else if (uid && *uid && strcmp(uid, old_uid ? old_uid : ""))
                 hfd_write_precondition_failed(w, "UID", uid, old_uid ? old_uid : "");
