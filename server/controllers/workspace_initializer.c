@@ -69,7 +69,12 @@ static int write_phase(struct hf_term *term, struct hf__json *workspace, const c
         hf__json_print(workspace, &body);
         r = body.error;
         if (r == 0) {
-                struct hf_call call = {.verb = HF_VERB_UPDATE, .resource = workspaces, .name = name, .body = body.data, .n_body = body.n};
+                struct hf_call call = {.verb = HF_VERB_UPDATE,
+                                       .resource = workspaces,
+                                       .name = name,
+                                       .subresource = "status",
+                                       .body = body.data,
+                                       .n_body = body.n};
                 r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL, &status);
         }
         hf__strbuf_done(&body);
