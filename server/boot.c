@@ -177,6 +177,7 @@ static int make_electors(struct hfd_host *h, struct hf_status *reterr_status) {
         const struct hf_controller *own;
         struct hf_controller all[16];
         size_t n = 0, n_own;
+        bool elects = config->leader_elect;
 
         int r = hf_electors_new(&h->host, &h->electors);
         if (r == 0)
@@ -193,11 +194,13 @@ static int make_electors(struct hfd_host *h, struct hf_status *reterr_status) {
         for (size_t i = 0; i < h->extra->n_controllers && n < sizeof all / sizeof *all; i++)
                 all[n++] = h->extra->controllers[i];
         struct hf_elector_config elector = {.size = sizeof elector,
-                                            .ns = config->lease_ns,
-                                            .name = config->lease_name,
+                                            /* One that does not contend has checked none of these. */
+                                            .ns = elects ? config->lease_ns : HFD_SYSTEM_NAMESPACE,
+                                            .name = elects ? config->lease_name : "none",
+                                            .lock_type = elects ? config->lock_type : NULL,
                                             .identity = h->identity.identity,
                                             .client = h->loopback,
-                                            .timing = config->timing,
+                                            .timing = elects ? config->timing : (struct hf_leader_timing){0},
                                             .controllers = all,
                                             .n_controllers = n,
                                             .unsafe_gate_off = h->extra->unsafe_gate_off,

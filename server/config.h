@@ -50,6 +50,7 @@ struct hfd_config {
         /* leading */
         bool leader_elect;
         struct hf_leader_timing timing; /* complete: no zero fields but where zero is meant */
+        char *lock_type; /* leases */
         char *lease_ns, *lease_name;
         char *controllers_text; /* as given: "*,-name" */
         char *controllers[HFD_MAX_CONTROLLERS];

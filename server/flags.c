@@ -58,6 +58,7 @@ static const struct flag flags[] = {
         {"leader-elect-retry-period", DURATION, SERVE, AT(timing.retry_period), "2s", NULL, 1, HOUR, "between renewals"},
         {"leader-elect-stop-grace", DURATION, SERVE, AT(timing.stop_grace), "", "min(3s, (lease-duration - renew-deadline) / 2)", 1, HOUR,
          "how long controllers may take to stop after a loss"},
+        {"leader-elect-resource-lock", TEXT, SERVE, AT(lock_type), "leases", NULL, 0, 0, "what the lock is made of; there is only this"},
         {"leader-elect-resource-namespace", TEXT, STORE, AT(lease_ns), "kube-system", NULL, 0, 0, "the namespace of the lease"},
         {"leader-elect-resource-name", TEXT, STORE, AT(lease_name), "holdfast-controllers", NULL, 0, 0, "the name of the lease"},
         {"controllers", TEXT, SERVE, AT(controllers_text), "*", NULL, 0, 0, "which to run: * all, name this one, -name not this one"},

@@ -11,7 +11,8 @@
  * fenced call the term record (design 6); with a Lease it writes the term record whenever holder or acquireTime change.
  * An update that changes nothing is a transaction with compares only: it writes nothing and is known to be still true.
  *
- * A write belongs to the thread that drives it; the store hands it from one to the next.
+ * A write belongs to the thread that drives it; the store hands it from one to the next. Trees are freed by the thread that made
+ * them, before the transaction is sent; an attempt after the first, which is rare, parses the body once more.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -79,15 +80,19 @@ static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
         return w->stored != NULL;
 }
 
+/* Makes what was sent w->object, to be prepared. */
+static void take_sent(struct hfd_write *w) {
+        hf__json_free(w->object);
+        w->object = w->sent;
+        w->sent = NULL;
+}
+
 /* ---- create ---- */
 
 static int start_object(struct hfd_write *w) {
         const struct hf_clock *clock = hf_host_clock(w->api->host);
 
-        hf__json_free(w->object);
-        w->object = hf__json_dup(w->sent);
-        if (!w->object)
-                return -ENOMEM;
+        take_sent(w);
         return hfd_meta_prepare_create(w->call, w->object, clock->real(clock->ctx) / HF_NSEC_PER_SEC);
 }
 
@@ -208,14 +213,14 @@ static bool revision_fits(struct hfd_write *w, const char *revision) {
 static void update_existing(struct hfd_write *w, const struct hf__json *old) {
         bool deleting = hf__json_string(old, "metadata.deletionTimestamp");
 
-        hf__json_free(w->object);
-        w->object = hf__json_dup(w->sent);
-        if (!w->object || hfd_meta_prepare_update(w->object, old)) {
+        take_sent(w);
+        if (hfd_meta_prepare_update(w->object, old)) {
                 hfd_write_finish_no_memory(w);
                 return;
         }
         if (!make_stored(w, old))
                 return;
+        w->same_term = w->call->resource->term_record && hfd_term_is_same(old, w->object);
         if (deleting && !hf__json_count(hf__json_path(w->object, "metadata.finalizers"))) {
                 w->stored = hf__buf_unref(w->stored); /* the last finalizer is gone: so is the object */
         } else if (hfd_object_is(w->current, w->stored) || hf__json_equal(w->object, old)) {
@@ -261,6 +266,7 @@ static void mark_deleting(struct hfd_write *w, struct hf__json *old) {
         hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, now);
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
+        w->same_term = true;
         if (!w->object || hf__json_set_string(w->object, "metadata.deletionTimestamp", now) ||
             hf__json_set_i64(w->object, "metadata.deletionGracePeriodSeconds", 0)) {
                 hfd_write_finish_no_memory(w);
@@ -304,12 +310,16 @@ static void attempt_delete(struct hfd_write *w) {
         hf__json_free(old);
 }
 
+static bool parse_body(struct hfd_write *w, struct hfd_answer *answer);
+
 void hfd_write_attempt(struct hfd_write *w) {
         struct hfd_answer answer = {0};
 
         /* Others may win many times over on a busy object; what ends the loop is the call's own deadline. Nothing was written. */
         if (w->tries++ && hfd_api_now(w->api) >= w->call->deadline) {
                 hfd_answer_conflict(&answer, w->call->resource, hfd_write_name(w), NULL);
+                hfd_write_finish(w, &answer);
+        } else if (!w->sent && !parse_body(w, &answer)) {
                 hfd_write_finish(w, &answer);
         } else if (w->call->verb == HFD_CREATE) {
                 attempt_create(w);
@@ -412,7 +422,7 @@ static bool fields_known(struct hfd_write *w, struct hfd_answer *answer) {
         char list[1600], *save = NULL;
         size_t n = 0;
 
-        if (o->field_validation == HFD_FIELDS_IGNORE)
+        if (o->field_validation == HFD_FIELDS_IGNORE || w->tries)
                 return true;
         if (hfd_unknown_fields(r, w->sent, &o->unknown_fields)) {
                 hfd_answer_no_memory(answer);

@@ -49,15 +49,21 @@ static void finish_object(struct hfd_write *w, int code, struct hfd_object *obje
 }
 
 const char *hfd_write_name(const struct hfd_write *w) {
-        const char *name = hf__json_string(w->object, "metadata.name");
+        const char *name = hf__json_string(w->object, "metadata.name"), *slash = strrchr(w->path, '/');
 
-        return *w->call->name || !name ? w->call->name : name;
+        if (*w->call->name || (!name && !*w->path))
+                return w->call->name;
+        return name ? name : slash ? slash + 1 : w->path;
 }
 
 static bool same_text(const struct hf__json *a, const struct hf__json *b, const char *path) {
         const char *x = hf__json_string(a, path), *y = hf__json_string(b, path);
 
         return !strcmp(x ? x : "", y ? y : "");
+}
+
+bool hfd_term_is_same(const struct hf__json *a, const struct hf__json *b) {
+        return same_text(a, b, "spec.holderIdentity") && same_text(a, b, "spec.acquireTime");
 }
 
 /* What the transaction does to the Lease's term record: 0 ops or 1. Takes nothing; *ret_value is the caller's to drop. */
@@ -73,15 +79,8 @@ static int term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct hfd_op *op
                 *op = (struct hfd_op){.kind = HFD_DELETE, .key = key};
                 return 0;
         }
-        if (w->current) {
-                struct hf__json *old = hfd_object_parse(w->current);
-                if (!old)
-                        return -ENOMEM;
-                bool same = same_text(old, object, "spec.holderIdentity") && same_text(old, object, "spec.acquireTime");
-                hf__json_free(old);
-                if (same)
-                        return 0;
-        }
+        if (w->current && w->same_term)
+                return 0;
         const char *holder = hf__json_string(object, "spec.holderIdentity"), *acquired = hf__json_string(object, "spec.acquireTime");
         *ret_value = hfd_term_record_value(holder ? holder : "", acquired ? acquired : "");
         *op = (struct hfd_op){.kind = HFD_PUT, .key = key, .value = *ret_value};
@@ -140,7 +139,7 @@ static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply)
                         }
                 }
         w->stored = hf__buf_unref(w->stored);
-        w->created = w->unchanged = false;
+        w->created = w->unchanged = w->same_term = false;
         hfd_write_adopt(w, found);
         hfd_write_attempt(w);
 }
@@ -183,6 +182,9 @@ void hfd_write_commit(struct hfd_write *w) {
                 memcpy(&compares[1], w->fence.compares, sizeof w->fence.compares);
                 txn.n_compares = 3;
         }
+        /* The answer comes on the store's thread, which would free what this one's allocator keeps at hand. */
+        w->object = hf__json_free(w->object);
+        w->sent = hf__json_free(w->sent);
         if (!e)
                 e = hfd_store_txn(w->api, &txn, w->call->deadline, on_committed, w);
         hf__buf_unref(term_value);
