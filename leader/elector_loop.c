@@ -17,6 +17,7 @@
  * The timer is a timerfd on CLOCK_BOOTTIME with absolute times, so that it is due at once when a suspended machine or a
  * stopped process goes on. It fires at least once a second, which is what the watchdog counts.
  */
+#include "leader/core_lease.h"
 #include "leader/electors.h"
 #include "leader/transitions.h"
 
@@ -98,6 +99,7 @@ static void publish(struct hf_elector *elector, hf_nsec now) {
         memcpy(info->holder, core->observed.holder, sizeof info->holder);
         info->term = led ? core->term : 0;
         info->n_terms = core->n_terms;
+        info->free_at = hf__core_free_at(core);
         (void)snprintf(info->last_end, sizeof info->last_end, "%s", core->last_end ? core->last_end : "");
         if (core->state == HF_STUCK && elector->work && !info->stuck_controller[0])
                 hf__work_stuck_name(elector->work, info->stuck_controller, sizeof info->stuck_controller);

@@ -104,6 +104,7 @@ struct hf_leader_info {
         hf_nsec valid_until;              /* boot time; 0 unless leading */
         char last_end[96];                /* why our last term ended; "" = never led */
         char stuck_controller[64];        /* HF_STUCK: who */
+        hf_nsec free_at; /* boot time at which another's Lease may be taken, by our own observation; 0 = it is free, or ours */
 };
 
 struct hf_elector_config {
