@@ -161,3 +161,22 @@ bool hfd_workspace_decode(struct hf__json *object, char *reason, size_t max_reas
         return object_or_null(object, "spec", "Workspace", reason, max_reason) &&
                object_or_null(object, "status", "Workspace", reason, max_reason);
 }
+
+/* A new workspace is held from the beginning, so that none is gone before what was made for it. */
+int hfd_workspace_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const char held[] = "tenancy.holdfast.dev/workspace";
+        struct hf__json *list = hf__json_path(object, "metadata.finalizers");
+
+        if (old)
+                return 0;
+        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
+                if (hf__json_is_string(m) && !strcmp(hf__json_text(m), held))
+                        return 0;
+        if (!hf__json_is_array(list)) {
+                int e = hf__json_set(object, "metadata.finalizers", hf__json_array());
+                if (e)
+                        return e;
+                list = hf__json_path(object, "metadata.finalizers");
+        }
+        return hf__json_append_string(list, held);
+}

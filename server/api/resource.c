@@ -90,6 +90,7 @@ static const struct hfd_resource table[] = {
                             {"Phase", "string", "", "status.phase"},
                             {"Age", "string", "", "@age"}},
                 .decode = hfd_workspace_decode,
+                .prepare = hfd_workspace_prepare,
         },
 };
 

@@ -73,3 +73,4 @@ bool hfd_configmap_decode(struct hf__json *object, char *reason, size_t max_reas
 void hfd_configmap_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
 bool hfd_event_decode(struct hf__json *object, char *reason, size_t max_reason);
 bool hfd_workspace_decode(struct hf__json *object, char *reason, size_t max_reason);
+int hfd_workspace_prepare(struct hf__json *object, const struct hf__json *old);
