@@ -20,6 +20,8 @@ enum hf__cause {
         HF__CAUSE_REGAINED,    /* it still bore the taker's own name: a term that was lost, or a write whose reply was */
 };
 
+#define HF__REVISION_MAX 40 /* bytes of a resourceVersion and its NUL; a longer one is cut */
+
 struct hf__record {
         bool exists;
         char holder[HF_IDENTITY_MAX + 1]; /* "" = nobody. A longer foreign one is cut: it is then still not us */
@@ -27,7 +29,7 @@ struct hf__record {
         int64_t acquire_us, renew_us;     /* microseconds since 1970; 0 = absent */
         int64_t transitions;
         char successor[HF_IDENTITY_MAX + 1]; /* annotation holdfast.dev/successor; "" = none */
-        char rv[40];                         /* resourceVersion, opaque; "" = unknown */
+        char rv[HF__REVISION_MAX];           /* resourceVersion, opaque; "" = unknown */
         uint64_t rv_number;                  /* the same as a number; 0 = it is not one */
         bool preferred;                      /* spec.preferredHolder names somebody: a coordinator ends the holder's term */
         uint64_t beat;                       /* changes with what lies behind the record and shows in no other field; 0 for a Lease */
