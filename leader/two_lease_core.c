@@ -119,6 +119,8 @@ static void compose(const struct hf__two *two, struct hf__record *ret_record) {
         ret_record->transitions = greater(old->transitions, new->transitions);
         ret_record->renew_us = greater(old->renew_us, new->renew_us);
         strcpy(ret_record->successor, old->successor[0] ? old->successor : new->successor);
+        strcpy(ret_record->hand_over_to, new->hand_over_to[0] ? new->hand_over_to : old->hand_over_to);
+        strcpy(ret_record->uid, new->uid);
         ret_record->preferred = old->preferred || new->preferred;
         compose_holder(two, old, new, ret_record);
 }

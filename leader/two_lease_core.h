@@ -76,7 +76,7 @@ struct hf__two {
 
         /* of the last taking that succeeded */
         uint64_t old_term;
-        char acquired_at[40];
+        char acquired_at[HF__REVISION_MAX];
 };
 
 void hf__two_init(struct hf__two *two, const char *identity, hf_nsec lease_duration);
