@@ -24,11 +24,10 @@
 #include "client/rest.h"
 #include "client/status.h"
 
-#define MAX_OBJECT     ((size_t)8 << 20)
-#define MAX_LIST       ((size_t)256 << 20)
-#define MAX_URL        ((size_t)16 << 10)
-#define FENCE_TEXT_MAX (2 * HF_NAME_MAX + HF_IDENTITY_MAX + 32)
-#define MAX_WAITS      10u
+#define MAX_OBJECT ((size_t)8 << 20)
+#define MAX_LIST   ((size_t)256 << 20)
+#define MAX_URL    ((size_t)16 << 10)
+#define MAX_WAITS  10u
 
 struct rest_call {
         struct hf__rest *rest;
@@ -37,10 +36,10 @@ struct rest_call {
         enum hf_verb verb;
         enum hf_lane lane;
         hf_nsec deadline;
-        struct hf__token *token;    /* a reference; of the last try; NULL = none */
-        bool renewed;               /* there was another try with another token */
-        unsigned n_waits;           /* tries after a Retry-After */
-        char fence[FENCE_TEXT_MAX]; /* as sent; "" = none */
+        struct hf__token *token;  /* a reference; of the last try; NULL = none */
+        bool renewed;             /* there was another try with another token */
+        unsigned n_waits;         /* tries after a Retry-After */
+        char fence[HF_FENCE_MAX]; /* as sent; "" = none */
         size_t n_body;
         const char *body; /* behind what */
         char what[];      /* "PUT https://...", for messages; the URL is what follows the method */
@@ -76,7 +75,7 @@ static int try_call(struct rest_call *call, hf_nsec not_before, uint64_t again, 
         struct hf__rest *rest = call->rest;
         const char *headers[HF__REST_N_HEADERS];
         struct hf__http_request request;
-        char fence_line[sizeof HF_FENCE_HEADER + 2 + FENCE_TEXT_MAX];
+        char fence_line[sizeof HF_FENCE_HEADER + 2 + HF_FENCE_MAX];
 
         (void)hf__token_unref(call->token);
         call->token = hf__bearer_get(rest->bearer);
