@@ -14,10 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/reconciler.h>
+
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/controllers/controllers.h"
-#include "server/controllers/reconciler.h"
 
 static const struct hf_resource workspaces = {"tenancy.holdfast.dev", "v1alpha1", "workspaces"};
 static const struct hf_resource namespaces = {"", "v1", "namespaces"};
@@ -111,12 +112,15 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 int hfd_run_workspace_initializer(struct hf_term *term, void *ctx) {
         struct hfd_controllers *controllers = ctx;
-        struct hfd_reconciler reconciler = {
+        const struct hf_reconciler_source source = {.cache = controllers->workspaces};
+        const struct hf_reconciler reconciler = {
+                .size = sizeof reconciler,
                 .name = "workspace-initializer",
-                .cache = controllers->workspaces,
-                .ctx = controllers,
+                .sources = &source,
+                .n_sources = 1,
                 .reconcile = reconcile,
+                .ctx = controllers,
         };
 
-        return hfd_reconciler_run(&reconciler, term);
+        return hf_reconciler_run(&reconciler, term);
 }
