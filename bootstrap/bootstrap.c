@@ -18,8 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/config.h"
 #include "base/thread.h"
 
+#define CONFIG_V0      (offsetof(struct hf_bootstrap_config, ctx) + sizeof(void *))
 #define GIVE_WAY_AFTER (15 * HF_NSEC_PER_SEC)
 
 const struct hf_resource hf__ledger_resource = {"", "v1", "configmaps"};
@@ -120,9 +122,15 @@ static int fill(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_config
         return r ? hf_fail(reterr_status, r, "bootstrap: health check or metric: %s", hf_strerror(r)) : 0;
 }
 
-int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_config *config, struct hf_bootstrap **ret_bootstrap,
+int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_config *given, struct hf_bootstrap **ret_bootstrap,
                      struct hf_status *reterr_status) {
-        int r = check(config, reterr_status);
+        struct hf_bootstrap_config config;
+        int r = hf__config_take(&config, sizeof config, CONFIG_V0, given);
+
+        if (r != 0)
+                return hf_fail(reterr_status, r,
+                               "bootstrap: the configuration's size is wrong, or it has members this library does not know");
+        r = check(&config, reterr_status);
         struct hf_bootstrap *bootstrap = r == 0 ? calloc(1, sizeof *bootstrap) : NULL;
 
         if (r != 0)
@@ -133,7 +141,7 @@ int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_confi
                 return hf_fail(reterr_status, r, "bootstrap: %s", hf_strerror(r));
         }
         bootstrap->host = host;
-        r = fill(bootstrap, config, reterr_status);
+        r = fill(bootstrap, &config, reterr_status);
         if (r != 0)
                 hf_bootstrap_free(bootstrap);
         else
