@@ -415,10 +415,9 @@ bool hf_elector_may_act(struct hf_elector *elector) {
         return hf__gate_may_act(&elector->gate, hf_now(hf_host_clock(elector->electors->host)));
 }
 
-int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
+/* successor "" = whoever comes. */
+static int give_up_lease(struct hf_elector *elector, const char *successor) {
         struct hf_leader_info info;
-        if (!hf__is_identity(identity))
-                return -EINVAL;
         hf__elector_info(elector, &info);
         if (info.state != HF_LEADING)
                 return HF_E_NOT_LEADER;
@@ -427,10 +426,16 @@ int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
                 return -ENOMEM;
         message->elector = elector;
         message->event.type = HF__EV_HAND_OVER;
-        (void)snprintf(message->event.successor, sizeof message->event.successor, "%s", identity);
+        (void)snprintf(message->event.successor, sizeof message->event.successor, "%s", successor);
         hf__mailbox_post(&elector->electors->mailbox, &message->letter);
         return 0;
 }
+
+int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
+        return hf__is_identity(identity) ? give_up_lease(elector, identity) : -EINVAL;
+}
+
+int hf_elector_step_down(struct hf_elector *elector) { return give_up_lease(elector, ""); }
 
 void hf_elector_end_term(struct hf_elector *elector) {
         atomic_store(&elector->stale, true);
