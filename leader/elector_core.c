@@ -225,7 +225,7 @@ static void start_term(struct hf__core *core, hf_nsec now, const struct hf__reco
         core->state = HF_LEADING;
         core->n_terms++;
         /* A foreign server's revision that is no number makes no fence; the term then only counts. */
-        core->term = record->rv_number ? record->rv_number : core->n_terms;
+        core->term = record->term ? record->term : record->rv_number ? record->rv_number : core->n_terms;
         core->term_started_at = now;
         core->joined = false;
         core->valid_until = core->op_sent_at + timing_of(core)->renew_deadline;

@@ -220,19 +220,24 @@ bool hfd_config_runs_controller(const struct hfd_config *config, const char *nam
         return all;
 }
 
+/* Every known name has its place in the message, however many there are. */
+static int unknown_controller(const char *item, const char *const *known, struct hf_status *reterr_status) {
+        char names[sizeof reterr_status->message] = "";
+
+        for (size_t j = 0, n = 0; known[j] && n < sizeof names; j++)
+                n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", j ? ", " : "", known[j]);
+        return hf_fail(reterr_status, HF_E_INVALID, "flag --controllers: \"%.64s\" is not a controller of holdfastd; known are %s", item,
+                       names);
+}
+
 int hfd_config_check_controllers(const struct hfd_config *config, const char *const *known, struct hf_status *reterr_status) {
         for (size_t i = 0; i < config->n_controllers; i++) {
                 const char *item = config->controllers[i] + (config->controllers[i][0] == '-');
                 bool found = strcmp(config->controllers[i], "*") == 0;
                 for (size_t j = 0; !found && known[j]; j++)
                         found = strcmp(item, known[j]) == 0;
-                if (!found) {
-                        char names[256] = "";
-                        for (size_t j = 0, n = 0; known[j] && n < sizeof names; j++)
-                                n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", j ? ", " : "", known[j]);
-                        return hf_fail(reterr_status, HF_E_INVALID,
-                                       "flag --controllers: \"%s\" is not a controller of holdfastd; known are %s", item, names);
-                }
+                if (!found)
+                        return unknown_controller(item, known, reterr_status);
         }
         return 0;
 }

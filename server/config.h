@@ -55,6 +55,7 @@ struct hfd_config {
         char *controllers_text; /* as given: "*,-name" */
         char *controllers[HFD_MAX_CONTROLLERS];
         size_t n_controllers;
+        hf_nsec event_ttl;
 
         /* ending */
         hf_nsec shutdown_delay;

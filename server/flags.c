@@ -62,6 +62,8 @@ static const struct flag flags[] = {
         {"leader-elect-resource-namespace", TEXT, STORE, AT(lease_ns), "kube-system", NULL, 0, 0, "the namespace of the lease"},
         {"leader-elect-resource-name", TEXT, STORE, AT(lease_name), "holdfast-controllers", NULL, 0, 0, "the name of the lease"},
         {"controllers", TEXT, SERVE, AT(controllers_text), "*", NULL, 0, 0, "which to run: * all, name this one, -name not this one"},
+        {"event-ttl", DURATION, SERVE, AT(event_ttl), "1h", NULL, HF_NSEC_PER_SEC, 8760 * HOUR,
+         "how long an event is kept after it was last written"},
         {"shutdown-delay-duration", DURATION, SERVE, AT(shutdown_delay), "0s", NULL, 0, HOUR,
          "serve on for so long after SIGTERM, not ready"},
         {"shutdown-send-retry-after", BOOL, SERVE, AT(shutdown_send_retry_after), "false", NULL, 0, 0,

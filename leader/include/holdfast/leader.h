@@ -114,6 +114,11 @@ struct hf_elector_config {
         const char *ns, *name;    /* of the Lease; required; copied */
         const char *identity;     /* unique per incarnation; required; copied; visible ASCII */
         const char *lock_type;    /* as in hf_leader_lock_type_check; NULL = leases */
+        /*
+         * The Lease from which a running fleet migrates to this one: this process leads only while it holds both, and its fence names
+         * both. The three steps of a migration are in docs/semantics.md. NULL = none; copied.
+         */
+        const char *migrate_from, *migrate_from_ns; /* its name, and its namespace: NULL = ns */
         struct hf_client *client; /* Lease traffic (lane HF_LANE_LEASE) and the controllers' writes; borrowed */
         struct hf_leader_timing timing;
         const struct hf_controller *controllers; /* n_controllers; copied */
