@@ -34,7 +34,7 @@
 
 struct entry {
         struct hf__keyed keyed;
-        struct entry *next; /* in the line */
+        struct entry *next; /* in the line, or among those being worked on */
         bool dirty, processing;
         unsigned failures;
         size_t heap_place;          /* NOT_IN_HEAP, or where */
@@ -46,13 +46,15 @@ struct entry {
 struct hf_workqueue {
         /* immutable */
         const struct hf_clock *clock;
-        struct hf_metric *m_depth, *m_adds, *m_retries, *m_queue_duration, *m_work_duration;
+        struct hf_metrics *metrics; /* borrowed; may be NULL */
+        struct hf_metric *m_depth, *m_adds, *m_retries, *m_queue_duration, *m_work_duration, *m_unfinished, *m_longest;
         pthread_mutex_t mu;
         pthread_cond_t cond;
         /* guarded by mu */
         struct hf__key_index entries; /* owns them */
         struct entry *head, **tail;   /* the line */
         size_t depth;                 /* of the line */
+        struct entry *working;        /* being worked on, the last taken first */
         struct entry **heap;          /* the first due on top */
         size_t n_heap, heap_space;
         bool draining, dropped;
@@ -303,6 +305,8 @@ static int try_take_locked(struct hf_workqueue *queue, struct hf_cancel *abort, 
                 entry->dirty = false;
                 entry->processing = true;
                 entry->taken_at = monotonic(queue);
+                entry->next = queue->working;
+                queue->working = entry;
                 hf_metric_observe(queue->m_queue_duration, seconds(entry->taken_at - entry->added_at));
                 *ret_key = entry->key;
                 return 0;
@@ -342,11 +346,19 @@ int hf_workqueue_take(struct hf_workqueue *queue, struct hf_cancel *abort, const
         return r;
 }
 
+static void leave_working(struct hf_workqueue *queue, const struct entry *entry) {
+        struct entry **place = &queue->working;
+        while (*place != entry)
+                place = &(*place)->next;
+        *place = entry->next;
+}
+
 void hf_workqueue_done(struct hf_workqueue *queue, const char *key) {
         (void)pthread_mutex_lock(&queue->mu);
         struct entry *entry = entry_find(queue, key);
         if (entry && entry->processing) {
                 entry->processing = false;
+                leave_working(queue, entry);
                 hf_metric_observe(queue->m_work_duration, seconds(monotonic(queue) - entry->taken_at));
                 if (entry->dirty && !queue->dropped)
                         line_append(queue, entry);
@@ -400,6 +412,23 @@ size_t hf_workqueue_depth(struct hf_workqueue *queue) {
 
 /* ---- making ---- */
 
+/* What is computed when the metrics are read: a worker that hangs never comes to count anything. */
+static void measure_work(void *ctx) {
+        struct hf_workqueue *queue = ctx;
+        hf_nsec now = monotonic(queue), sum = 0, longest = 0;
+
+        (void)pthread_mutex_lock(&queue->mu);
+        for (const struct entry *entry = queue->working; entry; entry = entry->next) {
+                hf_nsec span = now > entry->taken_at ? now - entry->taken_at : 0;
+                sum += span;
+                if (span > longest)
+                        longest = span;
+        }
+        (void)pthread_mutex_unlock(&queue->mu);
+        hf_metric_set(queue->m_unfinished, seconds(sum));
+        hf_metric_set(queue->m_longest, seconds(longest));
+}
+
 static int make_metrics(struct hf_workqueue *queue, struct hf_metrics *metrics, const char *name) {
         struct hf__strbuf labels = {0};
 
@@ -417,6 +446,10 @@ static int make_metrics(struct hf_workqueue *queue, struct hf_metrics *metrics, 
                                                  "How long a key waits in the queue before it is taken.", labels.data);
         queue->m_work_duration = hf_metrics_get(metrics, HF_METRIC_HISTOGRAM, "workqueue_work_duration_seconds",
                                                 "How long a key is being worked on.", labels.data);
+        queue->m_unfinished = hf_metrics_get(metrics, HF_METRIC_GAUGE, "workqueue_unfinished_work_seconds",
+                                             "How long the keys in hand have been worked on, together.", labels.data);
+        queue->m_longest = hf_metrics_get(metrics, HF_METRIC_GAUGE, "workqueue_longest_running_processor_seconds",
+                                          "How long the key that has been in hand for longest is being worked on.", labels.data);
         hf_metric_set(queue->m_depth, 0); /* a former term's queue of that name may have been dropped with keys in it */
         hf__strbuf_done(&labels);
         return 0;
@@ -443,6 +476,13 @@ int hf_workqueue_new(const struct hf_host *host, const char *name, struct hf_wor
                 free(queue);
                 return r;
         }
+        queue->metrics = host->metrics;
+        r = queue->metrics ? hf_metrics_add_collector(queue->metrics, measure_work, queue) : 0;
+        if (r < 0) {
+                queue->metrics = NULL;
+                hf_workqueue_free(queue);
+                return r;
+        }
         *ret_queue = queue;
         return 0;
 }
@@ -450,6 +490,12 @@ int hf_workqueue_new(const struct hf_host *host, const char *name, struct hf_wor
 struct hf_workqueue *hf_workqueue_free(struct hf_workqueue *queue) {
         if (!queue)
                 return NULL;
+        if (queue->metrics) {
+                hf_metrics_remove_collector(queue->metrics, measure_work, queue);
+                hf_metric_set(queue->m_unfinished, 0);
+                hf_metric_set(queue->m_longest, 0);
+                hf_metric_set(queue->m_depth, 0);
+        }
         for (size_t i = 0; i < queue->entries.n; i++)
                 free(queue->entries.items[i]);
         hf__key_index_done(&queue->entries);
@@ -458,31 +504,4 @@ struct hf_workqueue *hf_workqueue_free(struct hf_workqueue *queue) {
         (void)pthread_mutex_destroy(&queue->mu);
         free(queue);
         return NULL;
-}
-
-/* ---- keys of objects ---- */
-
-int hf_key_make(char key[HF_KEY_MAX], const char *ns, const char *name) {
-        size_t n_ns = ns ? strlen(ns) : 0, n_name = strlen(name);
-
-        if (n_ns > HF_NAME_MAX || n_name > HF_NAME_MAX)
-                return -EINVAL;
-        if (n_ns > 0) {
-                key = mempcpy(key, ns, n_ns);
-                *key++ = '/';
-        }
-        memcpy(key, name, n_name + 1);
-        return 0;
-}
-
-int hf_key_split(const char *key, char ns[HF_NAME_MAX + 1], char name[HF_NAME_MAX + 1]) {
-        const char *slash = strchr(key, '/'), *rest = slash ? slash + 1 : key;
-        size_t n_ns = slash ? (size_t)(slash - key) : 0, n_name = strlen(rest);
-
-        if (n_ns > HF_NAME_MAX || n_name > HF_NAME_MAX || n_name == 0)
-                return -EINVAL;
-        memcpy(ns, key, n_ns);
-        ns[n_ns] = '\0';
-        memcpy(name, rest, n_name + 1);
-        return 0;
 }
