@@ -126,6 +126,7 @@ static void shut_gate(struct hf_elector *elector) {
 
 static void start_term(struct hf_elector *elector, const struct hf__core_action *action) {
         const struct hf__record *taken = &elector->core.mine; /* the write that began the term */
+        char acquired_at[HF__REVISION_MAX];
         struct hf__work_config config = {
                 .controllers = elector->controllers,
                 .n_controllers = elector->n_controllers,
@@ -138,13 +139,17 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
                            .gate_off = elector->unsafe_gate_off,
                            .stale = on_stale,
                            .ctx = elector},
-                .acquired_at = action->record.rv,
+                .acquired_at = acquired_at,
                 .joined = on_joined,
                 .ctx = elector,
         };
         memcpy(config.client.fence.ns, elector->ns, sizeof elector->ns);
         memcpy(config.client.fence.name, elector->name, sizeof elector->name);
         memcpy(config.client.fence.identity, elector->identity, sizeof elector->identity);
+
+        memcpy(acquired_at, action->record.rv, sizeof acquired_at);
+        if (elector->lock->ops->grant)
+                elector->lock->ops->grant(elector->lock, &config.client.fence, acquired_at);
 
         atomic_store(&elector->stale, false);
         hf__gate_open(&elector->gate, action->valid_until);

@@ -19,8 +19,9 @@ struct hf_elector {
         /* immutable after add */
         struct hf_electors *electors;
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], identity[HF_IDENTITY_MAX + 1];
-        char label[2 * HF_NAME_MAX + 2]; /* "namespace/name" */
-        struct hf_client *client;        /* borrowed */
+        char label[2 * HF_NAME_MAX + 2];     /* "namespace/name" */
+        char old_label[2 * HF_NAME_MAX + 2]; /* of the Lease from which it migrates; "" = none */
+        struct hf_client *client;            /* borrowed */
         struct hf_leader_timing timing;
         struct hf_controller *controllers; /* owned, with their names */
         size_t n_controllers;

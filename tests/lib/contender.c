@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program of its own that embeds the library and contends for a Lease on any API server, over REST: no holdfastd in it.
- * While it leads it writes the ConfigMap default/<NAME> every 20 ms.
+ * While it leads it writes the ConfigMap default/<CONFIGMAP>, else default/<NAME>, every 20 ms.
  *
  *      contender KUBECONFIG NAME IDENTITY [--lease 4s --renew 2s --retry 500ms] [--unfenced] [--ignore-tokens]
+ *                [--migrate-from OLD-NAME] [--writes CONFIGMAP]
  *
  * stdout: one line per change: `state <state> holder <holder> term <term> end <why>`. SIGTERM stops it gracefully; exit 0, or 70
  * when a controller is stuck.
@@ -20,7 +21,7 @@
 #include "base/timetext.h"
 
 struct options {
-        const char *name, *identity;
+        const char *name, *identity, *migrate_from, *writes;
         struct hf_leader_timing timing;
         bool unfenced, ignore_tokens;
 };
@@ -49,11 +50,11 @@ static int run_writer(struct hf_term *term, void *ctx) {
                 int n = snprintf(body, sizeof body,
                                  "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"},"
                                  "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\",\"identity\":\"%s\"}}",
-                                 options->name, (unsigned long long)hf_term_fence(term)->term, count, options->identity);
+                                 options->writes, (unsigned long long)hf_term_fence(term)->term, count, options->identity);
                 struct hf_call call = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
                                        .resource = configmaps,
                                        .ns = "default",
-                                       .name = exists ? options->name : NULL,
+                                       .name = exists ? options->writes : NULL,
                                        .body = body,
                                        .n_body = (size_t)n};
                 struct hf_cancel *token = options->ignore_tokens ? hf_cancel_never() : hf_term_abort(term);
@@ -74,7 +75,12 @@ static int parse(int argc, char **argv, struct options *options) {
                                     : strcmp(argv[i], "--renew") == 0 ? &options->timing.renew_deadline
                                     : strcmp(argv[i], "--retry") == 0 ? &options->timing.retry_period
                                                                       : NULL;
-                if (duration && i + 1 < argc) {
+                const char **text = strcmp(argv[i], "--migrate-from") == 0 ? &options->migrate_from
+                                    : strcmp(argv[i], "--writes") == 0     ? &options->writes
+                                                                           : NULL;
+                if (text && i + 1 < argc) {
+                        *text = argv[++i];
+                } else if (duration && i + 1 < argc) {
                         if (hf__duration_parse(argv[++i], duration))
                                 return 2;
                 } else if (strcmp(argv[i], "--unfenced") == 0) {
@@ -93,6 +99,7 @@ static int contend(const struct hf_host *host, struct hf_client *client, struct 
         struct hf_elector_config config = {.size = sizeof config,
                                            .ns = "default",
                                            .name = options->name,
+                                           .migrate_from = options->migrate_from,
                                            .identity = options->identity,
                                            .client = client,
                                            .timing = options->timing,
@@ -129,12 +136,14 @@ int main(int argc, char **argv) {
         sigset_t signals;
 
         if (argc < 4 || parse(argc, argv, &options)) {
-                fprintf(stderr,
-                        "usage: contender KUBECONFIG NAME IDENTITY [--lease D --renew D --retry D] [--unfenced] [--ignore-tokens]\n");
+                fprintf(stderr, "usage: contender KUBECONFIG NAME IDENTITY [--lease D --renew D --retry D] [--unfenced] [--ignore-tokens]\n"
+                                "       [--migrate-from OLD-NAME] [--writes CONFIGMAP]\n");
                 return 2;
         }
         options.name = argv[2];
         options.identity = argv[3];
+        if (!options.writes)
+                options.writes = options.name;
         hf_leader_timing_defaults(&options.timing);
         signal(SIGPIPE, SIG_IGN);
         sigemptyset(&signals);

@@ -73,6 +73,7 @@ void sim_check_stopped(struct sim *sim, int p, bool released) {
                 sim_violate(sim, "P6: %s stopped with its work alive", proc->identity);
         if (hf__gate_valid_until(&proc->gate) != 0)
                 sim_violate(sim, "P6: %s stopped with its gate open", proc->identity);
+        proc->said_free = released;
         if (!released)
                 COUNT(sim, stops_not_released);
         if (proc->clean_since_stop && (!released || held))

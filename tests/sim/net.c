@@ -110,6 +110,9 @@ void sim_net_apply(struct sim *sim, uint64_t index) {
 
         if (op->is_write) {
                 result = sim_store_write(sim, &op->record);
+                if (result == 0 && op->record.holder[0] != '\0' && proc->incarnation == op->incarnation && proc->said_free &&
+                    proc->core.state == HF_STOPPED)
+                        sim_violate(sim, "P6: %s stopped and said that the Lease is free of it, then its write is applied", proc->identity);
                 if (proc->incarnation != op->incarnation || proc->core.op_id != op->op_id || proc->core.op_kind == 0)
                         COUNT(sim, late_applications);
         } else if (!sim_store_lease(sim)->exists) {

@@ -155,6 +155,7 @@ struct sim_proc {
         int join_mode;   /* 0 prompt, 1 slow in draining, 2 slow in aborting, 3 never */
 
         bool stop_asked, clean_since_stop;
+        bool said_free;        /* it stopped and reported that the Lease does not bear its name */
         bool op_went_wrong; /* what happened to the last operation sent */
         hf_nsec stop_by_local;
         hf_nsec dirty_until; /* true time until which a request of its may still be applied late */

@@ -112,6 +112,11 @@ struct hf_elector_config {
         const char *ns, *name;    /* of the Lease; required; copied */
         const char *identity;     /* unique per incarnation; required; copied; visible ASCII */
         const char *lock_type;    /* as in hf_leader_lock_type_check; NULL = leases */
+        /*
+         * The Lease from which a running fleet migrates to this one: this process leads only while it holds both, and its fence names
+         * both. The three steps of a migration are in docs/semantics.md. NULL = none; copied.
+         */
+        const char *migrate_from, *migrate_from_ns; /* its name, and its namespace: NULL = ns */
         struct hf_client *client; /* Lease traffic (lane HF_LANE_LEASE) and the controllers' writes; borrowed */
         struct hf_leader_timing timing;
         const struct hf_controller *controllers; /* n_controllers; copied */
@@ -149,6 +154,11 @@ void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info
 bool hf_elector_may_act(struct hf_elector *elector);
 /* Drain, join, release with the annotation holdfast.dev/successor = identity (copied). HF_E_NOT_LEADER. Returns at once. */
 int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
+/*
+ * The same for whoever comes: a standby leads at once, and this elector, which goes on as one, holds back for two retry periods.
+ * For a leader that cannot do its work, where another might. HF_E_NOT_LEADER. Returns at once. Thread: any, also of a controller.
+ */
+int hf_elector_step_down(struct hf_elector *elector);
 /*
  * Ends the term at once, as a loss: for a host that learns that the ground it stands on is gone (the store behind its API was
  * replaced by a backup). Does nothing unless leading. Thread: any. Never blocks.
