@@ -368,7 +368,7 @@ static void hand_over_asked(struct hf__core *core, const char *successor, hf_nse
                 return;
         core->hand_over_asked = true;
         strcpy(core->successor, successor);
-        begin_drain(core, now, "handed over", actions);
+        begin_drain(core, now, successor[0] ? "handed over" : "stepped down", actions);
 }
 
 static void joined(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {

@@ -48,7 +48,7 @@ enum hf__core_event_type {
         HF__EV_WATCHED,    /* record (exists = false: deleted; rv of the deletion) */
         HF__EV_WATCH_LOST,
         HF__EV_STOP,       /* planned stop of this elector for good */
-        HF__EV_HAND_OVER,  /* successor: drain, join, release to it, then follow */
+        HF__EV_HAND_OVER,  /* successor ("" = whoever comes): drain, join, release to it, then follow */
         HF__EV_JOINED,     /* all work of the term has returned; counts only after TERM_DRAIN or TERM_ABORT, once per term */
         HF__EV_STALE_TERM, /* a write of the term was refused by the fence, or its echo was missing */
 };

@@ -25,6 +25,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/config.h"
 #include "base/thread.h"
 #include "base/timetext.h"
 #include "leader/leader_health.h"
@@ -55,16 +56,20 @@ int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_elector
         return 0;
 }
 
-int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *config, struct hf_elector **ret_elector,
+int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *given, struct hf_elector **ret_elector,
                     struct hf_status *reterr_status) {
+        struct hf_elector_config config;
         struct hf_elector *elector = NULL;
+        if (!given || hf__config_take(&config, sizeof config, HF__CONFIG_LEAST(struct hf_elector_config, client), given) != 0)
+                return hf_fail(reterr_status, -EINVAL,
+                               "the size of the elector's configuration is wrong, or it has members that this library does not know");
         if (electors->state != HF__ELECTORS_NEW)
                 return hf_fail(reterr_status, HF_E_CLOSED, "electors cannot be added after the start");
         struct hf_elector **list = realloc(electors->list, (electors->n + 1) * sizeof(struct hf_elector *));
         if (!list)
                 return hf_fail(reterr_status, -ENOMEM, "electors: out of memory");
         electors->list = list;
-        int r = hf__elector_new(electors, config, &elector, reterr_status);
+        int r = hf__elector_new(electors, &config, &elector, reterr_status);
         if (r != 0)
                 return r;
         list[electors->n++] = elector;
@@ -369,10 +374,9 @@ bool hf_elector_may_act(struct hf_elector *elector) {
         return hf__gate_may_act(&elector->gate, hf_now(hf_host_clock(elector->electors->host)));
 }
 
-int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
+/* successor "" = whoever comes. */
+static int give_up_lease(struct hf_elector *elector, const char *successor) {
         struct hf_leader_info info;
-        if (!hf__is_identity(identity))
-                return -EINVAL;
         hf__elector_info(elector, &info);
         if (info.state != HF_LEADING)
                 return HF_E_NOT_LEADER;
@@ -381,10 +385,16 @@ int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
                 return -ENOMEM;
         message->elector = elector;
         message->event.type = HF__EV_HAND_OVER;
-        (void)snprintf(message->event.successor, sizeof message->event.successor, "%s", identity);
+        (void)snprintf(message->event.successor, sizeof message->event.successor, "%s", successor);
         hf__mailbox_post(&elector->electors->mailbox, &message->letter);
         return 0;
 }
+
+int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
+        return hf__is_identity(identity) ? give_up_lease(elector, identity) : -EINVAL;
+}
+
+int hf_elector_step_down(struct hf_elector *elector) { return give_up_lease(elector, ""); }
 
 void hf_elector_end_term(struct hf_elector *elector) {
         atomic_store(&elector->stale, true);

@@ -158,6 +158,11 @@ bool hf_elector_may_act(struct hf_elector *elector);
 /* Drain, join, release with the annotation holdfast.dev/successor = identity (copied). HF_E_NOT_LEADER. Returns at once. */
 int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
 /*
+ * The same for whoever comes: a standby leads at once, and this elector, which goes on as one, holds back for two retry periods.
+ * For a leader that cannot do its work, where another might. HF_E_NOT_LEADER. Returns at once. Thread: any, also of a controller.
+ */
+int hf_elector_step_down(struct hf_elector *elector);
+/*
  * Ends the term at once, as a loss: for a host that learns that the ground it stands on is gone (the store behind its API was
  * replaced by a backup). Does nothing unless leading. Thread: any. Never blocks.
  */
