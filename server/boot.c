@@ -234,6 +234,7 @@ static int make_electors(struct hfd_host *h, struct hf_status *reterr_status) {
                                             .timing = elects ? config->timing : (struct hf_leader_timing){0},
                                             .controllers = all,
                                             .n_controllers = n,
+                                            .events = true,
                                             .unsafe_gate_off = h->extra->unsafe_gate_off,
                                             .on_change = hfd_host_leader_changed,
                                             .ctx = h};

@@ -104,7 +104,9 @@ struct hf_leader_info {
         hf_nsec valid_until;              /* boot time; 0 unless leading */
         char last_end[96];                /* why our last term ended; "" = never led */
         char stuck_controller[64];        /* HF_STUCK: who */
-        hf_nsec free_at; /* boot time at which another's Lease may be taken, by our own observation; 0 = it is free, or ours */
+        hf_nsec heard_at;                 /* boot time at which the Lease last answered or told */
+        bool identity_taken; /* the Lease bears our identity but was not taken by this process: another one goes by it, or did */
+        hf_nsec free_at;     /* boot time at which another's Lease may be taken, by our own observation; 0 = it is free, or ours */
 };
 
 struct hf_elector_config {
@@ -122,8 +124,9 @@ struct hf_elector_config {
         const struct hf_controller *controllers; /* n_controllers; copied */
         size_t n_controllers;
         const char *const *labels; /* "key=value" put on the Lease; NULL-terminated; NULL = none */
-        bool unfenced;             /* true: a server without fences is accepted; only the gate holds */
-        bool unsafe_gate_off;      /* for proofs of the fence alone: writes are sent although the gate says no */
+        bool events;          /* write LeaderElection Events on the Lease: who became leader, who stopped. Best effort, never waited for */
+        bool unfenced;        /* true: a server without fences is accepted; only the gate holds */
+        bool unsafe_gate_off; /* for proofs of the fence alone: writes are sent although the gate says no */
         /* Called on the loop thread on any change; must not block. Optional. */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;
