@@ -360,15 +360,16 @@ def check_nothing_forgotten(history):
 
 def check_nothing_without_a_reason(history, asked):
     """Whatever was deleted was asked for, or in a namespace that was, or its owners had ended."""
-    wrong = []
+    wrong = {}
     for life in history.lives:
         at = life.marked() or life.end
         if not at or life.uid in asked or "/events/" in life.key:
             continue
         ns = [n for n in history.namespaces[life.key.split("/")[3]] if n.marked() and n.marked() < at and (not n.end or n.end > at)]
         if not ns and not history.owners_ended(life, at):
-            wrong.append(life.key)
-    assert wrong == []
+            wrong[life.key] = [e["object"]["metadata"] for e in life.states] + [life.end] + [
+                (o.key, o.marked(), o.end) for o in map(history.by_uid.get, life.owners()) if o]
+    assert wrong == {}
 
 
 def check_terms(events):
