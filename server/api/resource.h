@@ -16,9 +16,13 @@ struct hfd_causes;
 /* Parts of an object that are read and written under a path of their own; those that a row has are or'ed together. */
 enum hfd_subresource { HFD_SUB_NONE = 0, HFD_SUB_STATUS = 1, HFD_SUB_FINALIZE = 2 };
 
-/* A column of the Table that kubectl shows. path is a JSON path of the object, or "@age", "@count:<path>", "@object". */
+/*
+ * A column of the Table that kubectl shows. path is a JSON path of the object, or one of the forms of table.c ("@age",
+ * "@count:<path>"). wide: only with -o wide.
+ */
 struct hfd_column {
         const char *name, *type, *format, *path;
+        bool wide;
 };
 
 struct hfd_resource {
@@ -28,6 +32,7 @@ struct hfd_resource {
         const char *storage;    /* the key segment below the prefix */
         bool namespaced;
         bool name_is_label;        /* DNS label instead of DNS subdomain */
+        bool name_is_segment;      /* whatever can stand in a path: `system:node` */
         bool create_on_update;     /* PUT to a missing object creates it */
         bool unconditional_update; /* PUT without a resourceVersion is let through */
         bool term_record;          /* a term record is kept beside each object (Leases) */
@@ -71,6 +76,18 @@ int hfd_namespace_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_namespace_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
 bool hfd_configmap_decode(struct hf__json *object, char *reason, size_t max_reason);
 void hfd_configmap_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
+bool hfd_secret_decode(struct hf__json *object, char *reason, size_t max_reason);
+int hfd_secret_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_secret_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
+bool hfd_service_account_decode(struct hf__json *object, char *reason, size_t max_reason);
+bool hfd_role_decode(struct hf__json *object, char *reason, size_t max_reason);
+void hfd_role_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
+bool hfd_cluster_role_decode(struct hf__json *object, char *reason, size_t max_reason);
+void hfd_cluster_role_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
+bool hfd_binding_decode(struct hf__json *object, char *reason, size_t max_reason);
+int hfd_binding_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_role_binding_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
+void hfd_cluster_role_binding_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
 bool hfd_event_decode(struct hf__json *object, char *reason, size_t max_reason);
 bool hfd_workspace_decode(struct hf__json *object, char *reason, size_t max_reason);
 int hfd_workspace_prepare(struct hf__json *object, const struct hf__json *old);

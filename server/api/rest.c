@@ -184,7 +184,7 @@ static bool take_body(struct hfd_rest_call *rest, struct hfd_answer *answer) {
 
         if (is_json(type))
                 return true;
-        if (!hfd_is_protobuf(type) || !strcmp(call->resource->plural, "workspaces")) {
+        if (!hfd_is_protobuf(type) || !hfd_protobuf_known(call->resource)) {
                 hfd_answer_status(answer, HF_E_INVALID, 415, "UnsupportedMediaType",
                                   "the body of the request was in an unknown format - accepted media types include: application/json, "
                                   "application/vnd.kubernetes.protobuf",

@@ -37,19 +37,15 @@ static const char *unreadable(const struct hf__json *sent) {
 }
 
 static void check_dry_run(const struct hf__json *dry, struct hfd_causes *causes) {
-        char value[300] = "[]string{";
-        size_t n = strlen(value);
-        bool good = true;
+        char value[300];
 
         for (const struct hf__json *m = hf__json_first(dry); m; m = hf__json_next(m)) {
-                good = good && !strcmp(hf__json_text(m), "All");
-                if (n < sizeof value - 80)
-                        n += (size_t)snprintf(value + n, sizeof value - n, "%s\"%.60s\"", m == hf__json_first(dry) ? "" : ", ",
-                                              hf__json_text(m));
-        }
-        (void)snprintf(value + n, sizeof value - n, "}");
-        if (!good)
+                if (!strcmp(hf__json_text(m), "All"))
+                        continue;
+                hfd_quote_list(dry, value, sizeof value);
                 hfd_cause_unsupported(causes, "dryRun", value, "\"All\"");
+                return;
+        }
 }
 
 bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *sent, struct hfd_answer *answer) {
