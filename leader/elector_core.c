@@ -11,7 +11,8 @@
  * So each event handler only notes and marks (must_read, next_op_at); what to send is decided in one place, `drive`.
  *
  * Two doubts are kept apart. must_read: what I know of the Lease may be wrong, read before writing. in_doubt: a write of
- * mine may have been applied without my knowing, so that the Lease may bear my name; only a read settles it before a stop.
+ * mine may have been applied without my knowing, or may be applied yet, so that the Lease may bear my name; a read settles
+ * it before a stop if it shows that the write cannot be applied any more; else the stop says that the doubt remains.
  *
  * Pacing: the first failure in a row is followed up at once (a conflict is read, a lost reply too), further ones wait, so
  * that no pair of answers, however odd, makes a loop at network speed.
@@ -72,6 +73,7 @@ static void enter_releasing(struct hf__core *core, hf_nsec now) {
         core->release_until = now + 2 * timing_of(core)->request_timeout;
         core->next_op_at = now;
         core->n_failures = 0;
+        core->must_read = core->must_read || (core->in_doubt && core->op_kind != OP_READ);
         /* What is under way may be heard out, but a hung request leaves half the time to settle the matter. */
         if (core->op_kind != OP_NONE)
                 core->op_deadline = earlier(core->op_deadline, now + timing_of(core)->request_timeout / 2);
@@ -206,6 +208,7 @@ static void op_failed(struct hf__core *core, int kind, int result, hf_nsec retry
         } else {
                 if (result < 0 || result == HF_E_TIMEOUT || result == HF_E_UNAVAILABLE || result == HF_E_CANCELED)
                         core->in_doubt = true;
+                core->must_read = core->must_read || (core->in_doubt && core->state == HF_RELEASING);
                 if (odd) {
                         core->must_read = true;
                         core->renew_at = now.boot;
@@ -297,7 +300,7 @@ static void write_done(struct hf__core *core, int kind, const struct hf__core_ev
 
 static void read_done(struct hf__core *core, const struct hf__core_event *event, struct hf__core_time now,
                       struct hf__core_actions *actions) {
-        bool found = event->result == 0;
+        bool found = event->result == 0, decided;
 
         core->poll_at = now.boot + jittered(core, timing_of(core)->retry_period);
         if (!found && event->result != HF_E_NOT_FOUND) {
@@ -308,10 +311,11 @@ static void read_done(struct hf__core *core, const struct hf__core_event *event,
                 core->next_op_at = now.boot;
         else
                 core->next_op_at = pace(core, now.boot, 0);
-        if (!hf__core_learn_read(core, found ? &event->record : NULL, now.boot))
-                return;
-        if (core->state == HF_RELEASING || !hf__core_may_still_apply(core))
+        decided = hf__core_learn_read(core, found ? &event->record : NULL, now.boot);
+        if (!core->must_read && !hf__core_may_still_apply(core))
                 core->in_doubt = false;
+        if (!decided)
+                return;
         if (!leads(core) && hf__core_free_at(core) > now.boot)
                 core->n_failures = 0; /* somebody else has it: that contest is over */
         if (!leads(core) || hf__core_is_mine(core, &core->observed))
@@ -344,17 +348,26 @@ static void watched(struct hf__core *core, const struct hf__record *record, hf_n
         if (!hf__core_learn(core, record, now))
                 return;
         core->news_since_send = true;
+        if (record->rv_number && !hf__core_may_still_apply(core))
+                core->in_doubt = false;
         if (leads(core) && !hf__core_is_mine(core, record))
                 abort_term(core, now, record->exists ? "the Lease's record was changed by somebody else" : "the Lease was deleted",
                            actions);
+}
+
+/* What was known of the Lease may be wrong, and the read that settles it is yet to be sent or answered. */
+static bool is_unsettled(const struct hf__core *core) {
+        return core->must_read || (core->op_kind == OP_READ && core->op_settles && core->observed_once);
 }
 
 static void stop_asked(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
         core->stop_asked = true;
         if (core->state == HF_LEADING) {
                 begin_drain(core, now, "stopped", actions);
+        } else if (core->state == HF_RELEASING) { /* for a hand-over, whose time may be all but over */
+                core->release_until = now + 2 * timing_of(core)->request_timeout;
         } else if (core->state == HF_FOLLOWING) {
-                if (core->op_kind == OP_ACQUIRE || core->in_doubt || hf__core_is_own(core, &core->observed))
+                if (core->op_kind == OP_ACQUIRE || core->in_doubt || is_unsettled(core) || hf__core_is_own(core, &core->observed))
                         enter_releasing(core, now);
                 else
                         stop(core, true, actions);
@@ -397,6 +410,8 @@ static void handle(struct hf__core *core, const struct hf__core_event *event, st
         case HF__EV_HAND_OVER: hand_over_asked(core, event->successor, now.boot, actions); break;
         case HF__EV_JOINED: joined(core, now.boot, actions); break;
         case HF__EV_STALE_TERM:
+                /* Also of a Lease I do not hold: a revision that I know may have been issued anew, for another record. */
+                core->must_read = true;
                 if (leads(core))
                         abort_term(core, now.boot, "a write was refused: the term is stale", actions);
                 break;
@@ -479,7 +494,7 @@ static hf_nsec drive_leading(struct hf__core *core, struct hf__core_time now, st
 }
 
 static hf_nsec drive_releasing(struct hf__core *core, struct hf__core_time now, struct hf__core_actions *actions) {
-        bool read = core->in_doubt || unknown(core);
+        bool read = unknown(core);
 
         if (!read && !hf__core_is_own(core, &core->observed)) {
                 end_release(core, now.boot, actions);

@@ -47,7 +47,8 @@ enum hf__core_event_type {
         HF__EV_STOP,       /* planned stop of this elector for good */
         HF__EV_HAND_OVER,  /* successor: drain, join, release to it, then follow */
         HF__EV_JOINED,     /* all work of the term has returned; counts only after TERM_DRAIN or TERM_ABORT, once per term */
-        HF__EV_STALE_TERM, /* a write of the term was refused by the fence, or its echo was missing */
+        HF__EV_STALE_TERM, /* a write of the term was refused by the fence, or its echo was missing, or the store's history was replaced:
+                              a term ends, and what is known of the Lease counts for nothing until it is read */
 };
 
 struct hf__core_event {

@@ -75,7 +75,7 @@ void sim_check_stopped(struct sim *sim, int p, bool released) {
                 sim_violate(sim, "P6: %s stopped with its gate open", proc->identity);
         if (!released)
                 COUNT(sim, stops_not_released);
-        if (proc->clean_since_stop && (!released || held))
+        if (proc->clean_since_stop && ((!released && !proc->core.in_doubt) || held))
                 sim_violate(sim, "P6: %s stopped, everything worked, and the Lease is still its own", proc->identity);
 }
 
