@@ -96,20 +96,10 @@ struct hf__core_actions {
         hf_nsec wake_at; /* call again with HF__EV_TICK at this boot time at the latest */
 };
 
-/* Deliberate faults, for the simulator to prove that it would see them. All false in the product. */
-struct hf__core_mutant {
-        bool skip_join; /* re-contend without waiting for the work */
-        bool release_before_join;
-        bool gate_by_flag;     /* validity never ends by itself */
-        bool count_from_reply; /* validity from the reply's time instead of the send time */
-        bool skip_compare;     /* writes carry no resourceVersion condition (record.rv = "") */
-};
-
 struct hf__core_config {
         struct hf_leader_timing timing; /* checked */
         char identity[HF_IDENTITY_MAX + 1];
         uint64_t seed; /* of the jitter */
-        struct hf__core_mutant mutant;
 };
 
 struct hf__core {
