@@ -47,7 +47,8 @@ void sim_check_write(struct sim *sim, const struct sim_op *op) {
         foreign = lease->exists && lease->holder[0] != '\0' && strcmp(lease->holder, identity) != 0;
         if (record->holder[0] != '\0' && strcmp(record->holder, identity) != 0)
                 sim_violate(sim, "%s writes the Lease in the name of %s", identity, record->holder);
-        if (proc->stopped_free && proc->incarnation == op->incarnation && record->holder[0] != '\0' && !old)
+        /* A creation may come to be possible once more, when an outsider deletes the Lease. */
+        if (proc->stopped_free && proc->incarnation == op->incarnation && record->exists && record->holder[0] != '\0' && !old)
                 sim_violate(sim, "P6: %s said that the Lease is free of it, and then takes it", identity);
         if (old) {
                 COUNT(sim, old_writes_applied);
