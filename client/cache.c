@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/workqueue.h>
+
 #include "base/buf.h"
 #include "base/thread.h"
 
 /* A list made for waiters costs as much as the collection; a large one first gives the watch a chance. */
-#define SMALL_COLLECTION 512
-#define PROBE_GRACE      (50 * HF_NSEC_PER_MSEC)
+#define PROBE_GRACE (50 * HF_NSEC_PER_MSEC)
 
 /* ---- handlers ---- */
 
@@ -39,6 +40,13 @@ void hf__cache_tell(struct hf_cache *cache, enum hf_event_type type, const struc
         (void)pthread_mutex_unlock(&cache->mu);
 }
 
+static void tell_all_locked(struct hf_cache *cache, struct hf_cache_handler *handler, enum hf_event_type type) {
+        for (size_t i = 0; i < cache->store.n && !handler->removed && !cache->stop; i++) {
+                const struct hf__cache_entry *entry = (const struct hf__cache_entry *)cache->store.items[i];
+                call_handler_locked(cache, handler, type, entry, entry->object);
+        }
+}
+
 bool hf__cache_replay_locked(struct hf_cache *cache) {
         bool any = false;
 
@@ -46,13 +54,22 @@ bool hf__cache_replay_locked(struct hf_cache *cache) {
                 if (h->replayed || h->removed)
                         continue;
                 any = true;
-                for (size_t i = 0; i < cache->store.n && !h->removed && !cache->stop; i++) {
-                        const struct hf__cache_entry *entry = (const struct hf__cache_entry *)cache->store.items[i];
-                        call_handler_locked(cache, h, HF_EVENT_ADDED, entry, entry->object);
-                }
+                tell_all_locked(cache, h, HF_EVENT_ADDED);
                 h->replayed = true;
         }
         return any;
+}
+
+bool hf__cache_resync_locked(struct hf_cache *cache) {
+        hf_nsec now = hf_now(cache->clock);
+
+        if (cache->resync <= 0 || now < cache->resync_at)
+                return false;
+        for (struct hf_cache_handler *h = cache->handlers; h; h = h->next)
+                if (h->replayed)
+                        tell_all_locked(cache, h, HF_EVENT_MODIFIED);
+        cache->resync_at = now + cache->resync;
+        return true;
 }
 
 int hf_cache_add_handler(struct hf_cache *cache, hf_cache_handler_fn fn, void *ctx, struct hf_cache_handler **ret_handler) {
@@ -110,40 +127,68 @@ static void wake_waiters(void *ctx) {
         (void)pthread_mutex_unlock(&cache->mu);
 }
 
-static bool reached_locked(const struct hf_cache *cache, uint64_t revision) { return cache->synced && cache->seen >= revision; }
-
-static int wait_locked(struct hf_cache *cache, uint64_t revision, struct hf_cancel *token) {
-        struct hf__cache_waiter me = {.next = cache->waiters, .revision = revision}, **place;
-        hf_nsec grace = cache->store.n <= SMALL_COLLECTION ? 0 : PROBE_GRACE;
-
-        if (reached_locked(cache, revision))
-                return 0;
-        hf_nsec probe_at = hf_now(cache->clock) + grace;
-        if (!cache->waiters || probe_at < cache->probe_at)
-                cache->probe_at = probe_at; /* a new waiter does not inherit the delays of one that asks too much */
-        cache->probe_failures = 0;
-        cache->waiters = &me;
-        (void)pthread_cond_signal(&cache->wake);
-        while (!reached_locked(cache, revision) && !hf_cancel_fired(token))
-                (void)cache->clock->wait(cache->clock->ctx, &cache->changed, &cache->mu, hf_cancel_deadline(token));
-        for (place = &cache->waiters; *place != &me; place = &(*place)->next)
-                ;
-        *place = me.next;
-        return reached_locked(cache, revision) ? 0 : HF_E_CANCELED;
+/* Makes the thread set out for what the waiter wants. */
+static void enlist_locked(struct hf_cache *cache, struct hf__cache_waiter *waiter, uint64_t revision) {
+        *waiter = (struct hf__cache_waiter){.next = cache->waiters, .revision = revision, .after = cache->n_lists};
+        if (!hf__cache_reached_locked(cache, waiter)) {
+                hf_nsec probe_at = hf_now(cache->clock) + (cache->store.n <= HF__CACHE_PAGE ? 0 : PROBE_GRACE);
+                if (!cache->waiters || probe_at < cache->probe_at)
+                        cache->probe_at = probe_at; /* a new waiter does not inherit the delays of one that asks too much */
+                cache->probe_failures = 0;
+                (void)pthread_cond_signal(&cache->wake);
+        }
+        cache->waiters = waiter;
 }
 
-int hf_cache_wait(struct hf_cache *cache, const char *resource_version, struct hf_cancel *token) {
-        struct hf_cancel_waker waker = {0};
-        uint64_t revision = hf__cache_revision(resource_version);
+static void strike_locked(struct hf_cache *cache, const struct hf__cache_waiter *waiter) {
+        struct hf__cache_waiter **place = &cache->waiters;
+        while (*place != waiter)
+                place = &(*place)->next;
+        *place = waiter->next;
+}
 
-        if (!cache || !token || (resource_version && revision == 0))
-                return -EINVAL;
+static int await(struct hf_cache *cache, const struct hf__cache_waiter *waiter, struct hf_cancel *token) {
+        struct hf_cancel_waker waker = {0};
+
         hf_cancel_add_waker(token, &waker, wake_waiters, cache);
         (void)pthread_mutex_lock(&cache->mu);
-        int r = wait_locked(cache, revision, token);
+        while (!hf__cache_reached_locked(cache, waiter) && !hf_cancel_fired(token))
+                (void)cache->clock->wait(cache->clock->ctx, &cache->changed, &cache->mu, hf_cancel_deadline(token));
+        int r = hf__cache_reached_locked(cache, waiter) ? 0 : HF_E_CANCELED;
         (void)pthread_mutex_unlock(&cache->mu);
         hf_cancel_remove_waker(&waker);
         return r;
+}
+
+int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const char *resource_version, struct hf_cancel *token) {
+        uint64_t revision = hf__cache_revision(resource_version);
+        int r = 0;
+
+        if (!caches || !token || (resource_version && revision == 0))
+                return -EINVAL;
+        /* A few, and always the one of hf_cache_wait, need no memory that could be short. */
+        struct hf__cache_waiter few[4] = {0}, *waiters = few;
+        if (n_caches > sizeof few / sizeof *few && !(waiters = calloc(n_caches, sizeof *waiters)))
+                return -ENOMEM;
+        for (size_t i = 0; i < n_caches; i++) {
+                (void)pthread_mutex_lock(&caches[i]->mu);
+                enlist_locked(caches[i], &waiters[i], revision);
+                (void)pthread_mutex_unlock(&caches[i]->mu);
+        }
+        for (size_t i = 0; r == 0 && i < n_caches; i++)
+                r = await(caches[i], &waiters[i], token);
+        for (size_t i = 0; i < n_caches; i++) {
+                (void)pthread_mutex_lock(&caches[i]->mu);
+                strike_locked(caches[i], &waiters[i]);
+                (void)pthread_mutex_unlock(&caches[i]->mu);
+        }
+        if (waiters != few)
+                free(waiters);
+        return r;
+}
+
+int hf_cache_wait(struct hf_cache *cache, const char *resource_version, struct hf_cancel *token) {
+        return cache ? hf_cache_wait_all(&cache, 1, resource_version, token) : -EINVAL;
 }
 
 bool hf_cache_synced(struct hf_cache *cache) {
@@ -154,21 +199,12 @@ bool hf_cache_synced(struct hf_cache *cache) {
 }
 
 int hf_cache_get(struct hf_cache *cache, const char *ns, const char *name, char **ret_object, size_t *ret_n) {
-        char key[2 * HF_NAME_MAX + 4];
+        char key[HF_KEY_MAX];
 
         if (!cache || !name || !ret_object)
                 return -EINVAL;
-        bool with_ns = ns && ns[0];
-        size_t n_ns = with_ns ? strlen(ns) : 0, n_name = strlen(name);
-        if (n_ns > HF_NAME_MAX || n_name > HF_NAME_MAX)
+        if (hf_key_make(key, ns, name) < 0)
                 return HF_E_NOT_FOUND;
-        char *at = key;
-        if (with_ns) {
-                at = mempcpy(at, ns, n_ns);
-                *at++ = '/';
-        }
-        memcpy(at, name, n_name + 1);
-
         (void)pthread_mutex_lock(&cache->mu);
         struct hf__cache_entry *entry = (struct hf__cache_entry *)hf__key_index_find(&cache->store, key);
         struct hf__buf *object = entry ? hf__buf_ref(entry->object) : NULL;
@@ -197,10 +233,8 @@ size_t hf_cache_count(struct hf_cache *cache) {
 void hf_cache_each(struct hf_cache *cache, void (*each)(void *ctx, const char *ns, const char *name, const char *object, size_t n),
                    void *ctx) {
         (void)pthread_mutex_lock(&cache->mu);
-        for (size_t i = 0; i < cache->store.n; i++) {
-                const struct hf__cache_entry *entry = (const struct hf__cache_entry *)cache->store.items[i];
-                each(ctx, entry->ns, entry->name, entry->object->data, entry->object->n);
-        }
+        for (size_t i = 0; i < cache->store.n; i++)
+                hf__cache_hand_out((const struct hf__cache_entry *)cache->store.items[i], each, ctx);
         (void)pthread_mutex_unlock(&cache->mu);
 }
 
@@ -247,19 +281,26 @@ static int init_locks(struct hf_cache *cache) {
         return r;
 }
 
-int hf_cache_new(const struct hf_host *host, const struct hf_cache_config *config, struct hf_cache **ret_cache) {
-        if (!host || !config || !config->client || !ret_cache || !config->resource.version || !config->resource.plural)
+int hf_cache_new(const struct hf_host *host, const struct hf_cache_config *given, struct hf_cache **ret_cache) {
+        struct hf_cache_config config = {0};
+
+        if (!host || !given || !ret_cache)
+                return -EINVAL;
+        memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config); /* a program of an older header knows less */
+        if (!config.client || !config.resource.version || !config.resource.plural || config.resync < 0)
                 return -EINVAL;
         struct hf_cache *cache = calloc(1, sizeof *cache);
         if (!cache)
                 return -ENOMEM;
         cache->host = host;
         cache->clock = hf_host_clock(host);
-        cache->client = config->client;
-        cache->one_revision = config->one_revision;
+        cache->client = config.client;
+        cache->one_revision = config.one_revision;
+        cache->metadata_only = config.metadata_only;
+        cache->resync = config.resync;
         cache->letters_tail = &cache->letters;
         cache->need_list = true;
-        int r = copy_config(cache, config);
+        int r = copy_config(cache, &config);
         if (r == 0)
                 r = init_locks(cache);
         if (r < 0) {
@@ -274,6 +315,7 @@ int hf_cache_new(const struct hf_host *host, const struct hf_cache_config *confi
 int hf_cache_start(struct hf_cache *cache) {
         if (!cache || cache->started)
                 return -EINVAL;
+        cache->resync_at = hf_now(cache->clock) + cache->resync;
         int r = hf__thread_start(cache->host, "hf-cache", hf__cache_run, cache, &cache->thread);
         cache->started = r == 0;
         return r;
@@ -295,6 +337,7 @@ struct hf_cache *hf_cache_free(struct hf_cache *cache) {
                 free(handler);
         }
         hf__cache_store_done(cache);
+        hf__cache_indexes_done(cache);
         (void)pthread_cond_destroy(&cache->wake);
         (void)pthread_cond_destroy(&cache->changed);
         (void)pthread_mutex_destroy(&cache->mu);

@@ -10,9 +10,19 @@
  *      no need_list, no watch      start a watch at watch_at, from the revision last seen
  *      a watch, waiters ahead      start a list beside the watch at probe_at: the probe
  *
+ * A list comes in pages of at most 500 objects, so that no body is a giant; each is put into the store as it comes, and what
+ * none of them had goes with the last. A list that breaks off begins again; when the server forgot its revision between two
+ * pages, in one piece.
+ *
  * A probe's answer at revision R is newer than the store when R is above what was seen: then the store is made equal to
  * it, and the watch's events up to R, which may still come, are skipped (floor). When the watch was faster the answer is
- * of no use. So a quiet collection learns its revision, and a busy one is not set back.
+ * of no use but to those who wait for any consistent list. So a quiet collection learns its revision, and a busy one is not
+ * set back. An answer that cannot be laid beside the watch, because more pages follow or its version is no number, ends the
+ * watch and becomes the list that the next one begins from; one that comes when the watch is lost already is thrown away, for
+ * it may be older than what was seen.
+ *
+ * A server whose revisions run backwards, or that does not know ours yet, was set back to a backup: the collection is listed
+ * again, and what that says counts.
  *
  * Failures delay 0.1 s doubling to 30 s, or for as long as the server asks, up to 5 minutes, but to 0.8 s only while somebody
  * waits: a new leader's controllers must not wait out a delay that grew during an outage before its term. An event, or a
@@ -29,6 +39,7 @@
 #include "base/strbuf.h"
 
 #define MAX_LETTER_BYTES ((size_t)64 << 20) /* beyond it the watch is dropped and the collection listed again */
+#define PAGE             500                /* objects */
 #define LIST_TIMEOUT     (60 * HF_NSEC_PER_SEC)
 #define FIRST_DELAY      (100 * HF_NSEC_PER_MSEC)
 #define LAST_DELAY       (30 * HF_NSEC_PER_SEC)
@@ -48,6 +59,7 @@ struct hf__cache_letter {
 struct hf__cache_source {
         struct hf_cache *cache;
         uint64_t id;
+        bool probe; /* a list made for waiters, beside a watch */
         hf_nsec started_at;
         size_t n_events;              /* the thread's */
         bool lost;                    /* an event could not be kept; guarded by the cache's mu */
@@ -120,13 +132,10 @@ static void on_event(void *ctx, const struct hf_event *event) {
         letter->source = source;
         letter->type = event->type;
         strcpy(letter->resource_version, version);
-        if (event->type != HF_EVENT_BOOKMARK) {
-                letter->object = hf__buf_copy(event->object, event->n_object);
-                if (!letter->object) {
-                        free(letter);
-                        lose(source);
-                        return;
-                }
+        if (event->type != HF_EVENT_BOOKMARK && hf__cache_keep(source->cache, event->object, event->n_object, &letter->object) < 0) {
+                free(letter);
+                lose(source);
+                return;
         }
         post(source->cache, letter);
 }
@@ -187,9 +196,16 @@ static void complain(struct hf_cache *cache, const char *verb, unsigned failures
                cache->ns, words);
 }
 
+static void forget_pages(struct hf_cache *cache) {
+        free(cache->more);
+        cache->more = NULL;
+}
+
 static void list_failed(struct hf_cache *cache, int error, const struct hf_status *status) {
         uint32_t retry_after_s = status ? status->retry_after_s : 0;
 
+        cache->whole = cache->more && error == HF_E_GONE;
+        forget_pages(cache);
         if (cache->need_list) {
                 complain(cache, "list", cache->list_failures, error, status);
                 cache->list_at = again_at(cache, cache->list_failures++, retry_after_s);
@@ -200,6 +216,11 @@ static void list_failed(struct hf_cache *cache, int error, const struct hf_statu
         (void)pthread_mutex_unlock(&cache->mu);
 }
 
+/* The server says that it has not reached our revision, and knows no better way to say it than in words. */
+static bool is_ahead_of_server(int error, const struct hf_status *status) {
+        return error == HF_E_TIMEOUT && status && strstr(status->message, "Too large resource version");
+}
+
 static void watch_failed(struct hf_cache *cache, int error, const struct hf_status *status) {
         hf_nsec at = again_at(cache, cache->watch_failures, status ? status->retry_after_s : 0);
 
@@ -207,7 +228,7 @@ static void watch_failed(struct hf_cache *cache, int error, const struct hf_stat
                 complain(cache, "watch", cache->watch_failures, error, status);
         if (error == HF_E_GONE && cache->watch_failures == 0)
                 at = hf_now(cache->clock); /* a first one is ordinary life */
-        if (error == HF_E_GONE) {
+        if (error == HF_E_GONE || is_ahead_of_server(error, status)) {
                 cache->need_list = true;
                 cache->list_at = at;
         }
@@ -215,41 +236,59 @@ static void watch_failed(struct hf_cache *cache, int error, const struct hf_stat
         cache->watch_failures++;
 }
 
-/*
- * The query of a list that is made for waiters: not older than what the last of them waits for. Where that was
- * not enough, nothing: a consistent list.
- */
-static void waiters_query(struct hf_cache *cache, struct hf__strbuf *out) {
+static uint64_t last_awaited(struct hf_cache *cache) {
         uint64_t revision = 0;
 
         (void)pthread_mutex_lock(&cache->mu);
         for (const struct hf__cache_waiter *w = cache->waiters; w; w = w->next)
                 if (w->revision > revision)
                         revision = w->revision;
-        bool tried = cache->probe_failures > 0;
         (void)pthread_mutex_unlock(&cache->mu);
-        if (tried)
-                return;
-        if (cache->query)
+        return revision;
+}
+
+/*
+ * The query of the next list, or of its next page. One that is made for waiters of a server with one revision may be as old as
+ * what the last of them waits for; where that was not enough, and anywhere else, it is a consistent one, which has a number.
+ */
+static void list_query(struct hf_cache *cache, struct hf__strbuf *out) {
+        bool first = !cache->more, lenient = first && cache->one_revision && !cache->need_list && cache->probe_failures == 0;
+
+        if (cache->query[0])
                 hf__strbuf_printf(out, "%s&", cache->query);
-        hf__strbuf_printf(out, "resourceVersion=%" PRIu64 "&resourceVersionMatch=NotOlderThan", revision);
+        if (cache->whole)
+                hf__strbuf_puts(out, "limit=0");
+        else
+                hf__strbuf_printf(out, "limit=%d", HF__CACHE_PAGE);
+        if (lenient)
+                hf__strbuf_printf(out, "&resourceVersion=%" PRIu64 "&resourceVersionMatch=NotOlderThan", last_awaited(cache));
+        if (!first) {
+                hf__strbuf_puts(out, "&continue=");
+                hf__strbuf_urlencode(out, cache->more);
+                return;
+        }
+        (void)pthread_mutex_lock(&cache->mu);
+        cache->list_number = lenient ? 0 : ++cache->n_lists;
+        (void)pthread_mutex_unlock(&cache->mu);
 }
 
 static void start_list(struct hf_cache *cache) {
         struct hf__strbuf query = {0};
 
-        if (cache->one_revision && !cache->need_list)
-                waiters_query(cache, &query);
+        list_query(cache, &query);
         const struct hf_call call = {
                 .verb = HF_VERB_LIST,
                 .resource = cache->resource,
                 .ns = cache->ns,
-                .query = query.data && !query.error ? query.data : cache->query,
+                .query = query.data,
                 .deadline = hf_now(cache->clock) + LIST_TIMEOUT,
         };
-        struct hf__cache_source *source = source_new(cache);
-        int r = source ? hf_client_call(cache->client, &call, on_list, source, &source->id) : -ENOMEM;
-
+        struct hf__cache_source *source = query.error ? NULL : source_new(cache);
+        int r = -ENOMEM;
+        if (source) {
+                source->probe = !cache->need_list;
+                r = hf_client_call(cache->client, &call, on_list, source, &source->id);
+        }
         hf__strbuf_done(&query);
         if (r != 0) {
                 free(source);
@@ -279,6 +318,7 @@ static void start_watch(struct hf_cache *cache) {
         }
         cache->n_sources++;
         cache->watch = source;
+        cache->floor = 0; /* it begins behind every list there was */
 }
 
 static void leave_watch(struct hf_cache *cache) {
@@ -311,6 +351,10 @@ static void take_event(struct hf_cache *cache, const struct hf__cache_letter *le
         cache->watch_failures = 0;
         if (revision != 0 && revision <= cache->floor)
                 return;
+        if (revision != 0 && revision < cache->seen) {
+                list_again(cache);
+                return;
+        }
         if (letter->type != HF_EVENT_BOOKMARK)
                 r = hf__cache_take_object(cache, letter->type, letter->object);
         if (r == 0) {
@@ -324,44 +368,79 @@ static void take_event(struct hf_cache *cache, const struct hf__cache_letter *le
         cache->list_at = again_at(cache, 0, 0);
 }
 
-static int take_list(struct hf_cache *cache, const struct hf__buf *body) {
-        char version[HF__CACHE_RV_MAX];
+static bool newcomers_locked(const struct hf_cache *cache) {
+        for (const struct hf__cache_waiter *w = cache->waiters; w; w = w->next)
+                if (!hf__cache_reached_locked(cache, w) && w->after >= cache->list_number && cache->list_number > 0)
+                        return true;
+        return false;
+}
 
-        int r = hf__cache_list_version(body->data, body->n, version);
-        if (r != 0)
-                return r;
-        uint64_t revision = hf__cache_revision(version);
-        bool probe = !cache->need_list;
-        if (probe && (revision == 0 || revision <= cache->seen))
-                return 0; /* the watch was faster */
-        r = hf__cache_take_list(cache, body->data, body->n);
-        if (r != 0)
-                return r;
-        cache->floor = probe ? revision : 0;
-        cache->need_list = false;
+/* The list of that number is in the store, or the store is newer than it. */
+static void list_done(struct hf_cache *cache, bool probe) {
+        cache->list_failures = 0;
+        cache->whole = false;
         (void)pthread_mutex_lock(&cache->mu);
+        if (cache->list_number > cache->consistent)
+                cache->consistent = cache->list_number;
         cache->synced = true;
+        /* Whoever still waits came while the list was made, or is ahead of the server as well: ask again, the latter ever more slowly. */
+        cache->probe_at = hf_now(cache->clock) + (probe && !newcomers_locked(cache) ? probe_delay_locked(cache, 0) : 0);
+        (void)pthread_cond_broadcast(&cache->changed);
         (void)pthread_mutex_unlock(&cache->mu);
-        set_seen(cache, version);
+}
+
+/* Of the first page: what is to become of the list? False: nothing, the watch was faster. */
+static bool list_counts(struct hf_cache *cache, const char *version, bool more) {
+        uint64_t revision = hf__cache_revision(version);
+
+        if (cache->need_list)
+                return true;
+        if (revision != 0 && revision <= cache->seen)
+                return false;
+        if (more || revision == 0)
+                list_again(cache);
+        return true;
+}
+
+static int take_page(struct hf_cache *cache, const struct hf__buf *body, bool probe) {
+        char version[HF__CACHE_RV_MAX], *more = NULL;
+        bool first = !cache->more;
+
+        int r = hf__cache_list_head(body->data, body->n, version, &more);
+        if (r != 0)
+                return r;
+        forget_pages(cache);
+        if (first) {
+                if (!list_counts(cache, version, more)) {
+                        free(more);
+                        list_done(cache, probe);
+                        return 0;
+                }
+                strcpy(cache->list_version, version);
+                hf__cache_list_begin(cache);
+        }
+        cache->more = more;
+        r = hf__cache_list_page(cache, body->data, body->n);
+        if (r != 0 || more)
+                return r;
+        hf__cache_list_end(cache);
+        cache->floor = cache->need_list ? 0 : hf__cache_revision(cache->list_version);
+        cache->need_list = false;
+        set_seen(cache, cache->list_version);
+        list_done(cache, probe);
         return 0;
 }
 
 static void list_ended(struct hf_cache *cache, const struct hf__cache_source *source) {
-        bool probe = !cache->need_list;
         int r = source->error;
 
         cache->list = NULL;
-        if (r == 0)
-                r = take_list(cache, source->last.object);
-        if (r != 0) {
-                list_failed(cache, r, source->error ? &source->status : NULL);
+        if (source->probe && cache->need_list)
                 return;
-        }
-        cache->list_failures = 0;
-        (void)pthread_mutex_lock(&cache->mu);
-        /* Whoever still waits is ahead of the store as well, for now: ask again, ever more slowly. */
-        cache->probe_at = hf_now(cache->clock) + (probe ? probe_delay_locked(cache, 0) : 0);
-        (void)pthread_mutex_unlock(&cache->mu);
+        if (r == 0)
+                r = take_page(cache, source->last.object, source->probe);
+        if (r != 0)
+                list_failed(cache, r, source->error ? &source->status : NULL);
 }
 
 static void watch_ended(struct hf_cache *cache, const struct hf__cache_source *source) {
@@ -411,7 +490,7 @@ static struct hf__cache_letter *pop_locked(struct hf_cache *cache) {
 
 static bool waiters_ahead_locked(const struct hf_cache *cache) {
         for (const struct hf__cache_waiter *w = cache->waiters; w; w = w->next)
-                if (w->revision > cache->seen)
+                if (!hf__cache_reached_locked(cache, w))
                         return true;
         return false;
 }
@@ -437,7 +516,7 @@ static void (*next_step_locked(struct hf_cache *cache, hf_nsec *ret_until))(stru
                 step = start_list;
                 at = cache->probe_at;
         }
-        *ret_until = at;
+        *ret_until = cache->resync > 0 && cache->resync_at < at ? cache->resync_at : at;
         return at <= now ? step : NULL;
 }
 
@@ -445,7 +524,7 @@ static void turn_locked(struct hf_cache *cache) {
         void (*step)(struct hf_cache *) = NULL;
         hf_nsec until = HF_NSEC_NEVER;
 
-        if (hf__cache_replay_locked(cache))
+        if (hf__cache_replay_locked(cache) || hf__cache_resync_locked(cache))
                 return;
         struct hf__cache_letter *letter = pop_locked(cache);
         if (!letter && !(step = next_step_locked(cache, &until))) {
@@ -485,5 +564,6 @@ void *hf__cache_run(void *ctx) {
                 turn_locked(cache);
         leave_all_locked(cache);
         (void)pthread_mutex_unlock(&cache->mu);
+        forget_pages(cache);
         return NULL;
 }

@@ -60,6 +60,7 @@ static struct hf__cache_entry *entry_new(const struct metadata *metadata) {
 
 static void entry_free(struct hf__cache_entry *entry) {
         (void)hf__buf_unref(entry->object);
+        free(entry->nodes);
         free(entry);
 }
 
@@ -74,7 +75,30 @@ static void set_object(struct hf__cache_entry *entry, const char *resource_versi
         (void)hf__buf_unref(old);
 }
 
-/* object may be NULL: then *data becomes one when it is needed. */
+/* Makes the object the entry's, or fresh's when there is none yet, in the store and its indexes at once. 0 or -ENOMEM. */
+static int store(struct hf_cache *cache, struct hf__cache_entry *entry, struct hf__cache_entry *fresh, const char *resource_version,
+                 struct hf__buf *object) {
+        struct hf__cache_entry *target = entry ? entry : fresh;
+        struct hf_cache_values values;
+
+        int r = hf__cache_values_of(cache, target, object->data, object->n, &values);
+        if (r == 0) {
+                (void)pthread_mutex_lock(&cache->mu);
+                if (!entry)
+                        r = hf__key_index_insert(&cache->store, &fresh->keyed);
+                if (r == 0 && (r = hf__cache_index_swap_locked(cache, target, &values)) < 0 && !entry)
+                        hf__key_index_remove(&cache->store, fresh->keyed.key);
+                if (r == 0) {
+                        set_object(target, resource_version, object);
+                        target->generation = cache->generation;
+                }
+                (void)pthread_mutex_unlock(&cache->mu);
+        }
+        hf__cache_values_done(&values);
+        return r;
+}
+
+/* object may be NULL: then what is kept of data becomes one when it is needed. */
 static int put(struct hf_cache *cache, const struct metadata *metadata, struct hf__buf *object, struct hf__span data) {
         struct hf__cache_entry *fresh = entry_new(metadata);
         struct hf__buf *mine = NULL;
@@ -88,21 +112,14 @@ static int put(struct hf_cache *cache, const struct metadata *metadata, struct h
                 entry_free(fresh);
                 return 0;
         }
-        if (!object)
-                object = mine = hf__buf_copy(data.data, data.n);
         if (!object) {
-                entry_free(fresh);
-                return -ENOMEM;
+                r = hf__cache_keep(cache, data.data, data.n, &mine);
+                object = mine;
         }
-        (void)pthread_mutex_lock(&cache->mu);
-        struct hf__cache_entry *target = entry ? entry : fresh;
-        set_object(target, metadata->resource_version, object);
-        target->generation = cache->generation;
-        if (!entry)
-                r = hf__key_index_insert(&cache->store, &fresh->keyed);
-        (void)pthread_mutex_unlock(&cache->mu);
         if (r == 0)
-                hf__cache_tell(cache, entry ? HF_EVENT_MODIFIED : HF_EVENT_ADDED, target, object);
+                r = store(cache, entry, fresh, metadata->resource_version, object);
+        if (r == 0)
+                hf__cache_tell(cache, entry ? HF_EVENT_MODIFIED : HF_EVENT_ADDED, entry ? entry : fresh, object);
         if (entry || r < 0)
                 entry_free(fresh);
         (void)hf__buf_unref(mine);
@@ -111,6 +128,7 @@ static int put(struct hf_cache *cache, const struct metadata *metadata, struct h
 
 static void drop(struct hf_cache *cache, struct hf__cache_entry *entry, const struct hf__buf *last) {
         (void)pthread_mutex_lock(&cache->mu);
+        hf__cache_index_leave_locked(entry);
         hf__key_index_remove(&cache->store, entry->keyed.key);
         (void)pthread_mutex_unlock(&cache->mu);
         hf__cache_tell(cache, HF_EVENT_DELETED, entry, last ? last : entry->object);
@@ -155,47 +173,40 @@ uint64_t hf__cache_revision(const char *resource_version) {
         return revision;
 }
 
-int hf__cache_list_version(const char *body, size_t n_body, char *ret_version) {
+int hf__cache_list_head(const char *body, size_t n_body, char *ret_version, char **ret_more) {
         struct hf__span text;
         struct hf__json *json = NULL;
+        char *more = NULL;
 
         if (!hf__span_member((struct hf__span){body, n_body}, "metadata", &text))
                 return -EPROTO;
         int r = hf__json_parse(text.data, text.n, &json, NULL);
         if (r != 0)
                 return r < 0 ? r : -EPROTO;
-        const char *version = hf__json_string(json, "resourceVersion");
+        const char *version = hf__json_string(json, "resourceVersion"), *token = hf__json_string(json, "continue");
         if (!version || !version[0] || strlen(version) >= HF__CACHE_RV_MAX)
                 r = -EPROTO;
-        else
+        else if (token && token[0] && !(more = strdup(token)))
+                r = -ENOMEM;
+        if (r == 0) {
                 strcpy(ret_version, version);
+                *ret_more = more;
+        }
         (void)hf__json_free(json);
         return r;
 }
 
-/* What the list did not have is gone. Its last state is what the store had. */
-static void sweep(struct hf_cache *cache) {
-        for (size_t i = 0; i < cache->store.n;) {
-                struct hf__cache_entry *entry = (struct hf__cache_entry *)cache->store.items[i];
-                if (entry->generation == cache->generation)
-                        i++;
-                else
-                        drop(cache, entry, NULL);
-        }
-}
+void hf__cache_list_begin(struct hf_cache *cache) { cache->generation++; }
 
-int hf__cache_take_list(struct hf_cache *cache, const char *body, size_t n_body) {
+int hf__cache_list_page(struct hf_cache *cache, const char *body, size_t n_body) {
         struct hf__span items, item;
         size_t at = 0;
         int r;
 
         if (!hf__span_member((struct hf__span){body, n_body}, "items", &items))
                 return -EPROTO;
-        cache->generation++;
-        if (items.n == 4 && memcmp(items.data, "null", 4) == 0) { /* what Go makes of an empty list */
-                sweep(cache);
+        if (items.n == 4 && memcmp(items.data, "null", 4) == 0) /* what Go makes of an empty list */
                 return 0;
-        }
         while ((r = hf__span_next(items, &at, &item)) > 0) {
                 struct metadata metadata;
                 r = metadata_of(item, &metadata);
@@ -205,13 +216,25 @@ int hf__cache_take_list(struct hf_cache *cache, const char *body, size_t n_body)
                 if (r != 0)
                         return r;
         }
-        if (r == 0)
-                sweep(cache);
         return r;
 }
 
+/* What the list did not have is gone. Its last state is what the store had. */
+void hf__cache_list_end(struct hf_cache *cache) {
+        for (size_t i = 0; i < cache->store.n;) {
+                struct hf__cache_entry *entry = (struct hf__cache_entry *)cache->store.items[i];
+                if (entry->generation == cache->generation)
+                        i++;
+                else
+                        drop(cache, entry, NULL);
+        }
+}
+
 void hf__cache_store_done(struct hf_cache *cache) {
-        for (size_t i = 0; i < cache->store.n; i++)
-                entry_free((struct hf__cache_entry *)cache->store.items[i]);
+        for (size_t i = 0; i < cache->store.n; i++) {
+                struct hf__cache_entry *entry = (struct hf__cache_entry *)cache->store.items[i];
+                hf__cache_index_leave_locked(entry); /* nobody is left to lock out */
+                entry_free(entry);
+        }
         hf__key_index_done(&cache->store);
 }

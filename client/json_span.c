@@ -48,33 +48,47 @@ static size_t skip_value(struct hf__span s, size_t i) {
         return 0;
 }
 
-bool hf__span_member(struct hf__span object, const char *key, struct hf__span *ret_value) {
-        size_t n_key = strlen(key), i = skip_space(object, 0);
+int hf__span_next_member(struct hf__span object, size_t *at, struct hf__span *ret_key, struct hf__span *ret_value) {
+        size_t i = skip_space(object, *at);
+        bool first = *at == 0;
 
-        if (i >= object.n || object.data[i++] != '{')
-                return false;
-        for (;;) {
-                i = skip_space(object, i);
-                if (i >= object.n || object.data[i] != '"')
-                        return false;
-                size_t name = i + 1, end = skip_string(object, i);
-                if (end == 0)
-                        return false;
-                i = skip_space(object, end);
-                if (i >= object.n || object.data[i++] != ':')
-                        return false;
-                size_t value = skip_space(object, i);
-                i = skip_value(object, value);
-                if (i == 0)
-                        return false;
-                if (end - 1 - name == n_key && memcmp(object.data + name, key, n_key) == 0) {
-                        *ret_value = (struct hf__span){object.data + value, i - value};
+        if (i >= object.n || (first && object.data[i] != '{'))
+                return -EPROTO;
+        if (!first && object.data[i] == '}')
+                return 0;
+        if (!first && object.data[i] != ',')
+                return -EPROTO;
+        i = skip_space(object, i + 1);
+        if (first && i < object.n && object.data[i] == '}')
+                return 0;
+        if (i >= object.n || object.data[i] != '"')
+                return -EPROTO;
+        size_t name = i + 1, end = skip_string(object, i);
+        if (end == 0)
+                return -EPROTO;
+        i = skip_space(object, end);
+        if (i >= object.n || object.data[i++] != ':')
+                return -EPROTO;
+        size_t value = skip_space(object, i);
+        i = skip_value(object, value);
+        if (i == 0)
+                return -EPROTO;
+        *ret_key = (struct hf__span){object.data + name, end - 1 - name};
+        *ret_value = (struct hf__span){object.data + value, i - value};
+        *at = i;
+        return 1;
+}
+
+bool hf__span_member(struct hf__span object, const char *key, struct hf__span *ret_value) {
+        struct hf__span name, value;
+        size_t n_key = strlen(key), at = 0;
+
+        while (hf__span_next_member(object, &at, &name, &value) > 0)
+                if (name.n == n_key && memcmp(name.data, key, n_key) == 0) {
+                        *ret_value = value;
                         return true;
                 }
-                i = skip_space(object, i);
-                if (i >= object.n || object.data[i++] != ',')
-                        return false;
-        }
+        return false;
 }
 
 int hf__span_next(struct hf__span array, size_t *at, struct hf__span *ret_element) {

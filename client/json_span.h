@@ -18,5 +18,11 @@ struct hf__span {
 /* The first member of that name (plain ASCII, unescaped) of an object; false: none, or not an object. */
 bool hf__span_member(struct hf__span object, const char *key, struct hf__span *ret_value);
 
+/*
+ * Iterates over an object: at begins as 0. 1 = *ret_key (between its quotes, escapes and all) and *ret_value are set, 0 = the
+ * end, -EPROTO = not an object.
+ */
+int hf__span_next_member(struct hf__span object, size_t *at, struct hf__span *ret_key, struct hf__span *ret_value);
+
 /* Iterates over an array: at begins as 0. 1 = *ret_element is set, 0 = the end, -EPROTO = not an array. */
 int hf__span_next(struct hf__span array, size_t *at, struct hf__span *ret_element);

@@ -56,6 +56,8 @@ struct hf_workqueue {
         struct entry **heap;          /* the first due on top */
         size_t n_heap, heap_space;
         bool draining, dropped;
+        hf_nsec retry_every, retry_slack; /* the bucket: one token each, and how far it may run behind; 0 = no limit */
+        hf_nsec retry_at;                 /* when the token of the next retry is due, seen from a bucket that never fills */
 };
 
 /* ---- the heap of delayed entries ---- */
@@ -215,6 +217,36 @@ static hf_nsec delay_after(unsigned failures) {
         return delay < LAST_DELAY ? delay : LAST_DELAY;
 }
 
+/*
+ * The bucket as one number: the times at which tokens fall due, retry_every apart. It may lie behind now by the burst less
+ * one, which is as many tokens in hand; what is further behind has run over.
+ */
+static hf_nsec bucket_delay_locked(struct hf_workqueue *queue, hf_nsec now) {
+        if (queue->retry_every == 0)
+                return 0;
+        if (queue->retry_at < now - queue->retry_slack)
+                queue->retry_at = now - queue->retry_slack;
+        hf_nsec delay = queue->retry_at > now ? queue->retry_at - now : 0;
+        queue->retry_at += queue->retry_every;
+        return delay;
+}
+
+static hf_nsec retry_delay_locked(struct hf_workqueue *queue, struct entry *entry, hf_nsec now) {
+        hf_nsec own = delay_after(entry->failures++), all = bucket_delay_locked(queue, now);
+        return own > all ? own : all;
+}
+
+void hf_workqueue_limit_retries(struct hf_workqueue *queue, double per_s, unsigned burst) {
+        double every = per_s > 0 ? (double)HF_NSEC_PER_SEC / per_s : 0;
+        double slack = every * (burst > 0 ? burst - 1 : 0);
+
+        (void)pthread_mutex_lock(&queue->mu);
+        queue->retry_every = every < (double)LAST_DELAY ? (hf_nsec)every : LAST_DELAY;
+        queue->retry_slack = slack < (double)LAST_DELAY ? (hf_nsec)slack : LAST_DELAY;
+        queue->retry_at = hf_now(queue->clock) - queue->retry_slack;
+        (void)pthread_mutex_unlock(&queue->mu);
+}
+
 /* delay < 0: the key's own, which grows. */
 static int add_delayed(struct hf_workqueue *queue, const char *key, hf_nsec delay) {
         hf_nsec now = hf_now(queue->clock);
@@ -224,7 +256,7 @@ static int add_delayed(struct hf_workqueue *queue, const char *key, hf_nsec dela
         struct entry *entry = closed(queue) ? NULL : entry_make(queue, key);
         if (entry) {
                 if (delay < 0) {
-                        delay = delay_after(entry->failures++);
+                        delay = retry_delay_locked(queue, entry, now);
                         hf_metric_add(queue->m_retries, 1);
                 }
                 if (delay == 0)
@@ -426,4 +458,31 @@ struct hf_workqueue *hf_workqueue_free(struct hf_workqueue *queue) {
         (void)pthread_mutex_destroy(&queue->mu);
         free(queue);
         return NULL;
+}
+
+/* ---- keys of objects ---- */
+
+int hf_key_make(char key[HF_KEY_MAX], const char *ns, const char *name) {
+        size_t n_ns = ns ? strlen(ns) : 0, n_name = strlen(name);
+
+        if (n_ns > HF_NAME_MAX || n_name > HF_NAME_MAX)
+                return -EINVAL;
+        if (n_ns > 0) {
+                key = mempcpy(key, ns, n_ns);
+                *key++ = '/';
+        }
+        memcpy(key, name, n_name + 1);
+        return 0;
+}
+
+int hf_key_split(const char *key, char ns[HF_NAME_MAX + 1], char name[HF_NAME_MAX + 1]) {
+        const char *slash = strchr(key, '/'), *rest = slash ? slash + 1 : key;
+        size_t n_ns = slash ? (size_t)(slash - key) : 0, n_name = strlen(rest);
+
+        if (n_ns > HF_NAME_MAX || n_name > HF_NAME_MAX || n_name == 0)
+                return -EINVAL;
+        memcpy(ns, key, n_ns);
+        ns[n_ns] = '\0';
+        memcpy(name, rest, n_name + 1);
+        return 0;
 }

@@ -29,11 +29,6 @@ bool hf__core_is_twin(const struct hf__core *core, const struct hf__record *reco
         return record->exists && strcmp(record->holder, core->config.identity) == 0 && !written_by_me(core, record->acquire_us);
 }
 
-static bool same_fields(const struct hf__record *a, const struct hf__record *b) {
-        return a->exists == b->exists && a->duration_s == b->duration_s && a->acquire_us == b->acquire_us && a->renew_us == b->renew_us &&
-               a->transitions == b->transitions && strcmp(a->holder, b->holder) == 0 && strcmp(a->successor, b->successor) == 0;
-}
-
 static bool is_older(const struct hf__core *core, const struct hf__record *record) {
         const struct hf__record *known = &core->observed;
 
@@ -46,7 +41,7 @@ static bool is_older(const struct hf__core *core, const struct hf__record *recor
 static void note(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
         int64_t transitions = core->observed.transitions;
 
-        if (!core->observed_once || !same_fields(&core->observed, record))
+        if (!core->observed_once || !hf__record_same_fields(&core->observed, record))
                 core->observed_at = now;
         core->heard_at = now;
         if (record->exists) {

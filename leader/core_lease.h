@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The core's knowledge of the Lease: what it has seen, when, whose it is, when it may be taken, and the records it writes.
- * Private to elector_core.c. Pure.
+ * Private to elector_core.c, but for what the loop tells of it. Pure.
  */
 #include "leader/elector_core.h"
 

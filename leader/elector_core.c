@@ -11,8 +11,7 @@
  * So each event handler only notes and marks (must_read, next_op_at); what to send is decided in one place, `drive`.
  *
  * Two doubts are kept apart. must_read: what I know of the Lease may be wrong, read before writing. in_doubt: a write of
- * mine may have been applied without my knowing, or may be applied yet, so that the Lease may bear my name; a read settles
- * it before a stop if it shows that the write cannot be applied any more; else the stop says that the doubt remains.
+ * mine may have been applied without my knowing, so that the Lease may bear my name; only a read settles it before a stop.
  *
  * Pacing: the first failure in a row is followed up at once (a conflict is read, a lost reply too), further ones wait, so
  * that no pair of answers, however odd, makes a loop at network speed.
@@ -74,7 +73,6 @@ static void enter_releasing(struct hf__core *core, hf_nsec now) {
         core->release_until = now + 2 * timing_of(core)->request_timeout;
         core->next_op_at = now;
         core->n_failures = 0;
-        core->must_read = core->must_read || (core->in_doubt && core->op_kind != OP_READ);
         /* What is under way may be heard out, but a hung request leaves half the time to settle the matter. */
         if (core->op_kind != OP_NONE)
                 core->op_deadline = earlier(core->op_deadline, now + timing_of(core)->request_timeout / 2);
@@ -211,7 +209,6 @@ static void op_failed(struct hf__core *core, int kind, int result, hf_nsec retry
                         odd = false;
                 else if (result < 0 || result == HF_E_TIMEOUT || result == HF_E_UNAVAILABLE || result == HF_E_CANCELED)
                         core->in_doubt = true;
-                core->must_read = core->must_read || (core->in_doubt && core->state == HF_RELEASING);
                 if (odd) {
                         core->must_read = true;
                         core->renew_at = now.boot;
@@ -231,7 +228,9 @@ static void start_term(struct hf__core *core, hf_nsec now, const struct hf__reco
         core->state = HF_LEADING;
         core->n_terms++;
         /* A foreign server's revision that is no number makes no fence; the term then only counts. */
-        core->term = record->rv_number && !HF__MUTANT(count_terms) ? record->rv_number : core->n_terms;
+        core->term = record->term ? record->term : record->rv_number ? record->rv_number : core->n_terms;
+        if (HF__MUTANT(count_terms))
+                core->term = core->n_terms;
         core->term_started_at = now;
         core->joined = false;
         core->valid_until = core->op_sent_at + timing_of(core)->renew_deadline;
@@ -307,7 +306,7 @@ static void write_done(struct hf__core *core, int kind, const struct hf__core_ev
 
 static void read_done(struct hf__core *core, const struct hf__core_event *event, struct hf__core_time now,
                       struct hf__core_actions *actions) {
-        bool found = event->result == 0, decided;
+        bool found = event->result == 0;
 
         core->poll_at = now.boot + jittered(core, timing_of(core)->retry_period);
         if (!found && event->result != HF_E_NOT_FOUND) {
@@ -318,11 +317,12 @@ static void read_done(struct hf__core *core, const struct hf__core_event *event,
                 core->next_op_at = now.boot;
         else
                 core->next_op_at = pace(core, now.boot, 0);
-        decided = hf__core_learn_read(core, found ? &event->record : NULL, now.boot);
-        if (!core->must_read && !hf__core_may_still_apply(core))
-                core->in_doubt = false;
-        if (!decided)
+        if (!hf__core_learn_read(core, found ? &event->record : NULL, now.boot))
                 return;
+        if (!hf__core_may_still_apply(core) || (core->state == HF_RELEASING && hf__core_is_own(core, &core->observed)))
+                core->in_doubt = false;
+        if (core->state == HF_RELEASING && core->in_doubt && hf__core_free_at(core) > now.boot)
+                core->next_op_at = pace(core, now.boot, 0);
         if (!leads(core) && hf__core_free_at(core) > now.boot)
                 core->n_failures = 0; /* somebody else has it: that contest is over */
         if (!leads(core) || hf__core_is_mine(core, &core->observed) || HF__MUTANT(ignore_foreign_holder))
@@ -355,8 +355,6 @@ static void watched(struct hf__core *core, const struct hf__record *record, hf_n
         if (!hf__core_learn(core, record, now))
                 return;
         core->news_since_send = true;
-        if (record->rv_number && !hf__core_may_still_apply(core))
-                core->in_doubt = false;
         if (HF__MUTANT(extend_by_watch) && leads(core) && hf__core_is_mine(core, record))
                 push(actions, HF__ACT_EXTEND)->valid_until = core->valid_until = now + timing_of(core)->renew_deadline;
         if (leads(core) && !hf__core_is_mine(core, record) && !HF__MUTANT(ignore_foreign_holder))
@@ -463,13 +461,11 @@ static void run_timers(struct hf__core *core, struct hf__core_time now, struct h
 
 /* ---- what to send ---- */
 
-/* When a follower wants to hear of a holder again that it has not heard of. */
+/* When a follower wants to hear of the Lease again if it has not heard of it. */
 static hf_nsec listen_at(const struct hf__core *core) {
         if (!core->watching || !core->watch_told)
                 return core->poll_at;
-        if (core->observed.exists && core->observed.holder[0] != '\0')
-                return core->heard_at + timing_of(core)->lease_duration / 2;
-        return HF_NSEC_NEVER;
+        return core->heard_at + timing_of(core)->lease_duration / 2;
 }
 
 /* Starts the operation that is due and returns HF_NSEC_NEVER, or returns when one will be. */
@@ -508,10 +504,15 @@ static hf_nsec drive_leading(struct hf__core *core, struct hf__core_time now, st
         return HF_NSEC_NEVER;
 }
 
-static hf_nsec drive_releasing(struct hf__core *core, struct hf__core_time now, struct hf__core_actions *actions) {
-        bool read = unknown(core);
+/* An acquire of mine may yet be applied to a Lease that may be taken: a release over it takes the acquire's condition away. */
+static bool must_outdate(const struct hf__core *core, hf_nsec now) {
+        return core->in_doubt && !unknown(core) && hf__core_may_still_apply(core) && hf__core_free_at(core) <= now;
+}
 
-        if (!read && !hf__core_is_own(core, &core->observed)) {
+static hf_nsec drive_releasing(struct hf__core *core, struct hf__core_time now, struct hf__core_actions *actions) {
+        bool read = unknown(core) || (core->in_doubt && !must_outdate(core, now.boot));
+
+        if (!core->in_doubt && !read && !hf__core_is_own(core, &core->observed)) {
                 end_release(core, now.boot, actions);
                 return HF_NSEC_NEVER;
         }
@@ -570,13 +571,20 @@ void hf__core_init(struct hf__core *core, const struct hf__core_config *config, 
         core->heard_at = core->next_op_at = core->poll_at = core->contend_at = core->watch_retry_at = now.boot;
 }
 
-static void report(const struct hf__core *core, enum hf_leader_state old_state, const char *old_holder, struct hf__core_actions *actions) {
-        bool twin;
+/* What the record asks of its holder. */
+static void heed(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
+        if (core->state == HF_LEADING && core->observed.hand_over_to[0] != '\0' && hf__core_is_mine(core, &core->observed))
+                hand_over_asked(core, core->observed.hand_over_to, now, actions);
+}
 
-        if (core->state == old_state && strcmp(core->observed.holder, old_holder) == 0)
+static void report(struct hf__core *core, enum hf_leader_state old_state, const char *old_holder, struct hf__core_actions *actions) {
+        bool twin = hf__core_is_twin(core, &core->observed), new_twin = twin && !core->twin;
+
+        core->twin = twin;
+        if (!new_twin && core->state == old_state && strcmp(core->observed.holder, old_holder) == 0)
                 return;
-        twin = strcmp(core->observed.holder, old_holder) != 0 && hf__core_is_twin(core, &core->observed);
-        push(actions, HF__ACT_REPORT)->text = twin ? "another process goes by this identity" : NULL;
+        push(actions, HF__ACT_REPORT)->text =
+                new_twin ? "the Lease bears this identity but was not taken by this process: another one goes by it, or did" : NULL;
 }
 
 void hf__core_step(struct hf__core *core, const struct hf__core_event *event, struct hf__core_time now,
@@ -595,6 +603,7 @@ void hf__core_step(struct hf__core *core, const struct hf__core_event *event, st
         if (leads(core) && now.boot >= core->valid_until)
                 abort_term(core, now.boot, "the Lease could not be renewed in time", ret_actions);
         handle(core, event, now, ret_actions);
+        heed(core, now.boot, ret_actions);
         run_timers(core, now, ret_actions);
         drive_at = drive(core, now, ret_actions);
         report(core, old_state, old_holder, ret_actions);

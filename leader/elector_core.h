@@ -17,12 +17,15 @@
  *  - While leading, a record that is not exactly mine (holder, acquire time, duration), or its absence, ends the term at
  *    once; a record older than my own last write (by rv_number) says nothing; where rv is no number, a fresh read decides.
  *  - A write without an answer (timed out) is neither failure nor success: read, then decide.
+ *  - A record of mine that asks for a hand-over (the annotation) is obeyed, as HF__EV_HAND_OVER is.
  *  - A record with my identity that I do not lead by (a lost acquire) is acquired anew: new acquire time, new term.
  *  - A follower waits out the recorded duration from its own observation of the last change of the holder's fields, takes
  *    an empty or absent record at once, and writes without reading first when it has watched the record. If a successor
  *    is named who is not me, it holds back one retry period. A lost watch is replaced by polling (jittered) and re-opened.
  *  - After the work of a term has joined: release if stopping and the record is still mine, else contend again after a
  *    backoff that grows with short terms and resets after a term of at least one lease duration.
+ *  - A stop does not leave behind an acquire that may yet be applied: while it may, the Lease is read again, and as soon as
+ *    it may be taken the record of a release is written, which takes from the acquire the revision that it expects.
  *  - Work that has not joined stop_grace after abort: STUCK, for ever; nothing is released.
  */
 #include <stdbool.h>
@@ -113,6 +116,7 @@ struct hf__core {
 
         /* what is known of the Lease */
         bool observed_once;
+        bool twin;                  /* it bears my identity, by somebody else's hand */
         struct hf__record observed; /* the newest record seen */
         hf_nsec observed_at;        /* boot time when its holder's fields last changed for us */
         hf_nsec heard_at;           /* boot time of the last news of it, changed or not */

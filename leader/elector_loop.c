@@ -17,6 +17,7 @@
  * The timer is a timerfd on CLOCK_BOOTTIME with absolute times, so that it is due at once when a suspended machine or a
  * stopped process goes on. It fires at least once a second, which is what the watchdog counts.
  */
+#include "leader/core_lease.h"
 #include "leader/electors.h"
 #include "leader/transitions.h"
 
@@ -98,9 +99,10 @@ static void publish(struct hf_elector *elector, hf_nsec now) {
         memcpy(info->holder, core->observed.holder, sizeof info->holder);
         info->term = led ? core->term : 0;
         info->n_terms = core->n_terms;
+        info->free_at = hf__core_free_at(core);
         (void)snprintf(info->last_end, sizeof info->last_end, "%s", core->last_end ? core->last_end : "");
-        if (core->state == HF_STUCK && elector->term && !info->stuck_controller[0])
-                hf__term_stuck_name(elector->term, info->stuck_controller, sizeof info->stuck_controller);
+        if (core->state == HF_STUCK && elector->work && !info->stuck_controller[0])
+                hf__work_stuck_name(elector->work, info->stuck_controller, sizeof info->stuck_controller);
         pthread_mutex_unlock(&elector->electors->mu);
 
         if (new_holder && core->observed.holder[0])
@@ -124,7 +126,7 @@ static void shut_gate(struct hf_elector *elector) {
 
 static void start_term(struct hf_elector *elector, const struct hf__core_action *action) {
         const struct hf__record *taken = &elector->core.mine; /* the write that began the term */
-        struct hf__term_config config = {
+        struct hf__work_config config = {
                 .controllers = elector->controllers,
                 .n_controllers = elector->n_controllers,
                 .class = HF_LEADER_ONLY,
@@ -150,11 +152,11 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
         hf_metric_set(elector->metrics.term, (double)action->term);
         hf_metric_set(elector->metrics.gap_seconds, (double)taken->gap_us / 1e6);
         /* The work first, the log after it: a sink that writes to a disk must not make the hand-over longer. */
-        int r = hf__term_new(elector->electors->host, &config, &elector->term);
+        int r = hf__work_new(elector->electors->host, &config, &elector->work);
         hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT, "%s: leading, term %llu (%s%s%s, gap %.3f s)", elector->label,
                (unsigned long long)action->term, hf__cause_text(taken->cause), taken->previous[0] ? " by " : "", taken->previous,
                (double)taken->gap_us / 1e6);
-        if (r == 0 && hf__term_is_complete(elector->term))
+        if (r == 0 && hf__work_is_complete(elector->work))
                 return;
         /* A term whose work does not run is ended like one that was lost: the backoff then keeps it from coming back at once. */
         hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT, "%s: the work of term %llu cannot start: %s", elector->label,
@@ -181,8 +183,8 @@ static void report(struct hf_elector *elector, const char *text) {
 
 static void stuck(struct hf_elector *elector) {
         char name[64] = "";
-        if (elector->term)
-                hf__term_stuck_name(elector->term, name, sizeof name);
+        if (elector->work)
+                hf__work_stuck_name(elector->work, name, sizeof name);
         hf_metric_set(elector->metrics.is_stuck, 1);
         hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT,
                "%s: controller %s has not returned within the stop grace of %.3f s: the Lease is not released and this process does not "
@@ -213,12 +215,12 @@ static void end_term(struct hf_elector *elector, const struct hf__core_action *a
                        action->text ? action->text : "");
         if (!elector->ending_at)
                 elector->ending_at = now;
-        if (!elector->term)
+        if (!elector->work)
                 return;
         if (drain)
-                hf__term_fire_drain(elector->term);
+                hf__work_fire_drain(elector->work);
         else
-                hf__term_fire_abort(elector->term, HF_CANCEL_LOST);
+                hf__work_fire_abort(elector->work, HF_CANCEL_LOST);
 }
 
 static void stopped(struct hf_elector *elector, bool released) {
@@ -303,12 +305,12 @@ static void take_letters(struct hf_electors *electors) {
 static bool work_is_over(const struct hf_elector *elector) {
         if (elector->core.state != HF_DRAINING && elector->core.state != HF_ABORTING)
                 return false;
-        return !elector->term || hf__term_is_joined(elector->term);
+        return !elector->work || hf__work_is_joined(elector->work);
 }
 
 static void join_work(struct hf_elector *elector) {
         /* The client is silenced and the threads have made their last step: this is a matter of their exit. */
-        elector->term = hf__term_free(elector->term);
+        elector->work = hf__work_free(elector->work);
         hf_metric_observe(elector->metrics.stop_seconds, seconds(hf_now(clock_of(elector)) - elector->ending_at));
         elector->ending_at = 0;
         step_plain(elector, HF__EV_JOINED);

@@ -2,6 +2,7 @@
 /*
  * Making an elector from what the embedder says: everything is checked first, and copied.
  */
+#include "leader/controllers.h"
 #include "leader/electors.h"
 
 #include <errno.h>
@@ -15,9 +16,7 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
                 return NULL;
         if (elector->lock)
                 elector->lock->ops->free(elector->lock);
-        for (size_t i = 0; elector->controllers && i < elector->n_controllers; i++)
-                free((char *)elector->controllers[i].name);
-        free(elector->controllers);
+        hf__controllers_free(elector->controllers, elector->n_controllers);
         free(elector);
         return NULL;
 }
@@ -43,6 +42,7 @@ static int check_labels(const char *const *labels, struct hf_status *reterr_stat
 }
 
 static int check_config(const struct hf_elector_config *config, struct hf_leader_timing *timing, struct hf_status *reterr_status) {
+        struct hf_status why = {0};
         if (!is_object_name(config->ns) || !is_object_name(config->name))
                 return hf_fail(reterr_status, HF_E_INVALID, "elector: \"%.100s/%.100s\" is no namespace and name of a Lease",
                                config->ns ? config->ns : "", config->name ? config->name : "");
@@ -52,42 +52,28 @@ static int check_config(const struct hf_elector_config *config, struct hf_leader
                                config->ns, config->name, HF_IDENTITY_MAX, config->identity ? config->identity : "");
         if (!config->client)
                 return hf_fail(reterr_status, -EINVAL, "elector %s/%s has no client", config->ns, config->name);
-        int r = check_labels(config->labels, reterr_status);
+        int r = hf_leader_lock_type_check(config->lock_type, &why);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "elector %s/%s: %.300s", config->ns, config->name, why.message);
+        r = check_labels(config->labels, reterr_status);
         *timing = config->timing;
         hf_leader_timing_defaults(timing);
         return r ? r : hf_leader_timing_check(timing, reterr_status);
 }
 
-static bool has_controller(const struct hf_elector *elector, const char *name) {
-        for (size_t i = 0; i < elector->n_controllers; i++)
-                if (strcmp(elector->controllers[i].name, name) == 0)
-                        return true;
-        return false;
-}
-
+/* Names are unique in the process: metrics and logs go by them. */
 static int copy_controllers(struct hf_electors *electors, struct hf_elector *elector, const struct hf_elector_config *config,
                             struct hf_status *reterr_status) {
-        elector->controllers = calloc(config->n_controllers ? config->n_controllers : 1, sizeof *elector->controllers);
-        if (!elector->controllers)
-                return -ENOMEM;
-        for (size_t i = 0; i < config->n_controllers; i++) {
-                const struct hf_controller *from = &config->controllers[i];
-                if (!from->name || !*from->name || !from->run)
-                        return hf_fail(reterr_status, HF_E_INVALID, "elector %s: controller %zu has no %s", elector->label, i,
-                                       from->run ? "name" : "run function");
-                for (size_t k = 0; k < electors->n; k++)
-                        if (has_controller(electors->list[k], from->name))
+        int r = hf__controllers_copy(config->controllers, config->n_controllers, elector->label, &elector->controllers, reterr_status);
+        if (r != 0)
+                return r;
+        elector->n_controllers = config->n_controllers;
+        for (size_t i = 0; i < electors->n; i++) {
+                struct hf_elector *other = electors->list[i];
+                for (size_t k = 0; k < elector->n_controllers; k++)
+                        if (hf__controllers_find(other->controllers, other->n_controllers, elector->controllers[k].name))
                                 return hf_fail(reterr_status, HF_E_EXISTS, "elector %s: controller \"%s\" is registered already, with %s",
-                                               elector->label, from->name, electors->list[k]->label);
-                if (has_controller(elector, from->name))
-                        return hf_fail(reterr_status, HF_E_EXISTS, "elector %s: controller \"%s\" is registered twice", elector->label,
-                                       from->name);
-                char *name = strdup(from->name);
-                if (!name)
-                        return -ENOMEM;
-                elector->controllers[i] = *from;
-                elector->controllers[i].name = name;
-                elector->n_controllers = i + 1;
+                                               elector->label, elector->controllers[k].name, other->label);
         }
         return 0;
 }

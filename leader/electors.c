@@ -120,7 +120,7 @@ static void on_instance_joined(void *ctx) {
 }
 
 static int start_instance(struct hf_elector *elector) {
-        struct hf__term_config config = {
+        struct hf__work_config config = {
                 .controllers = elector->controllers,
                 .n_controllers = elector->n_controllers,
                 .class = HF_EVERY_INSTANCE,
@@ -129,15 +129,15 @@ static int start_instance(struct hf_elector *elector) {
                 .joined = on_instance_joined,
                 .ctx = elector->electors,
         };
-        int r = hf__term_new(elector->electors->host, &config, &elector->instance);
-        if (r == 0 && !hf__term_is_complete(elector->instance))
+        int r = hf__work_new(elector->electors->host, &config, &elector->instance);
+        if (r == 0 && !hf__work_is_complete(elector->instance))
                 r = -EAGAIN;
         return r;
 }
 
 static bool all_instances_joined(struct hf_electors *electors) {
         for (size_t i = 0; i < electors->n; i++)
-                if (electors->list[i]->instance && !hf__term_is_joined(electors->list[i]->instance))
+                if (electors->list[i]->instance && !hf__work_is_joined(electors->list[i]->instance))
                         return false;
         return true;
 }
@@ -163,17 +163,17 @@ static bool stop_instances(struct hf_electors *electors, hf_nsec until) {
                 if (elector->timing.stop_grace > grace)
                         grace = elector->timing.stop_grace;
                 if (elector->instance)
-                        hf__term_fire_drain(elector->instance);
+                        hf__work_fire_drain(elector->instance);
         }
         if (!wait_for_instances(electors, until)) {
                 for (size_t i = 0; i < electors->n; i++)
                         if (electors->list[i]->instance)
-                                hf__term_fire_abort(electors->list[i]->instance, HF_CANCEL_DEADLINE);
+                                hf__work_fire_abort(electors->list[i]->instance, HF_CANCEL_DEADLINE);
                 if (!wait_for_instances(electors, hf_now(hf_host_clock(electors->host)) + grace))
                         return false;
         }
         for (size_t i = 0; i < electors->n; i++)
-                electors->list[i]->instance = hf__term_free(electors->list[i]->instance);
+                electors->list[i]->instance = hf__work_free(electors->list[i]->instance);
         return true;
 }
 
@@ -272,7 +272,7 @@ static int outcome(struct hf_electors *electors, bool instances_joined, struct h
                 char name[64] = "";
                 hf__elector_info(elector, &info);
                 if (elector->instance)
-                        hf__term_stuck_name(elector->instance, name, sizeof name);
+                        hf__work_stuck_name(elector->instance, name, sizeof name);
                 if (info.state == HF_STUCK)
                         return hf_fail(reterr_status, HF_E_STUCK, "controller %s of %s ignores its tokens: its Lease is not released",
                                        info.stuck_controller, elector->label);
@@ -348,12 +348,12 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
                 return NULL;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
-                if ((elector->term && !hf__term_is_joined(elector->term)) || (elector->instance && !hf__term_is_joined(elector->instance)))
+                if ((elector->work && !hf__work_is_joined(elector->work)) || (elector->instance && !hf__work_is_joined(elector->instance)))
                         return NULL;
         }
         for (size_t i = 0; i < electors->n; i++) {
-                electors->list[i]->term = hf__term_free(electors->list[i]->term);
-                electors->list[i]->instance = hf__term_free(electors->list[i]->instance);
+                electors->list[i]->work = hf__work_free(electors->list[i]->work);
+                electors->list[i]->instance = hf__work_free(electors->list[i]->instance);
                 hf__elector_free(electors->list[i]);
         }
         struct hf__letter *letter = hf__mailbox_take(&electors->mailbox);

@@ -13,7 +13,7 @@
 #include "leader/gate.h"
 #include "leader/leader_metrics.h"
 #include "leader/lock_port.h"
-#include "leader/term.h"
+#include "leader/work.h"
 
 struct hf_elector {
         /* immutable after add */
@@ -38,14 +38,14 @@ struct hf_elector {
         /* the loop's only */
         struct hf__core core;
         hf_nsec wake_at;
-        struct hf_term *term; /* owned; NULL = no work */
-        uint32_t write_id;    /* of the last write, to tell its answer from a read's */
+        struct hf__work *work; /* owned; NULL = no work */
+        uint32_t write_id;     /* of the last write, to tell its answer from a read's */
         hf_nsec write_sent_at, ending_at;
         unsigned n_failed_ops; /* in a row: the first is worth a line */
         bool stop_told;
 
         /* the starting and stopping thread's only */
-        struct hf_term *instance; /* owned; the controllers of every instance */
+        struct hf__work *instance; /* owned; the controllers of every instance */
 
         /* guarded by electors->mu */
         struct hf_leader_info info;

@@ -172,6 +172,10 @@ static int check_serving(const struct hfd_config *config, struct hf_status *rete
 
 static int check_leading(const struct hfd_config *config, struct hf_status *reterr_status) {
         struct hf_status why = {0};
+        if (!config->leader_elect) /* what is not used may say anything, as in the field */
+                return 0;
+        if (hf_leader_lock_type_check(config->lock_type, &why) != 0)
+                return hf_fail(reterr_status, HF_E_INVALID, "flag --leader-elect-resource-lock: %s", why.message);
         if (!is_dns1123(config->lease_ns, 63, false))
                 return bad(reterr_status, "leader-elect-resource-namespace", config->lease_ns, "is not a DNS label");
         if (!is_dns1123(config->lease_name, HF_NAME_MAX, true))
@@ -193,7 +197,7 @@ void hfd_config_done(struct hfd_config *config) {
                           &config->etcd_key_file,     &config->data_dir,         &config->runtime_dir,        &config->instance,
                           &config->bind_address,      &config->cert_dir,         &config->tls_cert_file,      &config->tls_key_file,
                           &config->client_ca_file,    &config->token_auth_file,  &config->authorization_mode, &config->lease_ns,
-                          &config->lease_name,        &config->controllers_text, &config->kubeconfig};
+                          &config->lease_name,        &config->controllers_text, &config->kubeconfig,         &config->lock_type};
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
                 free(*texts[i]);
         for (size_t i = 0; i < HFD_MAX_ETCD_SERVERS; i++)
@@ -216,19 +220,24 @@ bool hfd_config_runs_controller(const struct hfd_config *config, const char *nam
         return all;
 }
 
+/* Every known name has its place in the message, however many there are. */
+static int unknown_controller(const char *item, const char *const *known, struct hf_status *reterr_status) {
+        char names[sizeof reterr_status->message] = "";
+
+        for (size_t j = 0, n = 0; known[j] && n < sizeof names; j++)
+                n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", j ? ", " : "", known[j]);
+        return hf_fail(reterr_status, HF_E_INVALID, "flag --controllers: \"%.64s\" is not a controller of holdfastd; known are %s", item,
+                       names);
+}
+
 int hfd_config_check_controllers(const struct hfd_config *config, const char *const *known, struct hf_status *reterr_status) {
         for (size_t i = 0; i < config->n_controllers; i++) {
                 const char *item = config->controllers[i] + (config->controllers[i][0] == '-');
                 bool found = strcmp(config->controllers[i], "*") == 0;
                 for (size_t j = 0; !found && known[j]; j++)
                         found = strcmp(item, known[j]) == 0;
-                if (!found) {
-                        char names[256] = "";
-                        for (size_t j = 0, n = 0; known[j] && n < sizeof names; j++)
-                                n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", j ? ", " : "", known[j]);
-                        return hf_fail(reterr_status, HF_E_INVALID,
-                                       "flag --controllers: \"%s\" is not a controller of holdfastd; known are %s", item, names);
-                }
+                if (!found)
+                        return unknown_controller(item, known, reterr_status);
         }
         return 0;
 }

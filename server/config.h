@@ -50,10 +50,12 @@ struct hfd_config {
         /* leading */
         bool leader_elect;
         struct hf_leader_timing timing; /* complete: no zero fields but where zero is meant */
+        char *lock_type; /* leases */
         char *lease_ns, *lease_name;
         char *controllers_text; /* as given: "*,-name" */
         char *controllers[HFD_MAX_CONTROLLERS];
         size_t n_controllers;
+        hf_nsec event_ttl;
 
         /* ending */
         hf_nsec shutdown_delay;

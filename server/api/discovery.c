@@ -5,7 +5,8 @@
 
 #include "server/api/core.h"
 
-#define VERBS "[\"create\",\"delete\",\"get\",\"list\",\"update\",\"watch\"]"
+#define VERBS      "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"update\",\"watch\"]"
+#define VERBS_SOLO "[\"create\",\"delete\",\"get\",\"list\",\"update\",\"watch\"]"
 
 /* Whether row i is the first of its group. */
 static bool first_of_group(const struct hfd_resource *rows, size_t i) {
@@ -42,6 +43,11 @@ static void put_groups(struct hf__strbuf *s) {
         hf__strbuf_puts(s, "]}");
 }
 
+static void put_subresource(struct hf__strbuf *s, const struct hfd_resource *row, const char *name, const char *verbs) {
+        hf__strbuf_printf(s, ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,\"kind\":\"%s\",\"verbs\":%s}", row->plural,
+                          name, row->namespaced ? "true" : "false", row->kind, verbs);
+}
+
 static bool put_resources(struct hf__strbuf *s, const char *group, const char *version) {
         size_t n, n_found = 0;
         const struct hfd_resource *rows = hfd_resources(&n);
@@ -56,11 +62,16 @@ static bool put_resources(struct hf__strbuf *s, const char *group, const char *v
                                           text);
                 else
                         hf__strbuf_putc(s, ',');
-                hf__strbuf_printf(s, "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,\"kind\":\"%s\",\"verbs\":" VERBS,
-                                  rows[i].plural, rows[i].singular, rows[i].namespaced ? "true" : "false", rows[i].kind);
+                hf__strbuf_printf(s, "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,\"kind\":\"%s\",\"verbs\":%s",
+                                  rows[i].plural, rows[i].singular, rows[i].namespaced ? "true" : "false", rows[i].kind,
+                                  rows[i].no_delete_collection ? VERBS_SOLO : VERBS);
                 if (rows[i].short_name)
                         hf__strbuf_printf(s, ",\"shortNames\":[\"%s\"]", rows[i].short_name);
                 hf__strbuf_putc(s, '}');
+                if (rows[i].subresources & HFD_SUB_FINALIZE)
+                        put_subresource(s, &rows[i], "finalize", "[\"update\"]");
+                if (rows[i].subresources & HFD_SUB_STATUS)
+                        put_subresource(s, &rows[i], "status", "[\"get\",\"update\"]");
         }
         hf__strbuf_puts(s, "]}");
         return n_found > 0;

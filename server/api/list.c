@@ -137,14 +137,14 @@ static bool read_continue(struct hfd_read *read, const char *token) {
         return good;
 }
 
-static struct hf__buf *render(struct page *page, const char *meta) {
-        const struct hfd_call *call = page->read->call;
+struct hf__buf *hfd_list_render(struct hfd_api *api, const struct hfd_call *call, struct hfd_object *const *objects, size_t n,
+                                const char *meta) {
         struct hf__strbuf s = {.max = LIST_MAX_BYTES};
         char version[128];
 
         hfd_resource_api_version(call->resource, version);
         if (call->format == HFD_AS_TABLE)
-                return hfd_table_render(page->read->api, call, page->objects, page->n, meta);
+                return hfd_table_render(api, call, objects, n, meta);
         if (call->format == HFD_AS_PARTIAL)
                 hf__strbuf_printf(&s,
                                   "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{%s},\"items\":[",
@@ -152,11 +152,11 @@ static struct hf__buf *render(struct page *page, const char *meta) {
         else
                 hf__strbuf_printf(&s, "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{%s},\"items\":[", call->resource->kind,
                                   version, meta);
-        for (size_t i = 0; i < page->n; i++) {
+        for (size_t i = 0; i < n; i++) {
                 if (i)
                         hf__strbuf_putc(&s, ',');
-                struct hf__buf *partial = call->format == HFD_AS_PARTIAL ? hfd_partial_render(page->objects[i]) : NULL;
-                const struct hf__buf *bytes = partial ? partial : page->objects[i]->bytes;
+                struct hf__buf *partial = call->format == HFD_AS_PARTIAL ? hfd_partial_render(objects[i]) : NULL;
+                const struct hf__buf *bytes = partial ? partial : objects[i]->bytes;
                 hf__strbuf_add(&s, bytes->data, bytes->n);
                 hf__buf_unref(partial);
         }
@@ -173,6 +173,13 @@ static void answer_page(struct page *page) {
         const struct hfd_options *o = &read->call->options;
 
         page_select(page);
+        if (read->take && !page->failed) {
+                struct hfd_call *call = read->call;
+                hfd_list_fn take = read->take;
+                free(read);
+                take(call, page->objects, page->n, page->revision);
+                return;
+        }
         hf__strbuf_printf(&meta, "\"resourceVersion\":\"%" PRIu64 "\"", page->revision);
         if (page->more && page->n) {
                 hf__strbuf_puts(&meta, ",\"continue\":\"");
@@ -184,7 +191,7 @@ static void answer_page(struct page *page) {
         if (page->failed || meta.error)
                 hfd_answer_no_memory(&answer);
         else
-                hfd_answer_ok(&answer, 200, render(page, meta.data));
+                hfd_answer_ok(&answer, 200, hfd_list_render(read->api, read->call, page->objects, page->n, meta.data));
         hf__strbuf_done(&meta);
         page_done(page);
         hfd_read_finish(read, &answer);
@@ -292,13 +299,16 @@ static void on_list_ready(struct hfd_reader *reader) {
         }
 }
 
-void hfd_read_list(struct hfd_api *api, struct hfd_call *call) {
+void hfd_read_list(struct hfd_api *api, struct hfd_call *call) { hfd_list_for(api, call, NULL); }
+
+void hfd_list_for(struct hfd_api *api, struct hfd_call *call, hfd_list_fn take) {
         struct hfd_read *read = hfd_read_new(api, call, on_list_ready);
         const struct hfd_options *o = &call->options;
         struct hfd_answer answer = {0};
 
         if (!read)
                 return;
+        read->take = take;
         if (o->continue_token) {
                 if (!read_continue(read, o->continue_token)) {
                         hfd_answer_bad_request(&answer, "continue key is not valid: %.100s", o->continue_token);

@@ -32,6 +32,7 @@ static const struct hfd_resource table[] = {
                 .namespaced = true,
                 .create_on_update = true,
                 .unconditional_update = true,
+                .owns_nothing = true,
                 .columns = {{"Last Seen", "string", "", "@age:lastTimestamp"},
                             {"Type", "string", "", "type"},
                             {"Reason", "string", "", "reason"},
@@ -49,11 +50,14 @@ static const struct hfd_resource table[] = {
                 .storage = "namespaces",
                 .name_is_label = true,
                 .unconditional_update = true,
+                .no_delete_collection = true,
+                .subresources = HFD_SUB_STATUS | HFD_SUB_FINALIZE,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Status", "string", "", "status.phase"},
                             {"Age", "string", "", "@age"}},
                 .decode = hfd_namespace_decode,
                 .prepare = hfd_namespace_prepare,
+                .validate = hfd_namespace_validate,
         },
         {
                 .group = "coordination.k8s.io",
@@ -80,10 +84,13 @@ static const struct hfd_resource table[] = {
                 .short_name = "ws",
                 .storage = "tenancy.holdfast.dev/workspaces",
                 .unconditional_update = true,
+                .has_generation = true,
+                .subresources = HFD_SUB_STATUS,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Phase", "string", "", "status.phase"},
                             {"Age", "string", "", "@age"}},
                 .decode = hfd_workspace_decode,
+                .prepare = hfd_workspace_prepare,
         },
 };
 
@@ -104,6 +111,24 @@ const struct hfd_resource *hfd_resource_find(const char *group, const char *vers
 }
 
 const struct hfd_resource *hfd_resource_namespaces(void) { return hfd_resource_find("", "v1", "namespaces"); }
+
+bool hfd_resource_subresource(const struct hfd_resource *resource, const char *name, enum hfd_subresource *ret_subresource) {
+        static const struct {
+                const char *name;
+                enum hfd_subresource subresource;
+        } all[] = {{"", HFD_SUB_NONE}, {"status", HFD_SUB_STATUS}, {"finalize", HFD_SUB_FINALIZE}};
+
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+                if (!strcmp(all[i].name, name)) {
+                        *ret_subresource = all[i].subresource;
+                        return (resource->subresources & all[i].subresource) == (unsigned)all[i].subresource;
+                }
+        return false;
+}
+
+bool hfd_is_system_namespace(const char *name) {
+        return !strcmp(name, "default") || !strcmp(name, "kube-system") || !strcmp(name, "kube-public") || !strcmp(name, "kube-node-lease");
+}
 
 void hfd_resource_api_version(const struct hfd_resource *resource, char text[128]) {
         (void)snprintf(text, 128, "%s%s%s", resource->group, *resource->group ? "/" : "", resource->version);

@@ -47,8 +47,8 @@ static const struct shape {
 static bool is_field(const char *fields, const char *key) {
         size_t n = strlen(key);
 
-        for (const char *word = fields; *word; word += strcspn(word, " "), word += *word == ' ')
-                if (strcspn(word, " ") == n && !memcmp(word, key, n))
+        for (const char *word = fields; word; word = strchr(word, ' '), word += word ? 1 : 0)
+                if (!strncmp(word, key, n) && (word[n] == ' ' || !word[n]))
                         return true;
         return false;
 }

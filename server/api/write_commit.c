@@ -22,6 +22,7 @@ void hfd_write_finish(struct hfd_write *w, struct hfd_answer *answer) {
         hf__json_free(w->object);
         hfd_object_unref(w->current);
         hf__buf_unref(w->stored);
+        hf__buf_unref(w->last);
         free(w);
         call->done(call, answer);
         hfd_answer_done(answer);
@@ -49,15 +50,21 @@ static void finish_object(struct hfd_write *w, int code, struct hfd_object *obje
 }
 
 const char *hfd_write_name(const struct hfd_write *w) {
-        const char *name = hf__json_string(w->object, "metadata.name");
+        const char *name = hf__json_string(w->object, "metadata.name"), *slash = strrchr(w->path, '/');
 
-        return *w->call->name || !name ? w->call->name : name;
+        if (*w->call->name || (!name && !*w->path))
+                return w->call->name;
+        return name ? name : slash ? slash + 1 : w->path;
 }
 
 static bool same_text(const struct hf__json *a, const struct hf__json *b, const char *path) {
         const char *x = hf__json_string(a, path), *y = hf__json_string(b, path);
 
         return !strcmp(x ? x : "", y ? y : "");
+}
+
+bool hfd_term_is_same(const struct hf__json *a, const struct hf__json *b) {
+        return same_text(a, b, "spec.holderIdentity") && same_text(a, b, "spec.acquireTime");
 }
 
 /* What the transaction does to the Lease's term record: 0 ops or 1. Takes nothing; *ret_value is the caller's to drop. */
@@ -73,19 +80,19 @@ static int term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct hfd_op *op
                 *op = (struct hfd_op){.kind = HFD_DELETE, .key = key};
                 return 0;
         }
-        if (w->current) {
-                struct hf__json *old = hfd_object_parse(w->current);
-                if (!old)
-                        return -ENOMEM;
-                bool same = same_text(old, object, "spec.holderIdentity") && same_text(old, object, "spec.acquireTime");
-                hf__json_free(old);
-                if (same)
-                        return 0;
-        }
+        if (w->current && w->same_term)
+                return 0;
         const char *holder = hf__json_string(object, "spec.holderIdentity"), *acquired = hf__json_string(object, "spec.acquireTime");
         *ret_value = hfd_term_record_value(holder ? holder : "", acquired ? acquired : "");
         *op = (struct hfd_op){.kind = HFD_PUT, .key = key, .value = *ret_value};
         return *ret_value ? 0 : -ENOMEM;
+}
+
+static int success_code(const struct hfd_write *w) {
+        /* Who asked for the dependents' deletion in the older words is told that more is to come. */
+        if (w->call->verb == HFD_DELETE_ONE && w->call->options.has_orphan && !w->call->options.orphan)
+                return 202;
+        return w->created ? 201 : 200;
 }
 
 static void succeeded(struct hfd_write *w, uint64_t revision) {
@@ -93,33 +100,40 @@ static void succeeded(struct hfd_write *w, uint64_t revision) {
         struct hfd_object *object;
 
         if (w->unchanged) {
-                finish_object(w, 200, w->current);
+                finish_object(w, success_code(w), w->current);
                 return;
         }
-        if (!w->stored) {
+        if (!w->stored && !w->last) {
                 struct hf__json *old = hfd_object_parse(w->current);
                 hfd_answer_deleted(&answer, w->call->resource, w->call->name, hf__json_string(old, "metadata.uid"));
                 hf__json_free(old);
                 hfd_write_finish(w, &answer);
                 return;
         }
-        object = hfd_object_new(w->call->resource, w->path, revision, w->stored);
-        if (object && !w->call->options.dry_run)
+        object = hfd_object_new(w->call->resource, w->path, revision, w->stored ? w->stored : w->last);
+        if (object && w->stored && !w->call->options.dry_run)
                 hfd_cache_note_write(w->api, object);
-        finish_object(w, w->created ? 201 : 200, object);
+        finish_object(w, success_code(w), object);
         hfd_object_unref(object);
 }
 
-static bool fence_holds(const struct hfd_write *w, const struct hfd_store_reply *reply) {
-        const struct hfd_compare *value = &w->fence.compares[1];
+static bool term_holds(const struct hfd_compare compares[2], const struct hfd_store_reply *reply) {
+        const struct hfd_compare *value = &compares[1];
 
         for (size_t i = 0; i < reply->n_kvs; i++) {
                 const struct hfd_kv *kv = &reply->kvs[i];
-                if (!strcmp(kv->key, w->fence.key))
-                        return kv->mod_revision == w->call->fence.term && kv->value && kv->value->n >= value->n_value &&
+                if (!strcmp(kv->key, value->key))
+                        return kv->mod_revision == compares[0].revision && kv->value && kv->value->n >= value->n_value &&
                                !memcmp(kv->value->data, value->value, value->n_value);
         }
         return false;
+}
+
+static bool fence_holds(const struct hfd_write *w, const struct hfd_store_reply *reply) {
+        for (size_t i = 0; i < w->fence.n_leases; i++)
+                if (!term_holds(&w->fence.compares[2 * i], reply))
+                        return false;
+        return true;
 }
 
 static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply) {
@@ -139,8 +153,14 @@ static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply)
                                 return;
                         }
                 }
+        if (!hfd_write_namespace_found(w, reply->kvs, reply->n_kvs)) {
+                hfd_object_unref(found);
+                hfd_write_finish_no_memory(w);
+                return;
+        }
         w->stored = hf__buf_unref(w->stored);
-        w->created = w->unchanged = false;
+        w->last = hf__buf_unref(w->last);
+        w->created = w->unchanged = w->same_term = false;
         hfd_write_adopt(w, found);
         hfd_write_attempt(w);
 }
@@ -158,18 +178,19 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
 }
 
 void hfd_write_commit(struct hfd_write *w) {
-        struct hfd_compare compares[3] = {{.kind = HFD_MOD_EQUALS, .key = w->key, .revision = w->current ? w->current->revision : 0}};
+        struct hfd_compare compares[2 + 2 * HFD_FENCE_LEASES] = {
+                {.kind = HFD_MOD_EQUALS, .key = w->key, .revision = w->current ? w->current->revision : 0}};
         struct hfd_op ops[2] = {{.kind = w->stored ? HFD_PUT : HFD_DELETE, .key = w->key, .value = w->stored}};
-        const char *reads[2] = {w->key, w->fence.key};
+        const char *reads[2 + HFD_FENCE_LEASES] = {w->key};
         struct hfd_txn txn = {.compares = compares,
                               .n_compares = 1,
                               .ops = ops,
                               .n_ops = w->unchanged ? 0 : 1,
                               .get_on_failure = reads,
-                              .n_get_on_failure = w->call->fenced ? 2 : 1,
+                              .n_get_on_failure = 1,
                               .urgent = w->call->resource->term_record};
         struct hf__buf *term_value;
-        char term_key[HFD_KEY_MAX];
+        char term_key[HFD_KEY_MAX], ns_key[HFD_KEY_MAX];
 
         if (w->call->options.dry_run) {
                 uint64_t revision = w->current ? w->current->revision : 0;
@@ -181,8 +202,17 @@ void hfd_write_commit(struct hfd_write *w) {
                 txn.n_ops = 2;
         if (!e && w->call->fenced) {
                 memcpy(&compares[1], w->fence.compares, sizeof w->fence.compares);
-                txn.n_compares = 3;
+                txn.n_compares += 2 * w->fence.n_leases;
+                for (size_t i = 0; i < w->fence.n_leases; i++)
+                        reads[txn.n_get_on_failure++] = w->fence.key[i];
         }
+        if (!e && hfd_write_namespace_compare(w, ns_key, &compares[txn.n_compares])) {
+                txn.n_compares++;
+                reads[txn.n_get_on_failure++] = ns_key;
+        }
+        /* The answer comes on the store's thread, which would free what this one's allocator keeps at hand. */
+        w->object = hf__json_free(w->object);
+        w->sent = hf__json_free(w->sent);
         if (!e)
                 e = hfd_store_txn(w->api, &txn, w->call->deadline, on_committed, w);
         hf__buf_unref(term_value);

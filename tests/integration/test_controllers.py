@@ -129,7 +129,7 @@ def test_controllers_that_are_switched_off_touch_nothing(cluster):
 
     # With none selected an instance contends, leads, and writes nothing but the Lease, its term and the four namespaces.
     mark = witness.mark()
-    b = cluster.instance("b", "--controllers=-workspace-initializer,-identity-lease-collector,-identity-lease").wait_ready()
+    b = cluster.instance("b", "--controllers=-identity-lease").wait_ready()
     witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
     for _ in range(4):
         at = witness.mark()
@@ -145,7 +145,7 @@ def test_controllers_that_are_switched_off_touch_nothing(cluster):
 def test_nothing_outside_the_registered_set_writes(cluster):
     """Over all keys of etcd, not only those of the API."""
     everything = cluster.add(type(cluster.witness)(cluster.etcd, cluster.directory, prefix=""))
-    b = cluster.instance("b", "--controllers=-workspace-initializer,-identity-lease-collector,-identity-lease").wait_ready()
+    b = cluster.instance("b", "--controllers=-identity-lease").wait_ready()
     everything.wait_holder(lambda h: "_b_" in h, "b to lead")
     assert b.request("POST", WORKSPACES, workspace("untouched"))[0] == 201
     at = everything.mark()

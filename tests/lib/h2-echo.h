@@ -210,9 +210,10 @@ static inline void *h2_echo_run(void *ctx) {
                 struct h2_echo_connection *c = calloc(1, sizeof *c);
                 assert(c);
                 c->fd = server->fds[i] = fd;
+                /* Counted before it can say a word: who has an answer finds its connection in the count. */
+                __atomic_add_fetch(&server->n_connections, 1, __ATOMIC_SEQ_CST);
                 int r = pthread_create(&server->handlers[i], NULL, h2_echo_connection_run, c);
                 assert(r == 0);
-                __atomic_add_fetch(&server->n_connections, 1, __ATOMIC_SEQ_CST);
         }
 }
 

@@ -4,8 +4,9 @@
  *
  *      witness ENDPOINT PREFIX                 {"t":<monotonic ns>,"rev":1,"type":"PUT","key":"...","value":"..."} per event
  *      witness ENDPOINT PREFIX --bare-writes N [PAUSE_MS]
- *                                              one number a line: nanoseconds of each of N bare writes, one after the other, with
- *                                              a pause before each: what a single write on a machine at rest costs
+ *                                              one number a line: nanoseconds of each of N bare writes, one after the other; with
+ *                                              a pause before each, from the pause's end as the clock has it: what a write that is
+ *                                              due at an instant costs a process and a machine at rest
  *      witness ENDPOINT PREFIX --put KEY FILE  one put of a file's content (for tests that need an outsider's write)
  *
  * It begins at the store's revision at its start, and says {"ready":<revision>} once it watches. Ends by SIGTERM, or when its
@@ -89,7 +90,6 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
 }
 
 static int bare_writes(struct hfd_store *store, const char *prefix, int n, int pause_ms) {
-        const struct timespec pause = {.tv_sec = pause_ms / 1000, .tv_nsec = pause_ms % 1000 * 1000000L};
         char key[512];
 
         snprintf(key, sizeof key, "%s.bare/write", prefix);
@@ -98,9 +98,10 @@ static int bare_writes(struct hfd_store *store, const char *prefix, int n, int p
         for (int i = 0; i < n; i++) {
                 struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = value};
                 struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+                hf_nsec before = monotonic() + pause_ms * HF_NSEC_PER_MSEC;
+                const struct timespec due = {.tv_sec = before / HF_NSEC_PER_SEC, .tv_nsec = before % HF_NSEC_PER_SEC};
                 if (pause_ms)
-                        (void)nanosleep(&pause, NULL);
-                hf_nsec before = monotonic();
+                        (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
                 if (wait_answer(store->ops->txn(store, &txn, deadline(), on_reply, NULL)))
                         return 1;
                 printf("%lld\n", (long long)(monotonic() - before));

@@ -36,7 +36,21 @@ void sim_check_p1(struct sim *sim) {
                 COUNT(sim, overlaps_excused);
 }
 
-/* At the store: whose record a process may change, and to what. */
+/* The holder of that name may act, and is not excused. */
+static bool may_act_by_right(struct sim *sim, const char *identity) {
+        for (int p = 0; p < sim->n_procs; p++) {
+                struct sim_proc *proc = &sim->procs[p];
+
+                if (proc->alive && strcmp(proc->identity, identity) == 0)
+                        return !excused(proc) && hf__gate_may_act(&proc->gate, sim_local(sim, proc));
+        }
+        return false;
+}
+
+/*
+ * At the store: whose record a process may change, and to what. A release of another's record is right only where taking it
+ * would be: it makes void a taking of its own whose outcome it does not know.
+ */
 void sim_check_write(struct sim *sim, const struct sim_op *op) {
         struct sim_proc *proc = &sim->procs[op->proc];
         const struct hf__record *lease = sim_store_lease(sim), *record = &op->record;
@@ -53,7 +67,7 @@ void sim_check_write(struct sim *sim, const struct sim_op *op) {
         if (old) {
                 COUNT(sim, old_writes_applied);
                 sim_rob_all(sim);
-        } else if (record->holder[0] == '\0' && foreign) {
+        } else if (record->holder[0] == '\0' && foreign && may_act_by_right(sim, lease->holder)) {
                 sim_violate(sim, "P6: %s releases the Lease of %s", identity, lease->holder);
         } else if (foreign && sim_odd_clock(proc)) {
                 sim_rob_all(sim);

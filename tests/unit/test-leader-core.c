@@ -268,6 +268,21 @@ static void test_a_twin_is_nobody_we_know(void **state) { /* A11: same identity,
         assert_non_null(did(&rig, HF__ACT_REPORT));
         assert_non_null(did(&rig, HF__ACT_REPORT)->text);
         assert_non_null(wait_for(&rig, HF__ACT_WRITE, 15 * S));
+
+        lead(&rig); /* a twin that takes it from me: the holder's name does not even change */
+        record = rig.lease;
+        record.acquire_us += 5;
+        set_rv(&rig, &record);
+        watch(&rig, &record);
+        assert_non_null(did(&rig, HF__ACT_TERM_ABORT));
+        assert_non_null(did(&rig, HF__ACT_REPORT)->text);
+        assert_true(rig.core.twin);
+        step(&rig, HF__EV_JOINED);
+        assert_null(did(&rig, HF__ACT_WRITE)); /* its record is waited out like anybody's */
+        record.holder[0] = '\0';
+        set_rv(&rig, &record);
+        watch(&rig, &record);
+        assert_false(rig.core.twin);
 }
 
 static void test_a_lost_acquire_is_acquired_anew(void **state) {
@@ -705,13 +720,51 @@ static void test_stop_with_an_acquire_under_way(void **state) { /* A06 */
         set_rv(&rig, &record);
         answer_read(&rig, 0, &record);
         assert_string_equal(rig.sent.holder, "");
+}
 
-        start(&rig);
+/* The request hangs somewhere: nothing is to be seen of it, and it may be applied after the process is gone. */
+static void test_a_stop_leaves_no_acquire_behind(void **state) { /* A06 */
+        struct rig rig;
+        struct hf__record record;
+
+        start(&rig); /* an absent Lease: the acquire creates it */
         answer_read(&rig, HF_E_NOT_FOUND, NULL);
         answer_write(&rig, HF_E_TIMEOUT);
         step(&rig, HF__EV_STOP);
-        answer_read(&rig, HF_E_NOT_FOUND, NULL); /* it was not taken, and may be yet */
-        assert_false(did(&rig, HF__ACT_STOPPED)->released);
+        answer_read(&rig, HF_E_NOT_FOUND, NULL);
+        assert_non_null(did(&rig, HF__ACT_WRITE)); /* a release is created in its place */
+        assert_false(rig.sent.exists);
+        assert_string_equal(rig.sent.holder, "");
+        answer_write(&rig, 0);
+        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+
+        start(&rig); /* an expired one: as it might be taken, it may be released */
+        record = held_by(&rig, "bing", 15);
+        answer_read(&rig, 0, &record);
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 16 * S));
+        answer_write(&rig, HF_E_TIMEOUT);
+        step(&rig, HF__EV_STOP);
+        answer_read(&rig, 0, &record);
+        assert_string_equal(rig.sent.holder, "");
+        assert_string_equal(rig.sent.rv, record.rv);
+        answer_write(&rig, HF_E_CONFLICT); /* it was applied in the meantime */
+        assert_non_null(did(&rig, HF__ACT_READ));
+        strcpy(record.holder, "baz");
+        record.acquire_us = rig.core.last_acquire_us;
+        set_rv(&rig, &record);
+        answer_read(&rig, 0, &record);
+        assert_string_equal(rig.sent.rv, record.rv);
+        answer_write(&rig, 0);
+        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+
+        start(&rig); /* one that is held again: left alone, and the acquire's condition is gone with it */
+        answer_read(&rig, HF_E_NOT_FOUND, NULL);
+        answer_write(&rig, HF_E_TIMEOUT);
+        step(&rig, HF__EV_STOP);
+        record = held_by(&rig, "bing", 15);
+        answer_read(&rig, 0, &record);
+        assert_null(did(&rig, HF__ACT_WRITE));
+        assert_true(did(&rig, HF__ACT_STOPPED)->released);
 }
 
 /* A backup was restored: a revision that a standby knows may have been issued anew, for the Lease of somebody else. */
@@ -773,6 +826,42 @@ static void test_hand_over(void **state) {
         assert_non_null(wait_for(&rig, HF__ACT_WRITE, 1));     /* and has not said it */
         answer_write(&rig, 0);
         assert_non_null(did(&rig, HF__ACT_TERM_START));
+}
+
+static void test_the_record_may_ask_for_a_hand_over(void **state) {
+        struct rig rig;
+        struct hf__record record;
+
+        lead(&rig);
+        record = rig.lease;
+        strcpy(record.hand_over_to, "baz"); /* itself: nothing to do */
+        set_rv(&rig, &record);
+        watch(&rig, &record);
+        assert_null(did(&rig, HF__ACT_TERM_DRAIN));
+        strcpy(record.hand_over_to, "other");
+        set_rv(&rig, &record);
+        watch(&rig, &record);
+        assert_non_null(did(&rig, HF__ACT_TERM_DRAIN));
+        step(&rig, HF__EV_JOINED);
+        assert_string_equal(rig.sent.holder, "");
+        assert_string_equal(rig.sent.successor, "other");
+        answer_write(&rig, 0);
+        assert_int_equal(rig.core.state, HF_FOLLOWING);
+
+        lead(&rig); /* without a watch the conflict of the next renewal tells */
+        record = rig.lease;
+        strcpy(record.hand_over_to, "other");
+        set_rv(&rig, &record);
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 2 * S));
+        answer_write(&rig, HF_E_CONFLICT);
+        answer_read(&rig, 0, &record);
+        assert_non_null(did(&rig, HF__ACT_TERM_DRAIN));
+
+        start(&rig); /* a follower is not asked, whoever holds it */
+        record = held_by(&rig, "bing", 15);
+        strcpy(record.hand_over_to, "baz");
+        answer_read(&rig, 0, &record);
+        assert_null(did(&rig, HF__ACT_WRITE));
 }
 
 static void test_a_late_answer_of_a_former_operation_is_ignored(void **state) {
@@ -927,9 +1016,11 @@ int main(void) {
                 cmocka_unit_test(test_release_is_bounded),
                 cmocka_unit_test(test_stop_of_a_follower),
                 cmocka_unit_test(test_stop_with_an_acquire_under_way),
+                cmocka_unit_test(test_a_stop_leaves_no_acquire_behind),
                 cmocka_unit_test(test_replaced_history_is_read_before_a_write),
                 cmocka_unit_test(test_the_drain_deadline_aborts),
                 cmocka_unit_test(test_hand_over),
+                cmocka_unit_test(test_the_record_may_ask_for_a_hand_over),
                 cmocka_unit_test(test_a_late_answer_of_a_former_operation_is_ignored),
                 cmocka_unit_test(test_stop_beats_everything_under_way),
         };

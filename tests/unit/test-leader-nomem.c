@@ -127,7 +127,7 @@ static int run_instance(struct hf_term *term, void *ctx) {
 static int elector_begin(struct node *node, struct fake_client *client, struct hf_electors **ret_electors) {
         const struct hf_controller controllers[] = {
                 {.name = "worker", .class = HF_LEADER_ONLY, .run = run, .ctx = node},
-                {.name = "other", .class = HF_LEADER_ONLY, .run = run_instance},
+                {.name = "other", .class = HF_LEADER_ONLY, .run = run_instance, .after = (const char *const[]){"worker", NULL}},
                 {.name = "local", .class = HF_EVERY_INSTANCE, .run = run_instance},
         };
         const struct hf_elector_config config = {

@@ -73,11 +73,31 @@ static void test_worst_takeover(void **state) {
         assert_int_equal(hf_leader_timing_worst_takeover(&t), 5 * S + 2400 * MS + 15 * S + 750 * MS + 5 * S);
 }
 
+static void refused_lock(const char *type, const char *message) {
+        struct hf_status status = {0};
+
+        assert_int_equal(hf_leader_lock_type_check(type, &status), HF_E_INVALID);
+        assert_string_equal(status.message, message);
+}
+
+/* CR08, CR09: leases where nothing is said. The types of the past say where to go. */
+static void test_lock_types(void **state) {
+        assert_int_equal(hf_leader_lock_type_check(NULL, NULL), 0);
+        assert_int_equal(hf_leader_lock_type_check("leases", NULL), 0);
+        refused_lock("endpoints", "the lock type endpoints is gone: migrate to leases");
+        refused_lock("configmaps", "the lock type configmaps is gone: migrate to leases");
+        refused_lock("endpointsleases", "the lock type endpointsleases is gone: migrate to leases");
+        refused_lock("configmapsleases", "the lock type configmapsleases is gone: migrate to leases");
+        refused_lock("", "invalid lock type \"\": only leases are supported");
+        refused_lock("lease", "invalid lock type \"lease\": only leases are supported");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_defaults),
                 cmocka_unit_test(test_broken_relations_are_named),
                 cmocka_unit_test(test_worst_takeover),
+                cmocka_unit_test(test_lock_types),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,6 +154,25 @@ static void test_impossible_timings_are_refused_with_their_numbers(void **state)
         expect_refusal(ETCD " --leader-elect-lease-duration=15500ms", "15.5s");
 }
 
+/* CG50, CG59-CG61; the timings' CG52-CG58 are in test-leader-timing.c */
+static void test_the_lock_of_the_election_is_checked(void **state) {
+        expect_ok(ETCD " --leader-elect-resource-lock=leases --leader-elect-resource-name=x --leader-elect-resource-namespace=y");
+        assert_string_equal(config.lock_type, "leases");
+        expect_refusal(ETCD " --leader-elect-resource-lock=", "--leader-elect-resource-lock needs a value");
+        expect_refusal(ETCD " --leader-elect-resource-name=", "--leader-elect-resource-name needs a value");
+        expect_refusal(ETCD " --leader-elect-resource-namespace=", "--leader-elect-resource-namespace needs a value");
+        expect_refusal(ETCD " --leader-elect-resource-lock=endpoints",
+                       "--leader-elect-resource-lock: the lock type endpoints is gone: migrate to leases");
+        expect_refusal(ETCD " --leader-elect-resource-lock=configmapsleases", "the lock type configmapsleases is gone: migrate to leases");
+        expect_refusal(ETCD " --leader-elect-resource-lock=Leases", "invalid lock type \"Leases\"");
+}
+
+/* CG51 */
+static void test_what_is_wrong_with_an_election_is_ignored_without_one(void **state) {
+        expect_ok(ETCD " --leader-elect=false --leader-elect-resource-lock=endpoints --leader-elect-resource-name=A..b "
+                       "--leader-elect-resource-namespace=Bad --leader-elect-lease-duration=5s --leader-elect-renew-deadline=9s");
+}
+
 static void test_controllers(void **state) {
         static const char *const known[] = {"workspace", "lease-collector", NULL};
         expect_ok(ETCD " --controllers=*,-workspace");
@@ -189,6 +208,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_commands, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_what_is_wrong_is_named, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_impossible_timings_are_refused_with_their_numbers, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_the_lock_of_the_election_is_checked, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_what_is_wrong_with_an_election_is_ignored_without_one, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_controllers, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_help_lists_each_flag_with_its_default, set_up, tear_down),
         };

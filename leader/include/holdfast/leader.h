@@ -43,7 +43,7 @@ hf_nsec hf_leader_timing_worst_takeover(const struct hf_leader_timing *timing);
 
 /* ---- controllers ---- */
 
-struct hf_term; /* what a running controller may ask of its term; valid until its run returns */
+struct hf_term; /* what one running controller may ask of its term; valid until its run returns */
 
 enum hf_controller_class { HF_LEADER_ONLY, HF_EVERY_INSTANCE };
 
@@ -56,8 +56,17 @@ struct hf_controller {
          */
         int (*run)(struct hf_term *term, void *ctx);
         void *ctx; /* borrowed */
+        /*
+         * Names of controllers of the same set and class, NULL-terminated, copied; NULL = none. In each term this one begins once each
+         * of them has called hf_term_started or has returned 0; on a planned stop it is drained, and has returned, before they are.
+         * Abort is for all at once. One that fails before it has started holds up those after it until a later run of it has; one
+         * that fails after that is restarted under them. All of a term drain within the one drain_deadline.
+         */
+        const char *const *after;
 };
 
+/* The calling controller is under way: those that come after it may begin. Holds for the term. Idempotent. Thread: any. */
+void hf_term_started(struct hf_term *term);
 struct hf_cancel *hf_term_drain(struct hf_term *term); /* planned stop: take nothing new, finish what is in hand */
 struct hf_cancel *hf_term_abort(struct hf_term *term); /* loss, or the drain deadline passed: return now */
 /* Gated and fenced: writes are refused (HF_E_NOT_LEADER) when this process may not act, and carry the term. Borrowed. */
@@ -67,6 +76,15 @@ const struct hf_fence *hf_term_fence(struct hf_term *term); /* NULL for HF_EVERY
 const char *hf_term_acquired_at(struct hf_term *term);
 bool hf_term_may_act(struct hf_term *term); /* the gate, now. Always true for every-instance until abort */
 const struct hf_host *hf_term_host(struct hf_term *term);
+
+/* ---- locks ---- */
+
+/*
+ * What a lock type of the field's configurations means here: NULL and "leases" are the one there is (0). The types that once were
+ * (endpoints, configmaps, endpointsleases, configmapsleases) are refused with what to migrate to, anything else as unknown: HF_E_INVALID.
+ * Pure.
+ */
+int hf_leader_lock_type_check(const char *lock_type, struct hf_status *reterr_status);
 
 /* ---- electors ---- */
 
@@ -86,12 +104,14 @@ struct hf_leader_info {
         hf_nsec valid_until;              /* boot time; 0 unless leading */
         char last_end[96];                /* why our last term ended; "" = never led */
         char stuck_controller[64];        /* HF_STUCK: who */
+        hf_nsec free_at; /* boot time at which another's Lease may be taken, by our own observation; 0 = it is free, or ours */
 };
 
 struct hf_elector_config {
         size_t size;
         const char *ns, *name;    /* of the Lease; required; copied */
         const char *identity;     /* unique per incarnation; required; copied; visible ASCII */
+        const char *lock_type;    /* as in hf_leader_lock_type_check; NULL = leases */
         struct hf_client *client; /* Lease traffic (lane HF_LANE_LEASE) and the controllers' writes; borrowed */
         struct hf_leader_timing timing;
         const struct hf_controller *controllers; /* n_controllers; copied */
@@ -105,7 +125,10 @@ struct hf_elector_config {
 };
 
 int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors);
-/* Before start only. HF_E_INVALID with the broken rule; HF_E_EXISTS two electors on one Lease, or two controllers of a name. */
+/*
+ * Before start only. HF_E_INVALID with the broken rule (of `after`: the controller and the name, or the circle); HF_E_EXISTS two
+ * electors on one Lease, or two controllers of a name.
+ */
 int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *config, struct hf_elector **ret_elector,
                     struct hf_status *reterr_status);
 int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status); /* returns at once */

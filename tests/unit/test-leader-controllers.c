@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The set of controllers: what is copied, and what is refused with which words. */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "leader/controllers.h"
+
+static int run(struct hf_term *term, void *ctx) { return 0; }
+
+#define AFTER(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void refused(const struct hf_controller *controllers, size_t n, int error, const char *words) {
+        struct hf_controller *set = NULL;
+        struct hf_status status = {0};
+        assert_int_equal(hf__controllers_copy(controllers, n, "ns/lead", &set, &status), error);
+        assert_string_equal(status.message, words);
+        assert_null(set);
+}
+
+static void test_a_set_is_copied(void **state) {
+        char a[] = "a", b[] = "b", before[] = "a";
+        const char *after[] = {before, NULL};
+        const struct hf_controller controllers[] = {{.name = b, .run = run, .after = after}, {.name = a, .run = run, .ctx = a}};
+        struct hf_controller *set = NULL;
+        assert_int_equal(hf__controllers_copy(controllers, 2, "ns/lead", &set, NULL), 0);
+        a[0] = b[0] = before[0] = 'x';
+        after[0] = NULL;
+        assert_string_equal(set[0].name, "b");
+        assert_string_equal(set[0].after[0], "a");
+        assert_null(set[0].after[1]);
+        assert_null(set[1].after[0]);
+        assert_ptr_equal(set[1].ctx, a);
+        assert_ptr_equal(hf__controllers_find(set, 2, "a"), &set[1]);
+        assert_null(hf__controllers_find(set, 2, "x"));
+        hf__controllers_free(set, 2);
+        assert_int_equal(hf__controllers_copy(NULL, 0, "ns/lead", &set, NULL), 0);
+        hf__controllers_free(set, 0);
+}
+
+static void test_names_and_functions_are_required(void **state) {
+        refused(&(struct hf_controller){.run = run}, 1, HF_E_INVALID, "elector ns/lead: controller 0 has no name");
+        refused(&(struct hf_controller){.name = "", .run = run}, 1, HF_E_INVALID, "elector ns/lead: controller 0 has no name");
+        refused(&(struct hf_controller){.name = "a"}, 1, HF_E_INVALID, "elector ns/lead: controller 0 has no run function");
+        refused((struct hf_controller[]){{.name = "a", .run = run}, {.name = "a", .run = run}}, 2, HF_E_EXISTS,
+                "elector ns/lead: controller \"a\" is registered twice");
+}
+
+static void test_after_names_one_of_the_set_once(void **state) {
+        refused((struct hf_controller[]){{.name = "a", .run = run, .after = AFTER("nobody")}}, 1, HF_E_INVALID,
+                "elector ns/lead: controller \"a\" is after \"nobody\", which is not in its set");
+        refused((struct hf_controller[]){{.name = "a", .run = run}, {.name = "b", .run = run, .after = AFTER("a", "a")}}, 2, HF_E_INVALID,
+                "elector ns/lead: controller \"b\" is after \"a\" twice");
+        refused((struct hf_controller[]){{.name = "a", .run = run, .class = HF_EVERY_INSTANCE},
+                                         {.name = "b", .run = run, .after = AFTER("a")}},
+                2, HF_E_INVALID,
+                "elector ns/lead: controller \"b\" is after \"a\", which is of the other class: one runs while it leads, the other always");
+}
+
+static void test_a_circle_is_named(void **state) {
+        refused((struct hf_controller[]){{.name = "a", .run = run, .after = AFTER("a")}}, 1, HF_E_INVALID,
+                "elector ns/lead: controllers wait for each other in a circle: \"a\" after \"a\"");
+        /* free, then a circle of three, then one that hangs on it */
+        refused(
+                (struct hf_controller[]){
+                        {.name = "free", .run = run},
+                        {.name = "a", .run = run, .after = AFTER("free", "b")},
+                        {.name = "b", .run = run, .after = AFTER("c", "free")},
+                        {.name = "c", .run = run, .after = AFTER("a")},
+                        {.name = "hangs", .run = run, .after = AFTER("free", "c")},
+                },
+                5, HF_E_INVALID, "elector ns/lead: controllers wait for each other in a circle: \"a\" after \"b\" after \"c\" after \"a\"");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_set_is_copied),
+                cmocka_unit_test(test_names_and_functions_are_required),
+                cmocka_unit_test(test_after_names_one_of_the_set_once),
+                cmocka_unit_test(test_a_circle_is_named),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
