@@ -345,8 +345,8 @@ static void op_done(struct hf__core *core, const struct hf__core_event *event, s
 /* ---- events ---- */
 
 static void watched(struct hf__core *core, const struct hf__record *record, hf_nsec now, struct hf__core_actions *actions) {
-        if (leads(core) && (record->rv_number == 0 || core->observed.rv_number == 0)) {
-                /* It cannot be told whether this is older than my own last write. */
+        if (core->state != HF_FOLLOWING && (record->rv_number == 0 || core->observed.rv_number == 0)) {
+                /* It cannot be told whether this is older than my own last write, which a release has to know too. */
                 core->heard_at = now;
                 if (!hf__core_is_mine(core, record))
                         core->must_read = true;
