@@ -397,6 +397,18 @@ static void joined(struct hf__core *core, hf_nsec now, struct hf__core_actions *
         after_join(core, now);
 }
 
+/*
+ * The store's history may be another. A revision that I know may have been issued anew, for another record, and smaller ones
+ * may be newer; an answer under way may be from before. So nothing counts until a read that is sent from now on.
+ */
+static void doubt_all(struct hf__core *core) {
+        if (core->op_kind != OP_NONE && core->op_kind != OP_READ)
+                core->in_doubt = true;
+        core->op_kind = OP_NONE;
+        core->must_read = true;
+        core->observed.rv_number = 0;
+}
+
 static void handle(struct hf__core *core, const struct hf__core_event *event, struct hf__core_time now, struct hf__core_actions *actions) {
         switch (event->type) {
         case HF__EV_TICK: break;
@@ -417,9 +429,8 @@ static void handle(struct hf__core *core, const struct hf__core_event *event, st
         case HF__EV_HAND_OVER: hand_over_asked(core, event->successor, now.boot, actions); break;
         case HF__EV_JOINED: joined(core, now.boot, actions); break;
         case HF__EV_STALE_TERM:
-                /* Also of a Lease I do not hold: a revision that I know may have been issued anew, for another record. */
                 if (!HF__MUTANT(keep_old_history))
-                        core->must_read = true;
+                        doubt_all(core);
                 if (leads(core) && !HF__MUTANT(ignore_stale_term))
                         abort_term(core, now.boot, "a write was refused: the term is stale", actions);
                 break;
