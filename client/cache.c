@@ -15,6 +15,7 @@
 #include <holdfast/workqueue.h>
 
 #include "base/buf.h"
+#include "base/config.h"
 #include "base/thread.h"
 
 /* A list made for waiters costs as much as the collection; a large one first gives the watch a chance. */
@@ -166,8 +167,9 @@ int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const cha
 
         if (!caches || !token || (resource_version && revision == 0))
                 return -EINVAL;
-        struct hf__cache_waiter *waiters = calloc(n_caches ? n_caches : 1, sizeof *waiters);
-        if (!waiters)
+        /* A few, and always the one of hf_cache_wait, need no memory that could be short. */
+        struct hf__cache_waiter few[4] = {0}, *waiters = few;
+        if (n_caches > sizeof few / sizeof *few && !(waiters = calloc(n_caches, sizeof *waiters)))
                 return -ENOMEM;
         for (size_t i = 0; i < n_caches; i++) {
                 (void)pthread_mutex_lock(&caches[i]->mu);
@@ -181,7 +183,8 @@ int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const cha
                 strike_locked(caches[i], &waiters[i]);
                 (void)pthread_mutex_unlock(&caches[i]->mu);
         }
-        free(waiters);
+        if (waiters != few)
+                free(waiters);
         return r;
 }
 
@@ -280,11 +283,11 @@ static int init_locks(struct hf_cache *cache) {
 }
 
 int hf_cache_new(const struct hf_host *host, const struct hf_cache_config *given, struct hf_cache **ret_cache) {
-        struct hf_cache_config config = {0};
+        struct hf_cache_config config;
 
-        if (!host || !given || !ret_cache)
+        if (!host || !given || !ret_cache ||
+            hf__config_take(&config, sizeof config, HF__CONFIG_LEAST(struct hf_cache_config, resource), given) != 0)
                 return -EINVAL;
-        memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config); /* a program of an older header knows less */
         if (!config.client || !config.resource.version || !config.resource.plural || config.resync < 0)
                 return -EINVAL;
         struct hf_cache *cache = calloc(1, sizeof *cache);

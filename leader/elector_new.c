@@ -16,6 +16,7 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
                 return NULL;
         if (elector->lock)
                 elector->lock->ops->free(elector->lock);
+        hf__lease_events_free(elector->events);
         hf__controllers_free(elector->controllers, elector->n_controllers);
         free(elector);
         return NULL;
@@ -133,7 +134,7 @@ static int fill(struct hf_electors *electors, struct hf_elector *elector, const 
                 core.seed = (uint64_t)hf_now(clock); /* it only spreads retries */
         memcpy(core.identity, elector->identity, sizeof core.identity);
         hf__core_init(&elector->core, &core, (struct hf__core_time){hf_now(clock), clock->real(clock->ctx) / HF_NSEC_PER_USEC});
-        elector->info = (struct hf_leader_info){.state = HF_FOLLOWING, .since = hf_now(clock)};
+        elector->info = (struct hf_leader_info){.state = HF_FOLLOWING, .since = hf_now(clock), .heard_at = hf_now(clock)};
         memcpy(elector->info.ns, elector->ns, sizeof elector->ns);
         memcpy(elector->info.name, elector->name, sizeof elector->name);
         memcpy(elector->info.identity, elector->identity, sizeof elector->identity);
@@ -142,6 +143,9 @@ static int fill(struct hf_electors *electors, struct hf_elector *elector, const 
         else
                 r = hf__lease_lock_new(electors->host, config, &elector->lock);
         if (r != 0)
+                return r;
+        if (config->events && (r = hf__lease_events_new(electors->host, config->client, elector->ns, elector->name, elector->identity,
+                                                        &elector->events)) != 0)
                 return r;
         elector->lock->done = hf__elector_on_reply;
         elector->lock->on_record = hf__elector_on_record;

@@ -11,8 +11,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/config.h"
 #include "base/thread.h"
 
 struct run {
@@ -146,7 +146,8 @@ static int lead(struct run *run) {
 static int prepare(struct run *run, const struct hf_reconciler *given) {
         struct hf_reconciler *reconciler = &run->reconciler;
 
-        memcpy(reconciler, given, given->size < sizeof *reconciler ? given->size : sizeof *reconciler);
+        if (hf__config_take(reconciler, sizeof *reconciler, HF__CONFIG_LEAST(struct hf_reconciler, n_sources), given) != 0)
+                return -EINVAL;
         if (!reconciler->name || !reconciler->reconcile || !reconciler->sources || reconciler->n_sources == 0 ||
             reconciler->n_workers > HF_RECONCILER_WORKERS_MAX)
                 return -EINVAL;

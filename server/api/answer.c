@@ -39,6 +39,13 @@ void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const cha
         (void)snprintf(cause->text, sizeof cause->text, "Forbidden: %s", detail);
 }
 
+void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail) {
+        if (causes->n == HFD_CAUSES_MAX)
+                return;
+        struct hfd_cause *cause = add_cause(causes, "FieldValueTooLong", field);
+        (void)snprintf(cause->text, sizeof cause->text, "Too long: %s", detail);
+}
+
 void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value, const char *supported) {
         if (causes->n == HFD_CAUSES_MAX)
                 return;
@@ -97,7 +104,7 @@ static void put_details(struct hf__strbuf *s, const struct hfd_details *details)
                 hf__strbuf_puts(s, "\"causes\":[");
                 comma = ",";
                 if (details->cause_reason)
-                        put_cause(s, "", details->cause_reason, details->cause_text, NULL);
+                        put_cause(s, "", details->cause_reason, details->cause_text, details->cause_field);
                 for (size_t i = 0; details->causes && i < details->causes->n; i++)
                         put_cause(s, i ? "," : "", details->causes->items[i].reason, details->causes->items[i].text,
                                   details->causes->items[i].field);
@@ -140,6 +147,15 @@ void hfd_answer_bad_request(struct hfd_answer *answer, const char *format, ...) 
         hfd_answer_status(answer, HF_E_INVALID, 400, "BadRequest", message, NULL);
 }
 
+void hfd_answer_no_such_resource(struct hfd_answer *answer) {
+        hfd_answer_status(answer, HF_E_NOT_FOUND, 404, "NotFound", "the server could not find the requested resource", NULL);
+}
+
+void hfd_answer_not_allowed(struct hfd_answer *answer) {
+        hfd_answer_status(answer, HF_E_INVALID, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource",
+                          NULL);
+}
+
 void hfd_answer_not_found(struct hfd_answer *answer, const struct hfd_resource *resource, const char *name) {
         char message[512], qualified[128];
 
@@ -167,6 +183,19 @@ void hfd_answer_conflict(struct hfd_answer *answer, const struct hfd_resource *r
                        why ? why : "the object has been modified; please apply your changes to the latest version and try again");
         struct hfd_details details = {.name = name, .group = resource->group, .kind = resource->plural};
         hfd_answer_status(answer, HF_E_CONFLICT, 409, "Conflict", message, &details);
+}
+
+void hfd_answer_forbidden(struct hfd_answer *answer, const struct hfd_resource *resource, const char *name, const char *why,
+                          const struct hfd_details *cause) {
+        char message[1024], qualified[128];
+        struct hfd_details details = cause ? *cause : (struct hfd_details){0};
+
+        hfd_resource_qualified(resource, qualified);
+        (void)snprintf(message, sizeof message, "%s \"%s\" is forbidden: %s", qualified, name, why);
+        details.name = name;
+        details.group = resource->group;
+        details.kind = resource->plural;
+        hfd_answer_status(answer, HF_E_FORBIDDEN, 403, "Forbidden", message, &details);
 }
 
 void hfd_answer_stale_term(struct hfd_answer *answer, const struct hfd_resource *resource, const char *name) {

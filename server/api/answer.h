@@ -29,6 +29,7 @@ struct hfd_causes {
 void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char *value, const char *detail);
 void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail);
 void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const char *detail);
+void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail);
 void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value, const char *supported);
 
 struct hfd_answer {
@@ -47,6 +48,7 @@ struct hfd_details {
         const char *name, *group, *kind; /* kind: the plural for most, the Kind for Invalid */
         const char *cause_reason;        /* one cause; NULL = none */
         const char *cause_text;
+        const char *cause_field; /* NULL = none */
         const struct hfd_causes *causes;
         uint32_t retry_after_s;
         const char *continue_token; /* status.metadata.continue of a 410 */
@@ -54,9 +56,15 @@ struct hfd_details {
 void hfd_answer_status(struct hfd_answer *answer, int error, int code, const char *reason, const char *message,
                        const struct hfd_details *details);
 void hfd_answer_bad_request(struct hfd_answer *answer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* 404 for a path, 405 for a verb on it. */
+void hfd_answer_no_such_resource(struct hfd_answer *answer);
+void hfd_answer_not_allowed(struct hfd_answer *answer);
 void hfd_answer_not_found(struct hfd_answer *answer, const struct hfd_resource *resource, const char *name);
 void hfd_answer_exists(struct hfd_answer *answer, const struct hfd_resource *resource, const char *name, bool generated);
 void hfd_answer_conflict(struct hfd_answer *answer, const struct hfd_resource *resource, const char *name, const char *why);
+/* 403 `<resource> "<name>" is forbidden: <why>`; with one cause when details has one. */
+void hfd_answer_forbidden(struct hfd_answer *answer, const struct hfd_resource *resource, const char *name, const char *why,
+                          const struct hfd_details *cause);
 void hfd_answer_stale_term(struct hfd_answer *answer, const struct hfd_resource *resource, const char *name);
 void hfd_answer_invalid(struct hfd_answer *answer, const struct hfd_resource *resource, const char *name, const struct hfd_causes *causes);
 void hfd_answer_no_memory(struct hfd_answer *answer);

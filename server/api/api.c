@@ -183,10 +183,10 @@ void hfd_api_call(struct hfd_api *api, struct hfd_call *call) {
         case HFD_CREATE:
         case HFD_UPDATE:
         case HFD_DELETE_ONE: hfd_write_start(api, call); return;
+        case HFD_DELETE_MANY: hfd_delete_collection(api, call); return;
         case HFD_WATCH: break; /* watch.h */
         }
-        hfd_answer_status(&answer, HF_E_INVALID, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource",
-                          NULL);
+        hfd_answer_not_allowed(&answer);
         call->done(call, &answer);
         hfd_answer_done(&answer);
 }

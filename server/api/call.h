@@ -16,13 +16,16 @@
 #include "server/api/api.h"
 #include "server/api/selector.h"
 
-enum hfd_verb { HFD_GET, HFD_LIST, HFD_WATCH, HFD_CREATE, HFD_UPDATE, HFD_DELETE_ONE };
+enum hfd_verb { HFD_GET, HFD_LIST, HFD_WATCH, HFD_CREATE, HFD_UPDATE, HFD_DELETE_ONE, HFD_DELETE_MANY };
 enum hfd_match { HFD_MATCH_UNSET, HFD_MATCH_NOT_OLDER, HFD_MATCH_EXACT };
 enum hfd_format { HFD_AS_JSON, HFD_AS_TABLE, HFD_AS_PARTIAL };
 enum hfd_include { HFD_INCLUDE_METADATA, HFD_INCLUDE_NONE, HFD_INCLUDE_OBJECT };
 
 /* Fields of a sent object that its kind does not have: taken silently, taken with a Warning, refused. */
 enum hfd_field_validation { HFD_FIELDS_WARN, HFD_FIELDS_IGNORE, HFD_FIELDS_STRICT };
+
+/* What becomes of the objects that name a deleted one as their owner. */
+enum hfd_propagation { HFD_PROPAGATE_UNSET, HFD_PROPAGATE_ORPHAN, HFD_PROPAGATE_BACKGROUND, HFD_PROPAGATE_FOREGROUND };
 
 /* The query parameters of the field. */
 struct hfd_options {
@@ -36,6 +39,8 @@ struct hfd_options {
         bool has_send_initial, send_initial;
         int64_t timeout_s; /* 0 = not given */
         bool dry_run, pretty;
+        enum hfd_propagation propagation; /* of a delete; the body's is added here */
+        bool has_orphan, orphan;          /* orphanDependents, the older way to say it */
         enum hfd_field_validation field_validation;
         char *unknown_fields; /* owned; what was found and is to be warned of, one per line; NULL = nothing */
         enum hfd_include include;
@@ -46,6 +51,7 @@ struct hfd_call {
         const struct hfd_resource *resource;
         char ns[HF_NAME_MAX + 1];   /* "" = all, or cluster scope */
         char name[HF_NAME_MAX + 1]; /* "" = the collection */
+        enum hfd_subresource subresource;
         struct hfd_options options;
         enum hfd_format format;
         char table_version[16]; /* "v1", "v1beta1" */
@@ -65,6 +71,8 @@ void hfd_options_done(struct hfd_options *options);
  * why (400, 422). An unknown parameter is passed over, as the field does.
  */
 bool hfd_options_parse(struct hfd_call *call, const char *query, struct hfd_answer *answer);
+/* "Orphan", "Background", "Foreground"; "" is unset. False: none of them. */
+bool hfd_propagation_parse(const char *text, enum hfd_propagation *ret_propagation);
 /* Decodes %xx (and + when plus) in place; false when malformed or when a NUL would come of it. */
 bool hfd_url_decode(char *text, bool plus);
 
@@ -72,3 +80,4 @@ bool hfd_url_decode(char *text, bool plus);
 void hfd_read_get(struct hfd_api *api, struct hfd_call *call);
 void hfd_read_list(struct hfd_api *api, struct hfd_call *call);
 void hfd_write_start(struct hfd_api *api, struct hfd_call *call);
+void hfd_delete_collection(struct hfd_api *api, struct hfd_call *call);

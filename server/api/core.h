@@ -23,6 +23,7 @@
 #define HFD_HISTORY_BYTES    (16u << 20)
 #define HFD_CONSISTENT_WAIT  (100 * HF_NSEC_PER_MSEC)
 #define HFD_DEFAULT_DEADLINE (10 * HF_NSEC_PER_SEC)
+#define HFD_MANY_DEADLINE    (60 * HF_NSEC_PER_SEC) /* of a deletecollection */
 
 /* ---- the cache: a tree per resource, ordered as the store orders keys (cache.c) ---- */
 

@@ -5,7 +5,8 @@
 
 #include "server/api/core.h"
 
-#define VERBS "[\"create\",\"delete\",\"get\",\"list\",\"update\",\"watch\"]"
+#define VERBS      "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"update\",\"watch\"]"
+#define VERBS_SOLO "[\"create\",\"delete\",\"get\",\"list\",\"update\",\"watch\"]"
 
 /* Whether row i is the first of its group. */
 static bool first_of_group(const struct hfd_resource *rows, size_t i) {
@@ -15,15 +16,38 @@ static bool first_of_group(const struct hfd_resource *rows, size_t i) {
         return true;
 }
 
-static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool alone) {
+/* Whether row i is the first of its group's version. */
+static bool first_of_version(const struct hfd_resource *rows, size_t i) {
+        for (size_t k = 0; k < i; k++)
+                if (!strcmp(rows[k].group, rows[i].group) && !strcmp(rows[k].version, rows[i].version))
+                        return false;
+        return true;
+}
+
+static void put_version(struct hf__strbuf *s, const struct hfd_resource *row) {
         char version[128];
 
         hfd_resource_api_version(row, version);
-        hf__strbuf_printf(s,
-                          "{%s\"name\":\"%s\",\"versions\":[{\"groupVersion\":\"%s\",\"version\":\"%s\"}],\"preferredVersion\":"
-                          "{\"groupVersion\":\"%s\",\"version\":\"%s\"}}",
-                          alone ? "\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," : "", row->group, version, row->version, version,
-                          row->version);
+        hf__strbuf_printf(s, "{\"groupVersion\":\"%s\",\"version\":\"%s\"}", version, row->version);
+}
+
+/* row: the group's first, whose version is the preferred one. */
+static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool alone) {
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+        const char *comma = "";
+
+        hf__strbuf_printf(s, "{%s\"name\":\"%s\",\"versions\":[", alone ? "\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," : "", row->group);
+        for (size_t i = 0; i < n; i++) {
+                if (strcmp(rows[i].group, row->group) || !first_of_version(rows, i))
+                        continue;
+                hf__strbuf_puts(s, comma);
+                put_version(s, &rows[i]);
+                comma = ",";
+        }
+        hf__strbuf_puts(s, "],\"preferredVersion\":");
+        put_version(s, row);
+        hf__strbuf_putc(s, '}');
 }
 
 static void put_groups(struct hf__strbuf *s) {
@@ -42,6 +66,11 @@ static void put_groups(struct hf__strbuf *s) {
         hf__strbuf_puts(s, "]}");
 }
 
+static void put_subresource(struct hf__strbuf *s, const struct hfd_resource *row, const char *name, const char *verbs) {
+        hf__strbuf_printf(s, ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,\"kind\":\"%s\",\"verbs\":%s}", row->plural,
+                          name, row->namespaced ? "true" : "false", row->kind, verbs);
+}
+
 static bool put_resources(struct hf__strbuf *s, const char *group, const char *version) {
         size_t n, n_found = 0;
         const struct hfd_resource *rows = hfd_resources(&n);
@@ -56,11 +85,16 @@ static bool put_resources(struct hf__strbuf *s, const char *group, const char *v
                                           text);
                 else
                         hf__strbuf_putc(s, ',');
-                hf__strbuf_printf(s, "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,\"kind\":\"%s\",\"verbs\":" VERBS,
-                                  rows[i].plural, rows[i].singular, rows[i].namespaced ? "true" : "false", rows[i].kind);
+                hf__strbuf_printf(s, "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,\"kind\":\"%s\",\"verbs\":%s",
+                                  rows[i].plural, rows[i].singular, rows[i].namespaced ? "true" : "false", rows[i].kind,
+                                  rows[i].no_delete_collection ? VERBS_SOLO : VERBS);
                 if (rows[i].short_name)
                         hf__strbuf_printf(s, ",\"shortNames\":[\"%s\"]", rows[i].short_name);
                 hf__strbuf_putc(s, '}');
+                if (rows[i].subresources & HFD_SUB_FINALIZE)
+                        put_subresource(s, &rows[i], "finalize", "[\"update\"]");
+                if (rows[i].subresources & HFD_SUB_STATUS)
+                        put_subresource(s, &rows[i], "status", "[\"get\",\"update\"]");
         }
         hf__strbuf_puts(s, "]}");
         return n_found > 0;
@@ -90,7 +124,7 @@ static void put_openapi_index(struct hf__strbuf *s) {
 
         hf__strbuf_puts(s, "{\"paths\":{");
         for (size_t i = 0; i < n; i++) {
-                if (!first_of_group(rows, i))
+                if (!first_of_version(rows, i))
                         continue;
                 hf__strbuf_puts(s, i ? ",\"" : "\"");
                 put_path_prefix(s, &rows[i]);

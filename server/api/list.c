@@ -13,6 +13,8 @@
 #include "server/api/read.h"
 
 #define LIST_MAX_BYTES (512u << 20)
+#define CONTINUE_END   "\\u0000\"}"
+#define TOKEN_MAX      2048
 
 struct page {
         struct hfd_object **objects; /* owned references */
@@ -79,7 +81,11 @@ static void continue_token(struct hf__strbuf *out, uint64_t revision, const char
         static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
         struct hf__strbuf json = {0};
 
-        hf__strbuf_printf(&json, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%" PRId64 ",\"start\":\"%s\\u0000\"}", (int64_t)revision, path);
+        hf__strbuf_printf(&json, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%" PRId64 ",\"start\":", (int64_t)revision);
+        hf__strbuf_json(&json, path, strlen(path));
+        if (!json.error)
+                json.n--; /* the quote again */
+        hf__strbuf_puts(&json, CONTINUE_END);
         for (size_t i = 0; !json.error && i < json.n; i += 3) {
                 unsigned n = (unsigned)(json.n - i > 3 ? 3 : json.n - i);
                 uint32_t v = 0;
@@ -102,13 +108,13 @@ static int digit_of(char c) {
 
 /* Fills read->at and read->start; false when it is none of our tokens. */
 static bool read_continue(struct hfd_read *read, const char *token) {
-        char json[1024], *zero;
+        char json[TOKEN_MAX];
         size_t n = 0, n_token = strlen(token);
         uint32_t v = 0;
         int64_t revision;
         struct hf__json *tree = NULL;
 
-        if (n_token > 1024)
+        if (n_token > TOKEN_MAX)
                 return false;
         for (size_t i = 0; i < n_token; i++) {
                 int d = digit_of(token[i]);
@@ -120,10 +126,10 @@ static bool read_continue(struct hfd_read *read, const char *token) {
         }
         json[n] = '\0';
         /* The start's NUL is written as an escape, which no C string can hold: it is cut off before parsing. */
-        zero = strstr(json, "\\u0000");
-        if (!zero)
+        size_t n_end = sizeof CONTINUE_END - 1;
+        if (n < n_end || memcmp(json + n - n_end, CONTINUE_END, n_end))
                 return false;
-        memmove(zero, zero + 6, strlen(zero + 6) + 1);
+        memcpy(json + n - n_end, "\"}", 3);
         if (hf__json_parse(json, strlen(json), &tree, NULL))
                 return false;
         const char *start = hf__json_string(tree, "start"), *version = hf__json_string(tree, "v");
@@ -137,14 +143,14 @@ static bool read_continue(struct hfd_read *read, const char *token) {
         return good;
 }
 
-static struct hf__buf *render(struct page *page, const char *meta) {
-        const struct hfd_call *call = page->read->call;
+struct hf__buf *hfd_list_render(struct hfd_api *api, const struct hfd_call *call, struct hfd_object *const *objects, size_t n,
+                                const char *meta) {
         struct hf__strbuf s = {.max = LIST_MAX_BYTES};
         char version[128];
 
         hfd_resource_api_version(call->resource, version);
         if (call->format == HFD_AS_TABLE)
-                return hfd_table_render(page->read->api, call, page->objects, page->n, meta);
+                return hfd_table_render(api, call, objects, n, meta);
         if (call->format == HFD_AS_PARTIAL)
                 hf__strbuf_printf(&s,
                                   "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{%s},\"items\":[",
@@ -152,11 +158,11 @@ static struct hf__buf *render(struct page *page, const char *meta) {
         else
                 hf__strbuf_printf(&s, "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{%s},\"items\":[", call->resource->kind,
                                   version, meta);
-        for (size_t i = 0; i < page->n; i++) {
+        for (size_t i = 0; i < n; i++) {
                 if (i)
                         hf__strbuf_putc(&s, ',');
-                struct hf__buf *partial = call->format == HFD_AS_PARTIAL ? hfd_partial_render(page->objects[i]) : NULL;
-                const struct hf__buf *bytes = partial ? partial : page->objects[i]->bytes;
+                struct hf__buf *partial = call->format == HFD_AS_PARTIAL ? hfd_partial_render(objects[i]) : NULL;
+                const struct hf__buf *bytes = partial ? partial : objects[i]->bytes;
                 hf__strbuf_add(&s, bytes->data, bytes->n);
                 hf__buf_unref(partial);
         }
@@ -173,6 +179,13 @@ static void answer_page(struct page *page) {
         const struct hfd_options *o = &read->call->options;
 
         page_select(page);
+        if (read->take && !page->failed) {
+                struct hfd_call *call = read->call;
+                hfd_list_fn take = read->take;
+                free(read);
+                take(call, page->objects, page->n, page->revision);
+                return;
+        }
         hf__strbuf_printf(&meta, "\"resourceVersion\":\"%" PRIu64 "\"", page->revision);
         if (page->more && page->n) {
                 hf__strbuf_puts(&meta, ",\"continue\":\"");
@@ -184,7 +197,7 @@ static void answer_page(struct page *page) {
         if (page->failed || meta.error)
                 hfd_answer_no_memory(&answer);
         else
-                hfd_answer_ok(&answer, 200, render(page, meta.data));
+                hfd_answer_ok(&answer, 200, hfd_list_render(read->api, read->call, page->objects, page->n, meta.data));
         hf__strbuf_done(&meta);
         page_done(page);
         hfd_read_finish(read, &answer);
@@ -292,13 +305,16 @@ static void on_list_ready(struct hfd_reader *reader) {
         }
 }
 
-void hfd_read_list(struct hfd_api *api, struct hfd_call *call) {
+void hfd_read_list(struct hfd_api *api, struct hfd_call *call) { hfd_list_for(api, call, NULL); }
+
+void hfd_list_for(struct hfd_api *api, struct hfd_call *call, hfd_list_fn take) {
         struct hfd_read *read = hfd_read_new(api, call, on_list_ready);
         const struct hfd_options *o = &call->options;
         struct hfd_answer answer = {0};
 
         if (!read)
                 return;
+        read->take = take;
         if (o->continue_token) {
                 if (!read_continue(read, o->continue_token)) {
                         hfd_answer_bad_request(&answer, "continue key is not valid: %.100s", o->continue_token);

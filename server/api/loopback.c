@@ -158,8 +158,21 @@ static bool names_fit(const struct hf_resource *resource, const char *ns, const 
         return resource->version && resource->plural && (!ns || strlen(ns) <= HF_NAME_MAX) && (!name || strlen(name) <= HF_NAME_MAX);
 }
 
+/* False: answer is filled. */
+static bool subresource_fits(struct pending *p, const struct hf_call *call, struct hfd_answer *answer) {
+        if (!hfd_resource_subresource(p->call.resource, call->subresource ? call->subresource : "", &p->call.subresource)) {
+                hfd_answer_no_such_resource(answer);
+                return false;
+        }
+        if (p->call.subresource && p->call.verb != HFD_GET && p->call.verb != HFD_UPDATE) {
+                hfd_answer_not_allowed(answer);
+                return false;
+        }
+        return true;
+}
+
 static int loopback_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
-        static const enum hfd_verb verbs[] = {HFD_GET, HFD_LIST, HFD_CREATE, HFD_UPDATE, HFD_DELETE_ONE};
+        static const enum hfd_verb verbs[] = {HFD_GET, HFD_LIST, HFD_CREATE, HFD_UPDATE, HFD_DELETE_ONE, HFD_DELETE_MANY};
         struct loopback *client = (struct loopback *)self;
         struct hfd_answer answer = {0};
 
@@ -175,7 +188,9 @@ static int loopback_call(struct hf_client *self, const struct hf_call *call, hf_
         p->ctx = ctx;
         p->call.verb = verbs[call->verb];
         p->call.done = on_answer;
-        p->call.deadline = call->deadline ? call->deadline : hfd_api_now(client->api) + HFD_DEFAULT_DEADLINE;
+        p->call.deadline = call->deadline ? call->deadline
+                                          : hfd_api_now(client->api) +
+                                                    (call->verb == HF_VERB_DELETE_COLLECTION ? HFD_MANY_DEADLINE : HFD_DEFAULT_DEADLINE);
         if (call->fence) {
                 p->call.fenced = true;
                 p->call.fence = *call->fence;
@@ -195,8 +210,10 @@ static int loopback_call(struct hf_client *self, const struct hf_call *call, hf_
                 return e;
         }
         if (!p->call.resource) {
-                hfd_answer_status(&answer, HF_E_NOT_FOUND, 404, "NotFound", "the server could not find the requested resource", NULL);
-        } else if (p->call.resource->namespaced && !*p->call.ns && p->call.verb != HFD_LIST) {
+                hfd_answer_no_such_resource(&answer);
+        } else if (!subresource_fits(p, call, &answer)) {
+                /* answered below */
+        } else if (p->call.resource->namespaced && !*p->call.ns && one) {
                 hfd_answer_bad_request(&answer, "an empty namespace may not be set when a resource name is provided");
         } else if (hfd_options_parse(&p->call, call->query, &answer)) {
                 hfd_api_call(client->api, &p->call);

@@ -66,7 +66,7 @@ static bool is_name_part(const char *text) {
         return true;
 }
 
-static bool is_qualified_name(const char *text) {
+bool hfd_is_qualified_name(const char *text) {
         char prefix[256];
         const char *slash = strchr(text, '/');
 
@@ -81,6 +81,15 @@ static bool is_qualified_name(const char *text) {
 }
 
 void hfd_quote(const char *text, char *out, size_t max_out) { (void)snprintf(out, max_out, "\"%.250s\"", text); }
+
+void hfd_quote_list(const struct hf__json *list, char *out, size_t max_out) {
+        size_t n = (size_t)snprintf(out, max_out, "[]string{");
+
+        for (const struct hf__json *m = hf__json_first(list); m && n + 72 < max_out; m = hf__json_next(m))
+                n += (size_t)snprintf(out + n, max_out - n, "%s\"%.60s\"", m == hf__json_first(list) ? "" : ", ",
+                                      hf__json_is_string(m) ? hf__json_text(m) : "");
+        (void)snprintf(out + n, max_out - n, "}");
+}
 
 static void invalid_text(struct hfd_causes *causes, const char *field, const char *value, const char *rule) {
         char quoted[300];
@@ -267,7 +276,41 @@ static int carry(struct hf__json *object, const struct hf__json *old, const char
         return copy ? hf__json_set(object, path, copy) : -ENOMEM;
 }
 
-int hfd_meta_prepare_update(struct hf__json *object, const struct hf__json *old) {
+/* A copy without what a generation does not count. NULL = out of memory. */
+static struct hf__json *counted_part(const struct hf__json *object) {
+        struct hf__json *copy = hf__json_dup(object);
+
+        hf__json_remove(copy, "kind");
+        hf__json_remove(copy, "apiVersion");
+        hf__json_remove(copy, "metadata");
+        hf__json_remove(copy, "status");
+        return copy;
+}
+
+/* The client's number does not count. */
+static int set_generation(const struct hfd_resource *resource, struct hf__json *object, const struct hf__json *old) {
+        int64_t generation = 0;
+        bool has = hf__json_i64(old, "metadata.generation", &generation);
+
+        if (resource->has_generation) {
+                struct hf__json *before = counted_part(old), *after = counted_part(object);
+                if (before && after && !hf__json_equal(before, after)) {
+                        has = true;
+                        generation++;
+                }
+                bool failed = !before || !after;
+                hf__json_free(before);
+                hf__json_free(after);
+                if (failed)
+                        return -ENOMEM;
+        }
+        if (has)
+                return hf__json_set_i64(object, "metadata.generation", generation);
+        hf__json_remove(object, "metadata.generation");
+        return 0;
+}
+
+int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json *object, const struct hf__json *old) {
         static const char *const carried[] = {"metadata.namespace", "metadata.uid", "metadata.creationTimestamp",
                                               "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds"};
         int e = 0;
@@ -277,10 +320,25 @@ int hfd_meta_prepare_update(struct hf__json *object, const struct hf__json *old)
         hf__json_remove(object, "metadata.resourceVersion");
         hf__json_remove(object, "metadata.selfLink");
         hf__json_remove(object, "metadata.managedFields");
-        return e;
+        return e ? e : set_generation(resource, object, old);
 }
 
 /* ---- validating ---- */
+
+/* Whatever names one segment of a path, and can be found again under it. */
+static void validate_segment(const char *name, struct hfd_causes *causes) {
+        const char *rule = NULL;
+
+        if (!strcmp(name, ".") || !strcmp(name, ".."))
+                rule = *(name + 1) ? "may not be '..'" : "may not be '.'";
+        for (const char *c = name; *c && !rule; c++)
+                if (*c == '/' || *c == '%')
+                        rule = *c == '/' ? "may not contain '/'" : "may not contain '%'";
+                else if ((unsigned char)*c < 0x20 || *c == 0x7f)
+                        rule = "may not contain control characters";
+        if (rule)
+                invalid_text(causes, "metadata.name", name, rule);
+}
 
 static void validate_name(const struct hfd_resource *r, const struct hf__json *object, struct hfd_causes *causes) {
         const char *name = hf__json_string(object, "metadata.name");
@@ -291,6 +349,8 @@ static void validate_name(const struct hfd_resource *r, const struct hf__json *o
         else if (strlen(name) > (r->name_is_label ? 63 : 253))
                 invalid_text(causes, "metadata.name", name,
                              r->name_is_label ? "must be no more than 63 characters" : "must be no more than 253 characters");
+        else if (r->name_is_segment)
+                validate_segment(name, causes);
         else if (r->name_is_label ? !hfd_is_dns_label(name) : !hfd_is_dns_subdomain(name))
                 invalid_text(causes, "metadata.name", name, r->name_is_label ? LABEL_RULE : SUBDOMAIN_RULE);
         if (!r->namespaced)
@@ -307,7 +367,7 @@ static void validate_maps(const struct hf__json *object, struct hfd_causes *caus
 
         for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.labels")); m; m = hf__json_next(m)) {
                 const char *value = hf__json_text(m);
-                if (!is_qualified_name(hf__json_key(m)))
+                if (!hfd_is_qualified_name(hf__json_key(m)))
                         invalid_text(causes, "metadata.labels", hf__json_key(m), NAME_PART_RULE);
                 if (strlen(value) > 63)
                         invalid_text(causes, "metadata.labels", value, "must be no more than 63 characters");
@@ -315,7 +375,7 @@ static void validate_maps(const struct hf__json *object, struct hfd_causes *caus
                         invalid_text(causes, "metadata.labels", value, LABEL_VALUE_RULE);
         }
         for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.annotations")); m; m = hf__json_next(m)) {
-                if (!is_qualified_name(hf__json_key(m)))
+                if (!hfd_is_qualified_name(hf__json_key(m)))
                         invalid_text(causes, "metadata.annotations", hf__json_key(m), NAME_PART_RULE);
                 total += strlen(hf__json_key(m)) + strlen(hf__json_text(m));
         }
@@ -379,8 +439,12 @@ static void validate_finalizers(const struct hf__json *object, const struct hf__
                 hfd_cause_invalid(causes, "metadata.finalizers", "[]", "Too many: must have at most 1000 items");
                 return;
         }
+        if (has_text(hf__json_path(object, "metadata.finalizers"), "orphan") &&
+            has_text(hf__json_path(object, "metadata.finalizers"), "foregroundDeletion"))
+                hfd_cause_invalid(causes, "metadata.finalizers", "[]string{\"orphan\", \"foregroundDeletion\"}",
+                                  "finalizer orphan and finalizer foregroundDeletion cannot be both set");
         for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.finalizers")); m; m = hf__json_next(m)) {
-                if (!is_qualified_name(hf__json_text(m)))
+                if (!hfd_is_qualified_name(hf__json_text(m)))
                         invalid_text(causes, "metadata.finalizers", hf__json_text(m), NAME_PART_RULE);
                 if (deleting && !has_text(had, hf__json_text(m)))
                         hfd_cause_forbidden(causes, "metadata.finalizers", "no new finalizers can be added if the object is being deleted");

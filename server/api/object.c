@@ -146,6 +146,18 @@ bool hfd_object_is(const struct hfd_object *object, const struct hf__buf *stored
                !memcmp(bytes->data + rest, stored->data + object->splice_at, bytes->n - rest);
 }
 
+bool hfd_object_deleting(const struct hfd_object *object) {
+        static const char key[] = "\"deletionTimestamp\"";
+
+        /* Most have the word nowhere; where it is, it may still be a label's key. */
+        if (!memmem(object->bytes->data, object->bytes->n, key, sizeof key - 1))
+                return false;
+        struct hf__json *json = hfd_object_parse(object);
+        bool deleting = !json || hf__json_string(json, "metadata.deletionTimestamp");
+        hf__json_free(json);
+        return deleting;
+}
+
 struct hf__json *hfd_object_parse(const struct hfd_object *object) {
         struct hf__json *json = NULL;
 

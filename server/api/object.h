@@ -41,6 +41,8 @@ struct hfd_object *hfd_object_unref(struct hfd_object *object); /* accepts NULL,
 
 /* Whether these stored bytes are this object's. */
 bool hfd_object_is(const struct hfd_object *object, const struct hf__buf *stored);
+/* Whether it has a deletionTimestamp. */
+bool hfd_object_deleting(const struct hfd_object *object);
 /* Parses it, resourceVersion included. NULL = out of memory. The caller frees. */
 struct hf__json *hfd_object_parse(const struct hfd_object *object);
 /* The parsed parts selectors look at; borrowed from the object. NULL = out of memory. */

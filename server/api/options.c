@@ -92,10 +92,44 @@ static bool set_field_validation(struct hfd_call *call, const char *value, struc
         return true;
 }
 
+bool hfd_propagation_parse(const char *text, enum hfd_propagation *ret_propagation) {
+        static const char *const names[] = {"", "Orphan", "Background", "Foreground"};
+
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+                if (!strcmp(names[i], text)) {
+                        *ret_propagation = (enum hfd_propagation)i;
+                        return true;
+                }
+        return false;
+}
+
+/* What a delete says without a body. True: name was one of these, and *ret_good says whether it was good. */
+static bool set_delete_option(struct hfd_call *call, const char *name, const char *value, struct hfd_answer *answer, bool *ret_good) {
+        struct hfd_options *o = &call->options;
+        uint64_t seconds;
+
+        if (call->verb != HFD_DELETE_ONE && call->verb != HFD_DELETE_MANY)
+                return false;
+        if (!strcmp(name, "propagationPolicy")) {
+                *ret_good = hfd_propagation_parse(value, &o->propagation) || bad(answer, name, value);
+        } else if (!strcmp(name, "orphanDependents")) {
+                o->has_orphan = *value;
+                o->orphan = read_bool(value);
+        } else if (!strcmp(name, "gracePeriodSeconds")) {
+                *ret_good = !*value || read_u64(value, &seconds) || bad(answer, name, value);
+        } else {
+                return false;
+        }
+        return true;
+}
+
 static bool set_option(struct hfd_call *call, const char *name, const char *value, struct hfd_answer *answer) {
         struct hfd_options *o = &call->options;
         uint64_t number = 0;
+        bool good = true;
 
+        if (set_delete_option(call, name, value, answer, &good))
+                return good;
         if (!strcmp(name, "labelSelector"))
                 return set_selector(call, false, value, answer);
         if (!strcmp(name, "fieldSelector"))
@@ -146,7 +180,7 @@ static bool check_options(struct hfd_call *call, struct hfd_answer *answer) {
         struct hfd_options *o = &call->options;
         struct hfd_causes causes = {0};
 
-        if (call->verb != HFD_LIST && call->verb != HFD_WATCH)
+        if (call->verb != HFD_LIST && call->verb != HFD_WATCH && call->verb != HFD_DELETE_MANY)
                 return true;
         if (o->watch && o->match != HFD_MATCH_UNSET && !o->has_send_initial)
                 hfd_cause_forbidden(&causes, "resourceVersionMatch",
@@ -190,7 +224,10 @@ static bool given_before(const char *name, unsigned *given) {
                                             "pretty",
                                             "allowWatchBookmarks",
                                             "sendInitialEvents",
-                                            "includeObject"};
+                                            "includeObject",
+                                            "propagationPolicy",
+                                            "orphanDependents",
+                                            "gracePeriodSeconds"};
 
         for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
                 if (!strcmp(name, names[i])) {
@@ -222,5 +259,6 @@ bool hfd_options_parse(struct hfd_call *call, const char *query, struct hfd_answ
         free(copy);
         if (good && call->verb == HFD_LIST && call->options.watch)
                 call->verb = HFD_WATCH;
+        call->options.watch &= call->verb == HFD_WATCH;
         return good && check_options(call, answer);
 }

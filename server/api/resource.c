@@ -32,6 +32,7 @@ static const struct hfd_resource table[] = {
                 .namespaced = true,
                 .create_on_update = true,
                 .unconditional_update = true,
+                .owns_nothing = true,
                 .columns = {{"Last Seen", "string", "", "@age:lastTimestamp"},
                             {"Type", "string", "", "type"},
                             {"Reason", "string", "", "reason"},
@@ -49,11 +50,46 @@ static const struct hfd_resource table[] = {
                 .storage = "namespaces",
                 .name_is_label = true,
                 .unconditional_update = true,
+                .no_delete_collection = true,
+                .subresources = HFD_SUB_STATUS | HFD_SUB_FINALIZE,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Status", "string", "", "status.phase"},
                             {"Age", "string", "", "@age"}},
                 .decode = hfd_namespace_decode,
                 .prepare = hfd_namespace_prepare,
+                .validate = hfd_namespace_validate,
+        },
+        {
+                .group = "",
+                .version = "v1",
+                .plural = "secrets",
+                .singular = "secret",
+                .kind = "Secret",
+                .storage = "secrets",
+                .namespaced = true,
+                .unconditional_update = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Type", "string", "", "type"},
+                            {"Data", "integer", "", "@count:data"},
+                            {"Age", "string", "", "@age"}},
+                .decode = hfd_secret_decode,
+                .prepare = hfd_secret_prepare,
+                .validate = hfd_secret_validate,
+        },
+        {
+                .group = "",
+                .version = "v1",
+                .plural = "serviceaccounts",
+                .singular = "serviceaccount",
+                .kind = "ServiceAccount",
+                .short_name = "sa",
+                .storage = "serviceaccounts",
+                .namespaced = true,
+                .unconditional_update = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Secrets", "string", "", "@count:secrets"},
+                            {"Age", "string", "", "@age"}},
+                .decode = hfd_service_account_decode,
         },
         {
                 .group = "coordination.k8s.io",
@@ -72,6 +108,72 @@ static const struct hfd_resource table[] = {
                 .validate = hfd_lease_validate,
         },
         {
+                .group = "rbac.authorization.k8s.io",
+                .version = "v1",
+                .plural = "clusterrolebindings",
+                .singular = "clusterrolebinding",
+                .kind = "ClusterRoleBinding",
+                .storage = "clusterrolebindings",
+                .unconditional_update = true,
+                .name_is_segment = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Role", "string", "", "@role"},
+                            {"Age", "string", "", "@age"},
+                            {"Users", "string", "", "@subjects:User", true},
+                            {"Groups", "string", "", "@subjects:Group", true},
+                            {"ServiceAccounts", "string", "", "@subjects:ServiceAccount", true}},
+                .decode = hfd_binding_decode,
+                .prepare = hfd_binding_prepare,
+                .validate = hfd_cluster_role_binding_validate,
+        },
+        {
+                .group = "rbac.authorization.k8s.io",
+                .version = "v1",
+                .plural = "clusterroles",
+                .singular = "clusterrole",
+                .kind = "ClusterRole",
+                .storage = "clusterroles",
+                .unconditional_update = true,
+                .name_is_segment = true,
+                .columns = {{"Name", "string", "name", "metadata.name"}, {"Created At", "date", "", "metadata.creationTimestamp"}},
+                .decode = hfd_cluster_role_decode,
+                .validate = hfd_cluster_role_validate,
+        },
+        {
+                .group = "rbac.authorization.k8s.io",
+                .version = "v1",
+                .plural = "rolebindings",
+                .singular = "rolebinding",
+                .kind = "RoleBinding",
+                .storage = "rolebindings",
+                .namespaced = true,
+                .unconditional_update = true,
+                .name_is_segment = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Role", "string", "", "@role"},
+                            {"Age", "string", "", "@age"},
+                            {"Users", "string", "", "@subjects:User", true},
+                            {"Groups", "string", "", "@subjects:Group", true},
+                            {"ServiceAccounts", "string", "", "@subjects:ServiceAccount", true}},
+                .decode = hfd_binding_decode,
+                .prepare = hfd_binding_prepare,
+                .validate = hfd_role_binding_validate,
+        },
+        {
+                .group = "rbac.authorization.k8s.io",
+                .version = "v1",
+                .plural = "roles",
+                .singular = "role",
+                .kind = "Role",
+                .storage = "roles",
+                .namespaced = true,
+                .unconditional_update = true,
+                .name_is_segment = true,
+                .columns = {{"Name", "string", "name", "metadata.name"}, {"Created At", "date", "", "metadata.creationTimestamp"}},
+                .decode = hfd_role_decode,
+                .validate = hfd_role_validate,
+        },
+        {
                 .group = "tenancy.holdfast.dev",
                 .version = "v1alpha1",
                 .plural = "workspaces",
@@ -80,10 +182,13 @@ static const struct hfd_resource table[] = {
                 .short_name = "ws",
                 .storage = "tenancy.holdfast.dev/workspaces",
                 .unconditional_update = true,
+                .has_generation = true,
+                .subresources = HFD_SUB_STATUS,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Phase", "string", "", "status.phase"},
                             {"Age", "string", "", "@age"}},
                 .decode = hfd_workspace_decode,
+                .prepare = hfd_workspace_prepare,
         },
 };
 
@@ -104,6 +209,24 @@ const struct hfd_resource *hfd_resource_find(const char *group, const char *vers
 }
 
 const struct hfd_resource *hfd_resource_namespaces(void) { return hfd_resource_find("", "v1", "namespaces"); }
+
+bool hfd_resource_subresource(const struct hfd_resource *resource, const char *name, enum hfd_subresource *ret_subresource) {
+        static const struct {
+                const char *name;
+                enum hfd_subresource subresource;
+        } all[] = {{"", HFD_SUB_NONE}, {"status", HFD_SUB_STATUS}, {"finalize", HFD_SUB_FINALIZE}};
+
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+                if (!strcmp(all[i].name, name)) {
+                        *ret_subresource = all[i].subresource;
+                        return (resource->subresources & all[i].subresource) == (unsigned)all[i].subresource;
+                }
+        return false;
+}
+
+bool hfd_is_system_namespace(const char *name) {
+        return !strcmp(name, "default") || !strcmp(name, "kube-system") || !strcmp(name, "kube-public") || !strcmp(name, "kube-node-lease");
+}
 
 void hfd_resource_api_version(const struct hfd_resource *resource, char text[128]) {
         (void)snprintf(text, 128, "%s%s%s", resource->group, *resource->group ? "/" : "", resource->version);

@@ -156,21 +156,17 @@ static bool is_json(const char *content_type) {
 
 /* ---- a request for a resource ---- */
 
-static void not_allowed(struct hfd_answer *answer) {
-        hfd_answer_status(answer, HF_E_INVALID, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource",
-                          NULL);
-}
-
-static void no_such_resource(struct hfd_answer *answer) {
-        hfd_answer_status(answer, HF_E_NOT_FOUND, 404, "NotFound", "the server could not find the requested resource", NULL);
-}
-
 static bool set_verb(struct hfd_call *call, const char *verb) {
         static const struct {
                 const char *name;
                 enum hfd_verb verb;
-        } verbs[] = {{"get", HFD_GET},       {"list", HFD_LIST},     {"watch", HFD_LIST},
-                     {"create", HFD_CREATE}, {"update", HFD_UPDATE}, {"delete", HFD_DELETE_ONE}};
+        } verbs[] = {{"get", HFD_GET},
+                     {"list", HFD_LIST},
+                     {"watch", HFD_LIST},
+                     {"create", HFD_CREATE},
+                     {"update", HFD_UPDATE},
+                     {"delete", HFD_DELETE_ONE},
+                     {"deletecollection", HFD_DELETE_MANY}};
 
         for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
                 if (!strcmp(verbs[i].name, verb)) {
@@ -188,14 +184,15 @@ static bool take_body(struct hfd_rest_call *rest, struct hfd_answer *answer) {
 
         if (is_json(type))
                 return true;
-        if (!hfd_is_protobuf(type) || !strcmp(call->resource->plural, "workspaces")) {
+        if (!hfd_is_protobuf(type) || !hfd_protobuf_known(call->resource)) {
                 hfd_answer_status(answer, HF_E_INVALID, 415, "UnsupportedMediaType",
                                   "the body of the request was in an unknown format - accepted media types include: application/json, "
                                   "application/vnd.kubernetes.protobuf",
                                   NULL);
                 return false;
         }
-        int e = hfd_protobuf_to_json(call->resource, call->verb == HFD_DELETE_ONE, call->body, call->n_body, &json);
+        int e = hfd_protobuf_to_json(call->resource, call->verb == HFD_DELETE_ONE || call->verb == HFD_DELETE_MANY, call->body,
+                                     call->n_body, &json);
         if (!e) {
                 hf__json_print(json, &rest->translated);
                 e = rest->translated.error;
@@ -211,6 +208,15 @@ static bool take_body(struct hfd_rest_call *rest, struct hfd_answer *answer) {
         return !e;
 }
 
+/* Whether the verb is one of this path's. */
+static bool verb_fits(const struct hfd_call *call, const struct hfd_request_path *path) {
+        if (call->resource->namespaced && !*path->ns && call->verb != HFD_LIST)
+                return false;
+        if (call->subresource)
+                return call->verb == HFD_GET || call->verb == HFD_UPDATE;
+        return call->verb == HFD_CREATE ? !*path->name : call->verb != HFD_UPDATE || *path->name;
+}
+
 /* Checks what does not depend on the verb's own work. False: answer is filled. */
 static bool fill_call(struct hfd_rest_call *rest, const struct hfd_request_path *path, const char *verb, struct hfd_answer *answer) {
         struct hfd_request *request = rest->request;
@@ -218,29 +224,29 @@ static bool fill_call(struct hfd_rest_call *rest, const struct hfd_request_path 
         const char *fence = hfd_request_header(request, "holdfast-fence");
 
         call->resource = hfd_resource_find(path->group, path->version, path->resource);
-        if (!call->resource || *path->subresource || (*path->ns && !call->resource->namespaced)) {
-                no_such_resource(answer);
+        if (!call->resource || (*path->ns && !call->resource->namespaced) ||
+            !hfd_resource_subresource(call->resource, path->subresource, &call->subresource)) {
+                hfd_answer_no_such_resource(answer);
                 return false;
         }
-        bool named = *path->name;
-        if (!set_verb(call, verb) || (call->resource->namespaced && !*path->ns && call->verb != HFD_LIST) ||
-            (call->verb == HFD_CREATE && named) || (call->verb == HFD_UPDATE && !named)) {
-                not_allowed(answer);
+        if (!set_verb(call, verb) || !verb_fits(call, path)) {
+                hfd_answer_not_allowed(answer);
                 return false;
         }
         (void)snprintf(call->ns, sizeof call->ns, "%s", path->ns);
         (void)snprintf(call->name, sizeof call->name, "%s", path->name);
         call->body = hfd_request_body(request, &call->n_body);
-        call->deadline = hfd_api_now(rest->api) + HFD_DEFAULT_DEADLINE;
+        call->deadline = hfd_api_now(rest->api) + (call->verb == HFD_DELETE_MANY ? HFD_MANY_DEADLINE : HFD_DEFAULT_DEADLINE);
         if (!negotiate(call, hfd_request_header(request, "accept"))) {
                 hfd_answer_status(answer, HF_E_INVALID, 406, "NotAcceptable",
                                   "only the following media types are accepted: application/json", NULL);
                 return false;
         }
-        bool sends = call->verb == HFD_CREATE || call->verb == HFD_UPDATE || (call->verb == HFD_DELETE_ONE && call->n_body);
+        bool deletes = call->verb == HFD_DELETE_ONE || call->verb == HFD_DELETE_MANY;
+        bool sends = call->verb == HFD_CREATE || call->verb == HFD_UPDATE || (deletes && call->n_body);
         if (sends && !take_body(rest, answer))
                 return false;
-        call->fenced = fence && (sends || call->verb == HFD_DELETE_ONE);
+        call->fenced = fence && (sends || deletes);
         if (call->fenced && hf_fence_parse(fence, strlen(fence), &call->fence)) {
                 hfd_answer_bad_request(answer, "the header " HF_FENCE_HEADER " is malformed: namespace/name;term;identity is expected");
                 return false;
@@ -284,7 +290,7 @@ static void handle_document(struct hfd_request *request) {
         struct hfd_answer answer = {.code = 200};
 
         if (strcmp(hfd_request_method(request), "GET") && strcmp(hfd_request_method(request), "HEAD")) {
-                not_allowed(&answer);
+                hfd_answer_not_allowed(&answer);
         } else if (!strcmp(path, "/openapi/v2") && accept && strstr(accept, "proto-openapi")) {
                 answer.body = hfd_openapi_v2();
                 type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
@@ -292,7 +298,7 @@ static void handle_document(struct hfd_request *request) {
                 answer.body = hfd_discovery(path, &answer.code);
         }
         if (!answer.body && answer.code == 404)
-                no_such_resource(&answer);
+                hfd_answer_no_such_resource(&answer);
         else if (!answer.body)
                 hfd_answer_no_memory(&answer);
         hfd_request_reply(request, answer.code, type, NULL, 0, answer.body);

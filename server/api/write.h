@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* One write under way: what is attempted (write.c) and how it is committed (write_commit.c). */
+/*
+ * One write under way: what was sent (write_body.c), the loop (write.c), what is attempted (write_update.c, write_delete.c,
+ * write_namespace.c) and how it is committed (write_commit.c).
+ */
 #include "server/api/core.h"
 #include "server/storage/term_record.h"
 
@@ -17,11 +20,42 @@ struct hfd_write {
         unsigned tries, n_generated;
         char path[2 * HF_NAME_MAX + 2], key[HFD_KEY_MAX];
         struct hf__buf *stored; /* owned; what the transaction puts; NULL = it deletes, or only compares */
+        struct hf__buf *last;   /* owned; of an update that deletes: the state that is answered */
+        /* The namespace an object is created in, as last seen: revision 0 and fresh = there is none. */
+        uint64_t ns_revision;
+        bool ns_terminating, ns_fresh;
         struct hfd_fence_compares fence;
 };
 
 void hfd_write_attempt(struct hfd_write *w); /* with w->current as it is now */
-void hfd_write_commit(struct hfd_write *w);  /* puts w->stored, or deletes, or only compares (w->unchanged) */
+void hfd_write_attempt_create(struct hfd_write *w);
+void hfd_write_attempt_update(struct hfd_write *w);
+void hfd_write_attempt_delete(struct hfd_write *w);
+/* A refusal that rests on the cache's state: look at the store first, and attempt again. */
+void hfd_write_refetch(struct hfd_write *w);
+/* 409, once the store's state says it, too. */
+void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const char *wanted, const char *found);
+
+/* The call's body, which is an object (of that type, say messages); the caller frees it also on failure. False: answer is filled. */
+bool hfd_body_parse(const struct hfd_call *call, const char *type, struct hf__json **ret_json, struct hfd_answer *answer);
+/* Parses the body into w->sent. False: answer is filled. */
+bool hfd_write_parse(struct hfd_write *w, struct hfd_answer *answer);
+/* Brings an object that a client wants stored into its normal form, and checks what needs no state. False: answer is filled. */
+bool hfd_write_accept(struct hfd_write *w, struct hf__json *object, struct hfd_answer *answer);
+/* sent: DeleteOptions, NULL = no body. False: answer is filled. */
+bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *sent, struct hfd_answer *answer);
+
+/* Whether finalizers keep a deleted object. */
+bool hfd_write_held(const struct hfd_resource *resource, const struct hf__json *object);
+
+/* The namespace lets w create in it. False: answered, or the store was asked and the attempt comes again. */
+bool hfd_write_namespace_open(struct hfd_write *w);
+/* What the transaction of a creation compares of the namespace; false: nothing. key is its memory. */
+bool hfd_write_namespace_compare(struct hfd_write *w, char key[HFD_KEY_MAX], struct hfd_compare *ret_compare);
+/* Takes from what a failed transaction read how the namespace is now. False: out of memory. */
+bool hfd_write_namespace_found(struct hfd_write *w, const struct hfd_kv *kvs, size_t n);
+
+void hfd_write_commit(struct hfd_write *w); /* puts w->stored, or deletes, or only compares (w->unchanged) */
 /* Takes current, which is what the store said. */
 void hfd_write_adopt(struct hfd_write *w, struct hfd_object *current);
 /*

@@ -22,6 +22,7 @@ void hfd_write_finish(struct hfd_write *w, struct hfd_answer *answer) {
         hf__json_free(w->object);
         hfd_object_unref(w->current);
         hf__buf_unref(w->stored);
+        hf__buf_unref(w->last);
         free(w);
         call->done(call, answer);
         hfd_answer_done(answer);
@@ -87,25 +88,32 @@ static int term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct hfd_op *op
         return *ret_value ? 0 : -ENOMEM;
 }
 
+static int success_code(const struct hfd_write *w) {
+        /* Who asked for the dependents' deletion in the older words is told that more is to come. */
+        if (w->call->verb == HFD_DELETE_ONE && w->call->options.has_orphan && !w->call->options.orphan)
+                return 202;
+        return w->created ? 201 : 200;
+}
+
 static void succeeded(struct hfd_write *w, uint64_t revision) {
         struct hfd_answer answer = {0};
         struct hfd_object *object;
 
         if (w->unchanged) {
-                finish_object(w, 200, w->current);
+                finish_object(w, success_code(w), w->current);
                 return;
         }
-        if (!w->stored) {
+        if (!w->stored && !w->last) {
                 struct hf__json *old = hfd_object_parse(w->current);
                 hfd_answer_deleted(&answer, w->call->resource, w->call->name, hf__json_string(old, "metadata.uid"));
                 hf__json_free(old);
                 hfd_write_finish(w, &answer);
                 return;
         }
-        object = hfd_object_new(w->call->resource, w->path, revision, w->stored);
-        if (object && !w->call->options.dry_run)
+        object = hfd_object_new(w->call->resource, w->path, revision, w->stored ? w->stored : w->last);
+        if (object && w->stored && !w->call->options.dry_run)
                 hfd_cache_note_write(w->api, object);
-        finish_object(w, w->created ? 201 : 200, object);
+        finish_object(w, success_code(w), object);
         hfd_object_unref(object);
 }
 
@@ -145,7 +153,13 @@ static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply)
                                 return;
                         }
                 }
+        if (!hfd_write_namespace_found(w, reply->kvs, reply->n_kvs)) {
+                hfd_object_unref(found);
+                hfd_write_finish_no_memory(w);
+                return;
+        }
         w->stored = hf__buf_unref(w->stored);
+        w->last = hf__buf_unref(w->last);
         w->created = w->unchanged = w->same_term = false;
         hfd_write_adopt(w, found);
         hfd_write_attempt(w);
@@ -164,10 +178,10 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
 }
 
 void hfd_write_commit(struct hfd_write *w) {
-        struct hfd_compare compares[1 + 2 * HFD_FENCE_LEASES] = {
+        struct hfd_compare compares[2 + 2 * HFD_FENCE_LEASES] = {
                 {.kind = HFD_MOD_EQUALS, .key = w->key, .revision = w->current ? w->current->revision : 0}};
         struct hfd_op ops[2] = {{.kind = w->stored ? HFD_PUT : HFD_DELETE, .key = w->key, .value = w->stored}};
-        const char *reads[1 + HFD_FENCE_LEASES] = {w->key, w->fence.key[0], w->fence.key[1]};
+        const char *reads[2 + HFD_FENCE_LEASES] = {w->key};
         struct hfd_txn txn = {.compares = compares,
                               .n_compares = 1,
                               .ops = ops,
@@ -176,7 +190,7 @@ void hfd_write_commit(struct hfd_write *w) {
                               .n_get_on_failure = 1,
                               .urgent = w->call->resource->term_record};
         struct hf__buf *term_value;
-        char term_key[HFD_KEY_MAX];
+        char term_key[HFD_KEY_MAX], ns_key[HFD_KEY_MAX];
 
         if (w->call->options.dry_run) {
                 uint64_t revision = w->current ? w->current->revision : 0;
@@ -189,7 +203,12 @@ void hfd_write_commit(struct hfd_write *w) {
         if (!e && w->call->fenced) {
                 memcpy(&compares[1], w->fence.compares, sizeof w->fence.compares);
                 txn.n_compares += 2 * w->fence.n_leases;
-                txn.n_get_on_failure += w->fence.n_leases;
+                for (size_t i = 0; i < w->fence.n_leases; i++)
+                        reads[txn.n_get_on_failure++] = w->fence.key[i];
+        }
+        if (!e && hfd_write_namespace_compare(w, ns_key, &compares[txn.n_compares])) {
+                txn.n_compares++;
+                reads[txn.n_get_on_failure++] = ns_key;
         }
         /* The answer comes on the store's thread, which would free what this one's allocator keeps at hand. */
         w->object = hf__json_free(w->object);

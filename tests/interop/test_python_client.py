@@ -67,8 +67,37 @@ def test_namespaces(core, ns):
     a.create_namespace(client.V1Namespace(metadata=client.V1ObjectMeta(name=f"{ns}-py", labels={"by": "py"})))
     assert [o.metadata.name for o in b.list_namespace(label_selector="by=py").items] == [f"{ns}-py"]
     assert b.read_namespace(f"{ns}-py").status.phase == "Active"
+    a.create_namespaced_config_map(f"{ns}-py", config_map("one"))
+    # Held by the namespace's own finalizer, whoever empties it: nothing is created in it any more.
     b.delete_namespace(f"{ns}-py")
-    assert reason(a.read_namespace, f"{ns}-py")[0] == 404
+    try:
+        terminating = a.read_namespace(f"{ns}-py")
+        assert terminating.status.phase == "Terminating" and terminating.metadata.deletion_timestamp
+    except client.ApiException as error:  # a controller was faster, here and below
+        assert error.status == 404
+    code, why, message = reason(b.create_namespaced_config_map, f"{ns}-py", config_map("two"))
+    assert code == 404 or (code, why) == (403, "Forbidden") and "because it is being terminated" in message
+    a.delete_collection_namespaced_config_map(f"{ns}-py")
+    try:
+        a.replace_namespace_finalize(f"{ns}-py", client.V1Namespace(metadata=client.V1ObjectMeta(name=f"{ns}-py"), spec=client.V1NamespaceSpec()))
+    except client.ApiException as error:
+        assert error.status == 404
+    assert reason(b.read_namespace, f"{ns}-py")[0] == 404
+
+
+def test_collection_and_status(core, ns):
+    a, b = core
+    for i in range(30):
+        a.create_namespaced_config_map(ns, {"metadata": {"name": f"n{i}", "labels": {"parity": str(i % 2)}}})
+    gone = b.delete_collection_namespaced_config_map(ns, label_selector="parity=1", propagation_policy="Background")
+    assert gone.kind == "ConfigMapList"
+    assert sorted(o.metadata.name for o in a.list_namespaced_config_map(ns).items) == sorted(f"n{i}" for i in range(0, 30, 2))
+    status = a.read_namespace_status(ns)
+    status.status.conditions = [client.V1NamespaceCondition(type="Tested", status="True")]
+    status.metadata.labels["not"] = "by-this-way"
+    written = b.replace_namespace_status(ns, status)
+    assert written.status.conditions[0].type == "Tested" and "not" not in written.metadata.labels
+    assert a.read_namespace(ns).status.phase == "Active"
 
 
 def test_leases(coordination, ns):

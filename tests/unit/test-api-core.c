@@ -13,150 +13,7 @@
 
 #include <cmocka.h>
 
-#include <holdfast/client.h>
-
-#include "base/json.h"
-#include "server/api/api.h"
-#include "server/api/core.h"
-#include "server/storage/store.h"
-
-/* ---- a server in a box ---- */
-
-struct box {
-        struct hf_host host;
-        struct hfd_store *store;
-        struct hfd_api *api;
-        struct hf_client *client;
-};
-
-static int set_up(void **state) {
-        struct box *box = calloc(1, sizeof *box);
-        struct hf_status status = {0};
-
-        box->host.size = sizeof box->host;
-        assert_int_equal(hfd_memory_store_new(&box->host, &box->store), 0);
-        struct hfd_api_config config = {.store = box->store, .prefix = "/registry"};
-        assert_int_equal(hfd_api_new(&box->host, &config, &box->api), 0);
-        assert_int_equal(hfd_api_start(box->api), 0);
-        struct hf_cancel *token;
-        assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
-        hf_cancel_set_deadline(token, hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC);
-        assert_int_equal(hfd_api_wait_synced(box->api, token, &status), 0);
-        hf_cancel_unref(token);
-        assert_int_equal(hfd_api_loopback(box->api, &box->client), 0);
-        *state = box;
-        return 0;
-}
-
-static int tear_down(void **state) {
-        struct box *box = *state;
-
-        hf_client_free(box->client);
-        hfd_api_free(box->api);
-        box->store->ops->free(box->store);
-        free(box);
-        return 0;
-}
-
-/* ---- calls that wait ---- */
-
-struct result {
-        pthread_mutex_t mu;
-        pthread_cond_t cond;
-        bool done;
-        int error;
-        bool echoed;
-        char *body;
-        struct hf_status status;
-};
-
-static void on_reply(void *ctx, const struct hf_reply *reply) {
-        struct result *r = ctx;
-
-        pthread_mutex_lock(&r->mu);
-        r->done = true;
-        r->error = reply->error;
-        r->echoed = reply->fence_echoed;
-        r->status = reply->status;
-        r->body = reply->body ? strndup(reply->body, reply->n_body) : NULL;
-        pthread_cond_signal(&r->cond);
-        pthread_mutex_unlock(&r->mu);
-}
-
-static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
-static const struct hf_resource configmaps = {"", "v1", "configmaps"};
-static const struct hf_resource namespaces = {"", "v1", "namespaces"};
-static const struct hf_resource workspaces = {"tenancy.holdfast.dev", "v1alpha1", "workspaces"};
-
-/* The last answer; its body is freed by the next call. */
-static struct result last;
-
-static int run(struct box *box, const struct hf_call *call) {
-        struct result r = {.mu = PTHREAD_MUTEX_INITIALIZER};
-
-        pthread_cond_init(&r.cond, NULL);
-        assert_int_equal(hf_client_call(box->client, call, on_reply, &r, NULL), 0);
-        pthread_mutex_lock(&r.mu);
-        while (!r.done)
-                pthread_cond_wait(&r.cond, &r.mu);
-        pthread_mutex_unlock(&r.mu);
-        pthread_cond_destroy(&r.cond);
-        pthread_mutex_destroy(&r.mu);
-        free(last.body);
-        last = r;
-        return r.error;
-}
-
-static int call_fenced(struct box *box, enum hf_verb verb, struct hf_resource resource, const char *ns, const char *name, const char *query,
-                       const char *body, const struct hf_fence *fence) {
-        struct hf_call call = {.verb = verb,
-                               .resource = resource,
-                               .ns = ns,
-                               .name = name,
-                               .query = query,
-                               .body = body,
-                               .n_body = body ? strlen(body) : 0,
-                               .fence = fence};
-        return run(box, &call);
-}
-
-static int do_call(struct box *box, enum hf_verb verb, struct hf_resource resource, const char *ns, const char *name, const char *query,
-                   const char *body) {
-        return call_fenced(box, verb, resource, ns, name, query, body, NULL);
-}
-
-/* A text of the last answer's body; static buffers in turn. */
-static const char *text_at(const char *path) {
-        static char texts[4][600];
-        static unsigned turn;
-        struct hf__json *json = NULL;
-        char *text = texts[turn++ % 4];
-
-        *text = '\0';
-        assert_non_null(last.body);
-        assert_int_equal(hf__json_parse(last.body, strlen(last.body), &json, NULL), 0);
-        const char *value = hf__json_string(json, path);
-        if (value)
-                (void)snprintf(text, sizeof texts[0], "%s", value);
-        hf__json_free(json);
-        return text;
-}
-
-static size_t count_at(const char *path) {
-        struct hf__json *json = NULL;
-
-        assert_int_equal(hf__json_parse(last.body, strlen(last.body), &json, NULL), 0);
-        size_t n = hf__json_count(hf__json_path(json, path));
-        hf__json_free(json);
-        return n;
-}
-
-static void expect_status(int code, const char *reason, const char *message) {
-        assert_int_equal(last.status.http_code, code);
-        assert_string_equal(text_at("reason"), reason);
-        assert_string_equal(text_at("message"), message);
-        assert_string_equal(text_at("status"), "Failure");
-}
+#include "api_box.h"
 
 static const char *lease_body(const char *name, const char *holder, const char *revision) {
         static char body[600];
@@ -590,9 +447,8 @@ static void list_as(struct box *box, enum hfd_format format) {
 static void test_table(void **state) {
         struct box *box = *state;
 
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
-                                 "{\"metadata\":{\"name\":\"w\"},\"status\":{\"phase\":\"Ready\"}}"),
-                         0);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"w\"}}"), 0);
+        assert_int_equal(do_part(box, workspaces, "w", "status", "{\"metadata\":{\"name\":\"w\"},\"status\":{\"phase\":\"Ready\"}}"), 0);
         list_as(box, HFD_AS_TABLE);
         assert_string_equal(text_at("kind"), "Table");
         assert_int_equal(count_at("columnDefinitions"), 3);
@@ -854,8 +710,6 @@ static void test_hammer(void **state) {
         assert_int_equal(await_end(seen), 0);
         free(seen);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
         const struct CMUnitTest tests[] = {
