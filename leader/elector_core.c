@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "leader/core_lease.h"
+#include "leader/mutant.h"
 
 enum { OP_NONE, OP_READ, OP_ACQUIRE, OP_RENEW, OP_RELEASE };
 
@@ -81,7 +82,7 @@ static void enter_releasing(struct hf__core *core, hf_nsec now) {
 static hf_nsec backoff(struct hf__core *core) {
         hf_nsec delay = timing_of(core)->retry_period;
 
-        if (core->n_short_terms == 0)
+        if (core->n_short_terms == 0 || HF__MUTANT(no_backoff))
                 return 0;
         for (unsigned n = core->n_short_terms; n > 1 && delay < timing_of(core)->lease_duration; n--)
                 delay *= 2;
@@ -109,7 +110,7 @@ static void abort_term(struct hf__core *core, hf_nsec now, const char *why, stru
                 core->n_short_terms++;
         else
                 core->n_short_terms = 0;
-        if (core->config.mutant.skip_join)
+        if (HF__MUTANT(skip_join))
                 after_join(core, now);
 }
 
@@ -120,7 +121,7 @@ static void begin_drain(struct hf__core *core, hf_nsec now, const char *why, str
         core->last_end = why;
         if (now - core->term_started_at >= timing_of(core)->lease_duration)
                 core->n_short_terms = 0;
-        if (core->config.mutant.release_before_join) {
+        if (HF__MUTANT(release_before_join)) {
                 push(actions, HF__ACT_GATE_SHUT);
                 after_join(core, now);
         }
@@ -204,7 +205,9 @@ static void op_failed(struct hf__core *core, int kind, int result, hf_nsec retry
         if (kind == OP_READ) {
                 core->must_read = core->must_read || core->op_settles;
         } else {
-                if (result < 0 || result == HF_E_TIMEOUT || result == HF_E_UNAVAILABLE || result == HF_E_CANCELED)
+                if (HF__MUTANT(lost_reply_is_failure))
+                        odd = false;
+                else if (result < 0 || result == HF_E_TIMEOUT || result == HF_E_UNAVAILABLE || result == HF_E_CANCELED)
                         core->in_doubt = true;
                 if (odd) {
                         core->must_read = true;
@@ -226,12 +229,14 @@ static void start_term(struct hf__core *core, hf_nsec now, const struct hf__reco
         core->n_terms++;
         /* A foreign server's revision that is no number makes no fence; the term then only counts. */
         core->term = record->term ? record->term : record->rv_number ? record->rv_number : core->n_terms;
+        if (HF__MUTANT(count_terms))
+                core->term = core->n_terms;
         core->term_started_at = now;
         core->joined = false;
         core->valid_until = core->op_sent_at + timing_of(core)->renew_deadline;
-        if (core->config.mutant.count_from_reply)
+        if (HF__MUTANT(count_from_reply))
                 core->valid_until = now + timing_of(core)->renew_deadline;
-        if (core->config.mutant.gate_by_flag)
+        if (HF__MUTANT(gate_by_flag))
                 core->valid_until = HF_NSEC_NEVER;
         action = push(actions, HF__ACT_TERM_START);
         action->term = core->term;
@@ -244,14 +249,14 @@ static void acquired(struct hf__core *core, const struct hf__record *record, hf_
 
         core->mine = core->op_record;
         hf__core_learn(core, record, now);
-        if (core->state != HF_FOLLOWING) /* a stop overtook it: what was taken is released */
+        if (core->state != HF_FOLLOWING && !HF__MUTANT(lead_while_stopping)) /* a stop overtook it: what was taken is released */
                 return;
         /* The watch may know more than the reply: then somebody has overwritten what I have just taken. */
         if (!hf__core_is_mine(core, &core->observed))
                 return;
         if (core->news_since_send && !ordered)
                 core->must_read = true;
-        if (now >= core->op_sent_at + timing_of(core)->renew_deadline && !core->config.mutant.count_from_reply) {
+        if (now >= core->op_sent_at + timing_of(core)->renew_deadline && !HF__MUTANT(count_from_reply)) {
                 core->next_op_at = pace(core, now, 0); /* too late to be worth anything: acquire anew */
                 return;
         }
@@ -268,7 +273,7 @@ static void renewed(struct hf__core *core, const struct hf__record *record, hf_n
                 abort_term(core, now, "the Lease's record was changed by somebody else", actions);
                 return;
         }
-        if (core->config.mutant.count_from_reply)
+        if (HF__MUTANT(count_from_reply))
                 valid_until = now + timing_of(core)->renew_deadline;
         if (valid_until <= core->valid_until)
                 return;
@@ -278,6 +283,10 @@ static void renewed(struct hf__core *core, const struct hf__record *record, hf_n
 
 static void write_done(struct hf__core *core, int kind, const struct hf__core_event *event, struct hf__core_time now,
                        struct hf__core_actions *actions) {
+        if (HF__MUTANT(lost_reply_is_success) && kind == OP_RENEW && event->result == HF_E_TIMEOUT) {
+                renewed(core, &core->op_record, now.boot, actions);
+                return;
+        }
         if (event->result) {
                 op_failed(core, kind, event->result, event->retry_after, now);
                 if (event->result == HF_E_NOT_FOUND && leads(core))
@@ -316,7 +325,7 @@ static void read_done(struct hf__core *core, const struct hf__core_event *event,
                 core->next_op_at = pace(core, now.boot, 0);
         if (!leads(core) && hf__core_free_at(core) > now.boot)
                 core->n_failures = 0; /* somebody else has it: that contest is over */
-        if (!leads(core) || hf__core_is_mine(core, &core->observed))
+        if (!leads(core) || hf__core_is_mine(core, &core->observed) || HF__MUTANT(ignore_foreign_holder))
                 return;
         abort_term(core, now.boot, found ? "the Lease's record was changed by somebody else" : "the Lease was deleted", actions);
 }
@@ -336,8 +345,8 @@ static void op_done(struct hf__core *core, const struct hf__core_event *event, s
 /* ---- events ---- */
 
 static void watched(struct hf__core *core, const struct hf__record *record, hf_nsec now, struct hf__core_actions *actions) {
-        if (leads(core) && (record->rv_number == 0 || core->observed.rv_number == 0)) {
-                /* It cannot be told whether this is older than my own last write. */
+        if (core->state != HF_FOLLOWING && (record->rv_number == 0 || core->observed.rv_number == 0)) {
+                /* It cannot be told whether this is older than my own last write, which a release has to know too. */
                 core->heard_at = now;
                 if (!hf__core_is_mine(core, record))
                         core->must_read = true;
@@ -346,17 +355,26 @@ static void watched(struct hf__core *core, const struct hf__record *record, hf_n
         if (!hf__core_learn(core, record, now))
                 return;
         core->news_since_send = true;
-        if (leads(core) && !hf__core_is_mine(core, record))
+        if (HF__MUTANT(extend_by_watch) && leads(core) && hf__core_is_mine(core, record))
+                push(actions, HF__ACT_EXTEND)->valid_until = core->valid_until = now + timing_of(core)->renew_deadline;
+        if (leads(core) && !hf__core_is_mine(core, record) && !HF__MUTANT(ignore_foreign_holder))
                 abort_term(core, now, record->exists ? "the Lease's record was changed by somebody else" : "the Lease was deleted",
                            actions);
+}
+
+/* What was known of the Lease may be wrong, and the read that settles it is yet to be sent or answered. */
+static bool is_unsettled(const struct hf__core *core) {
+        return core->must_read || (core->op_kind == OP_READ && core->op_settles && core->observed_once);
 }
 
 static void stop_asked(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
         core->stop_asked = true;
         if (core->state == HF_LEADING) {
                 begin_drain(core, now, "stopped", actions);
+        } else if (core->state == HF_RELEASING) { /* for a hand-over, whose time may be all but over */
+                core->release_until = now + 2 * timing_of(core)->request_timeout;
         } else if (core->state == HF_FOLLOWING) {
-                if (core->op_kind == OP_ACQUIRE || core->in_doubt || hf__core_is_own(core, &core->observed))
+                if (core->op_kind == OP_ACQUIRE || core->in_doubt || is_unsettled(core) || hf__core_is_own(core, &core->observed))
                         enter_releasing(core, now);
                 else
                         stop(core, true, actions);
@@ -372,11 +390,23 @@ static void hand_over_asked(struct hf__core *core, const char *successor, hf_nse
 }
 
 static void joined(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
-        if (core->state == HF_DRAINING)
+        if (core->state == HF_DRAINING && !HF__MUTANT(release_with_gate_open))
                 push(actions, HF__ACT_GATE_SHUT);
-        else if (core->state != HF_ABORTING)
+        else if (core->state != HF_ABORTING && core->state != HF_DRAINING)
                 return;
         after_join(core, now);
+}
+
+/*
+ * The store's history may be another. A revision that I know may have been issued anew, for another record, and smaller ones
+ * may be newer; an answer under way may be from before. So nothing counts until a read that is sent from now on.
+ */
+static void doubt_all(struct hf__core *core) {
+        if (core->op_kind != OP_NONE && core->op_kind != OP_READ)
+                core->in_doubt = true;
+        core->op_kind = OP_NONE;
+        core->must_read = true;
+        core->observed.rv_number = 0;
 }
 
 static void handle(struct hf__core *core, const struct hf__core_event *event, struct hf__core_time now, struct hf__core_actions *actions) {
@@ -399,7 +429,9 @@ static void handle(struct hf__core *core, const struct hf__core_event *event, st
         case HF__EV_HAND_OVER: hand_over_asked(core, event->successor, now.boot, actions); break;
         case HF__EV_JOINED: joined(core, now.boot, actions); break;
         case HF__EV_STALE_TERM:
-                if (leads(core))
+                if (!HF__MUTANT(keep_old_history))
+                        doubt_all(core);
+                if (leads(core) && !HF__MUTANT(ignore_stale_term))
                         abort_term(core, now.boot, "a write was refused: the term is stale", actions);
                 break;
         }
@@ -413,6 +445,11 @@ static void run_timers(struct hf__core *core, struct hf__core_time now, struct h
         if (core->state == HF_DRAINING && now.boot >= core->drain_until)
                 abort_term(core, now.boot, "the drain deadline passed", actions);
         if (core->state == HF_ABORTING && now.boot >= core->abort_at + timing_of(core)->stop_grace) {
+                if (HF__MUTANT(release_when_stuck)) {
+                        core->stop_asked = true;
+                        after_join(core, now.boot);
+                        return;
+                }
                 core->state = HF_STUCK;
                 core->op_kind = OP_NONE;
                 if (core->watching)
@@ -572,6 +609,8 @@ void hf__core_step(struct hf__core *core, const struct hf__core_event *event, st
         if (ended(core))
                 return;
         strcpy(old_holder, core->observed.holder);
+        if (HF__MUTANT(trust_timestamps))
+                core->observed_at = now.boot - (now.real_us - core->observed.renew_us) * HF_NSEC_PER_USEC;
         if (leads(core) && now.boot >= core->valid_until)
                 abort_term(core, now.boot, "the Lease could not be renewed in time", ret_actions);
         handle(core, event, now, ret_actions);

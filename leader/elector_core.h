@@ -50,7 +50,8 @@ enum hf__core_event_type {
         HF__EV_STOP,       /* planned stop of this elector for good */
         HF__EV_HAND_OVER,  /* successor ("" = whoever comes): drain, join, release to it, then follow */
         HF__EV_JOINED,     /* all work of the term has returned; counts only after TERM_DRAIN or TERM_ABORT, once per term */
-        HF__EV_STALE_TERM, /* a write of the term was refused by the fence, or its echo was missing */
+        HF__EV_STALE_TERM, /* a write of the term was refused by the fence, or its echo was missing, or the store's history was replaced:
+                              a term ends, and what is known of the Lease counts for nothing until it is read */
 };
 
 struct hf__core_event {
@@ -98,20 +99,10 @@ struct hf__core_actions {
         hf_nsec wake_at; /* call again with HF__EV_TICK at this boot time at the latest */
 };
 
-/* Deliberate faults, for the simulator to prove that it would see them. All false in the product. */
-struct hf__core_mutant {
-        bool skip_join; /* re-contend without waiting for the work */
-        bool release_before_join;
-        bool gate_by_flag;     /* validity never ends by itself */
-        bool count_from_reply; /* validity from the reply's time instead of the send time */
-        bool skip_compare;     /* writes carry no resourceVersion condition (record.rv = "") */
-};
-
 struct hf__core_config {
         struct hf_leader_timing timing; /* checked */
         char identity[HF_IDENTITY_MAX + 1];
         uint64_t seed; /* of the jitter */
-        struct hf__core_mutant mutant;
 };
 
 struct hf__core {

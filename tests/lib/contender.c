@@ -3,8 +3,10 @@
  * A program of its own that embeds the library and contends for a Lease on any API server, over REST: no holdfastd in it.
  * While it leads it writes the ConfigMap default/<CONFIGMAP>, else default/<NAME>, every 20 ms.
  *
- *      contender KUBECONFIG NAME IDENTITY [--lease 4s --renew 2s --retry 500ms] [--unfenced] [--ignore-tokens]
+ *      contender KUBECONFIG|DIRECTORY NAME IDENTITY [--lease 4s --renew 2s --retry 500ms] [--unfenced] [--ignore-tokens]
  *                [--migrate-from OLD-NAME] [--writes CONFIGMAP]
+ *
+ * A directory is that of a pod's service account; an empty word stands for the files of $KUBECONFIG.
  *
  * stdout: one line per change: `state <state> holder <holder> term <term> end <why>`. SIGTERM stops it gracefully; exit 0, or 70
  * when a controller is stuck.
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <holdfast/leader.h>
@@ -128,6 +131,19 @@ static int contend(const struct hf_host *host, struct hf_client *client, struct 
         return r != 0;
 }
 
+static int connect_to(const struct hf_host *host, const char *where, struct hf_client **ret_client, struct hf_status *reterr_status) {
+        const struct hf_in_cluster_config config = {.size = sizeof config, .directory = where};
+        char ns[HF_NAME_MAX + 1];
+        struct stat st;
+
+        if (stat(where, &st) < 0 || !S_ISDIR(st.st_mode))
+                return hf_rest_client_from_kubeconfig(host, where[0] ? where : NULL, ret_client, reterr_status);
+        int r = hf_rest_client_in_cluster(host, &config, ret_client, ns, reterr_status);
+        if (r == 0)
+                printf("namespace %s\n", ns);
+        return r;
+}
+
 int main(int argc, char **argv) {
         struct options options = {0};
         struct hf_host host = {.size = sizeof host, .log = {.write = on_log, .max_level = HF_LOG_DEBUG}};
@@ -136,7 +152,8 @@ int main(int argc, char **argv) {
         sigset_t signals;
 
         if (argc < 4 || parse(argc, argv, &options)) {
-                fprintf(stderr, "usage: contender KUBECONFIG NAME IDENTITY [--lease D --renew D --retry D] [--unfenced] [--ignore-tokens]\n"
+                fprintf(stderr, "usage: contender KUBECONFIG|DIRECTORY NAME IDENTITY [--lease D --renew D --retry D] [--unfenced] "
+                                "[--ignore-tokens]\n"
                                 "       [--migrate-from OLD-NAME] [--writes CONFIGMAP]\n");
                 return 2;
         }
@@ -149,7 +166,7 @@ int main(int argc, char **argv) {
         sigemptyset(&signals);
         sigaddset(&signals, SIGTERM);
         pthread_sigmask(SIG_BLOCK, &signals, NULL);
-        if (hf__http_global_init() || hf_rest_client_from_kubeconfig(&host, argv[1], &client, &status)) {
+        if (hf__http_global_init() || connect_to(&host, argv[1], &client, &status)) {
                 fprintf(stderr, "contender: %s\n", status.message);
                 return 1;
         }

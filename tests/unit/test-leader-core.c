@@ -562,6 +562,8 @@ static void test_backoff_grows_and_resets(void **state) { /* A19 */
         }
         step(&rig, HF__EV_STALE_TERM);
         step(&rig, HF__EV_JOINED);
+        assert_non_null(did(&rig, HF__ACT_READ)); /* what was known of the Lease is in doubt */
+        answer_read(&rig, 0, &rig.core.observed);
         assert_non_null(did(&rig, HF__ACT_WRITE));
 }
 
@@ -765,6 +767,30 @@ static void test_a_stop_leaves_no_acquire_behind(void **state) { /* A06 */
         assert_true(did(&rig, HF__ACT_STOPPED)->released);
 }
 
+/* A backup was restored: a revision that a standby knows may have been issued anew, for the Lease of somebody else. */
+static void test_replaced_history_is_read_before_a_write(void **state) {
+        struct hf__record record;
+        struct rig rig;
+
+        start(&rig);
+        record = held_by(&rig, "bing", 15);
+        answer_read(&rig, 0, &record);
+        step(&rig, HF__EV_STALE_TERM);
+        assert_int_equal(rig.core.state, HF_FOLLOWING);
+        assert_non_null(did(&rig, HF__ACT_READ));
+        rig.now += 60 * S; /* the lease duration is over long since */
+        answer_read(&rig, HF_E_UNAVAILABLE, NULL);
+        assert_null(did(&rig, HF__ACT_WRITE));
+        assert_non_null(wait_for(&rig, HF__ACT_READ, 3 * S));
+        record = held_by(&rig, "bong", 15);
+        record.rv_number = 1;
+        strcpy(record.rv, "1");
+        answer_read(&rig, 0, &record); /* older by its revision, and true */
+        assert_null(wait_for(&rig, HF__ACT_WRITE, 15 * S - 1));
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 1));
+        assert_string_equal(rig.sent.rv, "1");
+}
+
 static void test_the_drain_deadline_aborts(void **state) {
         struct rig rig;
         hf_nsec from;
@@ -861,7 +887,9 @@ static void test_stop_beats_everything_under_way(void **state) { /* every state 
         step(&rig, HF__EV_STOP);
         assert_int_equal(rig.core.state, HF_ABORTING);
         step(&rig, HF__EV_JOINED);
-        assert_string_equal(rig.sent.holder, ""); /* as far as is known the Lease is still mine */
+        assert_non_null(did(&rig, HF__ACT_READ));
+        answer_read(&rig, 0, &rig.core.observed);
+        assert_string_equal(rig.sent.holder, ""); /* the Lease is still mine */
         answer_write(&rig, 0);
         assert_true(did(&rig, HF__ACT_STOPPED)->released);
 
@@ -989,6 +1017,7 @@ int main(void) {
                 cmocka_unit_test(test_stop_of_a_follower),
                 cmocka_unit_test(test_stop_with_an_acquire_under_way),
                 cmocka_unit_test(test_a_stop_leaves_no_acquire_behind),
+                cmocka_unit_test(test_replaced_history_is_read_before_a_write),
                 cmocka_unit_test(test_the_drain_deadline_aborts),
                 cmocka_unit_test(test_hand_over),
                 cmocka_unit_test(test_the_record_may_ask_for_a_hand_over),

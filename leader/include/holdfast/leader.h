@@ -164,7 +164,7 @@ int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
 int hf_elector_step_down(struct hf_elector *elector);
 /*
  * Ends the term at once, as a loss: for a host that learns that the ground it stands on is gone (the store behind its API was
- * replaced by a backup). Does nothing unless leading. Thread: any. Never blocks.
+ * replaced by a backup). Of a standby it makes that the Lease is read before it is next written. Thread: any. Never blocks.
  */
 void hf_elector_end_term(struct hf_elector *elector);
 /* A counter that rises each time the loop turns (at least once a second): the watchdog's witness. Thread: any. */
