@@ -45,7 +45,15 @@ static void post_locked(struct hf__http_engine *engine, struct hf__note *note, e
         hf__mailbox_post(&engine->box, &note->letter);
 }
 
-int hf__http_submit(struct hf__http_engine *engine, const struct hf__http_request *request, uint64_t *ret_id) {
+static struct hf__exchange *find_locked(struct hf__http_engine *engine, uint64_t id) {
+        struct hf__exchange *x = *bucket_of(engine, id);
+        while (x && x->id != id)
+                x = x->next_in_bucket;
+        return x;
+}
+
+/* again: the id of the request that this is another try of; 0 = a new one. */
+static int submit(struct hf__http_engine *engine, const struct hf__http_request *request, uint64_t again, uint64_t *ret_id) {
         if (!request->method || !request->url || !request->on_done || request->lane >= HF__HTTP_N_LANES ||
             (request->n_headers > 0 && !request->headers) || (request->n_body > 0 && !request->body))
                 return -EINVAL;
@@ -53,27 +61,34 @@ int hf__http_submit(struct hf__http_engine *engine, const struct hf__http_reques
         if (!x)
                 return -ENOMEM;
         pthread_mutex_lock(&engine->mu);
-        bool closed = engine->closed;
-        if (!closed) {
-                x->id = ++engine->last_id;
+        const struct hf__exchange *last_try = again ? find_locked(engine, again) : NULL;
+        int r = engine->closed ? HF_E_CLOSED : last_try && last_try->cancel_posted ? HF_E_CANCELED : 0;
+        if (r == 0) {
+                x->id = again ? again : ++engine->last_id;
                 if (ret_id)
                         *ret_id = x->id; /* before the first callback can come */
                 struct hf__exchange **bucket = bucket_of(engine, x->id);
-                x->next_in_bucket = *bucket;
+                x->next_in_bucket = *bucket; /* before the last try, which is there until its on_done has returned */
                 *bucket = x;
                 post_locked(engine, &x->note, HF__NOTE_SUBMIT);
         }
         pthread_mutex_unlock(&engine->mu);
-        if (closed)
+        if (r != 0)
                 hf__exchange_free(x);
-        return closed ? HF_E_CLOSED : 0;
+        return r;
+}
+
+int hf__http_submit(struct hf__http_engine *engine, const struct hf__http_request *request, uint64_t *ret_id) {
+        return submit(engine, request, 0, ret_id);
+}
+
+int hf__http_submit_again(struct hf__http_engine *engine, const struct hf__http_request *request, uint64_t id) {
+        return submit(engine, request, id, NULL);
 }
 
 void hf__http_cancel(struct hf__http_engine *engine, uint64_t id) {
         pthread_mutex_lock(&engine->mu);
-        struct hf__exchange *x = *bucket_of(engine, id);
-        while (x && x->id != id)
-                x = x->next_in_bucket;
+        struct hf__exchange *x = find_locked(engine, id);
         if (x && !x->cancel_posted && !engine->closed) {
                 x->cancel_posted = true;
                 post_locked(engine, &x->cancel_note, HF__NOTE_CANCEL);
@@ -170,7 +185,7 @@ static void run_due(struct hf__http_engine *engine) {
         struct hf__due *due;
 
         while ((due = engine->due_exchanges.first) && due->at <= engine->now)
-                hf__exchange_abort(CONTAINER(due, struct hf__exchange, due), HF_E_TIMEOUT);
+                hf__exchange_due(CONTAINER(due, struct hf__exchange, due));
         while ((due = engine->due_timers.first) && (due->at <= engine->now || engine->stopping)) {
                 hf__duequeue_remove(&engine->due_timers, due);
                 run_timer(CONTAINER(due, struct timer, due));
@@ -268,8 +283,6 @@ static int open_fds(struct hf__http_engine *engine) {
         int r = watch(engine, engine->timer_fd);
         return r < 0 ? r : watch(engine, engine->box.fd);
 }
-
-int hf__http_global_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? 0 : -ENOMEM; }
 
 int hf__http_engine_new(const struct hf_host *host, const char *thread_name, struct hf__http_engine **ret_engine) {
         struct hf__http_engine *engine = calloc(1, sizeof *engine);

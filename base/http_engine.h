@@ -29,6 +29,7 @@ struct hf__http_tls; /* CA, certificate and key, prepared once, shared by reques
 enum hf__http_version { HF__HTTP_ANY, HF__HTTP_1_1, HF__HTTP_2, HF__HTTP_2_PRIOR_KNOWLEDGE }; /* the last is gRPC over plain TCP */
 
 struct hf__http_result {
+        uint64_t id;      /* the request's */
         int outcome;      /* see above */
         int code;         /* HTTP status, 0 = none came */
         const void *body; /* the whole body when on_data is NULL; borrowed, gone after on_done returns */
@@ -53,6 +54,7 @@ struct hf__http_request {
         struct hf__http_tls *tls;            /* borrowed until on_done (it is reference counted inside); NULL = system CAs */
         unsigned lane;                       /* 0 .. HF__HTTP_N_LANES - 1 */
         hf_nsec deadline;                    /* boot time, for the whole exchange; HF_NSEC_NEVER only for streams */
+        hf_nsec not_before;                  /* boot time; held until then, while deadline and cancellation hold already. 0 = at once */
         hf_nsec head_timeout;                /* relative, until the header block is there; 0 = only the deadline counts */
         size_t max_body;                     /* without on_data; 0 = 8 MiB */
         int (*on_head)(void *ctx, int code); /* optional; non-zero ends the request */
@@ -61,7 +63,7 @@ struct hf__http_request {
         void *ctx;
 };
 
-/* curl_global_init, for programs of ours that are the host; once, before the first thread. 0 or -ENOMEM. */
+/* curl_global_init, for programs of ours that are the host; once, before the first thread. 0 or -ENOMEM. Not in libholdfast. */
 int hf__http_global_init(void);
 
 /* host is borrowed. Starts the thread. 0 or -errno. */
@@ -73,6 +75,11 @@ struct hf__http_engine *hf__http_engine_free(struct hf__http_engine *engine);
 
 /* Thread: any. ret_id (may be NULL) is never 0. -ENOMEM, -EINVAL, HF_E_CLOSED: then no callback comes. */
 int hf__http_submit(struct hf__http_engine *engine, const struct hf__http_request *request, uint64_t *ret_id);
+/*
+ * Submits another try of request `id` under the same id, so that who cancels that id cancels this one. From the on_done of request
+ * `id` only. As hf__http_submit, and HF_E_CANCELED when its cancellation has been asked for meanwhile.
+ */
+int hf__http_submit_again(struct hf__http_engine *engine, const struct hf__http_request *request, uint64_t id);
 /* The request ends soon with HF_E_CANCELED, unless it has ended already. Thread: any. Never blocks. */
 void hf__http_cancel(struct hf__http_engine *engine, uint64_t id);
 /* Calls fn on the engine's thread, soon (or at boot time `when` if it is later). -ENOMEM, HF_E_CLOSED: never called. At stop the timers not

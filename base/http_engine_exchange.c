@@ -119,6 +119,8 @@ void hf__exchange_set_due(struct hf__exchange *x) {
 
         if (!x->head_done && x->head_deadline < at)
                 at = x->head_deadline;
+        if (x->is_held && x->request.not_before < at)
+                at = x->request.not_before;
         hf__duequeue_remove(queue, &x->due);
         if (at != HF_NSEC_NEVER)
                 hf__duequeue_add(queue, &x->due, at);
@@ -169,6 +171,7 @@ static void finish(struct hf__exchange *x, int outcome) {
         detach(x);
         bool whole = outcome == 0 && !x->request.on_data;
         struct hf__http_result result = {
+                .id = x->id,
                 .outcome = outcome,
                 .code = x->code,
                 .body = whole && x->body.data ? x->body.data : "",
@@ -298,12 +301,22 @@ void hf__exchange_start(struct hf__exchange *x) {
                 hf__exchange_abort(x, HF_E_CANCELED);
                 return;
         }
+        x->is_held = x->request.not_before > engine->now;
         hf__exchange_set_due(x);
         if (x->due.queued && x->due.at <= engine->now) {
                 hf__exchange_abort(x, HF_E_TIMEOUT);
                 return;
         }
+        if (x->is_held)
+                return;
         x->is_h2c = hf__gate_concerns(&x->request);
         x->expects_reuse = engine->lanes[lane_of(x)]->h2c_up;
         hf__exchange_begin(x);
+}
+
+void hf__exchange_due(struct hf__exchange *x) {
+        if (x->is_held)
+                hf__exchange_start(x); /* which ends it when the deadline has passed as well */
+        else
+                hf__exchange_abort(x, HF_E_TIMEOUT);
 }

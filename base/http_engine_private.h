@@ -53,7 +53,7 @@ struct hf__pool {
 /* One request. Submitted -> active (in a pool) -> ended; ended before it was active when there is no time left. */
 struct hf__exchange {
         struct hf__note note; /* HF__NOTE_SUBMIT */
-        struct hf__due due;   /* the deadline, or the head's until it is there */
+        struct hf__due due;   /* the deadline, the head's until it is there, or not_before */
         struct hf__http_engine *engine;
         struct hf__http_tls *tls;        /* a reference of its own */
         struct hf__http_request request; /* its strings and body lie behind the struct, but for method and headers */
@@ -72,6 +72,7 @@ struct hf__exchange {
         /* what has come */
         int verdict; /* why we ended it ourselves; 0 = we did not */
         bool may_have_sent, head_done, ended;
+        bool is_held; /* until request.not_before */
         /* of clear-text HTTP/2: see http_engine_gate.c */
         bool is_h2c, expects_reuse, must_restart;
         int n_restarts;
@@ -140,6 +141,7 @@ void hf__exchange_free(struct hf__exchange *x);
 void hf__exchange_start(struct hf__exchange *x);   /* begins it, or ends it when there is no time left */
 void hf__exchange_begin(struct hf__exchange *x);   /* adds it to its lane, or holds it at the gate, or ends it */
 void hf__exchange_set_due(struct hf__exchange *x); /* after head_done has changed */
+void hf__exchange_due(struct hf__exchange *x);     /* its time has come: to begin, if it was held, or to end */
 void hf__exchange_curl_done(struct hf__exchange *x, CURLcode result);
 void hf__exchange_abort(struct hf__exchange *x, int outcome); /* ends it with outcome */
 /* For curl: it has a connection and is about to send. */

@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/workqueue.h>
+
 #include "base/buf.h"
+#include "base/config.h"
 #include "base/thread.h"
 
 /* A list made for waiters costs as much as the collection; a large one first gives the watch a chance. */
@@ -164,8 +167,9 @@ int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const cha
 
         if (!caches || !token || (resource_version && revision == 0))
                 return -EINVAL;
-        struct hf__cache_waiter *waiters = calloc(n_caches ? n_caches : 1, sizeof *waiters);
-        if (!waiters)
+        /* A few, and always the one of hf_cache_wait, need no memory that could be short. */
+        struct hf__cache_waiter few[4] = {0}, *waiters = few;
+        if (n_caches > sizeof few / sizeof *few && !(waiters = calloc(n_caches, sizeof *waiters)))
                 return -ENOMEM;
         for (size_t i = 0; i < n_caches; i++) {
                 (void)pthread_mutex_lock(&caches[i]->mu);
@@ -179,7 +183,8 @@ int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const cha
                 strike_locked(caches[i], &waiters[i]);
                 (void)pthread_mutex_unlock(&caches[i]->mu);
         }
-        free(waiters);
+        if (waiters != few)
+                free(waiters);
         return r;
 }
 
@@ -195,21 +200,12 @@ bool hf_cache_synced(struct hf_cache *cache) {
 }
 
 int hf_cache_get(struct hf_cache *cache, const char *ns, const char *name, char **ret_object, size_t *ret_n) {
-        char key[2 * HF_NAME_MAX + 4];
+        char key[HF_KEY_MAX];
 
         if (!cache || !name || !ret_object)
                 return -EINVAL;
-        bool with_ns = ns && ns[0];
-        size_t n_ns = with_ns ? strlen(ns) : 0, n_name = strlen(name);
-        if (n_ns > HF_NAME_MAX || n_name > HF_NAME_MAX)
+        if (hf_key_make(key, ns, name) < 0)
                 return HF_E_NOT_FOUND;
-        char *at = key;
-        if (with_ns) {
-                at = mempcpy(at, ns, n_ns);
-                *at++ = '/';
-        }
-        memcpy(at, name, n_name + 1);
-
         (void)pthread_mutex_lock(&cache->mu);
         struct hf__cache_entry *entry = (struct hf__cache_entry *)hf__key_index_find(&cache->store, key);
         struct hf__buf *object = entry ? hf__buf_ref(entry->object) : NULL;
@@ -287,11 +283,11 @@ static int init_locks(struct hf_cache *cache) {
 }
 
 int hf_cache_new(const struct hf_host *host, const struct hf_cache_config *given, struct hf_cache **ret_cache) {
-        struct hf_cache_config config = {0};
+        struct hf_cache_config config;
 
-        if (!host || !given || !ret_cache)
+        if (!host || !given || !ret_cache ||
+            hf__config_take(&config, sizeof config, HF__CONFIG_LEAST(struct hf_cache_config, resource), given) != 0)
                 return -EINVAL;
-        memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config); /* a program of an older header knows less */
         if (!config.client || !config.resource.version || !config.resource.plural || config.resync < 0)
                 return -EINVAL;
         struct hf_cache *cache = calloc(1, sizeof *cache);

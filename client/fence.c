@@ -9,7 +9,8 @@
 
 /*
  * The value travels in an HTTP header, so nothing in it may end the line, and it must survive the trimming of blanks at
- * both ends. Namespace and name hold no separator; the identity comes last and may hold any.
+ * both ends. Namespace and name hold no separator; the identity comes last and may hold any. A comma behind the first term tells
+ * of a second Lease: digits cannot hold one, and who knows one Lease only refuses the whole instead of comparing half.
  */
 static bool text_ok(const char *text, size_t n, size_t max, const char *forbidden) {
         if (n == 0 || n > max || text[0] == ' ' || text[n - 1] == ' ')
@@ -25,12 +26,22 @@ static bool text_ok(const char *text, size_t n, size_t max, const char *forbidde
 static bool name_ok(const char *text, size_t n) { return text_ok(text, n, HF_NAME_MAX, " /;"); }
 static bool identity_ok(const char *text, size_t n) { return text_ok(text, n, HF_IDENTITY_MAX, ""); }
 
+static bool lease_ok(const char ns[HF_NAME_MAX + 1], const char name[HF_NAME_MAX + 1]) {
+        return name_ok(ns, strnlen(ns, HF_NAME_MAX + 1)) && name_ok(name, strnlen(name, HF_NAME_MAX + 1));
+}
+
 int hf_fence_format(const struct hf_fence *fence, char *text, size_t max_text) {
-        if (!fence || fence->term == 0 || !name_ok(fence->ns, strnlen(fence->ns, sizeof fence->ns)) ||
-            !name_ok(fence->name, strnlen(fence->name, sizeof fence->name)) ||
+        int n;
+        if (!fence || fence->term == 0 || !lease_ok(fence->ns, fence->name) ||
             !identity_ok(fence->identity, strnlen(fence->identity, sizeof fence->identity)))
                 return -EINVAL;
-        int n = snprintf(text, max_text, "%s/%s;%" PRIu64 ";%s", fence->ns, fence->name, fence->term, fence->identity);
+        if (fence->also_term == 0)
+                n = snprintf(text, max_text, "%s/%s;%" PRIu64 ";%s", fence->ns, fence->name, fence->term, fence->identity);
+        else if (lease_ok(fence->also_ns, fence->also_name))
+                n = snprintf(text, max_text, "%s/%s;%" PRIu64 ",%s/%s;%" PRIu64 ";%s", fence->ns, fence->name, fence->term, fence->also_ns,
+                             fence->also_name, fence->also_term, fence->identity);
+        else
+                return -EINVAL;
         return n < 0 || (size_t)n >= max_text ? -ENOSPC : n;
 }
 
@@ -49,22 +60,58 @@ static bool parse_term(const char *text, size_t n, uint64_t *ret_term) {
         return true;
 }
 
-int hf_fence_parse(const char *text, size_t n, struct hf_fence *ret_fence) {
-        const char *end = text ? text + n : NULL;
-        const char *slash = text ? memchr(text, '/', n) : NULL;
-        const char *first = slash ? memchr(slash, ';', (size_t)(end - slash)) : NULL;
-        const char *second = first ? memchr(first + 1, ';', (size_t)(end - first - 1)) : NULL;
-        uint64_t term;
+/* Where parsing stands: between the next byte and the end. */
+struct scan {
+        const char *at, *end;
+};
 
-        if (!second)
+/* Takes what stands before the separator, and the separator. */
+static bool take(struct scan *scan, char separator, const char **ret_text, size_t *ret_n) {
+        const char *found = memchr(scan->at, separator, (size_t)(scan->end - scan->at));
+        if (!found)
+                return false;
+        *ret_text = scan->at;
+        *ret_n = (size_t)(found - scan->at);
+        scan->at = found + 1;
+        return true;
+}
+
+static bool take_name(struct scan *scan, char separator, char to[HF_NAME_MAX + 1]) {
+        const char *text;
+        size_t n;
+        if (!take(scan, separator, &text, &n) || !name_ok(text, n))
+                return false;
+        memcpy(to, text, n);
+        to[n] = '\0';
+        return true;
+}
+
+static bool take_term(struct scan *scan, char separator, uint64_t *ret_term) {
+        const char *text;
+        size_t n;
+        return take(scan, separator, &text, &n) && parse_term(text, n, ret_term);
+}
+
+/* Whether a comma comes before the next semicolon. */
+static bool has_second(const struct scan *scan) {
+        const char *semicolon = memchr(scan->at, ';', (size_t)(scan->end - scan->at));
+        return semicolon && memchr(scan->at, ',', (size_t)(semicolon - scan->at));
+}
+
+int hf_fence_parse(const char *text, size_t n, struct hf_fence *ret_fence) {
+        struct scan scan = {text, text ? text + n : NULL};
+        struct hf_fence fence = {0};
+
+        if (!text || !take_name(&scan, '/', fence.ns) || !take_name(&scan, ';', fence.name))
                 return -EINVAL;
-        size_t n_ns = (size_t)(slash - text), n_name = (size_t)(first - slash - 1), n_identity = (size_t)(end - second - 1);
-        if (!name_ok(text, n_ns) || !name_ok(slash + 1, n_name) || !identity_ok(second + 1, n_identity) ||
-            !parse_term(first + 1, (size_t)(second - first - 1), &term))
+        if (has_second(&scan) && (!take_term(&scan, ',', &fence.term) || !take_name(&scan, '/', fence.also_ns) ||
+                                  !take_name(&scan, ';', fence.also_name) || !take_term(&scan, ';', &fence.also_term)))
                 return -EINVAL;
-        *ret_fence = (struct hf_fence){.term = term};
-        memcpy(ret_fence->ns, text, n_ns);
-        memcpy(ret_fence->name, slash + 1, n_name);
-        memcpy(ret_fence->identity, second + 1, n_identity);
+        if (fence.also_term == 0 && !take_term(&scan, ';', &fence.term))
+                return -EINVAL;
+        if (!identity_ok(scan.at, (size_t)(scan.end - scan.at)))
+                return -EINVAL;
+        memcpy(fence.identity, scan.at, (size_t)(scan.end - scan.at));
+        *ret_fence = fence;
         return 0;
 }

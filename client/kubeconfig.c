@@ -1,82 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a kubeconfig. What we cannot honour (programs that make credentials, proxies, impersonation) is refused by name:
+ * Reading kubeconfigs. What we cannot honour (programs that make credentials, proxies, impersonation) is refused by name:
  * ignoring it would connect as somebody else, or somewhere else, than the file says.
+ *
+ * $KUBECONFIG may name several files. They count as one, as the field has it: the first file that has a cluster, context or user
+ * of a name decides on all of it, the first current-context counts, a file that does not exist is passed over. Paths inside are
+ * relative to the file they stand in.
  */
 #include "client/kubeconfig.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "client/base64.h"
+#include "client/file_text.h"
 #include "client/yaml.h"
 
-#define MAX_FILE ((size_t)1 << 20)
-#define MAX_JSON ((size_t)4 << 20)
+#define MAX_FILES 32u
+#define MAX_JSON  ((size_t)4 << 20)
 
-/* What reading is about: for messages and for relative paths. */
+/* One file: its content, and what messages and relative paths need. */
+struct file {
+        char *dir, *source;    /* owned */
+        struct hf__json *root; /* owned */
+};
+
+/* A place in one of the files. */
 struct reading {
         const char *dir, *source;
         struct hf_status *reterr_status;
 };
 
-static void wipe_free(char *text) {
-        if (text)
-                explicit_bzero(text, strlen(text));
-        free(text);
+static struct reading reading_of(const struct file *file, struct hf_status *reterr_status) {
+        return (struct reading){.dir = file->dir, .source = file->source, .reterr_status = reterr_status};
 }
 
-/* ---- files ---- */
+static int no_memory(struct hf_status *reterr_status) { return hf_fail(reterr_status, -ENOMEM, "out of memory"); }
 
-static int read_all(int fd, char *data, size_t max, size_t *ret_n) {
-        size_t n = 0;
+/* ---- members ---- */
 
-        for (;;) {
-                ssize_t got = read(fd, data + n, max - n);
-                if (got < 0 && errno == EINTR)
-                        continue;
-                if (got < 0)
-                        return -errno;
-                if (got == 0)
-                        break;
-                n += (size_t)got;
-                if (n == max)
-                        return -EFBIG;
-        }
-        *ret_n = n;
-        return 0;
-}
-
-/* The whole file, NUL-terminated; bytes after a NUL in it are lost to text, so a NUL is refused. -errno. */
-static int read_file(const char *path, char **ret_text, size_t *ret_n) {
-        struct stat st;
-        size_t n = 0;
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a FIFO is found out, not waited for */
-
-        if (fd < 0)
-                return -errno;
-        char *text = malloc(MAX_FILE + 2);
-        int r = !text ? -ENOMEM : fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
-        if (r == 0)
-                r = read_all(fd, text, MAX_FILE + 1, &n);
-        (void)close(fd);
-        if (r == 0 && memchr(text, '\0', n))
-                r = -EINVAL;
-        if (r < 0) {
-                free(text);
-                return r;
-        }
-        text[n] = '\0';
-        *ret_text = text;
-        *ret_n = n;
-        return 0;
+/* The path that member `key` names. */
+static int path_of(const struct reading *in, const char *name, char **ret_path) {
+        int n = asprintf(ret_path, "%s%s%s", name[0] == '/' ? "" : in->dir, name[0] == '/' || !in->dir[0] ? "" : "/", name);
+        if (n >= 0)
+                return 0;
+        *ret_path = NULL;
+        return no_memory(in->reterr_status);
 }
 
 /* The text of the file that member `key` names. */
@@ -84,16 +57,15 @@ static int read_named(const struct reading *in, const char *key, const char *nam
         char *path = NULL;
         size_t n;
 
-        if (asprintf(&path, "%s%s%s", name[0] == '/' ? "" : in->dir, name[0] == '/' || !in->dir[0] ? "" : "/", name) < 0)
-                return hf_fail(in->reterr_status, -ENOMEM, "out of memory");
-        int r = read_file(path, ret_text, &n);
+        int r = path_of(in, name, &path);
+        if (r != 0)
+                return r;
+        r = hf__file_text(path, ret_text, &n);
         if (r < 0)
                 (void)hf_fail(in->reterr_status, r, "%s: %s: cannot read %s: %s", in->source, key, path, hf_strerror(r));
         free(path);
         return r;
 }
-
-/* ---- members ---- */
 
 /* A text member; *ret_text is NULL when it is absent or empty, as everybody writes "nothing". */
 static int get_text(const struct reading *in, const struct hf__json *object, const char *key, const char **ret_text) {
@@ -116,7 +88,7 @@ static int copy_text(const struct reading *in, const struct hf__json *object, co
         if (r != 0 || !text)
                 return r;
         *ret_copy = strdup(text);
-        return *ret_copy ? 0 : hf_fail(in->reterr_status, -ENOMEM, "out of memory");
+        return *ret_copy ? 0 : no_memory(in->reterr_status);
 }
 
 /* PEM text from "<key>-data" (base64) or else from the file that "<key>" names. */
@@ -150,20 +122,24 @@ static int refuse_member(const struct reading *in, const struct hf__json *object
         return hf_fail(in->reterr_status, HF_E_INVALID, "%s: %s is not supported: %s", in->source, key, why);
 }
 
-/* {"<list>": [{"name": name, "<kind>": {...}}]} */
-static int find_named(const struct reading *in, const struct hf__json *root, const char *list, const char *kind, const char *name,
-                      struct hf__json **ret_object) {
-        for (struct hf__json *item = hf__json_first(hf__json_get(root, list)); item; item = hf__json_next(item)) {
-                const struct hf__json *member = hf__json_get(item, "name");
-                const char *text = hf__json_is_string(member) ? hf__json_text(member) : NULL;
-                if (!text || strcmp(text, name) != 0)
-                        continue;
-                *ret_object = hf__json_get(item, kind);
-                if (hf__json_is_object(*ret_object))
-                        return 0;
-                return hf_fail(in->reterr_status, HF_E_INVALID, "%s: the %s \"%.100s\" has no object \"%s\"", in->source, kind, name, kind);
+/* {"<list>": [{"name": name, "<kind>": {...}}]}: of the first file that has it. */
+static int find_named(const struct file *files, size_t n_files, const char *list, const char *kind, const char *name,
+                      struct hf__json **ret_object, struct reading *in) {
+        for (size_t i = 0; i < n_files; i++) {
+                *in = reading_of(&files[i], in->reterr_status);
+                for (struct hf__json *item = hf__json_first(hf__json_get(files[i].root, list)); item; item = hf__json_next(item)) {
+                        const char *text = hf__json_string(item, "name");
+                        if (!text || strcmp(text, name) != 0)
+                                continue;
+                        *ret_object = hf__json_get(item, kind);
+                        if (hf__json_is_object(*ret_object))
+                                return 0;
+                        return hf_fail(in->reterr_status, HF_E_INVALID, "%s: the %s \"%.100s\" has no object \"%s\"", in->source, kind,
+                                       name, kind);
+                }
         }
-        return hf_fail(in->reterr_status, HF_E_INVALID, "%s: there is no %s named \"%.100s\"", in->source, kind, name);
+        return hf_fail(in->reterr_status, HF_E_INVALID, "%s: there is no %s named \"%.100s\"%s", files[0].source, kind, name,
+                       n_files > 1 ? ", nor in the files after it" : "");
 }
 
 /* ---- cluster and user ---- */
@@ -187,19 +163,14 @@ static int take_cluster(const struct reading *in, const struct hf__json *cluster
         return r;
 }
 
+/* The file is read by the client, now and again. */
 static int take_token(const struct reading *in, const struct hf__json *user, struct hf__kubeconfig *config) {
         const char *name;
 
         int r = get_text(in, user, "tokenFile", &name);
-        if (r != 0 || !name)
-                return r != 0 ? r : copy_text(in, user, "token", &config->bearer_token);
-        r = read_named(in, "tokenFile", name, &config->bearer_token);
-        if (r != 0)
-                return r;
-        size_t n = strlen(config->bearer_token); /* files end in a newline, tokens do not */
-        while (n > 0 && strchr(" \t\r\n", config->bearer_token[n - 1]))
-                config->bearer_token[--n] = '\0';
-        return n > 0 ? 0 : hf_fail(in->reterr_status, HF_E_INVALID, "%s: tokenFile %s is empty", in->source, name);
+        if (r == 0)
+                r = name ? path_of(in, name, &config->token_file) : copy_text(in, user, "token", &config->bearer_token);
+        return r;
 }
 
 static int take_user(const struct reading *in, const struct hf__json *user, struct hf__kubeconfig *config) {
@@ -209,6 +180,8 @@ static int take_user(const struct reading *in, const struct hf__json *user, stru
                 {"username", "API servers have no basic authentication any more; use a client certificate or token"},
                 {"password", "API servers have no basic authentication any more; use a client certificate or token"},
                 {"as", "impersonation needs credentials of its own"},
+                {"as-groups", "impersonation needs credentials of its own"},
+                {"as-uid", "impersonation needs credentials of its own"},
         };
         int r = 0;
 
@@ -221,28 +194,47 @@ static int take_user(const struct reading *in, const struct hf__json *user, stru
         return r == 0 ? take_token(in, user, config) : r;
 }
 
-static int take_root(const struct reading *in, const struct hf__json *root, struct hf__kubeconfig *config) {
+static int current_context(const struct file *files, size_t n_files, struct reading *in, const char **ret_name) {
+        *ret_name = NULL;
+        for (size_t i = 0; i < n_files && !*ret_name; i++) {
+                *in = reading_of(&files[i], in->reterr_status);
+                int r = get_text(in, files[i].root, "current-context", ret_name);
+                if (r != 0)
+                        return r;
+        }
+        return *ret_name ? 0 : hf_fail(in->reterr_status, HF_E_INVALID, "%s: there is no current-context", files[0].source);
+}
+
+static int take_files(const struct file *files, size_t n_files, struct hf__kubeconfig *config, struct hf_status *reterr_status) {
+        struct reading in = {.reterr_status = reterr_status};
         struct hf__json *context, *cluster, *user;
         const char *name, *cluster_name = NULL, *user_name = NULL;
 
-        if (!hf__json_is_object(root))
-                return hf_fail(in->reterr_status, HF_E_INVALID, "%s: this is not a kubeconfig", in->source);
-        int r = get_text(in, root, "current-context", &name);
-        if (r == 0 && !name)
-                return hf_fail(in->reterr_status, HF_E_INVALID, "%s: there is no current-context", in->source);
+        int r = current_context(files, n_files, &in, &name);
         if (r == 0)
-                r = find_named(in, root, "contexts", "context", name, &context);
+                r = find_named(files, n_files, "contexts", "context", name, &context, &in);
         if (r == 0)
-                r = get_text(in, context, "cluster", &cluster_name);
+                r = get_text(&in, context, "cluster", &cluster_name);
         if (r == 0)
-                r = get_text(in, context, "user", &user_name);
+                r = get_text(&in, context, "user", &user_name);
         if (r == 0)
-                r = find_named(in, root, "clusters", "cluster", cluster_name ? cluster_name : "", &cluster);
+                r = find_named(files, n_files, "clusters", "cluster", cluster_name ? cluster_name : "", &cluster, &in);
         if (r == 0)
-                r = take_cluster(in, cluster, config);
+                r = take_cluster(&in, cluster, config);
         if (r == 0 && user_name) /* without a user it is anonymous */
-                r = find_named(in, root, "users", "user", user_name, &user);
-        return r == 0 && user_name ? take_user(in, user, config) : r;
+                r = find_named(files, n_files, "users", "user", user_name, &user, &in);
+        if (r == 0 && user_name)
+                r = take_user(&in, user, config);
+        if (r != 0)
+                return r;
+        config->rest.server = config->server;
+        config->rest.ca_pem = config->ca_pem;
+        config->rest.cert_pem = config->cert_pem;
+        config->rest.key_pem = config->key_pem;
+        config->rest.bearer_token = config->bearer_token;
+        config->rest.token_file = config->token_file;
+        config->rest.server_name = config->server_name;
+        return 0;
 }
 
 /* ---- whole files ---- */
@@ -267,70 +259,135 @@ static int parse_text(const struct reading *in, const char *text, size_t n, stru
         return r;
 }
 
-int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char *source, struct hf__kubeconfig *ret_config,
-                         struct hf_status *reterr_status) {
-        const struct reading in = {.dir = dir, .source = source, .reterr_status = reterr_status};
-        struct hf__kubeconfig config = {.rest.size = sizeof config.rest};
-        struct hf__json *root = NULL;
-
-        if (n > MAX_FILE || memchr(text, '\0', n))
-                return hf_fail(reterr_status, HF_E_INVALID, "%s: it is too large or not text", source);
-        int r = parse_text(&in, text, n, &root);
-        if (r == 0)
-                r = take_root(&in, root, &config);
-        (void)hf__json_free(root);
-        if (r != 0) {
-                hf__kubeconfig_done(&config);
-                return r;
-        }
-        config.rest.server = config.server;
-        config.rest.ca_pem = config.ca_pem;
-        config.rest.cert_pem = config.cert_pem;
-        config.rest.key_pem = config.key_pem;
-        config.rest.bearer_token = config.bearer_token;
-        config.rest.server_name = config.server_name;
-        *ret_config = config;
-        return 0;
+static void file_done(struct file *file) {
+        file->root = hf__json_free(file->root);
+        free(file->dir);
+        free(file->source);
+        *file = (struct file){0};
 }
 
-static int default_path(char **ret_path, struct hf_status *reterr_status) {
-        const char *variable = getenv("KUBECONFIG"), *home = getenv("HOME");
-        int n;
+static int file_init(const char *text, size_t n, const char *dir, const char *source, struct file *file, struct hf_status *reterr_status) {
+        *file = (struct file){.dir = strdup(dir), .source = strdup(source)};
+        int r = file->dir && file->source ? 0 : no_memory(reterr_status);
+        if (r == 0 && (n > HF__FILE_TEXT_MAX || memchr(text, '\0', n)))
+                r = hf_fail(reterr_status, HF_E_INVALID, "%s: it is too large or not text", source);
+        if (r == 0) {
+                const struct reading in = reading_of(file, reterr_status);
+                r = parse_text(&in, text, n, &file->root);
+        }
+        if (r == 0 && !hf__json_is_object(file->root))
+                r = hf_fail(reterr_status, HF_E_INVALID, "%s: this is not a kubeconfig", source);
+        if (r != 0)
+                file_done(file);
+        return r;
+}
 
-        if (variable && strchr(variable, ':'))
-                return hf_fail(reterr_status, HF_E_INVALID, "KUBECONFIG names several files; name one");
-        if (variable && variable[0])
-                n = asprintf(ret_path, "%s", variable);
-        else if (home && home[0])
-                n = asprintf(ret_path, "%s/.kube/config", home);
+static int take(struct file *files, size_t n_files, struct hf__kubeconfig *ret_config, struct hf_status *reterr_status) {
+        struct hf__kubeconfig config = {.rest.size = sizeof config.rest};
+
+        int r = take_files(files, n_files, &config, reterr_status);
+        if (r == 0)
+                *ret_config = config;
         else
-                return hf_fail(reterr_status, HF_E_NOT_FOUND, "no kubeconfig is named, and neither KUBECONFIG nor HOME is set");
-        return n < 0 ? hf_fail(reterr_status, -ENOMEM, "out of memory") : 0;
+                hf__kubeconfig_done(&config);
+        return r;
+}
+
+int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char *source, struct hf__kubeconfig *ret_config,
+                         struct hf_status *reterr_status) {
+        struct file file;
+
+        int r = file_init(text, n, dir, source, &file, reterr_status);
+        if (r != 0)
+                return r;
+        r = take(&file, 1, ret_config, reterr_status);
+        file_done(&file);
+        return r;
+}
+
+/* The directory of path, absolute: a token file is read again later, when the working directory may be another. */
+static char *dir_of(const char *path) {
+        const char *slash = strrchr(path, '/');
+        char *dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("."), *absolute = NULL;
+
+        if (dir)
+                absolute = realpath(dir, NULL);
+        free(dir);
+        return absolute;
+}
+
+static int load_one(const char *path, struct file *file, struct hf_status *reterr_status) {
+        char *text = NULL, *dir = NULL;
+        size_t n = 0;
+
+        int r = hf__file_text(path, &text, &n);
+        if (r == 0 && !(dir = dir_of(path)))
+                r = -errno;
+        if (r < 0)
+                (void)hf_fail(reterr_status, r, "cannot read the kubeconfig %s: %s", path, hf_strerror(r));
+        else
+                r = file_init(text, n, dir, path, file, reterr_status);
+        hf__wipe_free(text);
+        free(dir);
+        return r;
+}
+
+/* Those of $KUBECONFIG that exist. list is taken apart. */
+static int load_list(char *list, struct file *files, size_t *n_files, struct hf_status *reterr_status) {
+        int r = 0;
+
+        for (char *path = list, *rest; r == 0 && path; path = rest) {
+                rest = strchr(path, ':');
+                if (rest)
+                        *rest++ = '\0';
+                if (!path[0])
+                        continue;
+                if (*n_files == MAX_FILES)
+                        return hf_fail(reterr_status, HF_E_INVALID, "KUBECONFIG names more than %u files", MAX_FILES);
+                r = load_one(path, &files[*n_files], reterr_status);
+                if (r == 0)
+                        ++*n_files;
+                else if (r == -ENOENT)
+                        r = 0;
+        }
+        return r;
+}
+
+static int load_default(struct file *files, size_t *n_files, struct hf_status *reterr_status) {
+        const char *variable = getenv("KUBECONFIG"), *home = getenv("HOME");
+        char *list = NULL;
+        int r;
+
+        if (variable && variable[0]) {
+                list = strdup(variable);
+                r = list ? load_list(list, files, n_files, reterr_status) : no_memory(reterr_status);
+                if (r == 0 && *n_files == 0)
+                        r = hf_fail(reterr_status, HF_E_NOT_FOUND, "KUBECONFIG is set to \"%.200s\", and there is no such file", variable);
+        } else if (home && home[0]) {
+                r = asprintf(&list, "%s/.kube/config", home) < 0 ? no_memory(reterr_status) : load_one(list, files, reterr_status);
+                *n_files = r == 0;
+        } else {
+                r = hf_fail(reterr_status, HF_E_NOT_FOUND, "no kubeconfig is named, and neither KUBECONFIG nor HOME is set");
+        }
+        free(list);
+        return r;
 }
 
 int hf__kubeconfig_load(const char *path, struct hf__kubeconfig *ret_config, struct hf_status *reterr_status) {
-        char *named = NULL, *text = NULL, *dir = NULL;
-        size_t n = 0;
-        int r = 0;
+        struct file files[MAX_FILES];
+        size_t n_files = 0;
+        int r;
 
-        if (path)
-                named = strdup(path);
-        else
-                r = default_path(&named, reterr_status);
-        if (r == 0 && !named)
-                r = hf_fail(reterr_status, -ENOMEM, "out of memory");
-        if (r == 0) {
-                const char *slash = strrchr(named, '/');
-                dir = slash ? strndup(named, slash == named ? 1 : (size_t)(slash - named)) : strdup("");
-                r = dir ? read_file(named, &text, &n) : -ENOMEM;
-                if (r < 0)
-                        (void)hf_fail(reterr_status, r, "cannot read the kubeconfig %s: %s", named, hf_strerror(r));
+        if (path) {
+                r = load_one(path, files, reterr_status);
+                n_files = r == 0;
+        } else {
+                r = load_default(files, &n_files, reterr_status);
         }
         if (r == 0)
-                r = hf__kubeconfig_parse(text, n, dir, named, ret_config, reterr_status);
-        wipe_free(text);
-        free(dir);
-        free(named);
+                r = take(files, n_files, ret_config, reterr_status);
+        while (n_files > 0)
+                file_done(&files[--n_files]);
         return r;
 }
 
@@ -339,7 +396,8 @@ void hf__kubeconfig_done(struct hf__kubeconfig *config) {
         free(config->server_name);
         free(config->ca_pem);
         free(config->cert_pem);
-        wipe_free(config->key_pem);
-        wipe_free(config->bearer_token);
+        free(config->token_file);
+        hf__wipe_free(config->key_pem);
+        hf__wipe_free(config->bearer_token);
         *config = (struct hf__kubeconfig){0};
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A kubeconfig file, read into what the REST client needs: its current context's server and credentials.
+ * Kubeconfig files, read into what the REST client needs: its current context's server and credentials.
  */
 #include <holdfast/client.h>
 
 struct hf__kubeconfig {
-        struct hf_rest_config rest;                                              /* its texts are the ones below */
-        char *server, *ca_pem, *cert_pem, *key_pem, *bearer_token, *server_name; /* owned */
+        struct hf_rest_config rest;                                                           /* its texts are the ones below */
+        char *server, *ca_pem, *cert_pem, *key_pem, *bearer_token, *token_file, *server_name; /* owned */
 };
 
 /*
@@ -16,6 +16,6 @@ struct hf__kubeconfig {
  */
 int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char *source, struct hf__kubeconfig *ret_config,
                          struct hf_status *reterr_status);
-/* path NULL = $KUBECONFIG, else ~/.kube/config. */
+/* path NULL = the files of $KUBECONFIG, which are merged, else ~/.kube/config. */
 int hf__kubeconfig_load(const char *path, struct hf__kubeconfig *ret_config, struct hf_status *reterr_status);
 void hf__kubeconfig_done(struct hf__kubeconfig *config); /* wipes the secrets */

@@ -20,6 +20,7 @@
 #include "base/http_engine.h"
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "client/bearer.h"
 #include "client/json_span.h"
 #include "client/resource_path.h"
 #include "client/status.h"
@@ -32,6 +33,11 @@
 #define DEADLINE_SLACK_S 15
 
 struct rest_watch {
+        struct hf__rest *rest;
+        enum hf_lane lane;
+        unsigned timeout_s;
+        struct hf__token *token; /* a reference; of the last try; NULL = none */
+        bool renewed;            /* there was another try with another token */
         hf_event_fn on_event;
         hf_watch_end_fn on_end;
         void *ctx;
@@ -155,9 +161,35 @@ static int watch_data(void *ctx, const void *data, size_t n) {
         return 0;
 }
 
-static void watch_done(void *ctx, const struct hf__http_result *result) {
-        struct rest_watch *watch = ctx; /* owned; this is its end */
+static int watch_submit(struct rest_watch *watch, uint64_t again, uint64_t *ret_id);
 
+/* True: the token was replaced meanwhile, and the watch is tried again under its id. */
+static bool another_try(struct rest_watch *watch, const struct hf__http_result *result) {
+        if (result->outcome != 0 || result->code != 401 || watch->renewed || !watch->token ||
+            !hf__bearer_refused(watch->rest->bearer, watch->token))
+                return false;
+        watch->renewed = true;
+        hf__strbuf_reset(&watch->line);
+        watch->code = 0;
+        if (watch_submit(watch, result->id, NULL) == 0)
+                return true;
+        watch->code = result->code;
+        return false;
+}
+
+static void watch_free(struct rest_watch *watch) {
+        if (!watch)
+                return;
+        (void)hf__token_unref(watch->token);
+        hf__strbuf_done(&watch->line);
+        free(watch);
+}
+
+static void watch_done(void *ctx, const struct hf__http_result *result) {
+        struct rest_watch *watch = ctx; /* owned; this is its end, unless there is another try */
+
+        if (watch->error == 0 && another_try(watch, result))
+                return;
         if (watch->error == 0 && result->outcome == 0 && result->code == 200) {
                 if (watch->line.n > 0) /* servers end their last line; one cut short is an error */
                         (void)take_line(watch, watch->line.data, watch->line.n);
@@ -168,8 +200,7 @@ static void watch_done(void *ctx, const struct hf__http_result *result) {
                 watch->error = hf__rest_failure(result, watch->what, &watch->status);
         }
         watch->on_end(watch->ctx, watch->error, &watch->status);
-        hf__strbuf_done(&watch->line);
-        free(watch);
+        watch_free(watch);
 }
 
 /* ---- starting ---- */
@@ -181,19 +212,23 @@ static unsigned random_timeout_s(void) {
         return MIN_TIMEOUT_S + random % (SPREAD_TIMEOUT_S + 1);
 }
 
-static int watch_submit(struct hf__rest *rest, struct rest_watch *watch, enum hf_lane lane, unsigned timeout_s, uint64_t *ret_id) {
+/* again: the id that it has; 0 = this is the first try. */
+static int watch_submit(struct rest_watch *watch, uint64_t again, uint64_t *ret_id) {
+        struct hf__rest *rest = watch->rest;
         const char *headers[HF__REST_N_HEADERS];
         struct hf__http_request request;
 
-        hf__rest_prepare(rest, lane, headers, &request);
+        (void)hf__token_unref(watch->token);
+        watch->token = hf__bearer_get(rest->bearer);
+        hf__rest_prepare(rest, watch->lane, watch->token, headers, &request);
         request.url = watch->what + strlen("GET ");
-        request.deadline = hf_now(hf_host_clock(rest->base.host)) + (hf_nsec)(timeout_s + DEADLINE_SLACK_S) * HF_NSEC_PER_SEC;
+        request.deadline = hf_now(hf_host_clock(rest->base.host)) + (hf_nsec)(watch->timeout_s + DEADLINE_SLACK_S) * HF_NSEC_PER_SEC;
         request.head_timeout = rest->timeout;
         request.on_head = watch_head;
         request.on_data = watch_data;
         request.on_done = watch_done;
         request.ctx = watch;
-        return hf__http_submit(rest->engine, &request, ret_id);
+        return again ? hf__http_submit_again(rest->engine, &request, again) : hf__http_submit(rest->engine, &request, ret_id);
 }
 
 int hf__rest_watch(struct hf_client *client, const struct hf_watch_spec *spec, hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
@@ -209,13 +244,19 @@ int hf__rest_watch(struct hf_client *client, const struct hf_watch_spec *spec, h
         if (r == 0 && !(watch = malloc(sizeof *watch + what.n + 1)))
                 r = -ENOMEM;
         if (r == 0) {
-                *watch = (struct rest_watch){.on_event = on_event, .on_end = on_end, .ctx = ctx, .line = {.max = MAX_LINE}};
+                *watch = (struct rest_watch){.rest = rest,
+                                             .lane = spec->lane,
+                                             .timeout_s = timeout_s,
+                                             .on_event = on_event,
+                                             .on_end = on_end,
+                                             .ctx = ctx,
+                                             .line = {.max = MAX_LINE}};
                 memcpy(watch->what, what.data, what.n + 1);
         }
         hf__strbuf_done(&what);
         if (r == 0)
-                r = watch_submit(rest, watch, spec->lane, timeout_s, ret_id);
+                r = watch_submit(watch, 0, ret_id);
         if (r != 0)
-                free(watch);
+                watch_free(watch);
         return r;
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "leader/mutant.h"
+
 #define DURATION_MAX_S INT64_C(0x7fffffff) /* leaseDurationSeconds is 32 bits; a foreign record may say anything */
 
 bool hf__core_is_mine(const struct hf__core *core, const struct hf__record *record) {
@@ -24,12 +26,9 @@ bool hf__core_is_own(const struct hf__core *core, const struct hf__record *recor
 }
 
 bool hf__core_is_twin(const struct hf__core *core, const struct hf__record *record) {
+        if (core->config.coordinated) /* a coordinator writes my name too */
+                return false;
         return record->exists && strcmp(record->holder, core->config.identity) == 0 && !written_by_me(core, record->acquire_us);
-}
-
-static bool same_fields(const struct hf__record *a, const struct hf__record *b) {
-        return a->exists == b->exists && a->duration_s == b->duration_s && a->acquire_us == b->acquire_us && a->renew_us == b->renew_us &&
-               a->transitions == b->transitions && strcmp(a->holder, b->holder) == 0 && strcmp(a->successor, b->successor) == 0;
 }
 
 static bool is_older(const struct hf__core *core, const struct hf__record *record) {
@@ -44,7 +43,7 @@ static bool is_older(const struct hf__core *core, const struct hf__record *recor
 static void note(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
         int64_t transitions = core->observed.transitions;
 
-        if (!core->observed_once || !same_fields(&core->observed, record))
+        if (!core->observed_once || !hf__record_same_fields(&core->observed, record))
                 core->observed_at = now;
         core->heard_at = now;
         if (record->exists) {
@@ -62,6 +61,7 @@ static void note(struct hf__core *core, const struct hf__record *record, hf_nsec
         } else if (record->rv_number > core->observed.rv_number) {
                 core->observed.rv_number = record->rv_number;
         }
+        core->observed.unsettled = record->unsettled;
         core->observed_once = true;
 }
 
@@ -98,6 +98,13 @@ bool hf__core_may_still_apply(const struct hf__core *core) {
         return core->observed.exists && strcmp(core->observed.rv, core->op_record.rv) == 0;
 }
 
+bool hf__core_is_named(const struct hf__core *core, hf_nsec now) {
+        const struct hf__record *record = &core->observed;
+
+        return record->exists && !record->preferred && strcmp(record->holder, core->config.identity) == 0 && record->duration_s > 0 &&
+               now < core->observed_at + (record->duration_s < DURATION_MAX_S ? record->duration_s : DURATION_MAX_S) * HF_NSEC_PER_SEC;
+}
+
 hf_nsec hf__core_free_at(const struct hf__core *core) {
         const struct hf__record *record = &core->observed;
         int64_t duration_s = record->duration_s;
@@ -105,10 +112,12 @@ hf_nsec hf__core_free_at(const struct hf__core *core) {
         if (!record->exists || hf__core_is_own(core, record))
                 return 0;
         if (record->holder[0] == '\0') {
-                if (record->successor[0] == '\0' || strcmp(record->successor, core->config.identity) == 0)
+                if (record->successor[0] == '\0' || HF__MUTANT(no_hold_back) || strcmp(record->successor, core->config.identity) == 0)
                         return 0;
                 return core->observed_at + core->config.timing.retry_period;
         }
+        if (HF__MUTANT(take_early))
+                return core->observed_at + core->config.timing.renew_deadline;
         if (duration_s <= 0) /* not said: what we would have recorded */
                 return core->observed_at + core->config.timing.lease_duration;
         return core->observed_at + (duration_s < DURATION_MAX_S ? duration_s : DURATION_MAX_S) * HF_NSEC_PER_SEC;
@@ -123,6 +132,8 @@ static int64_t acquire_time(struct hf__core *core, struct hf__core_time now) {
 
         if (core->n_own_acquires && last->acquire_us == core->last_acquire_us && core->mine.acquire_us != core->last_acquire_us &&
             last->holder[0] != '\0' && hf__core_may_still_apply(core))
+                return core->last_acquire_us;
+        if (HF__MUTANT(keep_acquire_time) && core->n_own_acquires)
                 return core->last_acquire_us;
         core->last_acquire_us = now.real_us > core->last_acquire_us ? now.real_us : core->last_acquire_us + 1;
         core->own_acquires[core->n_own_acquires++ % HF__CORE_OWN_ACQUIRES] = core->last_acquire_us;
@@ -139,7 +150,9 @@ static enum hf__cause cause_of(const struct hf__core *core) {
                         return HF__CAUSE_HANDED_OVER;
                 return seen->renew_us ? HF__CAUSE_RELEASED : HF__CAUSE_CREATED;
         }
-        return hf__core_is_own(core, seen) ? HF__CAUSE_REGAINED : HF__CAUSE_EXPIRED;
+        if (hf__core_is_own(core, seen))
+                return HF__CAUSE_REGAINED;
+        return core->config.coordinated ? HF__CAUSE_CHOSEN : HF__CAUSE_EXPIRED;
 }
 
 /* For people: what this taking follows on. The times are of two clocks, so the gap is only as good as their agreement. */
@@ -162,14 +175,15 @@ void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now, stru
         int64_t acquire_us = acquire_time(core, now);
 
         *record = core->observed;
-        record->transitions = core->observed.transitions + (core->observed.exists ? 1 : 0);
+        /* Whoever names the holder counts the changes. */
+        record->transitions = core->observed.transitions + (core->observed.exists && !core->config.coordinated ? 1 : 0);
         strcpy(record->holder, core->config.identity);
         record->successor[0] = '\0';
         record->duration_s = core->config.timing.lease_duration / HF_NSEC_PER_SEC;
         record->acquire_us = acquire_us;
         record->renew_us = now.real_us > acquire_us ? now.real_us : acquire_us;
         note_cause(core, now.real_us, record);
-        if (core->config.mutant.skip_compare)
+        if (HF__MUTANT(skip_compare))
                 record->rv[0] = '\0';
 }
 
@@ -178,7 +192,7 @@ void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now
         forget_cause(ret_record);
         /* A standby takes a changed renew time for a sign of life: it changes with every renewal. */
         ret_record->renew_us = now.real_us > core->observed.renew_us ? now.real_us : core->observed.renew_us + 1;
-        if (core->config.mutant.skip_compare)
+        if (HF__MUTANT(skip_compare))
                 ret_record->rv[0] = '\0';
 }
 
@@ -192,6 +206,6 @@ void hf__core_make_release(const struct hf__core *core, struct hf__core_time now
         ret_record->successor[0] = '\0';
         if (core->hand_over_asked)
                 strcpy(ret_record->successor, core->successor);
-        if (core->config.mutant.skip_compare)
+        if (HF__MUTANT(skip_compare) || HF__MUTANT(release_blindly))
                 ret_record->rv[0] = '\0';
 }

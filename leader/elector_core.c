@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "leader/core_lease.h"
+#include "leader/mutant.h"
 
 enum { OP_NONE, OP_READ, OP_ACQUIRE, OP_RENEW, OP_RELEASE };
 
@@ -81,7 +82,7 @@ static void enter_releasing(struct hf__core *core, hf_nsec now) {
 static hf_nsec backoff(struct hf__core *core) {
         hf_nsec delay = timing_of(core)->retry_period;
 
-        if (core->n_short_terms == 0)
+        if (core->n_short_terms == 0 || HF__MUTANT(no_backoff))
                 return 0;
         for (unsigned n = core->n_short_terms; n > 1 && delay < timing_of(core)->lease_duration; n--)
                 delay *= 2;
@@ -109,7 +110,7 @@ static void abort_term(struct hf__core *core, hf_nsec now, const char *why, stru
                 core->n_short_terms++;
         else
                 core->n_short_terms = 0;
-        if (core->config.mutant.skip_join)
+        if (HF__MUTANT(skip_join))
                 after_join(core, now);
 }
 
@@ -120,7 +121,7 @@ static void begin_drain(struct hf__core *core, hf_nsec now, const char *why, str
         core->last_end = why;
         if (now - core->term_started_at >= timing_of(core)->lease_duration)
                 core->n_short_terms = 0;
-        if (core->config.mutant.release_before_join) {
+        if (HF__MUTANT(release_before_join)) {
                 push(actions, HF__ACT_GATE_SHUT);
                 after_join(core, now);
         }
@@ -138,7 +139,7 @@ static void stop(struct hf__core *core, bool released, struct hf__core_actions *
 static void end_release(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
         core->op_kind = OP_NONE;
         if (core->stop_asked)
-                stop(core, !core->in_doubt && !hf__core_is_own(core, &core->observed), actions);
+                stop(core, !core->in_doubt && !core->observed.unsettled && !hf__core_is_own(core, &core->observed), actions);
         else /* handed over: the successor has the first word, and the others the second */
                 enter_following(core, now + 2 * timing_of(core)->retry_period);
 }
@@ -204,7 +205,9 @@ static void op_failed(struct hf__core *core, int kind, int result, hf_nsec retry
         if (kind == OP_READ) {
                 core->must_read = core->must_read || core->op_settles;
         } else {
-                if (result < 0 || result == HF_E_TIMEOUT || result == HF_E_UNAVAILABLE || result == HF_E_CANCELED)
+                if (HF__MUTANT(lost_reply_is_failure))
+                        odd = false;
+                else if (result < 0 || result == HF_E_TIMEOUT || result == HF_E_UNAVAILABLE || result == HF_E_CANCELED)
                         core->in_doubt = true;
                 if (odd) {
                         core->must_read = true;
@@ -225,13 +228,15 @@ static void start_term(struct hf__core *core, hf_nsec now, const struct hf__reco
         core->state = HF_LEADING;
         core->n_terms++;
         /* A foreign server's revision that is no number makes no fence; the term then only counts. */
-        core->term = record->rv_number ? record->rv_number : core->n_terms;
+        core->term = record->term ? record->term : record->rv_number ? record->rv_number : core->n_terms;
+        if (HF__MUTANT(count_terms))
+                core->term = core->n_terms;
         core->term_started_at = now;
         core->joined = false;
         core->valid_until = core->op_sent_at + timing_of(core)->renew_deadline;
-        if (core->config.mutant.count_from_reply)
+        if (HF__MUTANT(count_from_reply))
                 core->valid_until = now + timing_of(core)->renew_deadline;
-        if (core->config.mutant.gate_by_flag)
+        if (HF__MUTANT(gate_by_flag))
                 core->valid_until = HF_NSEC_NEVER;
         action = push(actions, HF__ACT_TERM_START);
         action->term = core->term;
@@ -244,14 +249,14 @@ static void acquired(struct hf__core *core, const struct hf__record *record, hf_
 
         core->mine = core->op_record;
         hf__core_learn(core, record, now);
-        if (core->state != HF_FOLLOWING) /* a stop overtook it: what was taken is released */
+        if (core->state != HF_FOLLOWING && !HF__MUTANT(lead_while_stopping)) /* a stop overtook it: what was taken is released */
                 return;
         /* The watch may know more than the reply: then somebody has overwritten what I have just taken. */
         if (!hf__core_is_mine(core, &core->observed))
                 return;
         if (core->news_since_send && !ordered)
                 core->must_read = true;
-        if (now >= core->op_sent_at + timing_of(core)->renew_deadline && !core->config.mutant.count_from_reply) {
+        if (now >= core->op_sent_at + timing_of(core)->renew_deadline && !HF__MUTANT(count_from_reply)) {
                 core->next_op_at = pace(core, now, 0); /* too late to be worth anything: acquire anew */
                 return;
         }
@@ -268,7 +273,7 @@ static void renewed(struct hf__core *core, const struct hf__record *record, hf_n
                 abort_term(core, now, "the Lease's record was changed by somebody else", actions);
                 return;
         }
-        if (core->config.mutant.count_from_reply)
+        if (HF__MUTANT(count_from_reply))
                 valid_until = now + timing_of(core)->renew_deadline;
         if (valid_until <= core->valid_until)
                 return;
@@ -278,6 +283,10 @@ static void renewed(struct hf__core *core, const struct hf__record *record, hf_n
 
 static void write_done(struct hf__core *core, int kind, const struct hf__core_event *event, struct hf__core_time now,
                        struct hf__core_actions *actions) {
+        if (HF__MUTANT(lost_reply_is_success) && kind == OP_RENEW && event->result == HF_E_TIMEOUT) {
+                renewed(core, &core->op_record, now.boot, actions);
+                return;
+        }
         if (event->result) {
                 op_failed(core, kind, event->result, event->retry_after, now);
                 if (event->result == HF_E_NOT_FOUND && leads(core))
@@ -310,11 +319,13 @@ static void read_done(struct hf__core *core, const struct hf__core_event *event,
                 core->next_op_at = pace(core, now.boot, 0);
         if (!hf__core_learn_read(core, found ? &event->record : NULL, now.boot))
                 return;
-        if (core->state == HF_RELEASING || !hf__core_may_still_apply(core))
+        if (!hf__core_may_still_apply(core) || (core->state == HF_RELEASING && hf__core_is_own(core, &core->observed)))
                 core->in_doubt = false;
+        if (core->state == HF_RELEASING && core->in_doubt && hf__core_free_at(core) > now.boot)
+                core->next_op_at = pace(core, now.boot, 0);
         if (!leads(core) && hf__core_free_at(core) > now.boot)
                 core->n_failures = 0; /* somebody else has it: that contest is over */
-        if (!leads(core) || hf__core_is_mine(core, &core->observed))
+        if (!leads(core) || hf__core_is_mine(core, &core->observed) || HF__MUTANT(ignore_foreign_holder))
                 return;
         abort_term(core, now.boot, found ? "the Lease's record was changed by somebody else" : "the Lease was deleted", actions);
 }
@@ -334,8 +345,8 @@ static void op_done(struct hf__core *core, const struct hf__core_event *event, s
 /* ---- events ---- */
 
 static void watched(struct hf__core *core, const struct hf__record *record, hf_nsec now, struct hf__core_actions *actions) {
-        if (leads(core) && (record->rv_number == 0 || core->observed.rv_number == 0)) {
-                /* It cannot be told whether this is older than my own last write. */
+        if (core->state != HF_FOLLOWING && (record->rv_number == 0 || core->observed.rv_number == 0)) {
+                /* It cannot be told whether this is older than my own last write, which a release has to know too. */
                 core->heard_at = now;
                 if (!hf__core_is_mine(core, record))
                         core->must_read = true;
@@ -344,17 +355,26 @@ static void watched(struct hf__core *core, const struct hf__record *record, hf_n
         if (!hf__core_learn(core, record, now))
                 return;
         core->news_since_send = true;
-        if (leads(core) && !hf__core_is_mine(core, record))
+        if (HF__MUTANT(extend_by_watch) && leads(core) && hf__core_is_mine(core, record))
+                push(actions, HF__ACT_EXTEND)->valid_until = core->valid_until = now + timing_of(core)->renew_deadline;
+        if (leads(core) && !hf__core_is_mine(core, record) && !HF__MUTANT(ignore_foreign_holder))
                 abort_term(core, now, record->exists ? "the Lease's record was changed by somebody else" : "the Lease was deleted",
                            actions);
+}
+
+/* What was known of the Lease may be wrong, and the read that settles it is yet to be sent or answered; or only a release settles it. */
+static bool is_unsettled(const struct hf__core *core) {
+        return core->observed.unsettled || core->must_read || (core->op_kind == OP_READ && core->op_settles && core->observed_once);
 }
 
 static void stop_asked(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
         core->stop_asked = true;
         if (core->state == HF_LEADING) {
                 begin_drain(core, now, "stopped", actions);
+        } else if (core->state == HF_RELEASING) { /* for a hand-over, whose time may be all but over */
+                core->release_until = now + 2 * timing_of(core)->request_timeout;
         } else if (core->state == HF_FOLLOWING) {
-                if (core->op_kind == OP_ACQUIRE || core->in_doubt || hf__core_is_own(core, &core->observed))
+                if (core->op_kind == OP_ACQUIRE || core->in_doubt || is_unsettled(core) || hf__core_is_own(core, &core->observed))
                         enter_releasing(core, now);
                 else
                         stop(core, true, actions);
@@ -366,15 +386,27 @@ static void hand_over_asked(struct hf__core *core, const char *successor, hf_nse
                 return;
         core->hand_over_asked = true;
         strcpy(core->successor, successor);
-        begin_drain(core, now, "handed over", actions);
+        begin_drain(core, now, successor[0] ? "handed over" : "stepped down", actions);
 }
 
 static void joined(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
-        if (core->state == HF_DRAINING)
+        if (core->state == HF_DRAINING && !HF__MUTANT(release_with_gate_open))
                 push(actions, HF__ACT_GATE_SHUT);
-        else if (core->state != HF_ABORTING)
+        else if (core->state != HF_ABORTING && core->state != HF_DRAINING)
                 return;
         after_join(core, now);
+}
+
+/*
+ * The store's history may be another. A revision that I know may have been issued anew, for another record, and smaller ones
+ * may be newer; an answer under way may be from before. So nothing counts until a read that is sent from now on.
+ */
+static void doubt_all(struct hf__core *core) {
+        if (core->op_kind != OP_NONE && core->op_kind != OP_READ)
+                core->in_doubt = true;
+        core->op_kind = OP_NONE;
+        core->must_read = true;
+        core->observed.rv_number = 0;
 }
 
 static void handle(struct hf__core *core, const struct hf__core_event *event, struct hf__core_time now, struct hf__core_actions *actions) {
@@ -397,7 +429,9 @@ static void handle(struct hf__core *core, const struct hf__core_event *event, st
         case HF__EV_HAND_OVER: hand_over_asked(core, event->successor, now.boot, actions); break;
         case HF__EV_JOINED: joined(core, now.boot, actions); break;
         case HF__EV_STALE_TERM:
-                if (leads(core))
+                if (!HF__MUTANT(keep_old_history))
+                        doubt_all(core);
+                if (leads(core) && !HF__MUTANT(ignore_stale_term))
                         abort_term(core, now.boot, "a write was refused: the term is stale", actions);
                 break;
         }
@@ -411,6 +445,11 @@ static void run_timers(struct hf__core *core, struct hf__core_time now, struct h
         if (core->state == HF_DRAINING && now.boot >= core->drain_until)
                 abort_term(core, now.boot, "the drain deadline passed", actions);
         if (core->state == HF_ABORTING && now.boot >= core->abort_at + timing_of(core)->stop_grace) {
+                if (HF__MUTANT(release_when_stuck)) {
+                        core->stop_asked = true;
+                        after_join(core, now.boot);
+                        return;
+                }
                 core->state = HF_STUCK;
                 core->op_kind = OP_NONE;
                 if (core->watching)
@@ -433,13 +472,17 @@ static void run_timers(struct hf__core *core, struct hf__core_time now, struct h
 
 /* ---- what to send ---- */
 
-/* When a follower wants to hear of a holder again that it has not heard of. */
+/* When a follower wants to hear of the Lease again if it has not heard of it. */
 static hf_nsec listen_at(const struct hf__core *core) {
         if (!core->watching || !core->watch_told)
                 return core->poll_at;
-        if (core->observed.exists && core->observed.holder[0] != '\0')
-                return core->heard_at + timing_of(core)->lease_duration / 2;
-        return HF_NSEC_NEVER;
+        return core->heard_at + timing_of(core)->lease_duration / 2;
+}
+
+static hf_nsec takeable_at(const struct hf__core *core, hf_nsec now) {
+        if (!core->config.coordinated)
+                return hf__core_free_at(core);
+        return hf__core_is_named(core, now) ? now : HF_NSEC_NEVER;
 }
 
 /* Starts the operation that is due and returns HF_NSEC_NEVER, or returns when one will be. */
@@ -452,7 +495,7 @@ static hf_nsec drive_following(struct hf__core *core, struct hf__core_time now, 
                 send_op(core, OP_READ, now, actions);
                 return HF_NSEC_NEVER;
         }
-        write_at = later(hf__core_free_at(core), later(core->contend_at, core->next_op_at));
+        write_at = later(takeable_at(core, now.boot), later(core->contend_at, core->next_op_at));
         read_at = later(listen_at(core), core->next_op_at);
         if (now.boot >= write_at) {
                 send_op(core, OP_ACQUIRE, now, actions);
@@ -468,20 +511,30 @@ static hf_nsec drive_following(struct hf__core *core, struct hf__core_time now, 
         return read_at;
 }
 
+/* A coordinator prefers another holder and waits for this one to end. */
+static bool is_let_go(const struct hf__core *core) { return core->config.coordinated && core->observed.preferred; }
+
 static hf_nsec drive_leading(struct hf__core *core, struct hf__core_time now, struct hf__core_actions *actions) {
         bool read = unknown(core);
         hf_nsec at = read ? core->next_op_at : later(core->renew_at, core->next_op_at);
 
+        if (!read && is_let_go(core))
+                return HF_NSEC_NEVER; /* the validity that is left is what the work has to end in */
         if (now.boot < at)
                 return at;
         send_op(core, read ? OP_READ : OP_RENEW, now, actions);
         return HF_NSEC_NEVER;
 }
 
-static hf_nsec drive_releasing(struct hf__core *core, struct hf__core_time now, struct hf__core_actions *actions) {
-        bool read = core->in_doubt || unknown(core);
+/* An acquire of mine may yet be applied to a Lease that may be taken: a release over it takes the acquire's condition away. */
+static bool must_outdate(const struct hf__core *core, hf_nsec now) {
+        return core->in_doubt && !unknown(core) && hf__core_may_still_apply(core) && hf__core_free_at(core) <= now;
+}
 
-        if (!read && !hf__core_is_own(core, &core->observed)) {
+static hf_nsec drive_releasing(struct hf__core *core, struct hf__core_time now, struct hf__core_actions *actions) {
+        bool read = unknown(core) || (core->in_doubt && !must_outdate(core, now.boot));
+
+        if (!core->in_doubt && !read && !core->observed.unsettled && !hf__core_is_own(core, &core->observed)) {
                 end_release(core, now.boot, actions);
                 return HF_NSEC_NEVER;
         }
@@ -540,13 +593,27 @@ void hf__core_init(struct hf__core *core, const struct hf__core_config *config, 
         core->heard_at = core->next_op_at = core->poll_at = core->contend_at = core->watch_retry_at = now.boot;
 }
 
-static void report(const struct hf__core *core, enum hf_leader_state old_state, const char *old_holder, struct hf__core_actions *actions) {
-        bool twin;
-
-        if (core->state == old_state && strcmp(core->observed.holder, old_holder) == 0)
+/* What the record asks of its holder. */
+static void heed(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
+        if (core->state != HF_LEADING || !hf__core_is_mine(core, &core->observed))
                 return;
-        twin = strcmp(core->observed.holder, old_holder) != 0 && hf__core_is_twin(core, &core->observed);
-        push(actions, HF__ACT_REPORT)->text = twin ? "another process goes by this identity" : NULL;
+        if (is_let_go(core)) { /* handed over to whom the coordinator names next */
+                core->hand_over_asked = true;
+                core->successor[0] = '\0';
+                begin_drain(core, now, "another holder is preferred", actions);
+        } else if (core->observed.hand_over_to[0] != '\0') {
+                hand_over_asked(core, core->observed.hand_over_to, now, actions);
+        }
+}
+
+static void report(struct hf__core *core, enum hf_leader_state old_state, const char *old_holder, struct hf__core_actions *actions) {
+        bool twin = hf__core_is_twin(core, &core->observed), new_twin = twin && !core->twin;
+
+        core->twin = twin;
+        if (!new_twin && core->state == old_state && strcmp(core->observed.holder, old_holder) == 0)
+                return;
+        push(actions, HF__ACT_REPORT)->text =
+                new_twin ? "the Lease bears this identity but was not taken by this process: another one goes by it, or did" : NULL;
 }
 
 void hf__core_step(struct hf__core *core, const struct hf__core_event *event, struct hf__core_time now,
@@ -560,9 +627,12 @@ void hf__core_step(struct hf__core *core, const struct hf__core_event *event, st
         if (ended(core))
                 return;
         strcpy(old_holder, core->observed.holder);
+        if (HF__MUTANT(trust_timestamps))
+                core->observed_at = now.boot - (now.real_us - core->observed.renew_us) * HF_NSEC_PER_USEC;
         if (leads(core) && now.boot >= core->valid_until)
                 abort_term(core, now.boot, "the Lease could not be renewed in time", ret_actions);
         handle(core, event, now, ret_actions);
+        heed(core, now.boot, ret_actions);
         run_timers(core, now, ret_actions);
         drive_at = drive(core, now, ret_actions);
         report(core, old_state, old_holder, ret_actions);

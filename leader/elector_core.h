@@ -17,12 +17,18 @@
  *  - While leading, a record that is not exactly mine (holder, acquire time, duration), or its absence, ends the term at
  *    once; a record older than my own last write (by rv_number) says nothing; where rv is no number, a fresh read decides.
  *  - A write without an answer (timed out) is neither failure nor success: read, then decide.
+ *  - A record of mine that asks for a hand-over (the annotation) is obeyed, as HF__EV_HAND_OVER is.
  *  - A record with my identity that I do not lead by (a lost acquire) is acquired anew: new acquire time, new term.
  *  - A follower waits out the recorded duration from its own observation of the last change of the holder's fields, takes
  *    an empty or absent record at once, and writes without reading first when it has watched the record. If a successor
  *    is named who is not me, it holds back one retry period. A lost watch is replaced by polling (jittered) and re-opened.
  *  - After the work of a term has joined: release if stopping and the record is still mine, else contend again after a
  *    backoff that grows with short terms and resets after a term of at least one lease duration.
+ *  - A stop does not leave behind an acquire that may yet be applied: while it may, the Lease is read again, and as soon as
+ *    it may be taken the record of a release is written, which takes from the acquire the revision that it expects.
+ *  - Coordinated: a Lease is never created, nor taken because it is free or expired, but only while it names me, unexpired; each time
+ *    with an acquire time of my own, so that the term is told from the naming. When another is preferred, nothing is renewed any more:
+ *    drain, join, release, follow.
  *  - Work that has not joined stop_grace after abort: STUCK, for ever; nothing is released.
  */
 #include <stdbool.h>
@@ -45,9 +51,10 @@ enum hf__core_event_type {
         HF__EV_WATCHED,    /* record (exists = false: deleted; rv of the deletion) */
         HF__EV_WATCH_LOST,
         HF__EV_STOP,       /* planned stop of this elector for good */
-        HF__EV_HAND_OVER,  /* successor: drain, join, release to it, then follow */
+        HF__EV_HAND_OVER,  /* successor ("" = whoever comes): drain, join, release to it, then follow */
         HF__EV_JOINED,     /* all work of the term has returned; counts only after TERM_DRAIN or TERM_ABORT, once per term */
-        HF__EV_STALE_TERM, /* a write of the term was refused by the fence, or its echo was missing */
+        HF__EV_STALE_TERM, /* a write of the term was refused by the fence, or its echo was missing, or the store's history was replaced:
+                              a term ends, and what is known of the Lease counts for nothing until it is read */
 };
 
 struct hf__core_event {
@@ -95,20 +102,11 @@ struct hf__core_actions {
         hf_nsec wake_at; /* call again with HF__EV_TICK at this boot time at the latest */
 };
 
-/* Deliberate faults, for the simulator to prove that it would see them. All false in the product. */
-struct hf__core_mutant {
-        bool skip_join; /* re-contend without waiting for the work */
-        bool release_before_join;
-        bool gate_by_flag;     /* validity never ends by itself */
-        bool count_from_reply; /* validity from the reply's time instead of the send time */
-        bool skip_compare;     /* writes carry no resourceVersion condition (record.rv = "") */
-};
-
 struct hf__core_config {
         struct hf_leader_timing timing; /* checked */
         char identity[HF_IDENTITY_MAX + 1];
-        uint64_t seed; /* of the jitter */
-        struct hf__core_mutant mutant;
+        bool coordinated; /* somebody else names the holder */
+        uint64_t seed;    /* of the jitter */
 };
 
 struct hf__core {
@@ -122,6 +120,7 @@ struct hf__core {
 
         /* what is known of the Lease */
         bool observed_once;
+        bool twin;                  /* it bears my identity, by somebody else's hand */
         struct hf__record observed; /* the newest record seen */
         hf_nsec observed_at;        /* boot time when its holder's fields last changed for us */
         hf_nsec heard_at;           /* boot time of the last news of it, changed or not */

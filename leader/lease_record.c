@@ -35,6 +35,12 @@ static uint64_t number_of(const char *rv) {
         return *end || errno ? 0 : value;
 }
 
+/* The annotation's name has a dot and a slash: no path but a key. NULL = none. */
+static const char *annotation_of(const struct hf__json *lease, const char *key) {
+        const struct hf__json *annotation = hf__json_get(hf__json_path(lease, "metadata.annotations"), key);
+        return hf__json_is_string(annotation) ? hf__json_text(annotation) : NULL;
+}
+
 int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record) {
         if (!hf__json_is_object(lease))
                 return HF_E_INVALID;
@@ -45,9 +51,13 @@ int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record) 
         (void)hf__json_i64(spec, "leaseTransitions", &record.transitions);
         record.acquire_us = read_time(spec, "acquireTime");
         record.renew_us = read_time(spec, "renewTime");
-        /* The annotation's name has a dot and a slash: no path but a key. */
-        const struct hf__json *annotation = hf__json_get(hf__json_path(lease, "metadata.annotations"), HF__SUCCESSOR_ANNOTATION);
-        copy_text(record.successor, sizeof record.successor, hf__json_is_string(annotation) ? hf__json_text(annotation) : "");
+        copy_text(record.successor, sizeof record.successor, annotation_of(lease, HF__SUCCESSOR_ANNOTATION));
+        const char *hand_over_to = annotation_of(lease, HF__HAND_OVER_ANNOTATION);
+        if (hand_over_to &&
+            strlen(hand_over_to) < sizeof record.hand_over_to) /* a longer one is nobody's, and cut it could be somebody's */
+                strcpy(record.hand_over_to, hand_over_to);
+        record.preferred = spec && hf__json_string(spec, "preferredHolder") && *hf__json_string(spec, "preferredHolder");
+        copy_text(record.uid, sizeof record.uid, hf__json_string(lease, "metadata.uid"));
         copy_text(record.rv, sizeof record.rv, hf__json_string(lease, "metadata.resourceVersion"));
         record.rv_number = number_of(record.rv);
         *ret_record = record;
@@ -95,16 +105,11 @@ static int set_labels(struct hf__json *metadata, const char *const *labels) {
         return 0;
 }
 
-static const char *history_of(const struct hf__json *lease) {
-        const struct hf__json *annotation = hf__json_get(hf__json_path(lease, "metadata.annotations"), HF__TRANSITIONS_ANNOTATION);
-        return hf__json_is_string(annotation) ? hf__json_text(annotation) : NULL;
-}
-
 static int set_history(struct hf__json *metadata, const struct hf__json *last, const struct hf__record *record) {
         struct hf__strbuf text = {0};
         if (record->cause == HF__CAUSE_NONE)
                 return 0;
-        hf__transitions_append(history_of(last), record, &text);
+        hf__transitions_append(annotation_of(last, HF__TRANSITIONS_ANNOTATION), record, &text);
         int r = text.error ? text.error : set_in_map(metadata, "annotations", HF__TRANSITIONS_ANNOTATION, text.data);
         hf__strbuf_done(&text);
         return r;
@@ -124,6 +129,7 @@ static int fill(struct hf__json *lease, const char *ns, const char *name, const 
                 hf__json_remove(metadata, "resourceVersion");
         r = r ? r : set_labels(metadata, labels);
         r = r ? r : set_in_map(metadata, "annotations", HF__SUCCESSOR_ANNOTATION, record->successor[0] ? record->successor : NULL);
+        r = r ? r : set_in_map(metadata, "annotations", HF__HAND_OVER_ANNOTATION, NULL); /* it was for the record as it was */
         r = r ? r : hf__json_set_string(spec, "holderIdentity", record->holder);
         if (record->duration_s > 0)
                 r = r ? r : hf__json_set_i64(spec, "leaseDurationSeconds", record->duration_s);

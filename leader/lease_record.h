@@ -12,6 +12,7 @@ struct hf__json;
 struct hf__strbuf;
 
 #define HF__SUCCESSOR_ANNOTATION "holdfast.dev/successor"
+#define HF__HAND_OVER_ANNOTATION "holdfast.dev/hand-over-to"
 
 /* Any field of the spec may be absent, and the spec itself: then nobody holds it. HF_E_INVALID when it is no object. */
 int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record);

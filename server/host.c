@@ -34,7 +34,7 @@ struct main_loop {
         hf_nsec watchdog_at, extend_at, delay_until, stuck_until;
         uint64_t turns[3]; /* elector, store, http: as last seen by the watchdog */
         bool said_ready, said_stopping, reload_wanted;
-        char status[256]; /* the last STATUS= */
+        char status[480]; /* the last STATUS= */
 };
 
 void hfd_host_wake(struct hfd_host *h) {
@@ -148,6 +148,8 @@ static void say_status(struct main_loop *m) {
                 (void)snprintf(text, sizeof text, "stopping");
         else if (atomic_load(&h->waiting_for_store))
                 (void)snprintf(text, sizeof text, "waiting for etcd at %.160s", h->config->etcd_servers[0]);
+        else if (info.state != HF_STUCK && hfd_bootstrap_says(h, text, sizeof text))
+                ;
         else if (info.state == HF_LEADING)
                 (void)snprintf(text, sizeof text, "leading %.60s/%.60s, term %llu", info.ns, info.name, (unsigned long long)info.term);
         else if (info.state == HF_STUCK)
@@ -284,7 +286,7 @@ static int run(struct main_loop *m) {
         if (r) {
                 fprintf(stderr, "holdfastd: %s\n", status.message);
                 hfd_host_free(h);
-                return 1;
+                return atomic_load(&h->exit_status) ? atomic_load(&h->exit_status) : 1;
         }
         main_loop(m);
         (void)pthread_join(thread, NULL);

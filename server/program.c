@@ -42,6 +42,11 @@ int hfd_main(int argc, char **argv, const struct hfd_extra *extra) {
         struct hf_status status = {0};
 
         int r = hfd_flags_parse(argc, argv, &config, &status);
+        if (r == 0 && config.command == HFD_COMMAND_SERVE) {
+                r = hfd_config_check_controllers(&config, hfd_controllers_names(), &status);
+                if (r)
+                        hfd_config_done(&config);
+        }
         if (r) {
                 (void)fprintf(stderr, "holdfastd: %s\n", status.message);
                 return r == HF_E_INVALID ? 2 : 1;

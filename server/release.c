@@ -94,7 +94,7 @@ static int commit(struct hfd_store *store, struct wait *wait, const char *prefix
                                                   fenced.compares[0],
                                                   fenced.compares[1]};
                 struct hfd_op ops[2] = {{.kind = HFD_PUT, .key = lease_key, .value = lease},
-                                        {.kind = HFD_PUT, .key = fenced.key, .value = record}};
+                                        {.kind = HFD_PUT, .key = fenced.key[0], .value = record}};
                 struct hfd_txn txn = {.compares = compares, .n_compares = 3, .ops = ops, .n_ops = 2};
                 wait->value = hf__buf_unref(wait->value);
                 r = store->ops->txn(store, &txn, deadline, on_reply, wait);

@@ -124,7 +124,7 @@ bool hfd_configmap_decode(struct hf__json *object, char *reason, size_t max_reas
                hfd_part_is_map(object, "binaryData", "ConfigMap", reason, max_reason);
 }
 
-static bool is_config_key(const char *key) {
+bool hfd_is_config_key(const char *key) {
         size_t n = strlen(key);
 
         for (const char *c = key; *c; c++)
@@ -136,7 +136,7 @@ static bool is_config_key(const char *key) {
 void hfd_validate_data_keys(const struct hf__json *object, const char *key, struct hfd_causes *causes) {
         for (struct hf__json *m = hf__json_first(hf__json_get(object, key)); m; m = hf__json_next(m)) {
                 char field[128], quoted[300];
-                if (is_config_key(hf__json_key(m)))
+                if (hfd_is_config_key(hf__json_key(m)))
                         continue;
                 (void)snprintf(field, sizeof field, "%s[%.100s]", key, hf__json_key(m));
                 hfd_quote(hf__json_key(m), quoted, sizeof quoted);
@@ -190,4 +190,23 @@ bool hfd_service_account_decode(struct hf__json *object, char *reason, size_t ma
                 return other_type("ServiceAccount", "automountServiceAccountToken", "bool", reason, max_reason);
         return hfd_part_is_array(object, "secrets", true, "ServiceAccount", reason, max_reason) &&
                hfd_part_is_array(object, "imagePullSecrets", true, "ServiceAccount", reason, max_reason);
+}
+
+/* A new workspace is held from the beginning, so that none is gone before what was made for it. */
+int hfd_workspace_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const char held[] = "tenancy.holdfast.dev/workspace";
+        struct hf__json *list = hf__json_path(object, "metadata.finalizers");
+
+        if (old)
+                return 0;
+        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
+                if (hf__json_is_string(m) && !strcmp(hf__json_text(m), held))
+                        return 0;
+        if (!hf__json_is_array(list)) {
+                int e = hf__json_set(object, "metadata.finalizers", hf__json_array());
+                if (e)
+                        return e;
+                list = hf__json_path(object, "metadata.finalizers");
+        }
+        return hf__json_append_string(list, held);
 }

@@ -108,6 +108,24 @@ static const struct hfd_resource table[] = {
                 .validate = hfd_lease_validate,
         },
         {
+                .group = "coordination.k8s.io",
+                .version = "v1beta1",
+                .plural = "leasecandidates",
+                .singular = "leasecandidate",
+                .kind = "LeaseCandidate",
+                .storage = "leasecandidates",
+                .namespaced = true,
+                .name_is_segment = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"LeaseName", "string", "", "spec.leaseName"},
+                            {"BinaryVersion", "string", "", "spec.binaryVersion"},
+                            {"EmulationVersion", "string", "", "spec.emulationVersion"},
+                            {"Strategy", "string", "", "spec.strategy"},
+                            {"Age", "string", "", "@age"}},
+                .decode = hfd_lease_candidate_decode,
+                .validate = hfd_lease_candidate_validate,
+        },
+        {
                 .group = "rbac.authorization.k8s.io",
                 .version = "v1",
                 .plural = "clusterrolebindings",
@@ -189,6 +207,7 @@ static const struct hfd_resource table[] = {
                             {"Phase", "string", "", "status.phase"},
                             {"Age", "string", "", "@age"}},
                 .decode = hfd_workspace_decode,
+                .prepare = hfd_workspace_prepare,
         },
 };
 

@@ -117,16 +117,23 @@ static void succeeded(struct hfd_write *w, uint64_t revision) {
         hfd_object_unref(object);
 }
 
-static bool fence_holds(const struct hfd_write *w, const struct hfd_store_reply *reply) {
-        const struct hfd_compare *value = &w->fence.compares[1];
+static bool term_holds(const struct hfd_compare compares[2], const struct hfd_store_reply *reply) {
+        const struct hfd_compare *value = &compares[1];
 
         for (size_t i = 0; i < reply->n_kvs; i++) {
                 const struct hfd_kv *kv = &reply->kvs[i];
-                if (!strcmp(kv->key, w->fence.key))
-                        return kv->mod_revision == w->call->fence.term && kv->value && kv->value->n >= value->n_value &&
+                if (!strcmp(kv->key, value->key))
+                        return kv->mod_revision == compares[0].revision && kv->value && kv->value->n >= value->n_value &&
                                !memcmp(kv->value->data, value->value, value->n_value);
         }
         return false;
+}
+
+static bool fence_holds(const struct hfd_write *w, const struct hfd_store_reply *reply) {
+        for (size_t i = 0; i < w->fence.n_leases; i++)
+                if (!term_holds(&w->fence.compares[2 * i], reply))
+                        return false;
+        return true;
 }
 
 static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply) {
@@ -171,9 +178,10 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
 }
 
 void hfd_write_commit(struct hfd_write *w) {
-        struct hfd_compare compares[4] = {{.kind = HFD_MOD_EQUALS, .key = w->key, .revision = w->current ? w->current->revision : 0}};
+        struct hfd_compare compares[2 + 2 * HFD_FENCE_LEASES] = {
+                {.kind = HFD_MOD_EQUALS, .key = w->key, .revision = w->current ? w->current->revision : 0}};
         struct hfd_op ops[2] = {{.kind = w->stored ? HFD_PUT : HFD_DELETE, .key = w->key, .value = w->stored}};
-        const char *reads[3] = {w->key};
+        const char *reads[2 + HFD_FENCE_LEASES] = {w->key};
         struct hfd_txn txn = {.compares = compares,
                               .n_compares = 1,
                               .ops = ops,
@@ -194,8 +202,9 @@ void hfd_write_commit(struct hfd_write *w) {
                 txn.n_ops = 2;
         if (!e && w->call->fenced) {
                 memcpy(&compares[1], w->fence.compares, sizeof w->fence.compares);
-                txn.n_compares = 3;
-                reads[txn.n_get_on_failure++] = w->fence.key;
+                txn.n_compares += 2 * w->fence.n_leases;
+                for (size_t i = 0; i < w->fence.n_leases; i++)
+                        reads[txn.n_get_on_failure++] = w->fence.key[i];
         }
         if (!e && hfd_write_namespace_compare(w, ns_key, &compares[txn.n_compares])) {
                 txn.n_compares++;

@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/reconciler.h>
+
 #include "base/json.h"
 #include "server/controllers/controllers.h"
-#include "server/controllers/reconciler.h"
 
 #define MAX_SEEN 4096 /* identity Leases watched at a time; more are looked at when others are gone */
 
@@ -79,6 +80,7 @@ static int delete_lease(struct hf_term *term, const struct hf__json *lease, cons
 }
 
 static int look_at(struct collector *collector, struct hf_term *term, const char *key, const struct hf__json *lease, hf_nsec *ret_again) {
+        char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         hf_nsec now = hf_now(hf_host_clock(hf_term_host(term)));
         const char *renewed = hf__json_string(lease, "spec.renewTime");
         int64_t seconds = 0;
@@ -97,24 +99,20 @@ static int look_at(struct collector *collector, struct hf_term *term, const char
                 *ret_again = seen->at + duration - now + 50 * HF_NSEC_PER_MSEC;
                 return 0;
         }
-        const char *slash = strchr(key, '/');
-        char ns[HF_NAME_MAX + 1];
-        if (!slash)
-                return HF_E_INVALID;
-        (void)snprintf(ns, sizeof ns, "%.*s", (int)(slash - key), key);
-        return delete_lease(term, lease, ns, slash + 1);
+        int r = hf_key_split(key, ns, name);
+        return r ? r : delete_lease(term, lease, ns, name);
 }
 
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct collector *collector = ctx;
-        const char *slash = strchr(key, '/');
-        char ns[HF_NAME_MAX + 1];
+        char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         struct hf__json *lease;
         char *text;
         size_t n;
 
-        (void)snprintf(ns, sizeof ns, "%.*s", slash ? (int)(slash - key) : 0, key);
-        int r = hf_cache_get(collector->controllers->identity_leases, ns, slash ? slash + 1 : key, &text, &n);
+        int r = hf_key_split(key, ns, name);
+        if (r == 0)
+                r = hf_cache_get(collector->controllers->identity_leases, ns, name, &text, &n);
         if (r == HF_E_NOT_FOUND)
                 forget(collector, key);
         if (r)
@@ -130,13 +128,16 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 int hfd_run_lease_collector(struct hf_term *term, void *ctx) {
         struct collector collector = {.controllers = ctx};
-        struct hfd_reconciler reconciler = {
+        const struct hf_reconciler_source source = {.cache = collector.controllers->identity_leases};
+        const struct hf_reconciler reconciler = {
+                .size = sizeof reconciler,
                 .name = "identity-lease-collector",
-                .cache = collector.controllers->identity_leases,
-                .ctx = &collector,
+                .sources = &source,
+                .n_sources = 1,
                 .reconcile = reconcile,
+                .ctx = &collector,
         };
-        int r = hfd_reconciler_run(&reconciler, term);
+        int r = hf_reconciler_run(&reconciler, term);
 
         free(collector.seen);
         return r;

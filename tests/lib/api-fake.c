@@ -33,6 +33,11 @@ struct api_fake_request {
         enum hf_verb verb;
         uint64_t from; /* a watch: events after it */
         int end;       /* INT32_MIN = open */
+        const char *end_message;
+        size_t limit;         /* a list's; 0 = none */
+        uint64_t continue_at; /* the revision in its token; 0 = a first page */
+        size_t continue_from;
+        unsigned number; /* of all lists */
         hf_reply_fn done;
         hf_event_fn on_event;
         hf_watch_end_fn on_end;
@@ -51,8 +56,13 @@ struct api_fake {
         struct api_fake_event events[API_FAKE_MAX];
         size_t n_events;
         struct api_fake_request *requests;
-        unsigned n_lists, n_watches, n_open, fail_lists;
+        unsigned n_lists, n_watches, n_open, fail_lists, fail_list;
         int fail_error;
+        size_t page;
+        bool hold_pages;
+        struct api_fake_object snapshot[API_FAKE_MAX]; /* what pages after a first one are of */
+        size_t n_snapshot;
+        uint64_t snapshot_at;
         char last_query[160]; /* of the newest list */
 };
 
@@ -140,6 +150,26 @@ void api_fake_end_watches(struct api_fake *fake, int error) {
         api_fake_unlock_poke(fake);
 }
 
+void api_fake_end_watches_with(struct api_fake *fake, int error, const char *message) {
+        pthread_mutex_lock(&fake->mu);
+        for (struct api_fake_request *r = fake->requests; r; r = r->next)
+                if (r->is_watch && r->end == INT32_MIN) {
+                        r->end = error;
+                        r->end_message = message;
+                }
+        api_fake_unlock_poke(fake);
+}
+
+void api_fake_set_back(struct api_fake *fake, uint64_t revision) {
+        pthread_mutex_lock(&fake->mu);
+        api_fake_forget_events(fake);
+        fake->revision = revision;
+        fake->compacted = 0;
+        for (struct api_fake_request *r = fake->requests; r; r = r->next)
+                r->from = revision;
+        api_fake_unlock_poke(fake);
+}
+
 void api_fake_bookmark(struct api_fake *fake) {
         pthread_mutex_lock(&fake->mu);
         for (struct api_fake_request *r = fake->requests; r; r = r->next)
@@ -152,6 +182,25 @@ void api_fake_fail_lists(struct api_fake *fake, unsigned n, int error) {
         fake->fail_lists = n;
         fake->fail_error = error;
         pthread_mutex_unlock(&fake->mu);
+}
+
+void api_fake_fail_list(struct api_fake *fake, unsigned number, int error) {
+        pthread_mutex_lock(&fake->mu);
+        fake->fail_list = number;
+        fake->fail_error = error;
+        pthread_mutex_unlock(&fake->mu);
+}
+
+void api_fake_page(struct api_fake *fake, size_t n) {
+        pthread_mutex_lock(&fake->mu);
+        fake->page = n;
+        pthread_mutex_unlock(&fake->mu);
+}
+
+void api_fake_hold_pages(struct api_fake *fake, bool hold) {
+        pthread_mutex_lock(&fake->mu);
+        fake->hold_pages = hold;
+        api_fake_unlock_poke(fake);
 }
 
 void api_fake_mute_watches(struct api_fake *fake, bool mute) {
@@ -188,6 +237,13 @@ void api_fake_await_watch(struct api_fake *fake, unsigned n) {
         pthread_mutex_unlock(&fake->mu);
 }
 
+void api_fake_await_list(struct api_fake *fake, unsigned n) {
+        pthread_mutex_lock(&fake->mu);
+        while (fake->n_lists < n)
+                pthread_cond_wait(&fake->started, &fake->mu);
+        pthread_mutex_unlock(&fake->mu);
+}
+
 /* ---- saying things: called with the lock, returns with it ---- */
 
 static void api_fake_remove(struct api_fake *fake, struct api_fake_request *request) {
@@ -196,6 +252,30 @@ static void api_fake_remove(struct api_fake *fake, struct api_fake_request *requ
                 place = &(*place)->next;
         *place = request->next;
         fake->n_open -= request->is_watch ? 1 : 0;
+}
+
+static void api_fake_list(struct api_fake *fake, const struct api_fake_request *request, struct hf__strbuf *body) {
+        size_t from = 0, page = fake->page && request->limit > 0 && fake->page < request->limit ? fake->page : request->limit;
+
+        if (request->continue_at > 0) {
+                from = request->continue_from;
+        } else {
+                memcpy(fake->snapshot, fake->objects, fake->n_objects * sizeof *fake->objects);
+                fake->n_snapshot = fake->n_objects;
+                fake->snapshot_at = fake->revision;
+        }
+        size_t to = page > 0 && page < fake->n_snapshot - from ? from + page : fake->n_snapshot;
+        hf__strbuf_printf(body, "{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"%llu\"", (unsigned long long)fake->snapshot_at);
+        if (to < fake->n_snapshot)
+                hf__strbuf_printf(body, ",\"continue\":\"%llu+%zu\"", (unsigned long long)fake->snapshot_at, to);
+        hf__strbuf_puts(body, "},\"items\":[");
+        for (size_t i = from; i < to; i++) {
+                char *text = api_fake_object_text(&fake->snapshot[i], fake->snapshot[i].revision);
+                hf__strbuf_puts(body, i > from ? ", " : "");
+                hf__strbuf_puts(body, text);
+                free(text);
+        }
+        hf__strbuf_puts(body, "]}");
 }
 
 static void api_fake_answer(struct api_fake *fake, struct api_fake_request *request) {
@@ -207,16 +287,12 @@ static void api_fake_answer(struct api_fake *fake, struct api_fake_request *requ
         } else if (request->verb == HF_VERB_LIST && fake->fail_lists > 0) {
                 fake->fail_lists--;
                 reply.error = fake->fail_error;
+        } else if (request->verb == HF_VERB_LIST && request->number == fake->fail_list) {
+                reply.error = fake->fail_error;
+        } else if (request->continue_at > 0 && (request->continue_at != fake->snapshot_at || request->continue_at < fake->compacted)) {
+                reply.error = HF_E_GONE;
         } else if (request->verb == HF_VERB_LIST) {
-                hf__strbuf_printf(&body, "{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"%llu\"},\"items\":[",
-                                  (unsigned long long)fake->revision);
-                for (size_t i = 0; i < fake->n_objects; i++) {
-                        char *text = api_fake_object_text(&fake->objects[i], fake->objects[i].revision);
-                        hf__strbuf_puts(&body, i > 0 ? ", " : "");
-                        hf__strbuf_puts(&body, text);
-                        free(text);
-                }
-                hf__strbuf_puts(&body, "]}");
+                api_fake_list(fake, request, &body);
         } else {
                 hf__strbuf_puts(&body, "{}");
         }
@@ -244,7 +320,7 @@ static void api_fake_say(struct api_fake *fake, struct api_fake_request *request
 
 static void api_fake_end(struct api_fake *fake, struct api_fake_request *request, int error) {
         struct hf_status status = {0};
-        (void)hf_fail(&status, error, "%s", hf_strerror(error));
+        (void)hf_fail(&status, error, "%s", error && request->end_message ? request->end_message : hf_strerror(error));
         api_fake_remove(fake, request);
         pthread_mutex_unlock(&fake->mu);
         request->on_end(request->ctx, error, &status);
@@ -255,7 +331,7 @@ static void api_fake_end(struct api_fake *fake, struct api_fake_request *request
 /* Returns whether it had something to say. Only this thread removes requests, so request stays valid while unlocked. */
 static bool api_fake_serve(struct api_fake *fake, struct api_fake_request *request) {
         if (!request->is_watch) {
-                if (fake->hold && !request->canceled)
+                if ((fake->hold || (fake->hold_pages && request->continue_at > 0)) && !request->canceled)
                         return false;
                 api_fake_answer(fake, request);
                 return true;
@@ -316,6 +392,18 @@ static void api_fake_append(struct api_fake *fake, struct api_fake_request *requ
         api_fake_unlock_poke(fake);
 }
 
+static void api_fake_read_query(struct api_fake_request *request, const char *query) {
+        const char *limit = strstr(query, "limit="), *token = strstr(query, "continue=");
+        unsigned long long revision;
+
+        if (limit)
+                request->limit = strtoul(limit + 6, NULL, 10);
+        if (token && sscanf(token + 9, "%llu%%2B%zu", &revision, &request->continue_from) == 2) /* the plus must be encoded */
+                request->continue_at = revision;
+        else if (token)
+                abort();
+}
+
 static int api_fake_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
         struct api_fake *fake = (struct api_fake *)self;
         struct api_fake_request *request = calloc(1, sizeof *request);
@@ -323,9 +411,12 @@ static int api_fake_call(struct hf_client *self, const struct hf_call *call, hf_
         request->done = done;
         request->ctx = ctx;
         pthread_mutex_lock(&fake->mu);
-        fake->n_lists += call->verb == HF_VERB_LIST ? 1 : 0;
-        if (call->verb == HF_VERB_LIST)
+        if (call->verb == HF_VERB_LIST) {
                 snprintf(fake->last_query, sizeof fake->last_query, "%s", call->query ? call->query : "");
+                request->number = ++fake->n_lists;
+                api_fake_read_query(request, fake->last_query);
+                pthread_cond_broadcast(&fake->started);
+        }
         api_fake_append(fake, request, ret_id);
         return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes wrong, when, for how long; and the planned events of a clean schedule, whose speed is measured (P3). */
+/* What goes wrong, when, for how long. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,9 +12,11 @@ static void pause_proc(struct sim *sim, int p, hf_nsec duration) {
                 return;
         COUNT(sim, pauses);
         TRACE(sim, "%-6s pauses", proc->identity);
+        sim_mark(sim, MARK_PAUSE, p, sim->now + duration, 0, "pause");
         proc->paused = true;
+        proc->paused_at = sim->now;
         proc->clean_since_stop = false;
-        proc->stop_by_local += duration + duration / 10;
+        proc->stop_by_local += (duration + duration / 10) * (proc->rate > 1.1 ? 2 : 1);
         proc->held_write = proc->work_alive && hf__gate_may_act(&proc->gate, sim_local(sim, proc)) && sim_chance(sim, 60);
         if (proc->held_write)
                 COUNT(sim, writes_across_a_pause);
@@ -28,6 +30,7 @@ static void freeze(struct sim *sim, int p, hf_nsec duration) {
                 return;
         COUNT(sim, frozen_clocks);
         TRACE(sim, "%-6s clock stands still", proc->identity);
+        sim_mark(sim, MARK_FREEZE, p, sim->now + duration, 0, "clock stands still");
         sim_set_clock(sim, proc, proc->rate, true);
         proc->clean_since_stop = false;
         proc->wake_gen++;
@@ -41,12 +44,42 @@ static void change_weather(struct sim *sim, bool all, int p) {
                 if (all || i == p) {
                         TRACE(sim, "%-6s network: weather %d", sim->procs[i].identity, (int)weather);
                         sim->procs[i].weather = weather;
+                        sim_mark(sim, MARK_WEATHER, i, sim->now, (int)weather, "");
                         if (weather != CLEAR)
                                 sim->procs[i].clean_since_stop = false;
                 }
 }
 
-void sim_outsider(struct sim *sim) {
+/* A machine is suspended, and what runs on it: some of the contenders, for one and the same time. */
+static void suspend(struct sim *sim, int first, hf_nsec duration) {
+        COUNT(sim, suspends);
+        for (int p = 0; p < sim->n_procs; p++)
+                if ((p == first || sim_chance(sim, 40)) && sim->procs[p].alive)
+                        pause_proc(sim, p, duration);
+}
+
+/* The store answers nobody for a while, and then all at once; or it answers everybody late. */
+static void hang_store(struct sim *sim, bool slow, hf_nsec duration) {
+        TRACE(sim, "store  %s", slow ? "is slow" : "hangs");
+        sim_mark(sim, MARK_STORE, -1, sim->now + duration, 0, slow ? "slow" : "hangs");
+        if (slow) {
+                COUNT(sim, store_slow);
+                sim->slow_until = sim->now + duration;
+        } else {
+                COUNT(sim, store_hangs);
+                sim->hung_until = sim->now + duration;
+        }
+        for (int p = 0; p < sim->n_procs; p++)
+                sim->procs[p].clean_since_stop = false;
+}
+
+void sim_rob_all(struct sim *sim) {
+        sim->outsider_at = sim->now;
+        for (int p = 0; p < sim->n_procs; p++)
+                sim->procs[p].robbed = true;
+}
+
+static void outsider(struct sim *sim) {
         struct hf__record record = *sim_store_lease(sim);
         unsigned way = (unsigned)(sim_draw(sim) % 8);
 
@@ -69,14 +102,16 @@ void sim_outsider(struct sim *sim) {
                         record.holder[0] = '\0';
                 record.duration_s = sim_between(sim, 0, sim->timing.lease_duration / S);
         }
-        sim->outsider_at = sim->now;
-        for (int p = 0; p < sim->n_procs; p++)
-                sim->procs[p].robbed = true;
+        sim_mark(sim, MARK_STORE, -1, sim->now, 0, way == 0 ? "an outsider deletes the Lease" : "an outsider overwrites the Lease");
+        sim_rob_all(sim);
         sim_store_put(sim, &record);
 }
 
-static void hand_over(struct sim *sim, int p, const char *successor) {
+void sim_hand_over(struct sim *sim, int p, const char *successor) {
         COUNT(sim, hand_overs);
+        if (strcmp(successor, "ghost") == 0)
+                COUNT(sim, hand_overs_to_a_ghost);
+        sim_mark(sim, MARK_NOTE, p, sim->now, 0, "asked to hand over");
         TRACE(sim, "%-6s is asked to hand over to %s", sim->procs[p].identity, successor);
         snprintf(sim->event.successor, sizeof(sim->event.successor), "%s", successor);
         sim_proc_event(sim, p, HF__EV_HAND_OVER);
@@ -86,7 +121,7 @@ static void disturb(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
         hf_nsec lease = sim->timing.lease_duration, d = sim_between(sim, 50 * MS, lease * 2);
 
-        switch (sim_draw(sim) % 12) {
+        switch (sim_draw(sim) % 16) {
         case 0:
         case 1: pause_proc(sim, p, d); break;
         case 2:
@@ -97,14 +132,14 @@ static void disturb(struct sim *sim, int p) {
         case 3:
         case 4: change_weather(sim, false, p); break;
         case 5: change_weather(sim, sim_chance(sim, 50), p); break;
-        case 6: sim_outsider(sim); break;
+        case 6: outsider(sim); break;
         case 7:
                 if (!proc->paused && !proc->stop_asked)
                         sim_proc_stop(sim, p);
                 break;
         case 8:
                 if (!proc->paused)
-                        hand_over(sim, p, sim_chance(sim, 80) ? sim->procs[sim_draw(sim) % (unsigned)sim->n_procs].identity : "ghost");
+                        sim_hand_over(sim, p, sim_chance(sim, 80) ? sim->procs[sim_draw(sim) % (unsigned)sim->n_procs].identity : "ghost");
                 break;
         case 9:
                 COUNT(sim, kills);
@@ -118,9 +153,16 @@ static void disturb(struct sim *sim, int p) {
                 proc->watch_open = false;
                 sim_at(sim, sim->now + sim_between(sim, 0, S), E_WATCH_LOST, p, proc->watch_gen, 0);
                 break;
-        default:
+        case 11:
                 COUNT(sim, watches_mute);
                 proc->watch_mute = true;
+                break;
+        case 12: suspend(sim, p, d); break;
+        case 13: hang_store(sim, false, d / 2); break;
+        case 14: hang_store(sim, true, d); break;
+        default:
+                if (sim_chance(sim, 40))
+                        sim_store_restore(sim);
                 break;
         }
 }
@@ -140,6 +182,7 @@ void sim_chaos(struct sim *sim) {
 void sim_chaos_end(struct sim *sim) {
         TRACE(sim, "no more faults");
         sim->calm = true;
+        sim->hung_until = sim->slow_until = 0;
         for (int p = 0; p < sim->n_procs; p++) {
                 struct sim_proc *proc = &sim->procs[p];
 
@@ -156,62 +199,4 @@ void sim_chaos_end(struct sim *sim) {
                 else
                         sim_proc_wake_later(sim, p);
         }
-}
-
-/* ---- clean schedules ---- */
-
-/* A watch event, a request under way, the acquire: each way takes at most 20 ms, and there is no other wait. */
-#define TAKE_OVER_BOUND (81 * MS)
-
-static void timed_release(struct sim *sim, int p) {
-        int next = (p + 1) % sim->n_procs;
-        bool ghost = sim_chance(sim, 20), named = sim_chance(sim, 50);
-        hf_nsec bound = TAKE_OVER_BOUND;
-
-        sim->took = false;
-        if (named) {
-                hand_over(sim, p, ghost ? "ghost" : sim->procs[next].identity);
-                if (ghost)
-                        bound += sim->timing.retry_period * 11 / 10;
-        } else {
-                sim_proc_stop(sim, p);
-        }
-        sim_run_until(sim, sim->now + S + sim->timing.retry_period * 2);
-        if (!sim->took || sim->took_at - sim->release_at > bound)
-                sim_violate(sim, "P3: the take-over after a release took %d ms",
-                            sim->took ? (int)((sim->took_at - sim->release_at) / MS) : -1);
-        if (named && !ghost && strcmp(sim_store_lease(sim)->holder, sim->procs[next].identity) != 0)
-                sim_violate(sim, "P3: handed over to %s, but %s leads", sim->procs[next].identity, sim_store_lease(sim)->holder);
-        COUNT(sim, p3_hand_overs_timed);
-}
-
-static void timed_crash(struct sim *sim, int p) {
-        hf_nsec expiry;
-
-        sim->took = false;
-        COUNT(sim, kills);
-        sim_proc_kill(sim, p);
-        sim_run_until(sim, sim->now + sim->timing.lease_duration * 11 / 10 + S);
-        /* The standby with the slowest clock is 2.4 percent late; the others less. */
-        expiry = sim->put_at + (hf_nsec)((double)sim->timing.lease_duration / 0.976);
-        if (!sim->took || sim->took_at > expiry + TAKE_OVER_BOUND)
-                sim_violate(sim, "P3: the take-over after a crash came %d ms after expiry",
-                            sim->took ? (int)((sim->took_at - expiry) / MS) : -1);
-        if (sim->took_at < sim->put_at + (hf_nsec)((double)sim->timing.lease_duration / 1.024))
-                sim_violate(sim, "P3: the take-over after a crash came before expiry");
-        COUNT(sim, p3_crashes_timed);
-}
-
-void sim_planned(struct sim *sim, bool crash) {
-        int p = sim_leader(sim);
-
-        if (p < 0)
-                sim_violate(sim, "P4: nobody leads in a clean schedule");
-        if (crash)
-                timed_crash(sim, p);
-        else
-                timed_release(sim, p);
-        sim_run_until(sim, sim->now + S);
-        if (sim_leader(sim) < 0)
-                sim_violate(sim, "P4: nobody leads after a planned event");
 }

@@ -92,9 +92,17 @@ void sim_net_send(struct sim *sim, int p, const struct hf__core_action *action) 
         op->sent_at = sim->now;
         op->result = 0;
         op->retry_after = 0;
-        if (op->is_write)
+        op->applied_at = op->answered_at = -1;
+        op->old = proc->old_history;
+        op->n_restores = sim->n_restores;
+        if (op->is_write) {
                 op->record = action->record;
+                proc->has_written = true;
+                proc->last_write = sim->n_ops - 1;
+        }
         proc->op_went_wrong = false;
+        op->slowed = op->heard = false;
+        op->told_n = proc->told_n;
         if (goes_wrong(sim, proc->weather)) {
                 misroute(sim, op, proc->weather);
                 return;
@@ -103,19 +111,41 @@ void sim_net_send(struct sim *sim, int p, const struct hf__core_action *action) 
         sim_at(sim, sim->now + quick(sim), E_APPLY, p, (uint64_t)(op - sim->ops), 0);
 }
 
+/* A store that hangs takes requests in and applies them later, after those who sent them may have given up. */
+static bool is_held_up(struct sim *sim, struct sim_op *op) {
+        hf_nsec at;
+
+        if (sim->hung_until > sim->now)
+                at = sim->hung_until + quick(sim);
+        else if (sim->slow_until > sim->now && !op->slowed)
+                at = sim->now + sim_between(sim, 0, sim->timing.request_timeout);
+        else
+                return false;
+        op->slowed = true;
+        sim->procs[op->proc].op_went_wrong = true;
+        if (sim->procs[op->proc].dirty_until < at)
+                sim->procs[op->proc].dirty_until = at;
+        sim_at(sim, at, E_APPLY, op->proc, (uint64_t)(op - sim->ops), 0);
+        return true;
+}
+
 void sim_net_apply(struct sim *sim, uint64_t index) {
         struct sim_op *op = &sim->ops[index];
         const struct sim_proc *proc = &sim->procs[op->proc];
         int result = 0;
 
+        if (is_held_up(sim, op))
+                return;
+        op->applied_at = sim->now;
         if (op->is_write) {
-                result = sim_store_write(sim, &op->record);
+                result = sim_store_write(sim, op);
                 if (proc->incarnation != op->incarnation || proc->core.op_id != op->op_id || proc->core.op_kind == 0)
                         COUNT(sim, late_applications);
         } else if (!sim_store_lease(sim)->exists) {
                 result = HF_E_NOT_FOUND;
         }
         op->history = sim->n_history - 1;
+        op->n_restores = sim->n_restores;
         if (op->answer_after == HF_NSEC_NEVER)
                 return;
         op->result = result;
@@ -129,18 +159,23 @@ void sim_net_reply(struct sim *sim, uint64_t index) {
 
         if (op->incarnation != proc->incarnation)
                 return;
+        op->answered_at = sim->now;
+        op->heard = proc->core.op_id == op->op_id && proc->core.op_kind != 0;
         event->type = op->is_write ? HF__EV_WRITE_DONE : HF__EV_READ_DONE;
         event->op_id = op->op_id;
         event->result = op->result;
         event->retry_after = op->retry_after;
         if (op->result == 0)
                 event->record = sim->history[op->history];
-        if (op->is_write && op->result == 0 && proc->core.op_id == op->op_id && proc->core.op_kind != 0) {
+        if (op->is_write && op->result == 0 && op->heard) {
                 proc->ok_sent_local = op->sent_local;
                 proc->ok_sent_at = op->sent_at;
+                proc->ok_restores = op->n_restores;
                 proc->robbed = op->sent_at <= sim->outsider_at;
                 proc->acquire_us = op->record.acquire_us;
         }
+        if (!op->is_write && (op->result == 0 || op->result == HF_E_NOT_FOUND) && op->heard)
+                proc->must_hear = proc->must_hear && op->told_n != proc->told_n;
         sim_proc_step(sim, op->proc);
 }
 
@@ -177,6 +212,8 @@ void sim_net_watch(struct sim *sim, int p) {
                 if (past)
                         COUNT(sim, stale_news);
         }
+        if (past > sim->n_history - 1 - sim->restored_index) /* what is cached is thrown away with the history */
+                past = sim->n_history - 1 - sim->restored_index;
         for (unsigned i = sim->n_history - 1 - past; i < sim->n_history; i++)
                 tell(sim, p, i);
 }

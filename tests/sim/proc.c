@@ -30,7 +30,7 @@ void sim_proc_wake_later(struct sim *sim, int p) {
 
 void sim_proc_boot(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
-        struct hf__core_config config = {.timing = sim->timing, .seed = sim_draw(sim), .mutant = sim->mutant};
+        struct hf__core_config config = {.timing = sim->timing, .seed = sim_draw(sim)};
 
         proc->incarnation++;
         snprintf(proc->identity, sizeof(proc->identity), "e%d-%u", p, proc->incarnation);
@@ -45,7 +45,12 @@ void sim_proc_boot(struct sim *sim, int p) {
         proc->term = proc->last_term = 0;
         proc->stop_asked = false;
         proc->dirty_until = 0;
+        proc->old_history = proc->must_hear = proc->short_abort = proc->stopped_free = false;
+        proc->contend_from = 0;
+        proc->n_steps = 0;
+        proc->has_written = false;
         proc->ok_sent_at = -1;
+        proc->ok_restores = proc->last_term_restores = sim->n_restores;
         hf__gate_shut(&proc->gate);
         TRACE(sim, "%-6s starts", proc->identity);
         hf__core_init(&proc->core, &config,
@@ -57,6 +62,8 @@ void sim_proc_kill(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
 
         TRACE(sim, "%-6s is killed", proc->identity);
+        sim_mark(sim, MARK_STATE, p, sim->now, -1, "killed");
+        sim_mark_awake(sim, p);
         proc->alive = false;
         proc->work_alive = false;
         proc->work_gen++;
@@ -80,6 +87,9 @@ static void start_work(struct sim *sim, int p, uint64_t term) {
         proc->work_alive = true;
         proc->joining = false;
         proc->term = proc->last_term = term;
+        proc->last_term_restores = proc->ok_restores;
+        proc->term_local = sim_local(sim, proc);
+        proc->short_abort = false;
         proc->work_gen++;
         proc->join_mode = sim->calm ? 0 : d < 70 ? 0 : d < 85 ? 1 : d < 97 ? 2 : 3;
         COUNT(sim, terms);
@@ -107,20 +117,33 @@ static void work_told(struct sim *sim, int p, bool abort) {
 void sim_proc_work(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
         bool gated = hf__gate_may_act(&proc->gate, sim_local(sim, proc));
+        hf_nsec under_way = sim_between(sim, MS, 30 * MS);
 
-        if (gated)
-                sim_at(sim, sim->now + sim_between(sim, MS, 30 * MS), E_FENCED, p, proc->term, 1);
-        else /* the writer with the gate switched off */
-                sim_at(sim, sim->now + sim_between(sim, MS, 30 * MS), E_FENCED, p, proc->term, sim_chance(sim, 10));
+        if (!sim->calm && sim_draw(sim) % 32 == 0) { /* it lies in the network for long, and arrives */
+                COUNT(sim, late_fenced_writes);
+                under_way = sim_between(sim, S, 3 * sim->timing.lease_duration);
+        }
+        /* The writer with the gate switched off reports a refusal now and then only. */
+        sim_at(sim, sim->now + under_way, E_FENCED, p, proc->term, gated || sim_chance(sim, 10));
         sim_at(sim, sim->now + sim_between(sim, 200 * MS, 2 * S), E_WORK, p, proc->work_gen, 0);
 }
 
 void sim_proc_join(struct sim *sim, int p) {
-        sim->procs[p].work_alive = false;
+        struct sim_proc *proc = &sim->procs[p];
+
+        proc->work_alive = false;
+        proc->contend_from = proc->short_abort ? sim_local(sim, proc) + sim->timing.retry_period : 0;
         sim_proc_event(sim, p, HF__EV_JOINED);
 }
 
 /* ---- steps ---- */
+
+static void mark_validity(struct sim *sim, int p, hf_nsec valid_until) {
+        const struct sim_proc *proc = &sim->procs[p];
+
+        if (sim->draw && !proc->frozen && valid_until < HF_NSEC_NEVER / 2)
+                sim_mark(sim, MARK_VALID, p, sim->now + (hf_nsec)((double)(valid_until - sim_local(sim, proc)) / proc->rate), 0, "");
+}
 
 static void carry_out(struct sim *sim, int p, const struct hf__core_action *action) {
         struct sim_proc *proc = &sim->procs[p];
@@ -140,9 +163,13 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
         case HF__ACT_TERM_START:
                 TRACE(sim, "%-6s LEADS term %" PRIu64, proc->identity, action->term);
                 hf__gate_open(&proc->gate, action->valid_until);
+                mark_validity(sim, p, action->valid_until);
                 start_work(sim, p, action->term);
                 break;
-        case HF__ACT_EXTEND: hf__gate_extend(&proc->gate, action->valid_until); break;
+        case HF__ACT_EXTEND:
+                hf__gate_extend(&proc->gate, action->valid_until);
+                mark_validity(sim, p, action->valid_until);
+                break;
         case HF__ACT_TERM_DRAIN:
                 TRACE(sim, "%-6s drains", proc->identity);
                 work_told(sim, p, false);
@@ -151,6 +178,9 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
         case HF__ACT_TERM_ABORT:
                 TRACE(sim, "%-6s aborts: %s", proc->identity, action->text);
                 COUNT(sim, aborts);
+                sim_mark(sim, MARK_NOTE, p, sim->now, 0, action->text);
+                proc->short_abort = !proc->stop_asked && !proc->core.hand_over_asked &&
+                                    sim_local(sim, proc) - proc->term_local < sim->timing.lease_duration;
                 work_told(sim, p, true);
                 break;
         case HF__ACT_STUCK:
@@ -161,7 +191,20 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
         case HF__ACT_STOPPED:
                 TRACE(sim, "%-6s stopped, %s", proc->identity, action->released ? "released" : "not released");
                 sim_check_stopped(sim, p, action->released);
+                proc->stopped_free = action->released;
                 break;
+        }
+}
+
+/* The stop that a sweep asks for, after the step it has come to. */
+static void sweep(struct sim *sim, int p) {
+        struct sim_sweep *sweep = &sim->sweep;
+
+        if (!sweep->on || p != sweep->proc || sim->now >= sim->chaos_until)
+                return;
+        if (++sweep->n_steps == sweep->at && sim->procs[p].alive && !sim->procs[p].stop_asked && sim->procs[p].core.state != HF_STUCK) {
+                COUNT(sim, stops_at_a_step);
+                sim_proc_stop(sim, p);
         }
 }
 
@@ -169,6 +212,7 @@ void sim_proc_step(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
         struct hf__core_actions *actions = &sim->actions;
         hf_nsec local = sim_local(sim, proc);
+        enum hf_leader_state old_state = proc->core.state;
 
         COUNT(sim, steps);
         if (proc->last_step_at != sim->now)
@@ -179,12 +223,21 @@ void sim_proc_step(struct sim *sim, int p) {
         hf__core_step(&proc->core, &sim->event, (struct hf__core_time){.boot = local, .real_us = sim->now / 1000 + proc->real_offset_us},
                       actions);
         for (unsigned i = 0; i < actions->n; i++)
-                carry_out(sim, p, &actions->list[i]);
+                if (!SIM_MUTANT(shut_gate_last) || actions->list[i].type != HF__ACT_GATE_SHUT)
+                        carry_out(sim, p, &actions->list[i]);
+        if (SIM_MUTANT(shut_gate_last) && actions->n > 0 && actions->list[0].type == HF__ACT_GATE_SHUT)
+                hf__gate_shut(&proc->gate);
+        if (proc->core.state != old_state || proc->n_steps++ == 0)
+                sim_mark(sim, MARK_STATE, p, sim->now, (int)proc->core.state, "");
+        if (sim->event.type == HF__EV_STALE_TERM && sim_leads(proc))
+                sim_violate(sim, "P2: %s goes on leading under a term that is stale", proc->identity);
         if (actions->wake_at != proc->wake_local || sim->event.type == HF__EV_TICK) {
                 proc->wake_local = actions->wake_at;
                 sim_proc_wake_later(sim, p);
         }
+        sim_check_p1(sim);
         sim_check_overdue(sim, p);
+        sweep(sim, p);
         if (proc->core.state == HF_STOPPED || proc->core.state == HF_STUCK)
                 if (proc->alive && sim->now < sim->chaos_until && !proc->restarting) {
                         proc->restarting = true; /* the host ends the process, and starts it again */
@@ -200,6 +253,30 @@ void sim_proc_event(struct sim *sim, int p, enum hf__core_event_type type) {
         sim_proc_step(sim, p);
 }
 
+/*
+ * The process is told that the store's history was replaced, when its watch of the store comes back: its own watches end, a
+ * term too, and what it knew counts for nothing.
+ */
+void sim_proc_epoch(struct sim *sim, int p) {
+        struct sim_proc *proc = &sim->procs[p];
+
+        TRACE(sim, "%-6s learns that the history was replaced", proc->identity);
+        sim_mark(sim, MARK_NOTE, p, sim->now, 0, "learns that the history was replaced");
+        proc->old_history = false;
+        proc->told_n++;
+        proc->watch_gen++;
+        proc->watch_open = false;
+        if (proc->core.state == HF_STOPPED || proc->core.state == HF_STUCK)
+                return;
+        if (sim_leads(proc))
+                COUNT(sim, ends_of_term_by_epoch);
+        if (!SIM_MUTANT(forget_epoch)) {
+                proc->must_hear = true;
+                sim_proc_event(sim, p, HF__EV_STALE_TERM);
+        }
+        sim_proc_event(sim, p, HF__EV_WATCH_LOST);
+}
+
 void sim_proc_stop(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
         const struct hf_leader_timing *t = &sim->timing;
@@ -207,8 +284,10 @@ void sim_proc_stop(struct sim *sim, int p) {
         if (!sim_leads(proc))
                 COUNT(sim, stops_following);
         TRACE(sim, "%-6s is asked to stop", proc->identity);
+        sim_mark(sim, MARK_NOTE, p, sim->now, 0, "asked to stop");
         proc->stop_asked = true;
-        proc->clean_since_stop = proc->weather == CLEAR && !proc->frozen && proc->dirty_until < sim->now &&
+        proc->clean_since_stop = proc->weather == CLEAR && !proc->frozen && !proc->old_history && sim->hung_until <= sim->now &&
+                                 sim->slow_until <= sim->now && proc->dirty_until < sim->now &&
                                  (proc->core.op_kind == 0 || !proc->op_went_wrong);
         proc->stop_by_local = sim_local(sim, proc) + 2 * t->request_timeout + 10 * MS;
         if (proc->core.state == HF_ABORTING || sim_leads(proc))
@@ -224,6 +303,9 @@ void sim_proc_resume(struct sim *sim, int p) {
         unsigned n = proc->n_mail;
 
         proc->paused = false;
+        sim_mark_awake(sim, p);
+        if (SIM_MUTANT(clock_without_suspend))
+                proc->true0 += sim->now - proc->paused_at;
         TRACE(sim, "%-6s resumes", proc->identity);
         if (proc->held_write)
                 sim_at(sim, sim->now + MS, E_FENCED, p, proc->term, 0);
@@ -236,7 +318,6 @@ void sim_proc_resume(struct sim *sim, int p) {
 
                 sim->now++; /* a step takes time */
                 sim_dispatch(sim, &event);
-                sim_check_p1(sim);
         }
         if (proc->alive)
                 sim_proc_event(sim, p, HF__EV_TICK);

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim [--schedules N] [--seed S] [--electors N] [--mutant NAME] [--trace]
+ * sim [--schedules N] [--seed S] [--electors N] [--jobs N] [--sweep] [--stop PROC:STEP[:calm]] [--trace] [--svg FILE [--last S]]
+ * sim-mutants: the same, and --mutant NAME, --list
  *
- * Runs N schedules from seed S on. Exit status 0: every promise was kept (and, from 10,000 schedules on, everything that
- * is to happen has happened often enough). With --mutant: 0 when the fault was caught, 1 when it was not.
+ * Runs N schedules from seed S on, in N jobs (0 = one a processor), and stops at the first that breaks a promise. Exit status
+ * 0: every promise was kept, and (from 10,000 schedules on) everything that is to happen has happened often enough. With
+ * --mutant: 0 when the fault was caught, 1 when it was not. --sweep: each schedule anew for each step of one of its processes,
+ * which is stopped there; --stop is one of these. --trace and --svg show one schedule, as text and as a picture.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tests/sim/sim.h"
 
@@ -23,6 +27,7 @@ void sim_violate(struct sim *sim, const char *format, ...) {
         vsnprintf(sim->violation, sizeof(sim->violation), format, ap);
         va_end(ap);
         TRACE(sim, "VIOLATION %s", sim->violation);
+        sim_mark(sim, MARK_VIOLATION, -1, sim->now, 0, sim->violation);
         longjmp(sim->violated, 1);
 }
 
@@ -36,38 +41,150 @@ void sim_trace(struct sim *sim, const char *format, ...) {
         putchar('\n');
 }
 
+#ifdef HF__WITH_MUTANTS
+int hf__mutant;
+
 static const struct {
-        const char *name;
-        size_t offset;
+        const char *name, *text;
+        int mutant;
 } mutants[] = {
-        {"skip_join", offsetof(struct hf__core_mutant, skip_join)},
-        {"release_before_join", offsetof(struct hf__core_mutant, release_before_join)},
-        {"gate_by_flag", offsetof(struct hf__core_mutant, gate_by_flag)},
-        {"count_from_reply", offsetof(struct hf__core_mutant, count_from_reply)},
-        {"skip_compare", offsetof(struct hf__core_mutant, skip_compare)},
+#define X(name, text) {#name, text, HF__MUTANT_##name},
+        HF__MUTANTS(X)
+#undef X
+#define X(name, text) {#name, text, SIM_MUTANT_##name},
+                SIM_MUTANTS(X)
+#undef X
 };
 
-static bool set_mutant(struct hf__core_mutant *mutant, const char *name) {
+static bool set_mutant(const char *name) {
         for (size_t i = 0; i < sizeof(mutants) / sizeof(mutants[0]); i++)
-                if (strcmp(mutants[i].name, name) == 0) {
-                        *(bool *)((char *)mutant + mutants[i].offset) = true;
-                        return true;
-                }
-        return false;
+                if (strcmp(mutants[i].name, name) == 0)
+                        hf__mutant = mutants[i].mutant;
+        return hf__mutant != 0;
 }
 
-static bool print_counts(const struct sim_counts *counts, uint64_t n_schedules) {
+static int list_mutants(void) {
+        for (size_t i = 0; i < sizeof(mutants) / sizeof(mutants[0]); i++)
+                printf("%-24s %s\n", mutants[i].name, mutants[i].text);
+        return 0;
+}
+#else
+static bool set_mutant(const char *name) {
+        (void)name;
+        return false; /* this is the product's core */
+}
+
+static int list_mutants(void) { return 0; }
+#endif
+
+static bool print_counts(const struct sim_counts *counts, uint64_t n_schedules, bool check) {
         bool enough = true;
 
 #define X(name, least)                                                                                                                     \
         printf("  %-26s %12" PRIu64 "\n", #name, counts->name);                                                                            \
-        if (n_schedules >= 10000 && counts->name < (least) * (n_schedules / 10000)) {                                                      \
+        if (check && n_schedules >= 10000 && counts->name < (least) * (n_schedules / 10000)) {                                             \
                 printf("FAIL: %s: at least %" PRIu64 " were to happen\n", #name, (uint64_t)(least) * (n_schedules / 10000));               \
                 enough = false;                                                                                                            \
         }
         SIM_COUNTS(X)
 #undef X
         return enough;
+}
+
+struct options {
+        struct sim_plan plan;
+        struct sim_sweep stop;
+        const char *mutant, *svg;
+        hf_nsec last;
+        bool trace, list;
+};
+
+static int usage(void) {
+        fprintf(stderr,
+                "usage: sim [--schedules N] [--seed S] [--electors 2..%d] [--jobs N] [--sweep] [--stop PROC:STEP[:calm]]\n"
+                "           [--trace] [--svg FILE [--last SECONDS]]; sim-mutants also: --mutant NAME, --list\n",
+                MAX_PROCS);
+        return 2;
+}
+
+static bool parse_stop(struct sim_sweep *stop, const char *text) {
+        char calm[8] = "";
+        int n = sscanf(text, "%d:%u:%7s", &stop->proc, &stop->at, calm);
+
+        stop->on = true;
+        stop->calm = strcmp(calm, "calm") == 0;
+        return n >= 2 && stop->proc >= 0 && stop->proc < MAX_PROCS && (n == 2 || stop->calm);
+}
+
+static bool parse(int argc, char **argv, struct options *o) {
+        static const struct option long_options[] = {{"schedules", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 's'},
+                                                     {"electors", required_argument, NULL, 'e'},  {"jobs", required_argument, NULL, 'j'},
+                                                     {"sweep", no_argument, NULL, 'w'},           {"stop", required_argument, NULL, 'p'},
+                                                     {"mutant", required_argument, NULL, 'm'},    {"list", no_argument, NULL, 'l'},
+                                                     {"trace", no_argument, NULL, 't'},           {"svg", required_argument, NULL, 'g'},
+                                                     {"last", required_argument, NULL, 'a'},      {0}};
+        int c;
+
+        while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+                switch (c) {
+                case 'n': o->plan.n_schedules = strtoull(optarg, NULL, 10); break;
+                case 's': o->plan.seed = strtoull(optarg, NULL, 10); break;
+                case 'e': o->plan.electors = atoi(optarg); break;
+                case 'j': o->plan.n_jobs = atoi(optarg) ? atoi(optarg) : (int)sysconf(_SC_NPROCESSORS_ONLN); break;
+                case 'w': o->plan.sweep = true; break;
+                case 'p':
+                        if (!parse_stop(&o->stop, optarg))
+                                return false;
+                        break;
+                case 'm': o->mutant = optarg; break;
+                case 'l': o->list = true; break;
+                case 't': o->trace = true; break;
+                case 'g': o->svg = optarg; break;
+                case 'a': o->last = (hf_nsec)(atof(optarg) * (double)S); break;
+                default: return false;
+                }
+        }
+        if (o->mutant && !set_mutant(o->mutant))
+                return false;
+        return optind == argc && o->plan.n_jobs > 0 && (o->plan.electors == 0 || (o->plan.electors >= 2 && o->plan.electors <= MAX_PROCS));
+}
+
+static void print_failure(const struct options *o, const struct sim_failure *failure) {
+        printf("%s at seed %" PRIu64 ", schedule %" PRIu64 ", %.4f s: %s\n", o->mutant ? "caught" : "FAIL", failure->seed, failure->nth + 1,
+               (double)failure->at / 1e9, failure->violation);
+        printf("replay: %s --seed %" PRIu64, o->mutant ? "sim-mutants" : "sim", failure->seed);
+        if (o->mutant)
+                printf(" --mutant %s", o->mutant);
+        if (o->plan.electors)
+                printf(" --electors %d", o->plan.electors);
+        if (failure->sweep.on)
+                printf(" --stop %d:%u%s", failure->sweep.proc, failure->sweep.at, failure->sweep.calm ? ":calm" : "");
+        printf(" --trace --svg timeline.svg\n");
+}
+
+/* One schedule, seen from near. */
+static int show(const struct options *o) {
+        struct sim_counts counts = {0};
+        struct sim *sim = calloc(1, sizeof(*sim));
+        int result = 0;
+        bool good;
+
+        if (!sim)
+                return 2;
+        sim->counts = &counts;
+        sim->trace = o->trace;
+        sim->draw = o->svg != NULL;
+        sim->sweep = o->stop;
+        good = sim_schedule(sim, o->plan.seed, o->plan.electors);
+        if (!good)
+                printf("%s at %.4f s: %s\n", o->mutant ? "caught" : "FAIL", (double)sim->now / 1e9, sim->violation);
+        if (o->svg)
+                result = sim_timeline_write(sim, o->svg, o->plan.seed, o->last);
+        if (result)
+                fprintf(stderr, "sim: cannot write %s: %s\n", o->svg, strerror(-result));
+        free(sim->marks);
+        free(sim);
+        return result ? 2 : good == !o->mutant ? 0 : 1;
 }
 
 static double seconds(void) {
@@ -77,61 +194,35 @@ static double seconds(void) {
         return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static int usage(void) {
-        fprintf(stderr, "usage: sim [--schedules N] [--seed S] [--electors 2..%d] [--mutant NAME] [--trace]\n", MAX_PROCS);
-        return 2;
-}
-
 int main(int argc, char **argv) {
-        static const struct option options[] = {{"schedules", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 's'},
-                                                {"electors", required_argument, NULL, 'e'},  {"mutant", required_argument, NULL, 'm'},
-                                                {"trace", no_argument, NULL, 't'},           {0}};
-        static struct sim_counts counts;
-        struct sim *sim = calloc(1, sizeof(*sim));
-        uint64_t n_schedules = 0, seed = 1, i;
-        const char *mutant = NULL;
-        int c, electors = 0;
-        double start = seconds();
+        struct options o = {.plan = {.seed = 1, .n_jobs = 1}};
+        struct sim_counts counts;
+        struct sim_failure failure;
+        double began = seconds();
+        uint64_t n_run;
+        int r;
 
-        if (!sim)
-                return 2;
-        sim->counts = &counts;
-        while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                switch (c) {
-                case 'n': n_schedules = strtoull(optarg, NULL, 10); break;
-                case 's': seed = strtoull(optarg, NULL, 10); break;
-                case 'e': electors = atoi(optarg); break;
-                case 'm': mutant = optarg; break;
-                case 't': sim->trace = true; break;
-                default: free(sim); return usage();
-                }
-        }
-        if ((electors != 0 && (electors < 2 || electors > MAX_PROCS)) || (mutant && !set_mutant(&sim->mutant, mutant))) {
-                free(sim);
+        if (!parse(argc, argv, &o))
                 return usage();
+        if (o.list)
+                return list_mutants();
+        if (o.trace || o.svg || o.stop.on)
+                return show(&o);
+        if (o.plan.n_schedules == 0)
+                o.plan.n_schedules = 1000;
+        o.plan.progress = !o.mutant;
+        r = sim_run(&o.plan, &counts, &failure, &n_run);
+        if (r) {
+                fprintf(stderr, "sim: %s\n", strerror(-r));
+                return 2;
         }
-        if (n_schedules == 0)
-                n_schedules = sim->trace ? 1 : 1000;
-        for (i = 0; i < n_schedules; i++)
-                if (!sim_schedule(sim, seed + i, electors))
-                        break;
-        if (i < n_schedules)
-                printf("%s at seed %" PRIu64 ", schedule %" PRIu64 ", %.4f s: %s\n", mutant ? "caught" : "FAIL", seed + i, i + 1,
-                       (double)sim->now / 1e9, sim->violation);
-        if (i < n_schedules && !mutant) {
-                printf("replay: sim --seed %" PRIu64 " --trace", seed + i);
-                if (electors)
-                        printf(" --electors %d", electors);
-                putchar('\n');
+        if (failure.found)
+                print_failure(&o, &failure);
+        if (o.mutant) {
+                if (!failure.found)
+                        printf("FAIL: the mutant %s was not caught in %" PRIu64 " schedules\n", o.mutant, n_run);
+                return failure.found ? 0 : 1;
         }
-        if (mutant) {
-                c = i < n_schedules ? 0 : 1;
-                if (c)
-                        printf("FAIL: the mutant %s was not caught in %" PRIu64 " schedules\n", mutant, n_schedules);
-        } else {
-                printf("%" PRIu64 " schedules, %.0f per second\n", i, (double)i / (seconds() - start));
-                c = print_counts(&counts, n_schedules) && i == n_schedules ? 0 : 1;
-        }
-        free(sim);
-        return c;
+        printf("%" PRIu64 " schedules, %.0f per second\n", n_run, (double)n_run / (seconds() - began));
+        return print_counts(&counts, n_run, !failure.found && !o.plan.sweep) && !failure.found ? 0 : 1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store: one Lease with revisions, its term record, and the fence (design 6). */
+/* The store: one Lease with revisions, its term record, the fence (design 6), and its replacement by a backup (design 7). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,17 +8,23 @@
 
 const struct hf__record *sim_store_lease(const struct sim *sim) { return &sim->history[sim->n_history - 1]; }
 
+static bool same_term(const struct hf__record *old, const struct hf__record *new) {
+        if (SIM_MUTANT(term_not_renewed))
+                return old->exists && old->acquire_us == new->acquire_us;
+        return old->exists && old->acquire_us == new->acquire_us &&strcmp(old->holder, new->holder) == 0;
+}
+
 /* The term record is written whenever the Lease is made, or its holder or acquire time changes; it goes with the Lease. */
 static void keep_term(struct sim *sim, const struct hf__record *old, const struct hf__record *new) {
         if (!new->exists) {
-                sim->term_revision = 0;
+                sim->term.revision = 0;
                 return;
         }
-        if (old->exists && old->acquire_us == new->acquire_us &&strcmp(old->holder, new->holder) == 0)
+        if (same_term(old, new))
                 return;
-        sim->term_revision = sim->revision;
-        snprintf(sim->term_holder, sizeof(sim->term_holder), "%.31s", new->holder);
-        sim->term_acquire_us = new->acquire_us;
+        sim->term.revision = sim->revision;
+        snprintf(sim->term.holder, sizeof(sim->term.holder), "%.31s", new->holder);
+        sim->term.acquire_us = new->acquire_us;
         if (new->holder[0] != '\0') {
                 sim->newest_term = sim->revision;
                 COUNT(sim, take_overs);
@@ -27,22 +33,36 @@ static void keep_term(struct sim *sim, const struct hf__record *old, const struc
         }
 }
 
-void sim_store_put(struct sim *sim, const struct hf__record *record) {
-        struct hf__record *new;
+static void next_revision(struct sim *sim) {
+        if (++sim->revision <= sim->highest_revision)
+                COUNT(sim, reissued_revisions);
+        else
+                sim->highest_revision = sim->revision;
+}
+
+static struct hf__record *append(struct sim *sim, const struct hf__record *record) {
+        struct hf__record *new = &sim->history[sim->n_history];
 
         if (sim->n_history == MAX_HISTORY)
                 sim_violate(sim, "the Lease was written %d times", MAX_HISTORY);
-        new = &sim->history[sim->n_history];
         *new = *record;
+        sim->put_times[sim->n_history] = sim->now;
+        return new;
+}
+
+void sim_store_put(struct sim *sim, const struct hf__record *record) {
+        struct hf__record *new = append(sim, record);
+
         if (new->exists &&new->holder[0] != '\0' && strcmp(new->holder, sim_store_lease(sim)->holder) != 0 && !sim->took) {
                 sim->took = true;
                 sim->took_at = sim->now;
                 sim->put_at = sim->last_put_at;
         }
-        sim->revision++;
+        next_revision(sim);
         snprintf(new->rv, sizeof(new->rv), "%s%" PRIu64, sim->opaque ? "x" : "", sim->revision);
         new->rv_number = sim->opaque ? 0 : sim->revision;
         keep_term(sim, sim_store_lease(sim), new);
+        sim->terms[sim->n_history] = sim->term;
         sim->n_history++;
         sim->last_put_at = sim->now;
         if (new->exists &&new->holder[0] == '\0')
@@ -52,47 +72,106 @@ void sim_store_put(struct sim *sim, const struct hf__record *record) {
         sim_net_news(sim);
 }
 
-int sim_store_write(struct sim *sim, const struct hf__record *record) {
+/* Whether a write would be applied, and what is answered. */
+static int judge(struct sim *sim, const struct hf__record *record) {
         const struct hf__record *lease = sim_store_lease(sim);
 
-        if (!record->exists) {
-                struct hf__record new = *record;
-
-                if (lease->exists)
-                        return HF_E_EXISTS;
-                new.exists = true;
-                sim_store_put(sim, &new);
-                return 0;
-        }
+        if (!record->exists)
+                return lease->exists ? HF_E_EXISTS : 0;
         if (!lease->exists)
                 return HF_E_NOT_FOUND;
-        if (record->rv[0] != '\0' && strcmp(record->rv, lease->rv) != 0) {
-                COUNT(sim, conflicts);
-                return HF_E_CONFLICT;
-        }
-        sim_store_put(sim, record);
+        if (record->rv[0] == '\0' || strcmp(record->rv, lease->rv) == 0)
+                return 0;
+        COUNT(sim, conflicts);
+        return HF_E_CONFLICT;
+}
+
+int sim_store_write(struct sim *sim, const struct sim_op *op) {
+        struct hf__record record = op->record;
+        int result = judge(sim, &record);
+
+        if (result)
+                return result;
+        sim_check_write(sim, op);
+        record.exists = true;
+        sim_store_put(sim, &record);
         return 0;
+}
+
+/*
+ * A backup: Lease, term record and revision are what they were some writes ago, and revisions are issued anew. All watches
+ * break. Each process learns of it, from the epoch key, when its watch is open again; until then it goes by what it knew,
+ * and what it writes by that is no better than what an outsider writes.
+ */
+void sim_store_restore(struct sim *sim) {
+        unsigned back = (unsigned)sim_between(sim, 1, 12), to;
+
+        if (sim->n_history <= 2)
+                return;
+        to = sim->n_history - 1 > back ? sim->n_history - 1 - back : 1;
+        COUNT(sim, restores);
+        if (sim_leader(sim) >= 0)
+                COUNT(sim, restores_under_a_leader);
+        append(sim, &sim->history[to]);
+        sim->revision = sim->history[to].rv_number;
+        if (sim->opaque)
+                sim->revision = strtoull(sim->history[to].rv + 1, NULL, 10);
+        sim->term = sim->terms[sim->n_history] = sim->terms[to];
+        sim->restored_index = sim->n_history++;
+        sim->n_restores++;
+        sim->newest_term = sim->last_commit_term = 0;
+        TRACE(sim, "store  is restored: rv %" PRIu64 " holder=%s", sim->revision, sim_store_lease(sim)->holder);
+        sim_mark(sim, MARK_STORE, -1, sim->now, 0, "restored from a backup");
+        sim_rob_all(sim);
+        for (int p = 0; p < sim->n_procs; p++) {
+                struct sim_proc *proc = &sim->procs[p];
+
+                proc->clean_since_stop = false;
+                proc->watch_open = false;
+                proc->stopped_free = false;
+                if (!proc->alive)
+                        continue;
+                proc->old_history = true;
+                sim_at(sim, sim->now + sim_between(sim, 0, 3 * S), E_EPOCH, p, 0, 0);
+        }
+}
+
+/* ---- the fence ---- */
+
+static bool fence_holds(const struct sim *sim, const char *identity, uint64_t term) {
+        if (SIM_MUTANT(fence_off))
+                return true;
+        if (SIM_MUTANT(fence_identity_only))
+                return strcmp(identity, sim->term.holder) == 0;
+        if (SIM_MUTANT(fence_revision_only))
+                return term == sim->term.revision;
+        return term == sim->term.revision && strcmp(identity, sim->term.holder) == 0;
 }
 
 /* A leader's write arrives: event->a is its term, event->b whether it asked the gate. */
 void sim_store_fenced(struct sim *sim, const struct sim_event *event) {
         struct sim_proc *proc = &sim->procs[event->proc];
         bool same = event->incarnation == proc->incarnation && proc->alive && proc->work_alive && proc->term == event->a;
+        char identity[32];
 
         COUNT(sim, fenced_writes);
         if (sim->fence_off)
                 return;
-        if (event->a == sim->term_revision) {
+        snprintf(identity, sizeof(identity), "e%d-%u", event->proc, event->incarnation);
+        if (fence_holds(sim, identity, event->a)) {
                 if (event->a < sim->last_commit_term || event->a < sim->newest_term)
                         sim_violate(sim, "P2: a write of term %" PRIu64 " committed after term %" PRIu64, event->a, sim->newest_term);
-                if (same && strcmp(proc->identity, sim->term_holder) != 0)
-                        sim_violate(sim, "P2: %s wrote under a term of %s", proc->identity, sim->term_holder);
+                if (event->a != sim->term.revision || strcmp(identity, sim->term.holder) != 0)
+                        sim_violate(sim, "P2: %s wrote under a term of %s", identity, sim->term.holder);
+                if (strcmp(identity, sim_store_lease(sim)->holder) != 0)
+                        sim_violate(sim, "P2: %s wrote, but the Lease is %s's", identity, sim_store_lease(sim)->holder);
                 sim->last_commit_term = event->a;
-                sim->revision++;
+                next_revision(sim);
                 return;
         }
         COUNT(sim, stale_writes_refused);
-        TRACE(sim, "%-6s write of term %" PRIu64 " refused", proc->identity, event->a);
+        TRACE(sim, "%-6s write of term %" PRIu64 " refused", identity, event->a);
+        sim_mark(sim, MARK_REFUSED, event->proc, sim->now, 0, "a write was refused by the fence");
         /* Who may act by an unbroken clock, and was not robbed by an outsider, is never refused. */
         if (same && sim_leads(proc) && !proc->robbed && proc->ok_sent_at > proc->thawed_at && !proc->frozen && proc->rate > 0.9 &&
             hf__gate_may_act(&proc->gate, sim_local(sim, proc)))

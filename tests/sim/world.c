@@ -100,6 +100,7 @@ static void at_process(struct sim *sim, const struct sim_event *event) {
                 if (event->a == proc->work_gen && proc->work_alive)
                         sim_proc_work(sim, event->proc);
                 break;
+        case E_EPOCH: sim_proc_epoch(sim, event->proc); break;
         case E_STALE:
                 if (event->a == proc->work_gen && proc->work_alive)
                         sim_proc_event(sim, event->proc, HF__EV_STALE_TERM);
@@ -144,6 +145,7 @@ void sim_dispatch(struct sim *sim, const struct sim_event *event) {
         case E_WATCH_LOST:
         case E_WORK:
         case E_STALE:
+        case E_EPOCH:
         case E_JOIN: at_process(sim, event); break;
         }
 }
@@ -155,7 +157,6 @@ void sim_run_until(struct sim *sim, hf_nsec until) {
                 if (event.at > sim->now)
                         sim->now = event.at;
                 sim_dispatch(sim, &event);
-                sim_check_p1(sim);
         }
         if (sim->now < until)
                 sim->now = until;
@@ -178,19 +179,41 @@ static void draw_timing(struct sim *sim) {
                 sim_violate(sim, "the timing of the schedule is not valid");
 }
 
+static void count_contenders(struct sim *sim) {
+        switch (sim->n_procs) {
+        case 3: COUNT(sim, contenders_3); break;
+        case 4: COUNT(sim, contenders_4); break;
+        case 5: COUNT(sim, contenders_5); break;
+        case 6: COUNT(sim, contenders_6); break;
+        case 7: COUNT(sim, contenders_7); break;
+        default: break;
+        }
+}
+
 static void begin(struct sim *sim, uint64_t seed, int n_procs) {
         sim->rng = seed * UINT64_C(0xd1342543de82ef95) + 1;
         sim->n_procs = n_procs ? n_procs : sim_chance(sim, 70) ? 3 : (int)sim_between(sim, 3, MAX_PROCS);
         sim->n_events = sim->n_ops = 0;
         sim->seq = 0;
         sim->now = 0;
+        count_contenders(sim);
         sim->clean = sim->calm = sim_chance(sim, 10);
+        if (sim->sweep.on) {
+                sim->clean = false;
+                sim->calm = sim->sweep.calm;
+        }
         sim->opaque = sim->fence_off = sim_chance(sim, 5);
         if (sim->opaque)
                 COUNT(sim, opaque_revisions);
         sim->n_history = 1;
         memset(&sim->history[0], 0, sizeof(sim->history[0]));
-        sim->revision = sim->term_revision = sim->newest_term = sim->last_commit_term = 0;
+        memset(&sim->term, 0, sizeof(sim->term));
+        memset(&sim->terms[0], 0, sizeof(sim->terms[0]));
+        sim->revision = sim->highest_revision = sim->newest_term = sim->last_commit_term = 0;
+        sim->n_restores = sim->restored_index = 0;
+        sim->hung_until = sim->slow_until = 0;
+        sim->sweep.n_steps = 0;
+        sim->n_marks = 0;
         sim->outsider_at = -1;
         sim->took = false;
         sim->release_at = sim->last_put_at = sim->put_at = 0;
@@ -200,7 +223,7 @@ static void begin(struct sim *sim, uint64_t seed, int n_procs) {
                 double rate = 0.976 + (double)(sim_draw(sim) % 1000) / 1000 * 0.048; /* two of them differ by less than the margin */
 
                 if (!sim->clean && sim_draw(sim) % 200 == 0) {
-                        rate = 0.5;
+                        rate = sim_chance(sim, 50) ? 0.5 : 2;
                         COUNT(sim, odd_clock_rates);
                 }
                 proc->incarnation = 0;
@@ -257,15 +280,21 @@ static void end(struct sim *sim) {
                 each_leads_in_turn(sim);
 }
 
-/* False: a promise was broken; sim->violation says which. */
 bool sim_schedule(struct sim *sim, uint64_t seed, int n_procs) {
         if (setjmp(sim->violated))
                 return false;
         begin(sim, seed, n_procs);
         sim->chaos_until = sim_between(sim, 50, 110) * S;
         sim->longest_lull = sim_between(sim, 2, 12) * S;
+        if (sim->sweep.on) /* short, as there will be many */
+                sim->chaos_until = sim_between(sim, 15, 40) * S;
         for (int p = 0; p < sim->n_procs; p++)
                 sim_proc_boot(sim, p);
+        if (sim->sweep.on && sim->calm) {
+                sim_run_until(sim, sim->chaos_until);
+                end(sim);
+                return true;
+        }
         if (sim->clean) {
                 bool crash = sim_chance(sim, 50);
 

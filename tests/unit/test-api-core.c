@@ -325,6 +325,35 @@ static void test_fence(void **state) {
         assert_int_equal(call_fenced(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"b\"}}", &again), 0);
 }
 
+/* A leader that holds two Leases at once, as in a migration: the loss of either ends the term. */
+static void test_fence_of_two_leases(void **state) {
+        struct box *box = *state;
+
+        assert_int_equal(do_call(box, HF_VERB_CREATE, leases, "kube-system", NULL, NULL, lease_body("old", "me", NULL)), 0);
+        struct hf_fence old = fence_of("old", "me", text_at("metadata.resourceVersion"));
+        assert_int_equal(do_call(box, HF_VERB_CREATE, leases, "kube-system", NULL, NULL, lease_body("new", "me", NULL)), 0);
+        struct hf_fence both = fence_of("new", "me", text_at("metadata.resourceVersion"));
+        memcpy(both.also_ns, old.ns, sizeof old.ns);
+        memcpy(both.also_name, old.name, sizeof old.name);
+        both.also_term = old.term;
+        assert_int_equal(call_fenced(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"a\"}}", &both), 0);
+        assert_true(last.echoed);
+        /* A conflict of the object itself is told from one of the fence. */
+        assert_int_equal(call_fenced(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"a\"}}", &both),
+                         HF_E_EXISTS);
+        struct hf_fence wrong = both;
+        wrong.also_term++;
+        expect_stale(box, &wrong);
+        wrong = both;
+        wrong.term++;
+        expect_stale(box, &wrong);
+        assert_int_equal(do_call(box, HF_VERB_DELETE, leases, "kube-system", "old", NULL, NULL), 0);
+        expect_stale(box, &both);
+        struct hf_fence alone = both;
+        alone.also_term = 0;
+        assert_int_equal(call_fenced(box, HF_VERB_DELETE, workspaces, NULL, "a", NULL, NULL, &alone), 0);
+}
+
 /* ---- lists and selectors ---- */
 
 static void make_workspaces(struct box *box, int n) {
@@ -697,6 +726,7 @@ int main(void) {
                 TEST(test_finalizers),
                 TEST(test_dry_run),
                 TEST(test_fence),
+                TEST(test_fence_of_two_leases),
                 TEST(test_selectors),
                 TEST(test_list_pages),
                 TEST(test_table),

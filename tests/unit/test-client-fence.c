@@ -27,12 +27,38 @@ static void test_it_round_trips(void **state) {
         assert_int_equal(hf_fence_format(&fence, text, (size_t)n + 1), n);
 }
 
+static void test_two_leases_round_trip(void **state) {
+        const struct hf_fence fence = {.ns = "a",
+                                       .name = "new",
+                                       .term = 12,
+                                       .identity = "h;5,x/y;6;b",
+                                       .also_ns = "b",
+                                       .also_name = "old",
+                                       .also_term = UINT64_MAX};
+        struct hf_fence back;
+        char text[HF_FENCE_MAX];
+
+        int n = hf_fence_format(&fence, text, sizeof text);
+        assert_string_equal(text, "a/new;12,b/old;18446744073709551615;h;5,x/y;6;b");
+        assert_int_equal(hf_fence_parse(text, (size_t)n, &back), 0);
+        assert_memory_equal(&back, &fence, sizeof fence);
+        /* An identity may look like anything: what counts is what stands behind the first term. */
+        assert_int_equal(parse("a/b;1;2,c/d;3;e", &back), 0);
+        assert_true(back.term == 1 && back.also_term == 0);
+        assert_string_equal(back.identity, "2,c/d;3;e");
+}
+
 static void test_what_would_break_a_header_is_not_written(void **state) {
         const struct hf_fence bad[] = {
-                {.ns = "a", .name = "b", .term = 0, .identity = "c"},         {.ns = "", .name = "b", .term = 1, .identity = "c"},
-                {.ns = "a", .name = "", .term = 1, .identity = "c"},          {.ns = "a", .name = "b", .term = 1, .identity = ""},
-                {.ns = "a", .name = "b", .term = 1, .identity = "c\r\nX: y"}, {.ns = "a", .name = "b", .term = 1, .identity = " c"},
-                {.ns = "a;1", .name = "b", .term = 1, .identity = "c"},       {.ns = "a/b", .name = "b", .term = 1, .identity = "c"},
+                {.ns = "a", .name = "b", .term = 0, .identity = "c"},
+                {.ns = "", .name = "b", .term = 1, .identity = "c"},
+                {.ns = "a", .name = "", .term = 1, .identity = "c"},
+                {.ns = "a", .name = "b", .term = 1, .identity = ""},
+                {.ns = "a", .name = "b", .term = 1, .identity = "c\r\nX: y"},
+                {.ns = "a", .name = "b", .term = 1, .identity = " c"},
+                {.ns = "a;1", .name = "b", .term = 1, .identity = "c"},
+                {.ns = "a/b", .name = "b", .term = 1, .identity = "c"},
+                {.ns = "a", .name = "b", .term = 1, .identity = "c", .also_term = 2},
         };
         char text[600];
 
@@ -42,18 +68,37 @@ static void test_what_would_break_a_header_is_not_written(void **state) {
 
 static void test_bad_values_are_refused(void **state) {
         static const char *const bad[] = {
-                "",          "a",
-                "a/b",       "a/b;1",
-                "a/b;1;",    "/b;1;c",
-                "a/;1;c",    "a/b;0;c",
-                "a/b;01;c",  "a/b;-1;c",
-                "a/b;+1;c",  "a/b; 1;c",
-                "a/b;1x;c",  "a/b;;c",
-                "a/b;1;c\n", "a/b;1;c\x7f",
-                "a/b;1; c",  "a/b;1;c ",
-                "a/b/c;1;d", "a b/c;1;d",
-                "a\n/b;1;c", "a/b;18446744073709551616;c",
+                "",
+                "a",
+                "a/b",
+                "a/b;1",
+                "a/b;1;",
+                "/b;1;c",
+                "a/;1;c",
+                "a/b;0;c",
+                "a/b;01;c",
+                "a/b;-1;c",
+                "a/b;+1;c",
+                "a/b; 1;c",
+                "a/b;1x;c",
+                "a/b;;c",
+                "a/b;1;c\n",
+                "a/b;1;c\x7f",
+                "a/b;1; c",
+                "a/b;1;c ",
+                "a/b/c;1;d",
+                "a b/c;1;d",
+                "a\n/b;1;c",
+                "a/b;18446744073709551616;c",
                 ";1;a/b",
+                "a/b;1,c/d;2;",
+                "a/b;1,c/d;0;e",
+                "a/b;0,c/d;1;e",
+                "a/b;1,c/;2;e",
+                "a/b;1,/d;2;e",
+                "a/b;1,c/d;e",
+                "a/b;1,2;e",
+                "a/b;,c/d;2;e",
         };
         struct hf_fence fence = {.term = 77};
 
@@ -86,6 +131,7 @@ static void test_sizes_end_at_their_limits(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_it_round_trips),
+                cmocka_unit_test(test_two_leases_round_trip),
                 cmocka_unit_test(test_what_would_break_a_header_is_not_written),
                 cmocka_unit_test(test_bad_values_are_refused),
                 cmocka_unit_test(test_sizes_end_at_their_limits),

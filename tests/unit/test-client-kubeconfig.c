@@ -93,7 +93,7 @@ static void test_bad_files_are_refused_by_name(void **state) {
                 {HEAD CLUSTER USER "    username: me\n    password: x\n", "username is not supported", HF_E_INVALID},
                 {HEAD CLUSTER USER "    as: root\n", "as is not supported", HF_E_INVALID},
                 {HEAD CLUSTER USER "    token: 12345\n", "token must be a string", HF_E_INVALID},
-                {HEAD CLUSTER USER "    tokenFile: gone\n", "/nonexistent/gone", -ENOENT},
+                {HEAD CLUSTER USER "    as-groups: [g]\n", "as-groups is not supported", HF_E_INVALID},
         };
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__kubeconfig config;
@@ -127,18 +127,14 @@ static void test_files_are_relative_to_the_kubeconfig(void **state) {
         if (hf__kubeconfig_load(path, &config, &status) != 0)
                 fail_msg("%s", status.message);
         assert_string_equal(config.rest.ca_pem, "the CA\n");
-        assert_string_equal(config.rest.bearer_token, "secret");
+        assert_null(config.rest.bearer_token); /* the file comes before it, and is read by the client */
+        snprintf(command, sizeof command, "%s/token", dir);
+        assert_string_equal(config.rest.token_file, command);
         hf__kubeconfig_done(&config);
 
         assert_int_equal(setenv("KUBECONFIG", path, 1), 0);
         assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), 0);
         hf__kubeconfig_done(&config);
-        assert_int_equal(setenv("KUBECONFIG", "/a:/b", 1), 0);
-        assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), HF_E_INVALID);
-        assert_non_null(strstr(status.message, "several"));
-        write_file(dir, "config", HEAD CLUSTER USER "    tokenFile: empty\n");
-        assert_int_equal(hf__kubeconfig_load(path, &config, &status), HF_E_INVALID);
-        assert_non_null(strstr(status.message, "empty"));
         assert_int_equal(hf__kubeconfig_load("/nonexistent/config", &config, &status), -ENOENT);
         assert_non_null(strstr(status.message, "/nonexistent/config"));
         assert_int_equal(hf__kubeconfig_load(dir, &config, &status), -EINVAL); /* a directory */
@@ -147,6 +143,49 @@ static void test_files_are_relative_to_the_kubeconfig(void **state) {
         for (size_t i = 0; i < 4; i++) {
                 snprintf(command, sizeof command, "%s/%s", dir, names[i]);
                 assert_int_equal(unlink(command), 0);
+        }
+        assert_int_equal(rmdir(dir), 0);
+}
+
+static void expect_server(const char *variable, const char *server, const char *token) {
+        struct hf__kubeconfig config;
+        struct hf_status status = {0};
+
+        assert_int_equal(setenv("KUBECONFIG", variable, 1), 0);
+        if (hf__kubeconfig_load(NULL, &config, &status) != 0)
+                fail_msg("%s", status.message);
+        assert_string_equal(config.rest.server, server);
+        assert_string_equal(config.rest.bearer_token, token);
+        hf__kubeconfig_done(&config);
+}
+
+static void test_several_files_count_as_one(void **state) {
+        char dir[] = "/tmp/hf-kubeconfig-XXXXXX", list[1024], path[256];
+        struct hf__kubeconfig config;
+        struct hf_status status = {0};
+
+        assert_non_null(mkdtemp(dir));
+        write_file(dir, "1", "contexts:\n- name: main\n  context: {cluster: c, user: u}\n");
+        write_file(dir, "2", HEAD "clusters:\n- name: c\n  cluster:\n    server: https://second\n" USER "    token: second\n");
+        write_file(dir, "3",
+                   HEAD "clusters:\n- name: c\n  cluster:\n    server: https://third\n    tls-server-name: x\n" USER "    token: third\n");
+        write_file(dir, "4", "current-context: nowhere\n");
+        snprintf(list, sizeof list, "%s/1:%s/gone::%s/2:%s/3:", dir, dir, dir, dir);
+        expect_server(list, "https://second", "second"); /* its cluster, whole: the third's tls-server-name is not mixed in */
+        snprintf(list, sizeof list, "%s/3:%s/2", dir, dir);
+        expect_server(list, "https://third", "third");
+        snprintf(list, sizeof list, "%s/4:%s/2", dir, dir);
+        assert_int_equal(setenv("KUBECONFIG", list, 1), 0);
+        assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "nowhere"));
+        assert_int_equal(setenv("KUBECONFIG", "/nonexistent/a:/nonexistent/b", 1), 0);
+        assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), HF_E_NOT_FOUND);
+        snprintf(list, sizeof list, "%s/2:%s", dir, dir); /* what is there and cannot be read is no omission */
+        assert_int_equal(setenv("KUBECONFIG", list, 1), 0);
+        assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), -EINVAL);
+        for (int i = 1; i <= 4; i++) {
+                snprintf(path, sizeof path, "%s/%d", dir, i);
+                assert_int_equal(unlink(path), 0);
         }
         assert_int_equal(rmdir(dir), 0);
 }
@@ -210,6 +249,7 @@ int main(void) {
                 cmocka_unit_test(test_json_and_anonymous),
                 cmocka_unit_test(test_bad_files_are_refused_by_name),
                 cmocka_unit_test(test_files_are_relative_to_the_kubeconfig),
+                cmocka_unit_test(test_several_files_count_as_one),
                 cmocka_unit_test(test_yaml_values),
                 cmocka_unit_test(test_yaml_limits),
                 cmocka_unit_test(test_base64),

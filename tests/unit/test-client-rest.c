@@ -25,140 +25,7 @@
 
 #include <holdfast/client.h>
 
-/* ---- the server: one thread per connection ---- */
-
-#define MAX_CONNECTIONS 64
-
-static struct {
-        int fd, port;
-        pthread_t thread, handlers[MAX_CONNECTIONS];
-        int n;
-        pthread_mutex_t mu;
-        /* guarded by mu */
-        char script[4096];  /* what is sent for each request, raw */
-        char then;          /* 'k' keep the connection, 'c' close it, 'h' hold it open in silence */
-        size_t n_long;      /* this many 'x' in chunks after the script */
-        char request[8192]; /* the last one, head and body */
-} server = {.mu = PTHREAD_MUTEX_INITIALIZER};
-
-static bool send_all(int fd, const char *text, size_t n) {
-        while (n > 0) {
-                ssize_t sent = send(fd, text, n, MSG_NOSIGNAL);
-                if (sent <= 0)
-                        return false;
-                text += sent;
-                n -= (size_t)sent;
-        }
-        return true;
-}
-
-static bool read_request(int fd, char *text, size_t space) {
-        size_t n = 0, wanted = 0;
-
-        while (wanted == 0 || n < wanted) {
-                ssize_t got = recv(fd, text + n, space - 1 - n, 0);
-                if (got <= 0)
-                        return false;
-                n += (size_t)got;
-                text[n] = '\0';
-                char *end = strstr(text, "\r\n\r\n"), *length = strcasestr(text, "\r\ncontent-length:");
-                if (end)
-                        wanted = (size_t)(end + 4 - text) + (length && length < end ? (size_t)atoi(length + 17) : 0);
-        }
-        return true;
-}
-
-static void hold(int fd) {
-        char c;
-        while (recv(fd, &c, 1, 0) > 0)
-                ;
-}
-
-static bool send_long(int fd, size_t n) {
-        char piece[65536 + 16];
-        int head = snprintf(piece, sizeof piece, "%x\r\n", 65536);
-        memset(piece + head, 'x', 65536);
-        memcpy(piece + head + 65536, "\r\n", 2);
-        for (size_t sent = 0; sent < n; sent += 65536)
-                if (!send_all(fd, piece, (size_t)head + 65538))
-                        return false;
-        return true;
-}
-
-static void *serve(void *ctx) {
-        int fd = (int)(intptr_t)ctx;
-        char request[8192], script[4096];
-
-        while (read_request(fd, request, sizeof request)) {
-                pthread_mutex_lock(&server.mu);
-                memcpy(server.request, request, sizeof request);
-                memcpy(script, server.script, sizeof script);
-                char then = server.then;
-                size_t n_long = server.n_long;
-                pthread_mutex_unlock(&server.mu);
-                if (!send_all(fd, script, strlen(script)) || !send_long(fd, n_long))
-                        break;
-                if (then == 'h')
-                        hold(fd);
-                if (then != 'k')
-                        break;
-        }
-        close(fd);
-        return NULL;
-}
-
-static void *accept_all(void *ctx) {
-        for (;;) {
-                int fd = accept(server.fd, NULL, NULL);
-                if (fd < 0)
-                        return NULL;
-                assert(server.n < MAX_CONNECTIONS);
-                assert(pthread_create(&server.handlers[server.n++], NULL, serve, (void *)(intptr_t)fd) == 0);
-        }
-}
-
-static int start_server(void **state) {
-        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        socklen_t n = sizeof address;
-
-        server.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert(server.fd >= 0 && bind(server.fd, (struct sockaddr *)&address, n) == 0 && listen(server.fd, 16) == 0);
-        assert(getsockname(server.fd, (struct sockaddr *)&address, &n) == 0);
-        server.port = ntohs(address.sin_port);
-        return pthread_create(&server.thread, NULL, accept_all, NULL);
-}
-
-static int stop_server(void **state) {
-        shutdown(server.fd, SHUT_RDWR);
-        pthread_join(server.thread, NULL);
-        for (int i = 0; i < server.n; i++)
-                pthread_join(server.handlers[i], NULL);
-        close(server.fd);
-        return 0;
-}
-
-__attribute__((format(printf, 2, 3))) static void script(char then, const char *format, ...) {
-        va_list args;
-        va_start(args, format);
-        pthread_mutex_lock(&server.mu);
-        vsnprintf(server.script, sizeof server.script, format, args);
-        server.then = then;
-        server.n_long = 0;
-        server.request[0] = '\0';
-        pthread_mutex_unlock(&server.mu);
-        va_end(args);
-}
-
-static void script_reply(const char *status, const char *headers, const char *body) {
-        script('k', "HTTP/1.1 %s\r\n%sContent-Length: %zu\r\n\r\n%s", status, headers, strlen(body), body);
-}
-
-static bool requested(const char *words) {
-        pthread_mutex_lock(&server.mu);
-        bool found = strstr(server.request, words);
-        pthread_mutex_unlock(&server.mu);
-        return found;
-}
+#include "scripted_server.h"
 
 /* ---- the client ---- */
 
@@ -327,7 +194,9 @@ static void test_failures_are_told_apart(void **state) {
         uint64_t id = 0;
 
         script_reply("429 Too Many Requests", "Retry-After: 4\r\n", "busy");
+        get.deadline = hf_now(hf_clock_system()) + 3 * HF_NSEC_PER_SEC; /* before the server would take it again */
         assert_int_equal(call(client, &get, &o), HF_E_TOO_MANY);
+        get.deadline = 0;
         assert_int_equal(o.status.retry_after_s, 4);
         assert_non_null(strstr(o.status.message, "busy"));
         script_reply("404 Not Found", "", "{\"message\":\"leases \\\"b\\\" not found\",\"reason\":\"NotFound\"}");
@@ -480,7 +349,9 @@ static void test_bad_configurations_are_refused(void **state) {
         for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
                 struct hf_client *client = NULL;
                 struct hf_status status = {0};
-                if (hf_rest_client_new(&host, &bad[i], &client, &status) != HF_E_INVALID || !status.message[0])
+                struct hf_rest_config config = bad[i];
+                config.size = sizeof config;
+                if (hf_rest_client_new(&host, &config, &client, &status) != HF_E_INVALID || !status.message[0])
                         fail_msg("case %zu", i);
                 assert_null(client);
         }

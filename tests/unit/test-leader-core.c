@@ -268,6 +268,21 @@ static void test_a_twin_is_nobody_we_know(void **state) { /* A11: same identity,
         assert_non_null(did(&rig, HF__ACT_REPORT));
         assert_non_null(did(&rig, HF__ACT_REPORT)->text);
         assert_non_null(wait_for(&rig, HF__ACT_WRITE, 15 * S));
+
+        lead(&rig); /* a twin that takes it from me: the holder's name does not even change */
+        record = rig.lease;
+        record.acquire_us += 5;
+        set_rv(&rig, &record);
+        watch(&rig, &record);
+        assert_non_null(did(&rig, HF__ACT_TERM_ABORT));
+        assert_non_null(did(&rig, HF__ACT_REPORT)->text);
+        assert_true(rig.core.twin);
+        step(&rig, HF__EV_JOINED);
+        assert_null(did(&rig, HF__ACT_WRITE)); /* its record is waited out like anybody's */
+        record.holder[0] = '\0';
+        set_rv(&rig, &record);
+        watch(&rig, &record);
+        assert_false(rig.core.twin);
 }
 
 static void test_a_lost_acquire_is_acquired_anew(void **state) {
@@ -547,6 +562,8 @@ static void test_backoff_grows_and_resets(void **state) { /* A19 */
         }
         step(&rig, HF__EV_STALE_TERM);
         step(&rig, HF__EV_JOINED);
+        assert_non_null(did(&rig, HF__ACT_READ)); /* what was known of the Lease is in doubt */
+        answer_read(&rig, 0, &rig.core.observed);
         assert_non_null(did(&rig, HF__ACT_WRITE));
 }
 
@@ -705,6 +722,75 @@ static void test_stop_with_an_acquire_under_way(void **state) { /* A06 */
         assert_string_equal(rig.sent.holder, "");
 }
 
+/* The request hangs somewhere: nothing is to be seen of it, and it may be applied after the process is gone. */
+static void test_a_stop_leaves_no_acquire_behind(void **state) { /* A06 */
+        struct rig rig;
+        struct hf__record record;
+
+        start(&rig); /* an absent Lease: the acquire creates it */
+        answer_read(&rig, HF_E_NOT_FOUND, NULL);
+        answer_write(&rig, HF_E_TIMEOUT);
+        step(&rig, HF__EV_STOP);
+        answer_read(&rig, HF_E_NOT_FOUND, NULL);
+        assert_non_null(did(&rig, HF__ACT_WRITE)); /* a release is created in its place */
+        assert_false(rig.sent.exists);
+        assert_string_equal(rig.sent.holder, "");
+        answer_write(&rig, 0);
+        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+
+        start(&rig); /* an expired one: as it might be taken, it may be released */
+        record = held_by(&rig, "bing", 15);
+        answer_read(&rig, 0, &record);
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 16 * S));
+        answer_write(&rig, HF_E_TIMEOUT);
+        step(&rig, HF__EV_STOP);
+        answer_read(&rig, 0, &record);
+        assert_string_equal(rig.sent.holder, "");
+        assert_string_equal(rig.sent.rv, record.rv);
+        answer_write(&rig, HF_E_CONFLICT); /* it was applied in the meantime */
+        assert_non_null(did(&rig, HF__ACT_READ));
+        strcpy(record.holder, "baz");
+        record.acquire_us = rig.core.last_acquire_us;
+        set_rv(&rig, &record);
+        answer_read(&rig, 0, &record);
+        assert_string_equal(rig.sent.rv, record.rv);
+        answer_write(&rig, 0);
+        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+
+        start(&rig); /* one that is held again: left alone, and the acquire's condition is gone with it */
+        answer_read(&rig, HF_E_NOT_FOUND, NULL);
+        answer_write(&rig, HF_E_TIMEOUT);
+        step(&rig, HF__EV_STOP);
+        record = held_by(&rig, "bing", 15);
+        answer_read(&rig, 0, &record);
+        assert_null(did(&rig, HF__ACT_WRITE));
+        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+}
+
+/* A backup was restored: a revision that a standby knows may have been issued anew, for the Lease of somebody else. */
+static void test_replaced_history_is_read_before_a_write(void **state) {
+        struct hf__record record;
+        struct rig rig;
+
+        start(&rig);
+        record = held_by(&rig, "bing", 15);
+        answer_read(&rig, 0, &record);
+        step(&rig, HF__EV_STALE_TERM);
+        assert_int_equal(rig.core.state, HF_FOLLOWING);
+        assert_non_null(did(&rig, HF__ACT_READ));
+        rig.now += 60 * S; /* the lease duration is over long since */
+        answer_read(&rig, HF_E_UNAVAILABLE, NULL);
+        assert_null(did(&rig, HF__ACT_WRITE));
+        assert_non_null(wait_for(&rig, HF__ACT_READ, 3 * S));
+        record = held_by(&rig, "bong", 15);
+        record.rv_number = 1;
+        strcpy(record.rv, "1");
+        answer_read(&rig, 0, &record); /* older by its revision, and true */
+        assert_null(wait_for(&rig, HF__ACT_WRITE, 15 * S - 1));
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 1));
+        assert_string_equal(rig.sent.rv, "1");
+}
+
 static void test_the_drain_deadline_aborts(void **state) {
         struct rig rig;
         hf_nsec from;
@@ -742,6 +828,42 @@ static void test_hand_over(void **state) {
         assert_non_null(did(&rig, HF__ACT_TERM_START));
 }
 
+static void test_the_record_may_ask_for_a_hand_over(void **state) {
+        struct rig rig;
+        struct hf__record record;
+
+        lead(&rig);
+        record = rig.lease;
+        strcpy(record.hand_over_to, "baz"); /* itself: nothing to do */
+        set_rv(&rig, &record);
+        watch(&rig, &record);
+        assert_null(did(&rig, HF__ACT_TERM_DRAIN));
+        strcpy(record.hand_over_to, "other");
+        set_rv(&rig, &record);
+        watch(&rig, &record);
+        assert_non_null(did(&rig, HF__ACT_TERM_DRAIN));
+        step(&rig, HF__EV_JOINED);
+        assert_string_equal(rig.sent.holder, "");
+        assert_string_equal(rig.sent.successor, "other");
+        answer_write(&rig, 0);
+        assert_int_equal(rig.core.state, HF_FOLLOWING);
+
+        lead(&rig); /* without a watch the conflict of the next renewal tells */
+        record = rig.lease;
+        strcpy(record.hand_over_to, "other");
+        set_rv(&rig, &record);
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 2 * S));
+        answer_write(&rig, HF_E_CONFLICT);
+        answer_read(&rig, 0, &record);
+        assert_non_null(did(&rig, HF__ACT_TERM_DRAIN));
+
+        start(&rig); /* a follower is not asked, whoever holds it */
+        record = held_by(&rig, "bing", 15);
+        strcpy(record.hand_over_to, "baz");
+        answer_read(&rig, 0, &record);
+        assert_null(did(&rig, HF__ACT_WRITE));
+}
+
 static void test_a_late_answer_of_a_former_operation_is_ignored(void **state) {
         struct rig rig;
         uint32_t former;
@@ -765,7 +887,9 @@ static void test_stop_beats_everything_under_way(void **state) { /* every state 
         step(&rig, HF__EV_STOP);
         assert_int_equal(rig.core.state, HF_ABORTING);
         step(&rig, HF__EV_JOINED);
-        assert_string_equal(rig.sent.holder, ""); /* as far as is known the Lease is still mine */
+        assert_non_null(did(&rig, HF__ACT_READ));
+        answer_read(&rig, 0, &rig.core.observed);
+        assert_string_equal(rig.sent.holder, ""); /* the Lease is still mine */
         answer_write(&rig, 0);
         assert_true(did(&rig, HF__ACT_STOPPED)->released);
 
@@ -854,6 +978,112 @@ static void test_a_term_lost_and_taken_again_is_regained(void **state) {
         assert_string_equal(rig.sent.previous, "baz");
 }
 
+/* ---- coordinated ---- */
+
+static void start_coordinated(struct rig *rig) {
+        start(rig);
+        rig->core.config.coordinated = true;
+}
+
+/* CG09; nor is one created, or taken because it is free or expired. */
+static void test_coordinated_waits_to_be_named(void **state) {
+        struct rig rig;
+        struct hf__record record;
+
+        start_coordinated(&rig);
+        answer_read(&rig, HF_E_NOT_FOUND, NULL);
+        assert_null(wait_for(&rig, HF__ACT_WRITE, 0));
+        for (int i = 0; i < 3; i++) {
+                record = held_by(&rig, i == 0 ? "" : i == 1 ? "bing" : "baz", 3);
+                if (i == 2)
+                        record.preferred = true; /* named, but on the way out */
+                watch(&rig, &record);
+                for (int k = 0; k < 20; k++) { /* far beyond the recorded duration */
+                        assert_null(did(&rig, HF__ACT_WRITE));
+                        rig.now += S;
+                        step(&rig, HF__EV_TICK);
+                        if (did(&rig, HF__ACT_READ))
+                                answer_read(&rig, 0, &rig.lease);
+                }
+        }
+        assert_int_equal(rig.core.n_terms, 0);
+        /* Named for long: what nobody has renewed since is expired, and not mine to revive. */
+        rig.now += 100 * S;
+        record = held_by(&rig, "baz", 3);
+        record.renew_us = 9;
+        watch(&rig, &record);
+        assert_non_null(did(&rig, HF__ACT_WRITE));
+}
+
+static void lead_coordinated(struct rig *rig) {
+        struct hf__record record;
+
+        start_coordinated(rig);
+        record = held_by(rig, "baz", 5);
+        record.transitions = 3;
+        record.acquire_us = 0; /* as a coordinator leaves it */
+        answer_read(rig, 0, &record);
+        assert_non_null(did(rig, HF__ACT_WRITE));
+        assert_true(rig->sent.exists && rig->sent.acquire_us != 0);
+        assert_int_equal(rig->sent.transitions, 3);
+        assert_int_equal(rig->sent.cause, HF__CAUSE_CHOSEN);
+        answer_write(rig, 0);
+        assert_int_equal(did(rig, HF__ACT_TERM_START)->term, rig->revision);
+}
+
+/* CG10 */
+static void test_coordinated_leads_when_named_and_renews(void **state) {
+        struct rig rig;
+
+        lead_coordinated(&rig);
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 3 * S));
+        assert_int_equal(rig.sent.transitions, 3);
+        assert_int_equal(rig.sent.acquire_us, rig.lease.acquire_us);
+        answer_write(&rig, 0);
+        assert_non_null(did(&rig, HF__ACT_EXTEND));
+}
+
+static void test_coordinated_makes_way_for_the_preferred(void **state) {
+        struct rig rig;
+        struct hf__record record;
+
+        lead_coordinated(&rig);
+        record = rig.lease;
+        record.preferred = true;
+        set_rv(&rig, &record);
+        watch(&rig, &record);
+        assert_non_null(did(&rig, HF__ACT_TERM_DRAIN));
+        assert_null(wait_for(&rig, HF__ACT_WRITE, 3 * S)); /* no renewal: the coordinator waits for the end */
+        step(&rig, HF__EV_JOINED);
+        assert_non_null(did(&rig, HF__ACT_WRITE));
+        assert_string_equal(rig.sent.holder, "");
+        answer_write(&rig, 0);
+        assert_int_equal(rig.core.state, HF_FOLLOWING);
+        assert_null(wait_for(&rig, HF__ACT_WRITE, 0));
+        record = held_by(&rig, "bing", 5);
+        watch(&rig, &record);
+        /* And comes back when it is named again. */
+        rig.now += 20 * S;
+        record = held_by(&rig, "baz", 5);
+        watch(&rig, &record);
+        assert_non_null(did(&rig, HF__ACT_WRITE));
+}
+
+static void test_coordinated_ends_with_its_validity_while_draining(void **state) {
+        struct rig rig;
+        struct hf__record record;
+
+        lead_coordinated(&rig);
+        record = rig.lease;
+        record.preferred = true;
+        set_rv(&rig, &record);
+        watch(&rig, &record);
+        assert_non_null(wait_for(&rig, HF__ACT_TERM_ABORT, 10 * S));
+        step(&rig, HF__EV_JOINED);
+        assert_non_null(did(&rig, HF__ACT_WRITE)); /* the release: it is still mine */
+        assert_string_equal(rig.sent.holder, "");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_acquire_says_what_it_follows_on),
@@ -892,10 +1122,17 @@ int main(void) {
                 cmocka_unit_test(test_release_is_bounded),
                 cmocka_unit_test(test_stop_of_a_follower),
                 cmocka_unit_test(test_stop_with_an_acquire_under_way),
+                cmocka_unit_test(test_a_stop_leaves_no_acquire_behind),
+                cmocka_unit_test(test_replaced_history_is_read_before_a_write),
                 cmocka_unit_test(test_the_drain_deadline_aborts),
                 cmocka_unit_test(test_hand_over),
+                cmocka_unit_test(test_the_record_may_ask_for_a_hand_over),
                 cmocka_unit_test(test_a_late_answer_of_a_former_operation_is_ignored),
                 cmocka_unit_test(test_stop_beats_everything_under_way),
+                cmocka_unit_test(test_coordinated_waits_to_be_named),
+                cmocka_unit_test(test_coordinated_leads_when_named_and_renews),
+                cmocka_unit_test(test_coordinated_makes_way_for_the_preferred),
+                cmocka_unit_test(test_coordinated_ends_with_its_validity_while_draining),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,8 @@ static void test_a_record_survives_the_round_trip(void **state) {
 static void test_an_update_keeps_what_is_not_ours(void **state) {
         const char *labels[] = {"app.kubernetes.io/name=holdfast", "mine=new", NULL};
         char *text = write_text("{\"metadata\":{\"resourceVersion\":\"12\",\"uid\":\"u\",\"labels\":{\"theirs\":\"1\",\"mine\":\"old\"},"
-                                "\"annotations\":{\"a.b/c\":\"d\",\"holdfast.dev/successor\":\"x\"},\"ownerReferences\":[{\"uid\":\"o\"}]},"
+                                "\"annotations\":{\"a.b/c\":\"d\",\"holdfast.dev/successor\":\"x\",\"holdfast.dev/"
+                                "hand-over-to\":\"y\"},\"ownerReferences\":[{\"uid\":\"o\"}]},"
                                 "\"spec\":{\"strategy\":\"OldestEmulationVersion\",\"future\":1}}",
                                 &sample, labels);
         struct hf__json *json = NULL;
@@ -111,6 +112,7 @@ static void test_an_update_keeps_what_is_not_ours(void **state) {
         assert_string_equal(hf__json_text(hf__json_get(hf__json_path(json, "metadata.labels"), "app.kubernetes.io/name")), "holdfast");
         assert_string_equal(hf__json_text(hf__json_get(hf__json_path(json, "metadata.annotations"), "a.b/c")), "d");
         assert_null(hf__json_get(hf__json_path(json, "metadata.annotations"), "holdfast.dev/successor"));
+        assert_null(hf__json_get(hf__json_path(json, "metadata.annotations"), "holdfast.dev/hand-over-to"));
         assert_int_equal(hf__json_count(hf__json_path(json, "metadata.ownerReferences")), 1);
         assert_string_equal(hf__json_string(json, "metadata.uid"), "u");
         assert_string_equal(hf__json_string(json, "spec.strategy"), "OldestEmulationVersion");

@@ -205,7 +205,7 @@ static void test_fence_compares(void **state) {
         assert_memory_equal(foreign->data, "a b\n-", 6);
         assert_int_equal(hfd_fence_compares(&compares, prefix, &fence), 0);
         assert_int_equal(call_txn(store, &txn, NULL), HF_E_CONFLICT);
-        fence.term = call_put(store, compares.key, record->data);
+        fence.term = call_put(store, compares.key[0], record->data);
         assert_int_equal(hfd_fence_compares(&compares, prefix, &fence), 0);
         assert_int_equal(call_txn(store, &txn, NULL), 0);
         /* The same term under another holder, and the same holder under another term. */

@@ -31,11 +31,11 @@ enum hf_lane { HF_LANE_DEFAULT = 0, HF_LANE_LEASE = 1, HF_LANE_WATCH = 2 }; /* l
 struct hf_call {
         enum hf_verb verb;
         struct hf_resource resource;
-        const char *ns;    /* NULL or "" = cluster scope, or all namespaces for a list */
-        const char *name;  /* get, update, delete */
+        const char *ns;          /* NULL or "" = cluster scope, or all namespaces for a list */
+        const char *name;        /* get, update, delete */
         const char *subresource; /* get, update: "status", "finalize"; NULL = the object itself */
-        const char *query; /* further query parameters, already encoded ("labelSelector=a%3Db"); NULL = none */
-        const void *body;  /* create, update: the object; delete: DeleteOptions or NULL. Copied before the call returns */
+        const char *query;       /* further query parameters, already encoded ("labelSelector=a%3Db"); NULL = none */
+        const void *body;        /* create, update: the object; delete: DeleteOptions or NULL. Copied before the call returns */
         size_t n_body;
         const struct hf_fence *fence; /* NULL = unfenced; copied */
         hf_nsec deadline;             /* boot time; 0 = the client's default timeout from now */
@@ -98,6 +98,11 @@ int hf_client_do(struct hf_client *client, const struct hf_call *call, struct hf
 
 /* ---- the REST client: any Kubernetes API server over HTTP ---- */
 
+/*
+ * What the server asks for with Retry-After is done here, up to 10 times within the call's deadline: after 429 and 503 for any
+ * call, after another 5xx for reads only, in the lane HF_LANE_LEASE never. What is left comes back with hf_status.retry_after_s.
+ * A 401 has the token file read again, and the call sent again if there is another token. Nothing else is ever sent twice.
+ */
 struct hf_rest_config {
         size_t size;
         const char *server;             /* "https://127.0.0.1:6443" */
@@ -108,13 +113,29 @@ struct hf_rest_config {
         bool insecure;                  /* skip verification */
         const char *user_agent;         /* NULL = "holdfast" */
         hf_nsec timeout;                /* default for calls; 0 = 30 s */
+        /* A file with a bearer token, read again by requests after a minute and upon 401; comes before bearer_token. NULL = none */
+        const char *token_file;
 };
 /* Everything is copied. 0, -errno, HF_E_INVALID with reterr_status saying what is wrong. */
 int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *config, struct hf_client **ret_client,
                        struct hf_status *reterr_status);
 /*
  * From a kubeconfig file (YAML or JSON; the current context; certificates and tokens inline or by file). An exec or
- * auth-provider entry is refused with a line that says so. path NULL = $KUBECONFIG, else ~/.kube/config.
+ * auth-provider entry is refused with a line that says so. path NULL = the files of $KUBECONFIG, merged (the first that has a
+ * name decides), else ~/.kube/config. HF_E_NOT_FOUND: there is none.
  */
 int hf_rest_client_from_kubeconfig(const struct hf_host *host, const char *path, struct hf_client **ret_client,
                                    struct hf_status *reterr_status);
+
+struct hf_in_cluster_config {
+        size_t size;
+        const char *directory;  /* of the files token, ca.crt, namespace; NULL = /var/run/secrets/kubernetes.io/serviceaccount */
+        const char *user_agent; /* NULL = "holdfast" */
+        hf_nsec timeout;        /* default for calls; 0 = 30 s */
+};
+/*
+ * From what a pod finds: the server of KUBERNETES_SERVICE_HOST and _PORT, the service account's CA and token (read again as
+ * above). config may be NULL. ret_ns (may be NULL; HF_NAME_MAX + 1 bytes) gets the pod's namespace. HF_E_NOT_FOUND: this is no pod.
+ */
+int hf_rest_client_in_cluster(const struct hf_host *host, const struct hf_in_cluster_config *config, struct hf_client **ret_client,
+                              char *ret_ns, struct hf_status *reterr_status);

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Model. `current` is the newest reading; requests take a reference and keep it until they are answered, so that a 401 can be
+ * told apart: of a token that has been replaced meanwhile (try again), or of the newest (read the file).
+ *
+ * The file is read when the client is made, and from then on on the engine's thread only: asked for by the first request after
+ * a minute (that one still goes with the old token, which is good for much longer), and on a 401. Nobody who calls waits for
+ * the file system, and an idle client does nothing. A reading that fails leaves the old token in place: a file is at times gone
+ * for a moment while it is replaced.
+ */
+#include "client/bearer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/http_engine.h"
+#include "base/thread.h"
+#include "client/file_text.h"
+
+#define MAX_TOKEN     ((size_t)64 << 10)
+#define MAX_AGE       (60 * HF_NSEC_PER_SEC)
+#define REFUSED_PAUSE HF_NSEC_PER_SEC
+#define PREFIX        "Authorization: Bearer "
+
+struct hf__token {
+        int refs; /* atomic */
+        char header[];
+};
+
+struct hf__bearer {
+        /* immutable after attach */
+        const struct hf_host *host;
+        struct hf__http_engine *engine; /* borrowed */
+        char *path;                     /* owned; NULL = the token never changes */
+        pthread_mutex_t mu;
+        /* guarded by mu */
+        struct hf__token *current; /* a reference; NULL = no token */
+        hf_nsec read_at;           /* boot time of the last reading, also of one that failed */
+        bool asked;                /* a reading is on its way to the engine's thread */
+        /* the engine thread's */
+        bool failing;
+};
+
+static bool is_token(const char *text) {
+        size_t n = strnlen(text, MAX_TOKEN + 1);
+
+        if (n == 0 || n > MAX_TOKEN)
+                return false;
+        for (size_t i = 0; i < n; i++)
+                if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+                        return false;
+        return true;
+}
+
+static struct hf__token *token_new(const char *text) {
+        size_t n = sizeof PREFIX + strlen(text);
+        struct hf__token *token = malloc(sizeof *token + n);
+
+        if (!token)
+                return NULL;
+        token->refs = 1;
+        (void)snprintf(token->header, n, PREFIX "%s", text);
+        return token;
+}
+
+const char *hf__token_header(const struct hf__token *token) { return token->header; }
+
+struct hf__token *hf__token_unref(struct hf__token *token) {
+        if (!token || __atomic_sub_fetch(&token->refs, 1, __ATOMIC_ACQ_REL) > 0)
+                return NULL;
+        explicit_bzero(token->header, strlen(token->header));
+        free(token);
+        return NULL;
+}
+
+static int read_token(const char *path, struct hf__token **ret_token, struct hf_status *reterr_status) {
+        char *text = NULL;
+        size_t n;
+
+        int r = hf__file_text(path, &text, &n);
+        if (r < 0)
+                return hf_fail(reterr_status, r, "cannot read the token file %s: %s", path, hf_strerror(r));
+        hf__trim_end(text);
+        if (!is_token(text))
+                r = hf_fail(reterr_status, HF_E_INVALID, "the token file %s is empty, too long or has control characters", path);
+        else if (!(*ret_token = token_new(text)))
+                r = hf_fail(reterr_status, -ENOMEM, "out of memory");
+        hf__wipe_free(text);
+        return r;
+}
+
+/* ---- reading again: the engine's thread ---- */
+
+static void reload(struct hf__bearer *bearer) {
+        struct hf__token *fresh = NULL;
+        struct hf_status status = {0};
+        int r = read_token(bearer->path, &fresh, &status);
+
+        if (r != 0 && !bearer->failing)
+                hf_log(&bearer->host->log, HF_LOG_WARNING, "client", "%s; the old token stays", status.message);
+        bearer->failing = r != 0;
+        (void)pthread_mutex_lock(&bearer->mu);
+        bearer->asked = false;
+        bearer->read_at = hf_now(hf_host_clock(bearer->host));
+        if (fresh && strcmp(fresh->header, bearer->current->header) != 0) {
+                struct hf__token *old = bearer->current;
+                bearer->current = fresh;
+                fresh = old;
+        }
+        (void)pthread_mutex_unlock(&bearer->mu);
+        (void)hf__token_unref(fresh);
+}
+
+static void on_asked(void *ctx) { reload(ctx); }
+
+bool hf__bearer_refused(struct hf__bearer *bearer, const struct hf__token *used) {
+        if (!bearer->path)
+                return false;
+        hf_nsec now = hf_now(hf_host_clock(bearer->host));
+        (void)pthread_mutex_lock(&bearer->mu);
+        bool newest = bearer->current == used, recent = now - bearer->read_at < REFUSED_PAUSE;
+        (void)pthread_mutex_unlock(&bearer->mu);
+        if (!newest)
+                return true;
+        if (recent)
+                return false;
+        reload(bearer);
+        (void)pthread_mutex_lock(&bearer->mu);
+        newest = bearer->current == used;
+        (void)pthread_mutex_unlock(&bearer->mu);
+        return !newest;
+}
+
+/* ---- any thread ---- */
+
+struct hf__token *hf__bearer_get(struct hf__bearer *bearer) {
+        hf_nsec now = hf_now(hf_host_clock(bearer->host));
+        (void)pthread_mutex_lock(&bearer->mu);
+        struct hf__token *token = bearer->current;
+        if (token)
+                __atomic_add_fetch(&token->refs, 1, __ATOMIC_RELAXED);
+        bool ask = bearer->path && !bearer->asked && now - bearer->read_at >= MAX_AGE;
+        bearer->asked = bearer->asked || ask;
+        (void)pthread_mutex_unlock(&bearer->mu);
+        if (ask && hf__http_call_at(bearer->engine, 0, on_asked, bearer) != 0) {
+                (void)pthread_mutex_lock(&bearer->mu);
+                bearer->asked = false; /* the next request asks again */
+                (void)pthread_mutex_unlock(&bearer->mu);
+        }
+        return token;
+}
+
+void hf__bearer_attach(struct hf__bearer *bearer, struct hf__http_engine *engine) { bearer->engine = engine; }
+
+struct hf__bearer *hf__bearer_free(struct hf__bearer *bearer) {
+        if (!bearer)
+                return NULL;
+        (void)hf__token_unref(bearer->current);
+        (void)pthread_mutex_destroy(&bearer->mu);
+        free(bearer->path);
+        free(bearer);
+        return NULL;
+}
+
+int hf__bearer_new(const struct hf_host *host, const char *text, const char *path, struct hf__bearer **ret_bearer,
+                   struct hf_status *reterr_status) {
+        struct hf__bearer *bearer = calloc(1, sizeof *bearer);
+        int r = 0;
+
+        if (!bearer)
+                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        bearer->host = host;
+        bearer->read_at = hf_now(hf_host_clock(host));
+        r = hf__mutex_init(&bearer->mu);
+        if (r < 0) {
+                free(bearer);
+                return hf_fail(reterr_status, r, "%s", hf_strerror(r));
+        }
+        if (path) {
+                bearer->path = strdup(path);
+                r = bearer->path ? read_token(path, &bearer->current, reterr_status) : hf_fail(reterr_status, -ENOMEM, "out of memory");
+        } else if (text && !is_token(text)) {
+                r = hf_fail(reterr_status, HF_E_INVALID, "the bearer token is empty, too long or has control characters");
+        } else if (text && !(bearer->current = token_new(text))) {
+                r = hf_fail(reterr_status, -ENOMEM, "out of memory");
+        }
+        if (r != 0) {
+                (void)hf__bearer_free(bearer);
+                return r;
+        }
+        *ret_bearer = bearer;
+        return 0;
+}

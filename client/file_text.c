@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/file_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FIRST_SPACE ((size_t)8 << 10)
+
+void hf__wipe_free(char *text) {
+        if (text)
+                explicit_bzero(text, strlen(text));
+        free(text);
+}
+
+void hf__trim_end(char *text) {
+        size_t n = strlen(text);
+
+        while (n > 0 && strchr(" \t\r\n", text[n - 1]))
+                text[--n] = '\0';
+}
+
+/* realloc, but what was there is wiped before its memory goes back. */
+static char *grow(char *text, size_t n, size_t space) {
+        char *larger = malloc(space);
+
+        if (larger && n > 0)
+                memcpy(larger, text, n);
+        if (text)
+                explicit_bzero(text, n);
+        free(text);
+        return larger;
+}
+
+static int read_all(int fd, char **ret_text, size_t *ret_n) {
+        size_t n = 0, space = FIRST_SPACE;
+        char *text = malloc(space);
+        int r = text ? 0 : -ENOMEM;
+
+        while (r == 0) {
+                if (n + 1 == space) {
+                        space *= 2;
+                        text = grow(text, n, space);
+                        if (!text)
+                                return -ENOMEM;
+                }
+                ssize_t got = read(fd, text + n, space - 1 - n);
+                if (got < 0 && errno == EINTR)
+                        continue;
+                if (got < 0)
+                        r = -errno;
+                if (got <= 0)
+                        break;
+                n += (size_t)got;
+                if (n > HF__FILE_TEXT_MAX)
+                        r = -EFBIG;
+        }
+        if (r == 0 && memchr(text, '\0', n)) /* what follows it would be lost to text */
+                r = -EINVAL;
+        if (r < 0) {
+                if (text)
+                        explicit_bzero(text, n);
+                free(text);
+                return r;
+        }
+        text[n] = '\0';
+        *ret_text = text;
+        *ret_n = n;
+        return 0;
+}
+
+int hf__file_text(const char *path, char **ret_text, size_t *ret_n) {
+        struct stat st;
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a FIFO is found out, not waited for */
+
+        if (fd < 0)
+                return -errno;
+        int r = fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
+        if (r == 0)
+                r = read_all(fd, ret_text, ret_n);
+        (void)close(fd);
+        return r;
+}

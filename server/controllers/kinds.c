@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/controllers/kinds.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/controllers/gc_core.h"
+
+/* Runs on a cache's thread for each object that comes or changes, most of which have no owner. */
+static void index_owners(void *ctx, const char *ns, const char *name, const char *object, size_t n, struct hf_cache_values *values) {
+        struct hf__json *json;
+
+        if (!hfd_gc_concerns(object, n) || hf__json_parse(object, n, &json, NULL))
+                return;
+        for (const struct hf__json *m = hf__json_first(hf__json_path(json, "metadata.ownerReferences")); m; m = hf__json_next(m)) {
+                const char *uid = hf__json_string(m, "uid");
+                if (uid)
+                        (void)hf_cache_value(values, uid);
+        }
+        hf__json_free(json);
+}
+
+static void index_held(void *ctx, const char *ns, const char *name, const char *object, size_t n, struct hf_cache_values *values) {
+        static const char held[] = "\"finalizers\"";
+
+        if (memmem(object, n, held, sizeof held - 1))
+                (void)hf_cache_value(values, ns);
+}
+
+static bool is_kept_whole(const struct hf_resource *resource) {
+        return (strcmp(resource->plural, "namespaces") == 0 && !*resource->group) || strcmp(resource->plural, "workspaces") == 0;
+}
+
+int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct hf_client *client, const struct hfd_kind_row *rows,
+                   size_t n) {
+        int r = n <= HFD_KINDS_MAX ? 0 : HF_E_TOO_LARGE;
+
+        *kinds = (struct hfd_kinds){0};
+        for (size_t i = 0; r == 0 && i < n; i++) {
+                struct hf_cache_config config = {.size = sizeof config,
+                                                 .client = client,
+                                                 .resource = rows[i].resource,
+                                                 .one_revision = true,
+                                                 .metadata_only = !is_kept_whole(&rows[i].resource)};
+                kinds->kinds[i].row = rows[i];
+                r = hf_cache_new(host, &config, &kinds->kinds[i].cache);
+                if (r == 0) {
+                        kinds->n++;
+                        r = hf_cache_add_index(kinds->kinds[i].cache, HFD_KIND_INDEX, index_owners, NULL);
+                        if (r == 0 && rows[i].namespaced)
+                                r = hf_cache_add_index(kinds->kinds[i].cache, HFD_HELD_INDEX, index_held, NULL);
+                }
+        }
+        if (r)
+                hfd_kinds_done(kinds);
+        return r;
+}
+
+int hfd_kinds_start(struct hfd_kinds *kinds) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < kinds->n; i++)
+                r = hf_cache_start(kinds->kinds[i].cache);
+        return r;
+}
+
+void hfd_kinds_done(struct hfd_kinds *kinds) {
+        for (size_t i = 0; i < kinds->n; i++)
+                hf_cache_free(kinds->kinds[i].cache);
+        *kinds = (struct hfd_kinds){0};
+}
+
+const struct hfd_kind *hfd_kinds_find(const struct hfd_kinds *kinds, const char *group, const char *plural) {
+        for (size_t i = 0; i < kinds->n; i++)
+                if (strcmp(kinds->kinds[i].row.resource.plural, plural) == 0 && strcmp(kinds->kinds[i].row.resource.group, group) == 0)
+                        return &kinds->kinds[i];
+        return NULL;
+}
+
+const struct hfd_kind *hfd_kinds_named(const struct hfd_kinds *kinds, const char *api_version, const char *kind) {
+        const char *slash = api_version ? strchr(api_version, '/') : NULL;
+        size_t n_group = slash ? (size_t)(slash - api_version) : 0;
+
+        for (size_t i = 0; kind && api_version && i < kinds->n; i++) {
+                const struct hfd_kind_row *row = &kinds->kinds[i].row;
+                if (strcmp(row->kind, kind) == 0 && strlen(row->resource.group) == n_group &&
+                    memcmp(row->resource.group, api_version, n_group) == 0)
+                        return &kinds->kinds[i];
+        }
+        return NULL;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The planned events of a faultless schedule, whose speed is measured (P3). */
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+/* A watch event, a request under way, the acquire: each way takes at most 20 ms, and there is no other wait. */
+#define TAKE_OVER_BOUND (81 * MS)
+
+static void timed_release(struct sim *sim, int p) {
+        int next = (p + 1) % sim->n_procs;
+        bool ghost = sim_chance(sim, 20), named = sim_chance(sim, 50);
+        hf_nsec bound = TAKE_OVER_BOUND;
+
+        sim->took = false;
+        if (named) {
+                sim_hand_over(sim, p, ghost ? "ghost" : sim->procs[next].identity);
+                if (ghost)
+                        bound += sim->timing.retry_period * 11 / 10;
+        } else {
+                sim_proc_stop(sim, p);
+        }
+        sim_run_until(sim, sim->now + S + sim->timing.retry_period * 2);
+        if (!sim->took || sim->took_at - sim->release_at > bound)
+                sim_violate(sim, "P3: the take-over after a release took %d ms",
+                            sim->took ? (int)((sim->took_at - sim->release_at) / MS) : -1);
+        if (named && !ghost && strcmp(sim_store_lease(sim)->holder, sim->procs[next].identity) != 0)
+                sim_violate(sim, "P3: handed over to %s, but %s leads", sim->procs[next].identity, sim_store_lease(sim)->holder);
+        COUNT(sim, p3_hand_overs_timed);
+}
+
+static void timed_crash(struct sim *sim, int p) {
+        hf_nsec expiry;
+
+        sim->took = false;
+        COUNT(sim, kills);
+        sim_proc_kill(sim, p);
+        sim_run_until(sim, sim->now + sim->timing.lease_duration * 11 / 10 + S);
+        /* The standby with the slowest clock is 2.4 percent late; the others less. */
+        expiry = sim->put_at + (hf_nsec)((double)sim->timing.lease_duration / 0.976);
+        if (!sim->took || sim->took_at > expiry + TAKE_OVER_BOUND)
+                sim_violate(sim, "P3: the take-over after a crash came %d ms after expiry",
+                            sim->took ? (int)((sim->took_at - expiry) / MS) : -1);
+        if (sim->took_at < sim->put_at + (hf_nsec)((double)sim->timing.lease_duration / 1.024))
+                sim_violate(sim, "P3: the take-over after a crash came before expiry");
+        COUNT(sim, p3_crashes_timed);
+}
+
+void sim_planned(struct sim *sim, bool crash) {
+        int p = sim_leader(sim);
+
+        if (p < 0)
+                sim_violate(sim, "P4: nobody leads in a clean schedule");
+        if (crash)
+                timed_crash(sim, p);
+        else
+                timed_release(sim, p);
+        sim_run_until(sim, sim->now + S);
+        if (sim_leader(sim) < 0)
+                sim_violate(sim, "P4: nobody leads after a planned event");
+}

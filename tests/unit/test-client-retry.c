@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When the REST client sends a request once more: Retry-After, and a token that was replaced. */
+#undef NDEBUG
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <curl/curl.h>
+#include <signal.h>
+
+#include <holdfast/client.h>
+
+#include "scripted_server.h"
+
+/* Boot time that the test pushes on. */
+static int64_t pushed; /* atomic */
+static hf_nsec pushed_boot(void *ctx) { return hf_clock_system()->boot(NULL) + __atomic_load_n(&pushed, __ATOMIC_SEQ_CST); }
+static void push(hf_nsec by) { __atomic_add_fetch(&pushed, by, __ATOMIC_SEQ_CST); }
+static int pushed_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
+        int64_t by = __atomic_load_n(&pushed, __ATOMIC_SEQ_CST);
+        return hf_clock_system()->wait(NULL, cond, mutex, deadline == HF_NSEC_NEVER ? deadline : deadline - by);
+}
+static struct hf_clock the_clock;
+static unsigned n_logged; /* atomic */
+static void on_log(void *ctx, enum hf_log_level level, const char *component, const char *message) {
+        __atomic_add_fetch(&n_logged, 1, __ATOMIC_SEQ_CST);
+}
+static struct hf_host the_host = {.size = sizeof the_host, .clock = &the_clock, .log = {.write = on_log}};
+static const struct hf_resource leases = {.group = "coordination.k8s.io", .version = "v1", .plural = "leases"};
+
+static char dir[] = "/tmp/hf-retry-XXXXXX", token_path[64];
+
+static void write_token(const char *text) {
+        char fresh[80];
+        snprintf(fresh, sizeof fresh, "%s.new", token_path);
+        FILE *file = fopen(fresh, "w");
+        assert_non_null(file);
+        fputs(text, file);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(rename(fresh, token_path), 0);
+}
+
+static struct hf_client *client; /* of the running test */
+
+static int begin(void **state) {
+        char url[64];
+        struct hf_status status = {0};
+
+        write_token("first\n");
+        snprintf(url, sizeof url, "http://127.0.0.1:%d", server.port);
+        const struct hf_rest_config config = {.size = sizeof config, .server = url, .bearer_token = "unused", .token_file = token_path};
+        if (hf_rest_client_new(&the_host, &config, &client, &status) != 0)
+                fail_msg("%s", status.message);
+        return 0;
+}
+
+static int end(void **state) {
+        client = hf_client_free(client);
+        return 0;
+}
+
+static const struct hf_call get = {.verb = HF_VERB_GET, .resource = {"", "v1", "configmaps"}, .ns = "a", .name = "b"};
+static const struct hf_call put =
+        {.verb = HF_VERB_UPDATE, .resource = {"", "v1", "configmaps"}, .ns = "a", .name = "b", .body = "{\"z\":1}", .n_body = 7};
+
+static int run(const struct hf_call *call, struct hf_status *ret_status) {
+        *ret_status = (struct hf_status){0};
+        return hf_client_do(client, call, hf_cancel_never(), NULL, NULL, ret_status);
+}
+
+#define BUSY      "429 Too Many Requests"
+#define AFTER_1   "Retry-After: 1\r\n"
+#define AFTER_100 "Retry-After: 100\r\n"
+
+static void test_retry_after_is_honoured(void **state) {
+        struct hf_status status;
+
+        script_reply("200 OK", "", "{}");
+        script_first(BUSY, AFTER_1, "");
+        script_first("503 Service Unavailable", AFTER_1, "");
+        hf_nsec begun = pushed_boot(NULL);
+        assert_int_equal(run(&put, &status), 0);
+        assert_int_equal(n_requests(), 3);
+        assert_true(pushed_boot(NULL) - begun >= 2 * HF_NSEC_PER_SEC); /* never earlier than it was asked to */
+        assert_true(requested("PUT /api/v1/namespaces/a/configmaps/b HTTP/1.1\r\n"));
+        assert_true(requested("\r\n\r\n{\"z\":1}"));
+        script_reply("200 OK", "", "{}");
+        script_first("500 Internal Server Error", AFTER_1, "");
+        assert_int_equal(run(&get, &status), 0);
+        assert_int_equal(n_requests(), 2);
+}
+
+/* Each of these is answered by what the server said first. */
+static void test_what_is_not_sent_again(void **state) {
+        struct hf_call late = get, lease = get;
+        const struct {
+                const char *status, *headers;
+                const struct hf_call *call;
+                int error;
+        } cases[] = {
+                {BUSY, "", &get, HF_E_TOO_MANY},
+                {BUSY, "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n", &get, HF_E_TOO_MANY},
+                {"503 Service Unavailable", "", &get, HF_E_UNAVAILABLE},
+                {"500 Internal Server Error", AFTER_1, &put, HF_E_TIMEOUT}, /* it may have been done */
+                {"504 Gateway Timeout", AFTER_1, &put, HF_E_TIMEOUT},
+                {"409 Conflict", AFTER_1, &put, HF_E_CONFLICT},
+                {BUSY, AFTER_100, &get, HF_E_TOO_MANY}, /* beyond the default timeout */
+                {BUSY, AFTER_1, &late, HF_E_TOO_MANY},
+                {BUSY, AFTER_1, &lease, HF_E_TOO_MANY}, /* the elector paces itself */
+        };
+        lease.lane = HF_LANE_LEASE;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf_status status;
+                late.deadline = pushed_boot(NULL) + 900 * HF_NSEC_PER_MSEC;
+                script_reply("200 OK", "", "{}");
+                script_first(cases[i].status, cases[i].headers, "");
+                int r = run(cases[i].call, &status);
+                if (r != cases[i].error || n_requests() != 1)
+                        fail_msg("case %zu: %d after %u requests: %s", i, r, n_requests(), status.message);
+        }
+}
+
+struct outcome {
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        bool ended;
+        int error;
+        struct hf_status status;
+};
+#define OUTCOME ((struct outcome){.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER})
+
+static void ended(struct outcome *o, int error, const struct hf_status *status) {
+        pthread_mutex_lock(&o->mu);
+        assert_false(o->ended);
+        o->ended = true;
+        o->error = error;
+        o->status = *status;
+        pthread_cond_broadcast(&o->cond);
+        pthread_mutex_unlock(&o->mu);
+}
+static void on_reply(void *ctx, const struct hf_reply *reply) { ended(ctx, reply->error, &reply->status); }
+static void on_event(void *ctx, const struct hf_event *event) {}
+static void on_end(void *ctx, int error, const struct hf_status *status) { ended(ctx, error, status); }
+
+static int await(struct outcome *o) {
+        pthread_mutex_lock(&o->mu);
+        while (!o->ended)
+                pthread_cond_wait(&o->cond, &o->mu);
+        pthread_mutex_unlock(&o->mu);
+        return o->error;
+}
+
+static bool has_ended(struct outcome *o) {
+        pthread_mutex_lock(&o->mu);
+        bool yes = o->ended;
+        pthread_mutex_unlock(&o->mu);
+        return yes;
+}
+
+static void test_there_are_at_most_ten_more(void **state) {
+        struct hf_call patient = get, other = get;
+        struct hf_status status;
+        struct outcome o = OUTCOME;
+        unsigned n_others = 0;
+
+        patient.deadline = pushed_boot(NULL) + 1000000 * HF_NSEC_PER_SEC;
+        other.lane = HF_LANE_LEASE;
+        script_reply(BUSY, AFTER_100, "");
+        assert_int_equal(hf_client_call(client, &patient, on_reply, &o, NULL), 0);
+        for (; !has_ended(&o); n_others++) {
+                push(101 * HF_NSEC_PER_SEC);
+                assert_int_equal(run(&other, &status), HF_E_TOO_MANY); /* wakes the engine, which looks at the clock */
+        }
+        assert_int_equal(o.error, HF_E_TOO_MANY);
+        assert_int_equal(o.status.retry_after_s, 100);
+        assert_int_equal(n_requests() - n_others, 11);
+}
+
+/* A call that waits for its next try is under way: cancelling ends it, and so does the end of the client. */
+static void test_waiting_calls_can_be_ended(void **state) {
+        struct outcome canceled = OUTCOME, freed = OUTCOME;
+        struct hf_call patient = put;
+        uint64_t id = 0;
+
+        patient.deadline = pushed_boot(NULL) + 3600 * HF_NSEC_PER_SEC;
+        script_reply(BUSY, AFTER_100, "");
+        assert_int_equal(hf_client_call(client, &patient, on_reply, &canceled, &id), 0);
+        assert_int_equal(hf_client_call(client, &patient, on_reply, &freed, NULL), 0);
+        await_requests(2);
+        hf_client_cancel(client, id);
+        /* When that comes before the answer is looked at, the answer is still the better news. */
+        int error = await(&canceled);
+        assert_true(error == HF_E_CANCELED || error == HF_E_TOO_MANY);
+        client = hf_client_free(client);
+        assert_true(freed.ended);
+        assert_true(freed.error == HF_E_CANCELED || freed.error == HF_E_TOO_MANY);
+        assert_int_equal(n_requests(), 2);
+}
+
+/* A process that slept past the deadline sends nothing more, whatever Retry-After allowed. */
+static void test_the_deadline_comes_before_the_next_try(void **state) {
+        struct outcome o = OUTCOME;
+        struct hf_call patient = put;
+
+        patient.deadline = pushed_boot(NULL) + 2 * HF_NSEC_PER_SEC;
+        script_reply("200 OK", "", "{}");
+        script_first(BUSY, AFTER_1, "");
+        assert_int_equal(hf_client_call(client, &patient, on_reply, &o, NULL), 0);
+        await_requests(1);
+        push(100 * HF_NSEC_PER_SEC);
+        int error = await(&o); /* too late for another try, when the answer is looked at; or for sending, afterwards */
+        assert_true(error == HF_E_TOO_MANY || error == HF_E_TIMEOUT);
+        assert_int_equal(n_requests(), 1);
+}
+
+static void test_a_token_file_is_read_again_after_a_minute(void **state) {
+        struct hf_status status;
+
+        script_reply("200 OK", "", "{}");
+        assert_int_equal(run(&get, &status), 0);
+        assert_true(requested("\r\nAuthorization: Bearer first\r\n"));
+        write_token("second");
+        assert_int_equal(run(&get, &status), 0);
+        assert_true(requested("Bearer first\r\n"));
+        push(61 * HF_NSEC_PER_SEC);
+        assert_int_equal(run(&get, &status), 0); /* has it read */
+        for (int i = 0; i < 1000 && !requested("Bearer second\r\n"); i++)
+                assert_int_equal(run(&get, &status), 0);
+        assert_true(requested("Bearer second\r\n"));
+        /* A file that is gone or empty for a moment changes nothing, and is told once. */
+        unsigned n = __atomic_load_n(&n_logged, __ATOMIC_SEQ_CST);
+        write_token("\n");
+        for (int i = 0; i < 3; i++) {
+                push(61 * HF_NSEC_PER_SEC);
+                assert_int_equal(run(&get, &status), 0);
+                assert_int_equal(run(&get, &status), 0);
+                assert_true(requested("Bearer second\r\n"));
+        }
+        assert_int_equal(__atomic_load_n(&n_logged, __ATOMIC_SEQ_CST), n + 1);
+}
+
+#define WHO "401 Unauthorized"
+
+static void test_a_401_has_the_token_read_again(void **state) {
+        struct hf_status status;
+        struct outcome o = OUTCOME;
+
+        push(2 * HF_NSEC_PER_SEC);
+        script_reply("200 OK", "", "{}");
+        script_first(WHO, "", "{\"message\":\"who?\"}");
+        write_token("second");
+        assert_int_equal(run(&put, &status), 0);
+        assert_int_equal(n_requests(), 2);
+        assert_true(requested("Bearer second\r\n"));
+        /* The same token again is not tried again; nor is a third one within one call. */
+        push(2 * HF_NSEC_PER_SEC);
+        script_reply(WHO, "", "{\"message\":\"who?\"}");
+        assert_int_equal(run(&put, &status), HF_E_UNAUTHORIZED);
+        assert_string_equal(status.message, "who?");
+        assert_int_equal(n_requests(), 1);
+        push(2 * HF_NSEC_PER_SEC);
+        write_token("third");
+        assert_int_equal(run(&put, &status), HF_E_UNAUTHORIZED);
+        assert_int_equal(n_requests(), 3);
+        /* Watches likewise. */
+        push(2 * HF_NSEC_PER_SEC);
+        write_token("fourth");
+        script('c', "HTTP/1.1 200 OK\r\n\r\n");
+        script_first(WHO, "", "who?");
+        const struct hf_watch_spec spec = {.resource = leases, .ns = "a", .resource_version = "5"};
+        assert_int_equal(hf_client_watch(client, &spec, on_event, on_end, &o, NULL), 0);
+        assert_int_equal(await(&o), 0);
+        assert_int_equal(n_requests(), 2);
+        assert_true(requested("Bearer fourth\r\n"));
+}
+
+/* Many calls with the old token: each is sent once more, whoever of them had the file read. */
+static void test_a_burst_of_401_is_survived(void **state) {
+        static struct outcome o[8];
+
+        push(2 * HF_NSEC_PER_SEC);
+        script_reply("200 OK", "", "{}");
+        script_needs("Bearer second\r\n");
+        write_token("second");
+        for (int i = 0; i < 8; i++) {
+                o[i] = OUTCOME;
+                assert_int_equal(hf_client_call(client, i % 2 ? &put : &get, on_reply, &o[i], NULL), 0);
+        }
+        for (int i = 0; i < 8; i++)
+                assert_int_equal(await(&o[i]), 0);
+}
+
+static void test_a_token_file_must_be_there_at_first(void **state) {
+        const struct hf_rest_config config = {.size = sizeof config, .server = "http://127.0.0.1:1", .token_file = "/nonexistent/token"};
+        struct hf_client *none = NULL;
+        struct hf_status status = {0};
+
+        assert_int_equal(hf_rest_client_new(&the_host, &config, &none, &status), -ENOENT);
+        assert_non_null(strstr(status.message, "/nonexistent/token"));
+        write_token(" \n");
+        struct hf_rest_config empty = config;
+        empty.token_file = token_path;
+        assert_int_equal(hf_rest_client_new(&the_host, &empty, &none, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, token_path));
+}
+
+/* A caller built against the first version of the struct did not know token_file: what lies behind its struct is not looked at. */
+static void test_configurations_of_other_sizes(void **state) {
+        struct {
+                struct hf_rest_config config;
+                char more[8];
+        } newer = {.config = {.size = sizeof newer, .server = "http://127.0.0.1:1"}};
+        struct hf_rest_config config = {.server = "http://127.0.0.1:1", .token_file = (const char *)0x10};
+        struct hf_client *none = NULL;
+
+        config.size = offsetof(struct hf_rest_config, token_file);
+        assert_int_equal(hf_rest_client_new(&the_host, &config, &none, NULL), 0);
+        none = hf_client_free(none);
+        assert_int_equal(hf_rest_client_new(&the_host, &newer.config, &none, NULL), 0);
+        none = hf_client_free(none);
+        newer.more[3] = 1; /* a wish that this library cannot know */
+        assert_int_equal(hf_rest_client_new(&the_host, &newer.config, &none, NULL), -EINVAL);
+        config.size = 0; /* forgotten */
+        assert_int_equal(hf_rest_client_new(&the_host, &config, &none, NULL), -EINVAL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_retry_after_is_honoured),
+                TEST(test_what_is_not_sent_again),
+                TEST(test_there_are_at_most_ten_more),
+                TEST(test_waiting_calls_can_be_ended),
+                TEST(test_the_deadline_comes_before_the_next_try),
+                TEST(test_a_token_file_is_read_again_after_a_minute),
+                TEST(test_a_401_has_the_token_read_again),
+                TEST(test_a_burst_of_401_is_survived),
+                TEST(test_a_token_file_must_be_there_at_first),
+                TEST(test_configurations_of_other_sizes),
+        };
+        the_clock = *hf_clock_system();
+        the_clock.boot = pushed_boot;
+        the_clock.wait = pushed_wait;
+        (void)signal(SIGPIPE, SIG_IGN);
+        curl_global_init(CURL_GLOBAL_DEFAULT);
+        assert_non_null(mkdtemp(dir));
+        snprintf(token_path, sizeof token_path, "%s/token", dir);
+        int failed = cmocka_run_group_tests(tests, start_server, stop_server);
+        curl_global_cleanup();
+        (void)unlink(token_path);
+        (void)rmdir(dir);
+        return failed;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/controllers/gc_core.h"
+#include "server/controllers/object.h"
+
+static struct hf__json *parsed(const char *text) {
+        struct hf__json *json = NULL;
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        return json;
+}
+
+static void expect_text(struct hf__json *json, const char *text) {
+        struct hf__strbuf out = {0};
+        hf__json_print(json, &out);
+        assert_string_equal(out.data, text);
+        hf__strbuf_done(&out);
+        hf__json_free(json);
+}
+
+static void expect(struct hfd_gc_view view, enum hfd_gc_verdict verdict) { assert_int_equal(hfd_gc_decide(&view), verdict); }
+
+/* Over every combination: nothing is deleted while an owner stands, and nothing whose owners all stand is touched. */
+static void test_an_owner_that_stands_keeps(void **state) {
+        (void)state;
+        for (unsigned bits = 0; bits < 256; bits++) {
+                struct hfd_gc_view view = {.n_solid = bits & 1,
+                                           .n_waiting = bits >> 1 & 1,
+                                           .n_absent = bits >> 2 & 1,
+                                           .orphan = bits >> 3 & 1,
+                                           .foreground = bits >> 4 & 1,
+                                           .has_dependents = bits >> 5 & 1,
+                                           .dependent_waits = bits >> 6 & 1,
+                                           .blocks = bits >> 7 & 1};
+                enum hfd_gc_verdict verdict = hfd_gc_decide(&view);
+                if (view.n_solid)
+                        assert_int_equal(verdict, view.n_waiting + view.n_absent ? HFD_GC_DROP_OWNERS : HFD_GC_KEEP);
+                else
+                        assert_int_equal(hfd_gc_policy(verdict) == NULL && verdict != HFD_GC_UNBLOCK, view.n_waiting + view.n_absent == 0);
+        }
+}
+
+static void test_how_it_is_deleted(void **state) {
+        (void)state;
+        expect((struct hfd_gc_view){.n_absent = 1}, HFD_GC_DELETE_BACKGROUND);
+        expect((struct hfd_gc_view){.n_absent = 1, .has_dependents = true}, HFD_GC_DELETE_BACKGROUND);
+        expect((struct hfd_gc_view){.n_absent = 2, .foreground = true}, HFD_GC_DELETE_FOREGROUND);
+        expect((struct hfd_gc_view){.n_absent = 2, .orphan = true, .foreground = true}, HFD_GC_DELETE_ORPHAN);
+        expect((struct hfd_gc_view){.n_waiting = 1}, HFD_GC_DELETE_BACKGROUND);
+        expect((struct hfd_gc_view){.n_waiting = 1, .n_absent = 1, .has_dependents = true}, HFD_GC_DELETE_FOREGROUND);
+        expect((struct hfd_gc_view){.n_waiting = 1, .has_dependents = true, .dependent_waits = true, .blocks = true}, HFD_GC_UNBLOCK);
+        expect((struct hfd_gc_view){.n_waiting = 1, .has_dependents = true, .dependent_waits = true}, HFD_GC_DELETE_FOREGROUND);
+}
+
+static void test_owner_references(void **state) {
+        (void)state;
+        struct hf__json *object = parsed("{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"x\",\"blockOwnerDeletion\":true},"
+                                         "{\"uid\":\"y\"}]}}");
+        struct hf__json *uids = parsed("{\"uids\":[\"w\",\"x\"]}");
+        assert_true(hfd_gc_blocks(object, "x"));
+        assert_false(hfd_gc_blocks(object, "y"));
+        assert_false(hfd_gc_blocks(object, "z"));
+        assert_true(hfd_gc_blocks(object, NULL));
+        assert_int_equal(hfd_gc_unblock(object), 0);
+        assert_false(hfd_gc_blocks(object, NULL));
+        assert_int_equal(hfd_gc_drop_owners(object, uids), 0);
+        expect_text(object, "{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"y\",\"blockOwnerDeletion\":false}]}}");
+        object = parsed("{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"x\"}]}}");
+        assert_int_equal(hfd_gc_drop_owners(object, uids), 0);
+        expect_text(object, "{\"metadata\":{\"name\":\"n\"}}");
+        hf__json_free(uids);
+}
+
+static void test_what_waits(void **state) {
+        static const char *const no[] = {"{}", "{\"metadata\":{\"finalizers\":[\"foregroundDeletion\"]}}",
+                                         "{\"metadata\":{\"deletionTimestamp\":\"t\",\"finalizers\":[\"orphan\",7]}}"};
+        (void)state;
+        for (size_t i = 0; i < sizeof no / sizeof *no; i++) {
+                struct hf__json *object = parsed(no[i]);
+                assert_false(hfd_gc_waits(object));
+                hf__json_free(object);
+        }
+        struct hf__json *object = parsed("{\"metadata\":{\"deletionTimestamp\":\"t\",\"finalizers\":[\"a\",\"foregroundDeletion\"]}}");
+        assert_true(hfd_gc_waits(object));
+        hf__json_free(object);
+}
+
+static void test_what_concerns_it(void **state) {
+        static const char owned[] = "{\"metadata\":{\"ownerReferences\":[]}}", marked[] = "{\"metadata\":{\"deletionTimestamp\":\"t\"}}",
+                          plain[] = "{\"metadata\":{\"name\":\"ownerReferences\"}}";
+        (void)state;
+        assert_true(hfd_gc_concerns(owned, sizeof owned - 1));
+        assert_true(hfd_gc_concerns(marked, sizeof marked - 1));
+        assert_false(hfd_gc_concerns(marked, 20));
+        /* A name with those letters costs a look in vain, no more. */
+        assert_true(hfd_gc_concerns(plain, sizeof plain - 1));
+}
+
+static void test_lists(void **state) {
+        (void)state;
+        struct hf__json *object = parsed("{}");
+        assert_int_equal(hfd_list_add(object, "metadata.finalizers", "a/b"), 0);
+        assert_int_equal(hfd_list_add(object, "metadata.finalizers", "a/b"), 0);
+        assert_int_equal(hfd_list_add(object, "metadata.finalizers", "c"), 0);
+        assert_true(hfd_list_has(object, "metadata.finalizers", "c"));
+        assert_int_equal(hfd_list_drop(object, "metadata.finalizers", "a/b"), 0);
+        assert_int_equal(hfd_list_drop(object, "metadata.finalizers", "absent"), 0);
+        assert_int_equal(hf__json_count(hf__json_path(object, "metadata.finalizers")), 1);
+        assert_int_equal(hfd_list_drop(object, "metadata.finalizers", "c"), 0);
+        expect_text(object, "{\"metadata\":{}}");
+
+        char ns[254];
+        assert_string_equal(hfd_split_key("a/b", ns), "b");
+        assert_string_equal(ns, "a");
+        assert_string_equal(hfd_split_key("b", ns), "b");
+        assert_string_equal(ns, "");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_an_owner_that_stands_keeps), cmocka_unit_test(test_how_it_is_deleted),
+                cmocka_unit_test(test_owner_references),           cmocka_unit_test(test_what_waits),
+                cmocka_unit_test(test_what_concerns_it),           cmocka_unit_test(test_lists),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/controllers/object.h"
+#include "server/controllers/workspace_core.h"
+
+#define HELD "\"finalizers\":[\"tenancy.holdfast.dev/workspace\"]"
+
+static struct hf__json *parsed(const char *text) {
+        struct hf__json *json = NULL;
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        return json;
+}
+
+static void expect(const char *metadata, const char *status, enum hfd_ws_step step) {
+        char text[512];
+        (void)snprintf(text, sizeof text, "{\"metadata\":{%s},\"status\":{%s}}", metadata, status);
+        struct hf__json *workspace = parsed(text);
+        assert_int_equal(hfd_ws_next(workspace), step);
+        hf__json_free(workspace);
+}
+
+static void test_steps(void **state) {
+        (void)state;
+        expect("", "", HFD_WS_ADD_FINALIZER);
+        expect("", "\"phase\":\"Ready\"", HFD_WS_ADD_FINALIZER); /* of before there was one */
+        expect(HELD, "", HFD_WS_SCHEDULE);
+        expect(HELD, "\"phase\":\"\"", HFD_WS_SCHEDULE);
+        expect(HELD, "\"phase\":\"Scheduling\"", HFD_WS_INITIALIZE);
+        expect(HELD, "\"phase\":\"Initializing\",\"initializers\":[\"system:namespace\",\"x\"]", HFD_WS_MAKE_NAMESPACE);
+        expect(HELD, "\"phase\":\"Initializing\",\"initializers\":[\"x\"]", HFD_WS_NOTHING);
+        expect(HELD, "\"phase\":\"Initializing\",\"initializers\":[]", HFD_WS_READY);
+        expect(HELD, "\"phase\":\"Initializing\"", HFD_WS_READY);
+        expect(HELD, "\"phase\":\"Ready\"", HFD_WS_NOTHING);
+        expect(HELD, "\"phase\":\"Unheard\"", HFD_WS_NOTHING);
+        for (size_t i = 0; i < 3; i++) {
+                static const char *const phases[] = {"", "\"phase\":\"Initializing\"", "\"phase\":\"Ready\""};
+                expect(HELD ",\"deletionTimestamp\":\"t\"", phases[i], HFD_WS_END_NAMESPACE);
+                expect("\"deletionTimestamp\":\"t\",\"finalizers\":[\"other\"]", phases[i], HFD_WS_NOTHING);
+                expect("\"deletionTimestamp\":\"t\",\"finalizers\":[\"tenancy.holdfast.dev/workspace\",\"orphan\"]", phases[i],
+                       HFD_WS_NOTHING);
+        }
+}
+
+/* From nothing to Ready, with initializers of the workspace's own and registered ones; names on both lists are there once. */
+static void test_a_life(void **state) {
+        static const char *const registered[] = {"reg-a", "own", "reg-b"};
+        struct hf__json *workspace = parsed("{\"metadata\":{" HELD "},\"spec\":{\"initializers\":[\"own\",7,\"\",\"own2\"]}}");
+
+        (void)state;
+        assert_int_equal(hfd_ws_next(workspace), HFD_WS_SCHEDULE);
+        assert_int_equal(hfd_ws_set_phase(workspace, "Scheduling"), 0);
+        assert_int_equal(hfd_ws_next(workspace), HFD_WS_INITIALIZE);
+        assert_int_equal(hfd_ws_initialize(workspace, registered, 3), 0);
+        struct hf__strbuf out = {0};
+        hf__json_print(hf__json_path(workspace, "status"), &out);
+        assert_string_equal(out.data,
+                            "{\"phase\":\"Initializing\",\"initializers\":[\"system:namespace\",\"own\",\"own2\",\"reg-a\",\"reg-b\"]}");
+        hf__strbuf_done(&out);
+        assert_int_equal(hfd_ws_next(workspace), HFD_WS_MAKE_NAMESPACE);
+        assert_int_equal(hfd_ws_namespace_made(workspace), 0);
+        assert_int_equal(hfd_ws_next(workspace), HFD_WS_NOTHING);
+        assert_string_equal(hf__json_string(workspace, "status.phase"), "Initializing");
+        static const char *const others[] = {"own", "own2", "reg-a", "reg-b"};
+        for (size_t i = 0; i < 4; i++) {
+                assert_int_equal(hfd_ws_next(workspace), HFD_WS_NOTHING);
+                assert_int_equal(hfd_list_drop(workspace, HFD_WS_INITIALIZERS, others[i]), 0);
+        }
+        assert_int_equal(hfd_ws_next(workspace), HFD_WS_READY);
+        hf__json_free(workspace);
+}
+
+static void test_alone_our_own_step_makes_it_ready(void **state) {
+        struct hf__json *workspace = parsed("{\"metadata\":{" HELD "}}");
+
+        (void)state;
+        assert_int_equal(hfd_ws_initialize(workspace, NULL, 0), 0);
+        assert_int_equal(hfd_ws_namespace_made(workspace), 0);
+        assert_string_equal(hf__json_string(workspace, "status.phase"), "Ready");
+        assert_null(hf__json_path(workspace, HFD_WS_INITIALIZERS));
+        hf__json_free(workspace);
+}
+
+static void test_the_list_has_a_limit(void **state) {
+        struct hf__json *workspace = parsed("{\"metadata\":{" HELD "}}");
+        static char names[200][8];
+        const char *registered[200];
+
+        (void)state;
+        for (int i = 0; i < 200; i++) {
+                (void)snprintf(names[i], sizeof names[i], "n%d", i);
+                registered[i] = names[i];
+        }
+        assert_int_equal(hfd_ws_initialize(workspace, registered, 200), 0);
+        assert_int_equal(hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)), HFD_WS_MAX_INITIALIZERS);
+        assert_int_equal(hfd_ws_next(workspace), HFD_WS_MAKE_NAMESPACE);
+        hf__json_free(workspace);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_steps),
+                cmocka_unit_test(test_a_life),
+                cmocka_unit_test(test_alone_our_own_step_makes_it_ready),
+                cmocka_unit_test(test_the_list_has_a_limit),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
