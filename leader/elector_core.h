@@ -26,6 +26,9 @@
  *    backoff that grows with short terms and resets after a term of at least one lease duration.
  *  - A stop does not leave behind an acquire that may yet be applied: while it may, the Lease is read again, and as soon as
  *    it may be taken the record of a release is written, which takes from the acquire the revision that it expects.
+ *  - Coordinated: a Lease is never created, nor taken because it is free or expired, but only while it names me, unexpired; each time
+ *    with an acquire time of my own, so that the term is told from the naming. When another is preferred, nothing is renewed any more:
+ *    drain, join, release, follow.
  *  - Work that has not joined stop_grace after abort: STUCK, for ever; nothing is released.
  */
 #include <stdbool.h>
@@ -102,7 +105,8 @@ struct hf__core_actions {
 struct hf__core_config {
         struct hf_leader_timing timing; /* checked */
         char identity[HF_IDENTITY_MAX + 1];
-        uint64_t seed; /* of the jitter */
+        bool coordinated; /* somebody else names the holder */
+        uint64_t seed;    /* of the jitter */
 };
 
 struct hf__core {

@@ -50,6 +50,9 @@ static int check_migration(const struct hf_elector_config *config, struct hf_sta
         if (!is_object_name(config->migrate_from) || !is_object_name(ns))
                 return hf_fail(reterr_status, HF_E_INVALID, "elector %s/%s: it cannot migrate from \"%.100s/%.100s\", no name of a Lease",
                                config->ns, config->name, ns, config->migrate_from ? config->migrate_from : "");
+        if (config->coordinated)
+                return hf_fail(reterr_status, HF_E_INVALID, "elector %s/%s: a coordinated election cannot migrate from another Lease",
+                               config->ns, config->name);
         if (strcmp(ns, config->ns) == 0 && strcmp(config->migrate_from, config->name) == 0)
                 return hf_fail(reterr_status, HF_E_INVALID, "elector %s/%s: it cannot migrate from itself", config->ns, config->name);
         return 0;
@@ -106,7 +109,7 @@ static int check_leases_are_free(struct hf_electors *electors, const struct hf_e
 
 static int fill(struct hf_electors *electors, struct hf_elector *elector, const struct hf_elector_config *config,
                 struct hf_status *reterr_status) {
-        struct hf__core_config core = {.timing = elector->timing};
+        struct hf__core_config core = {.timing = elector->timing, .coordinated = config->coordinated};
         const struct hf_clock *clock = hf_host_clock(electors->host);
 
         elector->electors = electors;

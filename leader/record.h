@@ -17,6 +17,7 @@ enum hf__cause {
         HF__CAUSE_RELEASED,    /* its holder gave it up */
         HF__CAUSE_HANDED_OVER, /* its holder gave it up to who takes it */
         HF__CAUSE_EXPIRED,     /* its holder fell silent */
+        HF__CAUSE_CHOSEN,      /* a coordinator named the taker */
         HF__CAUSE_REGAINED,    /* it still bore the taker's own name: a term that was lost, or a write whose reply was */
 };
 
@@ -35,6 +36,7 @@ struct hf__record {
         char rv[HF__REVISION_MAX]; /* resourceVersion, opaque; "" = unknown */
         uint64_t rv_number;        /* the same as a number; 0 = it is not one */
         bool preferred;            /* spec.preferredHolder names somebody: a coordinator ends the holder's term */
+        bool unsettled;            /* behind it lies what is mine in part, or may yet become so: a release settles it; false for a Lease */
         uint64_t beat;             /* changes with what lies behind the record and shows in no other field; 0 for a Lease */
         uint64_t term;             /* only as returned by a write that began a term: its number; 0 = rv_number is */
         /* Only in a record that is to be written and begins a term; what was read has none of it, and nothing decides by it. */

@@ -124,7 +124,7 @@ bool hfd_configmap_decode(struct hf__json *object, char *reason, size_t max_reas
                hfd_part_is_map(object, "binaryData", "ConfigMap", reason, max_reason);
 }
 
-static bool is_config_key(const char *key) {
+bool hfd_is_config_key(const char *key) {
         size_t n = strlen(key);
 
         for (const char *c = key; *c; c++)
@@ -136,7 +136,7 @@ static bool is_config_key(const char *key) {
 void hfd_validate_data_keys(const struct hf__json *object, const char *key, struct hfd_causes *causes) {
         for (struct hf__json *m = hf__json_first(hf__json_get(object, key)); m; m = hf__json_next(m)) {
                 char field[128], quoted[300];
-                if (is_config_key(hf__json_key(m)))
+                if (hfd_is_config_key(hf__json_key(m)))
                         continue;
                 (void)snprintf(field, sizeof field, "%s[%.100s]", key, hf__json_key(m));
                 hfd_quote(hf__json_key(m), quoted, sizeof quoted);

@@ -53,7 +53,15 @@ static const struct field condition[] = {{1, TEXT, "type"},   {2, TEXT, "status"
 static const struct field namespace_status[] = {{1, TEXT, "phase"}, {2, MESSAGES, "conditions", condition}, {0}};
 static const struct field lease_spec[] = {{1, TEXT_OR_EMPTY, "holderIdentity"}, {2, INT, "leaseDurationSeconds"},
                                           {3, MICROTIME, "acquireTime"},        {4, MICROTIME, "renewTime"},
-                                          {5, INT, "leaseTransitions"},         {0}};
+                                          {5, INT, "leaseTransitions"},         {6, TEXT, "strategy"},
+                                          {7, TEXT, "preferredHolder"},         {0}};
+static const struct field candidate_spec[] = {{1, TEXT, "leaseName"},
+                                              {2, MICROTIME, "pingTime"},
+                                              {3, MICROTIME, "renewTime"},
+                                              {4, TEXT, "binaryVersion"},
+                                              {5, TEXT, "emulationVersion"},
+                                              {6, TEXT, "strategy"},
+                                              {0}};
 static const struct field reference[] = {{1, TEXT, "kind"},       {2, TEXT, "namespace"},       {3, TEXT, "name"},      {4, TEXT, "uid"},
                                          {5, TEXT, "apiVersion"}, {6, TEXT, "resourceVersion"}, {7, TEXT, "fieldPath"}, {0}};
 static const struct field source[] = {{1, TEXT, "component"}, {2, TEXT, "host"}, {0}};
@@ -69,6 +77,7 @@ static const struct field configmaps[] = {{1, MESSAGE, "metadata", meta},
                                           {4, BOOL, "immutable"},
                                           {0}};
 static const struct field leases[] = {{1, MESSAGE, "metadata", meta}, {2, MESSAGE, "spec", lease_spec}, {0}};
+static const struct field candidates[] = {{1, MESSAGE, "metadata", meta}, {2, MESSAGE, "spec", candidate_spec}, {0}};
 static const struct field events[] = {{1, MESSAGE, "metadata", meta},
                                       {2, MESSAGE, "involvedObject", reference},
                                       {3, TEXT, "reason"},
@@ -307,11 +316,17 @@ static const struct field *fields_of(const struct hfd_resource *resource) {
         static const struct {
                 const char *plural;
                 const struct field *fields;
-        } tables[] = {{"namespaces", namespaces}, {"configmaps", configmaps},
-                      {"leases", leases},         {"events", events},
-                      {"secrets", secrets},       {"serviceaccounts", service_accounts},
-                      {"roles", roles},           {"clusterroles", cluster_roles},
-                      {"rolebindings", bindings}, {"clusterrolebindings", bindings}};
+        } tables[] = {{"namespaces", namespaces},
+                      {"configmaps", configmaps},
+                      {"leases", leases},
+                      {"leasecandidates", candidates},
+                      {"events", events},
+                      {"secrets", secrets},
+                      {"serviceaccounts", service_accounts},
+                      {"roles", roles},
+                      {"clusterroles", cluster_roles},
+                      {"rolebindings", bindings},
+                      {"clusterrolebindings", bindings}};
 
         for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
                 if (!strcmp(tables[i].plural, resource->plural))

@@ -71,6 +71,8 @@ void hfd_resource_qualified(const struct hfd_resource *resource, char text[128])
 /* The strategies; each in its own file. */
 bool hfd_lease_decode(struct hf__json *object, char *reason, size_t max_reason);
 void hfd_lease_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
+bool hfd_lease_candidate_decode(struct hf__json *object, char *reason, size_t max_reason);
+void hfd_lease_candidate_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
 bool hfd_namespace_decode(struct hf__json *object, char *reason, size_t max_reason);
 int hfd_namespace_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_namespace_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);

@@ -33,6 +33,8 @@ static const struct shape {
         {"ConfigMap", "", "apiVersion kind metadata data binaryData immutable"},
         {"Lease", "", "apiVersion kind metadata spec"},
         {"Lease", "spec", "holderIdentity leaseDurationSeconds acquireTime renewTime leaseTransitions strategy preferredHolder"},
+        {"LeaseCandidate", "", "apiVersion kind metadata spec"},
+        {"LeaseCandidate", "spec", "leaseName pingTime renewTime binaryVersion emulationVersion strategy"},
         {"Namespace", "", "apiVersion kind metadata spec status"},
         {"Namespace", "spec", "finalizers"},
         {"Namespace", "status", "phase conditions"},

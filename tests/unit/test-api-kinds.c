@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secrets, service accounts, roles and bindings: their forms, what is refused in which words, their tables. */
+/* Secrets, service accounts, lease candidates, roles and bindings: their forms, what is refused in which words, their tables. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -16,6 +16,8 @@
 
 static const struct hf_resource secrets = {"", "v1", "secrets"};
 static const struct hf_resource accounts = {"", "v1", "serviceaccounts"};
+static const struct hf_resource lease_objects = {"coordination.k8s.io", "v1", "leases"};
+static const struct hf_resource candidates = {"coordination.k8s.io", "v1beta1", "leasecandidates"};
 static const struct hf_resource roles = {RBAC, "v1", "roles"};
 static const struct hf_resource cluster_roles = {RBAC, "v1", "clusterroles"};
 static const struct hf_resource bindings = {RBAC, "v1", "rolebindings"};
@@ -249,6 +251,77 @@ static void test_unknown_fields(void **state) {
                       "field \"rules[1].verbz\"");
 }
 
+#define CANDIDATE(name, spec) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{" spec "}}"
+#define GOOD_SPEC             "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3\",\"emulationVersion\":\"1.2.0\",\"strategy\":\"OldestEmulationVersion\""
+#define INVALID(what)         "LeaseCandidate.coordination.k8s.io \"c\" is invalid: " what
+
+static void test_lease_candidates(void **state) {
+        struct box *box = *state;
+
+        assert_int_equal(create(box, candidates,
+                                CANDIDATE("C_1", GOOD_SPEC ",\"pingTime\":null,\"renewTime\":\"2026-11-21T02:36:00.000000Z\"")),
+                         0);
+        assert_string_equal(text_at("apiVersion"), "coordination.k8s.io/v1beta1");
+        assert_null(strstr(last.body, "pingTime"));
+        char revision[32], body[400];
+        (void)snprintf(revision, sizeof revision, "%s", text_at("metadata.resourceVersion"));
+        (void)snprintf(body, sizeof body,
+                       "{\"metadata\":{\"name\":\"C_1\",\"resourceVersion\":\"%s\"},\"spec\":{\"leaseName\":\"m\",\"binaryVersion\":\"1.2."
+                       "3\","
+                       "\"strategy\":\"a.b/c\"}}",
+                       revision);
+        assert_int_equal(update(box, candidates, "C_1", body), HF_E_INVALID);
+        expect_status(422, "Invalid",
+                      "LeaseCandidate.coordination.k8s.io \"C_1\" is invalid: spec.leaseName: Invalid value: \"m\": field is immutable");
+        assert_int_equal(create(box, candidates,
+                                CANDIDATE("ok", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3-rc.1+x\",\"strategy\":\"a.b/c\"")),
+                         0);
+        refused(box, candidates, CANDIDATE("c", ""),
+                INVALID("[spec.leaseName: Required value, spec.strategy: Required value, spec.binaryVersion: Invalid value: \"\": must be "
+                        "a "
+                        "semantic version: major.minor.patch]"));
+        refused(box, candidates, CANDIDATE("c", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3\",\"strategy\":\"OldestEmulationVersion\""),
+                INVALID("spec.emulationVersion: Required value: must be specified when `strategy` is 'OldestEmulationVersion'"));
+        refused(box, candidates,
+                CANDIDATE("c", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3\",\"emulationVersion\":\"1.3.0\",\"strategy\":\"a.b/c\""),
+                INVALID("spec.binaryVersion: Invalid value: \"1.2.3\": must be greater than or equal to `emulationVersion`"));
+        static const char *const versions[] = {"1", "1.2", "v1.2.3", "01.2.3", "1.2.3.4", "1.2.3-", "1.2.3 ", "1..3"};
+        for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+                (void)snprintf(body, sizeof body,
+                               "{\"metadata\":{\"name\":\"c\"},\"spec\":{\"leaseName\":\"l\",\"binaryVersion\":\"%s\",\"strategy\":\"a.b/"
+                               "c\"}}",
+                               versions[i]);
+                assert_int_equal(create(box, candidates, body), HF_E_INVALID);
+                assert_int_equal(last.status.http_code, 422);
+        }
+        unreadable(box, candidates, CANDIDATE("c", "\"leaseName\":7"),
+                   "LeaseCandidate in version \"v1beta1\" cannot be handled as a LeaseCandidate: json: cannot unmarshal into Go struct "
+                   "field "
+                   "LeaseCandidateSpec.spec.leaseName of type string");
+        assert_int_equal(create(box, candidates, CANDIDATE("c:d", GOOD_SPEC)), HF_E_INVALID);
+        assert_int_equal(last.status.http_code, 422);
+}
+
+/* The field's TestValidateCoordinatedLeaseStrategy, and what a preferred holder needs. */
+static void test_strategies_of_leases(void **state) {
+        struct box *box = *state;
+
+        refused(box, lease_objects, CANDIDATE("l", "\"strategy\":\"foobar\""),
+                "Lease.coordination.k8s.io \"l\" is invalid: spec.strategy.strategy: Unsupported value: \"foobar\": supported values: "
+                "\"OldestEmulationVersion\"");
+        refused(box, lease_objects, CANDIDATE("l", "\"strategy\":\"example.com/foobar/toomanyslashes\""),
+                "Lease.coordination.k8s.io \"l\" is invalid: spec.strategy.strategy: Invalid value: \"example.com/foobar/toomanyslashes\": "
+                "must be of the form domain/name");
+        refused(box, lease_objects, CANDIDATE("l", "\"preferredHolder\":\"x\""),
+                "Lease.coordination.k8s.io \"l\" is invalid: spec.preferredHolder: Forbidden: may only be specified if `strategy` is "
+                "defined");
+        assert_int_equal(create(box, lease_objects, CANDIDATE("l", "\"strategy\":\"OldestEmulationVersion\",\"preferredHolder\":\"x\"")),
+                         0);
+        assert_string_equal(text_at("spec.preferredHolder"), "x");
+        assert_int_equal(create(box, lease_objects, CANDIDATE("m", "\"strategy\":\"example.com/foobar\"")), 0);
+        assert_string_equal(text_at("spec.strategy"), "example.com/foobar");
+}
+
 /* What a server puts into memory for a kind that nobody uses: a row of pointers. */
 static void test_rows_fit(void **state) {
         size_t n;
@@ -260,9 +333,17 @@ static void test_rows_fit(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_base64), TEST(test_secrets),        TEST(test_secret_sizes),
-                TEST(test_service_accounts),   TEST(test_roles),          TEST(test_bindings),
-                TEST(test_pages_of_odd_names), TEST(test_unknown_fields), cmocka_unit_test(test_rows_fit),
+                cmocka_unit_test(test_base64),
+                TEST(test_secrets),
+                TEST(test_secret_sizes),
+                TEST(test_service_accounts),
+                TEST(test_roles),
+                TEST(test_bindings),
+                TEST(test_lease_candidates),
+                TEST(test_strategies_of_leases),
+                TEST(test_pages_of_odd_names),
+                TEST(test_unknown_fields),
+                cmocka_unit_test(test_rows_fit),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -245,9 +245,10 @@ static void test_threads_have_the_stack_that_was_asked_for(void **state) {
         assert_int_equal(hf_electors_start(g->electors, NULL), 0);
         await_leading(g);
         assert_int_equal(hf_electors_stop(g->electors, NULL), 0);
-        /* glibc counts its guard page or not, by version. */
-        assert_in_range(g->least_stack, STACK - 8192, STACK);
-        assert_in_range(g->most_stack, STACK - 8192, STACK + 8192);
+        assert_true(g->least_stack >= STACK - 8192);                /* glibc counts its guard page or not, by version */
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) /* which make it larger */
+        assert_true(g->most_stack <= STACK + 8192);
+#endif
         guest_free(g);
 
         struct hf_host tiny = {.size = sizeof tiny, .thread_stack_bytes = 4096};

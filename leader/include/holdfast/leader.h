@@ -113,12 +113,6 @@ struct hf_elector_config {
         size_t size;
         const char *ns, *name;    /* of the Lease; required; copied */
         const char *identity;     /* unique per incarnation; required; copied; visible ASCII */
-        const char *lock_type;    /* as in hf_leader_lock_type_check; NULL = leases */
-        /*
-         * The Lease from which a running fleet migrates to this one: this process leads only while it holds both, and its fence names
-         * both. The three steps of a migration are in docs/semantics.md. NULL = none; copied.
-         */
-        const char *migrate_from, *migrate_from_ns; /* its name, and its namespace: NULL = ns */
         struct hf_client *client; /* Lease traffic (lane HF_LANE_LEASE) and the controllers' writes; borrowed */
         struct hf_leader_timing timing;
         const struct hf_controller *controllers; /* n_controllers; copied */
@@ -130,6 +124,18 @@ struct hf_elector_config {
         /* Called on the loop thread on any change; must not block. Optional. */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;
+        const char *lock_type; /* as in hf_leader_lock_type_check; NULL = leases */
+        /*
+         * The Lease from which a running fleet migrates to this one: this process leads only while it holds both, and its fence names
+         * both. The three steps of a migration are in docs/semantics.md. NULL = none; copied.
+         */
+        const char *migrate_from, *migrate_from_ns; /* its name, and its namespace: NULL = ns */
+        /*
+         * Coordinated election (KEP-4355): a coordinator at the server chooses among LeaseCandidates (candidate.h) and writes the chosen
+         * one's name into the Lease. This elector never creates the Lease nor takes an expired one; it leads when it finds itself
+         * named, and gives the Lease up when another is preferred. Not together with migrate_from.
+         */
+        bool coordinated;
 };
 
 int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors);
