@@ -133,10 +133,12 @@ def test_sigterm_hands_over(cluster, installed, embed):
     b.leads()
     first = cluster.witness.wait_for("b's count", lambda e: e["key"] == CONFIGMAP.format("counter")
                                      and int(e["object"]["data"]["term"]) == taken["rev"], mark)
-    assert [e for e in cluster.witness.seen() if e["key"] == CONFIGMAP.format("counter") and released["rev"] < e["rev"] < first["rev"]] == []
+    between = [e for e in cluster.witness.seen() if e["key"] == CONFIGMAP.format("counter") and released["rev"] < e["rev"] < first["rev"]]
+    assert between == []
+    mark = cluster.witness.mark()
     b.send(signal.SIGTERM)
     assert b.wait() == 0
-    assert cluster.witness.holder(LEASE.format("counter")) == ""
+    cluster.witness.wait_for("b's release", lambda e: holder(e) == "", mark)
 
 
 def test_sigkill_is_taken_over_at_expiry(cluster, installed, embed):
