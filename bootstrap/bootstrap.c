@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bootstrap object. Model: everything that decides is pure (plan.c, over ledger.c, manifest.c and content.c) and belongs to
- * the thread of the phase whose turn it is in a term (phase_run.c); there is at most one in a process, for each phase comes
- * after the one before, and terms do not overlap. The hooks (ledger_wait.c) only watch the ledger. What both learn for others
- * to see is `info` of each phase, under one lock (report.c).
+ * the thread of the phase in a term (phase_run.c). Terms do not overlap, and each phase comes after the one before; only beside a
+ * phase that some version has completed and that fails now the next goes on, and then the ledger's revision keeps them apart. The hooks
+ * (ledger_wait.c) only watch the ledger. What both learn for others to see is `info` of each phase, under one lock (report.c).
  *
  *      every instance                     the leader's term
  *      hook bootstrap-<phase>             controller bootstrap-<phase>

@@ -33,6 +33,8 @@ struct run {
         struct hf_bootstrap *bootstrap;
         struct hf_term *term;
 
+        bool doubts; /* something was not as it was read: from now on only consistent reads will do */
+
         /* what is known; forgotten after a failure */
         bool has_ledger;
         struct hf__ledger ledger;
@@ -58,6 +60,7 @@ static void forget(struct run *run) {
         hf__ledger_done(&run->ledger);
         run->ledger_object = hf__json_free(run->ledger_object);
         run->has_ledger = false;
+        run->doubts = true;
 }
 
 static hf_nsec now_of(const struct run *run) { return hf_now(hf_host_clock(run->bootstrap->host)); }
@@ -87,8 +90,8 @@ static int read_ledger(struct run *run, struct hf_status *why) {
         char query[64] = "", *text = NULL;
         size_t n = 0;
 
-        /* What the last leader wrote came before the acquiring write. After a failure only a consistent read will do. */
-        if (bootstrap->one_revision && run->n_failures == 0 && *acquired_at)
+        /* What the last leader wrote came before the acquiring write. */
+        if (bootstrap->one_revision && !run->doubts && *acquired_at)
                 (void)snprintf(query, sizeof query, "resourceVersion=%.40s", acquired_at);
         struct hf_call call = {.verb = HF_VERB_GET,
                                .resource = hf__ledger_resource,
@@ -106,8 +109,11 @@ static int read_ledger(struct run *run, struct hf_status *why) {
         return r;
 }
 
-/* Writes the ledger as it is in memory, and keeps the answer as the object to go on from. */
-static int write_ledger(struct run *run, struct hf_status *why) {
+/*
+ * Writes the ledger as it is in memory, and keeps the answer as the object to go on from. That somebody else wrote in between is no
+ * fault: *ret_written is false, and what is there is read anew.
+ */
+static int write_ledger(struct run *run, bool *ret_written, struct hf_status *why) {
         struct hf_bootstrap *bootstrap = run->bootstrap;
         struct hf__strbuf body = {0};
         char *text = NULL;
@@ -130,11 +136,16 @@ static int write_ledger(struct run *run, struct hf_status *why) {
                 r = hf__json_parse(text, n, &run->ledger_object, NULL);
         }
         free(text);
-        return r;
+        *ret_written = r == 0;
+        if (r != HF_E_CONFLICT && r != HF_E_EXISTS && r != HF_E_NOT_FOUND)
+                return r;
+        forget(run);
+        return 0;
 }
 
 static int record_step(struct run *run, const struct hf__plan *plan, struct hf_status *why) {
         struct hf__ledger_entry entry = {.step = run->step->id, .outcome = plan->outcome};
+        bool written = false;
 
         (void)snprintf(entry.phase, sizeof entry.phase, "%s", run->phase->name);
         (void)snprintf(entry.version, sizeof entry.version, "%s", run->bootstrap->version);
@@ -144,8 +155,8 @@ static int record_step(struct run *run, const struct hf__plan *plan, struct hf_s
         hf__report_progress(run->phase, HF_BOOTSTRAP_APPLIED, run->step->id, plan->step);
         int r = hf__ledger_add(&run->ledger, &entry);
         if (r == 0)
-                r = write_ledger(run, why);
-        if (r != 0)
+                r = write_ledger(run, &written, why);
+        if (r != 0 || !written)
                 return r;
         forget_object(run);
         run->n_failures = 0;
@@ -158,13 +169,15 @@ static int record_step(struct run *run, const struct hf__plan *plan, struct hf_s
 
 static int complete_phase(struct run *run, struct hf_status *why) {
         char now[HF__MICROTIME_MAX];
+        bool written = false;
 
         time_text(run, now);
         int r = hf__ledger_complete(&run->ledger, run->phase->name, run->bootstrap->version, now);
         if (r == 0)
-                r = write_ledger(run, why);
-        if (r != 0)
+                r = write_ledger(run, &written, why);
+        if (r != 0 || !written)
                 return r;
+        run->n_failures = 0;
         hf_log(&run->bootstrap->host->log, HF_LOG_NOTICE, HF__COMPONENT, "%s: complete, by version %s", run->phase->name,
                run->bootstrap->version);
         hf__report_complete(run->phase, true);

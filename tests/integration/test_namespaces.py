@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from harness import wait_until
+from harness import leaderless, wait_until
 
 NAMESPACES = "/api/v1/namespaces"
 
@@ -124,7 +124,7 @@ def test_creations_beside_the_deletion(cluster, server):
 def test_while_nobody_leads(cluster):
     """LK01: marked without a leader, half emptied by one that is killed: the next goes on."""
     witness = cluster.witness
-    serving = cluster.instance("serving", "--leader-elect=false").wait_ready()
+    serving = leaderless(cluster)
     for ns in ("marked", "freed"):
         make(serving, ns)
         assert fill(serving, ns, "c", **({"finalizers": ["test/holds"]} if ns == "freed" else {}))[0] == 201
@@ -149,7 +149,7 @@ def test_events_expire(cluster):
     """After their time to live, whatever they say of the future; also those that came while nobody led."""
     path, key = "/api/v1/namespaces/default/events", "/registry/events/default/"
     witness = cluster.witness
-    serving = cluster.instance("serving", "--leader-elect=false").wait_ready()
+    serving = leaderless(cluster)
     a = cluster.instance("a", "--event-ttl=4s").wait_ready()
     witness.wait_holder(lambda h: "_a_" in h, "a to lead")
     assert serving.request("POST", path, event("old"))[0] == 201

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from harness import phase, workspace
+from harness import leaderless, phase, workspace
 
 WORKSPACES = "/apis/tenancy.holdfast.dev/v1alpha1/workspaces"
 KEY = "/registry/tenancy.holdfast.dev/workspaces/"
@@ -126,7 +126,7 @@ def test_orphaned_namespace_stays(cluster, server):
 def test_the_end_is_resumed(cluster):
     """LK01: marked while nobody leads; then leaders are killed on the way, at the marks of workspace and namespace."""
     witness = cluster.witness
-    serving = cluster.instance("serving", "--leader-elect=false").wait_ready()
+    serving = leaderless(cluster)
     a = cluster.instance("a").wait_ready()
     make(serving, "one")
     wait_phase(cluster, "one", "Ready")

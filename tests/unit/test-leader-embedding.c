@@ -169,10 +169,10 @@ static void read_task(const char *tid, const char *what, char *text, size_t max)
                 text[n - 1] = '\0';
 }
 
-/* Every signal but those that cannot be blocked, and the two that belong to the C library. */
+/* Every signal but those that cannot be blocked, the two that belong to the C library, and the last, which valgrind keeps for itself. */
 static uint64_t all_signals(void) {
         uint64_t mask = 0;
-        for (int i = 1; i <= 64; i++)
+        for (int i = 1; i < 64; i++)
                 if (i != SIGKILL && i != SIGSTOP && i != 32 && i != 33)
                         mask |= UINT64_C(1) << (i - 1);
         return mask;
@@ -245,9 +245,10 @@ static void test_threads_have_the_stack_that_was_asked_for(void **state) {
         assert_int_equal(hf_electors_start(g->electors, NULL), 0);
         await_leading(g);
         assert_int_equal(hf_electors_stop(g->electors, NULL), 0);
-        /* glibc counts its guard page or not, by version. */
-        assert_in_range(g->least_stack, STACK - 8192, STACK);
-        assert_in_range(g->most_stack, STACK - 8192, STACK + 8192);
+        assert_true(g->least_stack >= STACK - 8192);                /* glibc counts its guard page or not, by version */
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) /* which make it larger */
+        assert_true(g->most_stack <= STACK + 8192);
+#endif
         guest_free(g);
 
         struct hf_host tiny = {.size = sizeof tiny, .thread_stack_bytes = 4096};
