@@ -284,8 +284,6 @@ static int open_fds(struct hf__http_engine *engine) {
         return r < 0 ? r : watch(engine, engine->box.fd);
 }
 
-int hf__http_global_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? 0 : -ENOMEM; }
-
 int hf__http_engine_new(const struct hf_host *host, const char *thread_name, struct hf__http_engine **ret_engine) {
         struct hf__http_engine *engine = calloc(1, sizeof *engine);
 

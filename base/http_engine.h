@@ -63,7 +63,7 @@ struct hf__http_request {
         void *ctx;
 };
 
-/* curl_global_init, for programs of ours that are the host; once, before the first thread. 0 or -ENOMEM. */
+/* curl_global_init, for programs of ours that are the host; once, before the first thread. 0 or -ENOMEM. Not in libholdfast. */
 int hf__http_global_init(void);
 
 /* host is borrowed. Starts the thread. 0 or -errno. */

@@ -15,6 +15,7 @@
 #include <holdfast/workqueue.h>
 
 #include "base/buf.h"
+#include "base/config.h"
 #include "base/thread.h"
 
 /* A list made for waiters costs as much as the collection; a large one first gives the watch a chance. */
@@ -282,11 +283,11 @@ static int init_locks(struct hf_cache *cache) {
 }
 
 int hf_cache_new(const struct hf_host *host, const struct hf_cache_config *given, struct hf_cache **ret_cache) {
-        struct hf_cache_config config = {0};
+        struct hf_cache_config config;
 
-        if (!host || !given || !ret_cache)
+        if (!host || !given || !ret_cache ||
+            hf__config_take(&config, sizeof config, HF__CONFIG_LEAST(struct hf_cache_config, resource), given) != 0)
                 return -EINVAL;
-        memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config); /* a program of an older header knows less */
         if (!config.client || !config.resource.version || !config.resource.plural || config.resync < 0)
                 return -EINVAL;
         struct hf_cache *cache = calloc(1, sizeof *cache);

@@ -23,10 +23,6 @@
 #define DEFAULT_TIMEOUT (30 * HF_NSEC_PER_SEC)
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 
-/* The sizes of the first versions of the structs, for callers that were built against them. */
-#define REST_CONFIG_V0       (offsetof(struct hf_rest_config, timeout) + sizeof(hf_nsec))
-#define IN_CLUSTER_CONFIG_V0 (offsetof(struct hf_in_cluster_config, timeout) + sizeof(hf_nsec))
-
 static struct hf__rest *rest_of(struct hf_client *client) { return (struct hf__rest *)client; }
 
 /* ---- what calls and watches share ---- */
@@ -159,9 +155,10 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
 
         if (!host || !given || !ret_client)
                 return hf_fail(reterr_status, -EINVAL, "a REST client needs a host and a configuration");
-        int r = hf__config_take(&config, sizeof config, REST_CONFIG_V0, given);
+        int r = hf__config_take(&config, sizeof config, HF__CONFIG_LEAST(struct hf_rest_config, server), given);
         if (r != 0)
-                return hf_fail(reterr_status, r, "the configuration's size is wrong, or it has members this library does not know");
+                return hf_fail(reterr_status, r,
+                               "the size of the configuration is wrong, or it has members that this library does not know");
         r = check_config(&config, &over_tls, reterr_status);
         if (r != 0)
                 return r;
@@ -246,9 +243,10 @@ int hf_rest_client_in_cluster(const struct hf_host *host, const struct hf_in_clu
         struct hf_in_cluster_config config = {.size = sizeof config};
         char *url = NULL, *ca_path = NULL, *ca = NULL, *token_path = NULL;
 
-        int r = given ? hf__config_take(&config, sizeof config, IN_CLUSTER_CONFIG_V0, given) : 0;
+        int r = given ? hf__config_take(&config, sizeof config, HF__CONFIG_LEAST(struct hf_in_cluster_config, size), given) : 0;
         if (r != 0)
-                return hf_fail(reterr_status, r, "the configuration's size is wrong, or it has members this library does not know");
+                return hf_fail(reterr_status, r,
+                               "the size of the configuration is wrong, or it has members that this library does not know");
         const char *dir = config.directory ? config.directory : SERVICE_ACCOUNT;
         r = service_url(&url, reterr_status);
         if (r == 0)

@@ -7,7 +7,7 @@
  *      dirty       somebody added it since it was last taken
  *                  (it then stands in the line, or done puts it there)
  *      processing  a taker has it
- *      delayed     it stands in the heap of those that become added at their time
+ *      delayed     it stands among those that become added at their time
  *      failures    how often it was retried since it was last forgotten
  *
  * An entry with none of these is freed. There is no timer thread: takers wait no longer than until the first delayed key
@@ -18,27 +18,27 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <holdfast/error.h>
 #include <holdfast/metrics.h>
 
+#include "base/duequeue.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "client/key_index.h"
 
 #define FIRST_DELAY (5 * HF_NSEC_PER_MSEC)
 #define LAST_DELAY  (1000 * HF_NSEC_PER_SEC)
-#define NOT_IN_HEAP SIZE_MAX
 
 struct entry {
         struct hf__keyed keyed;
-        struct entry *next; /* in the line */
+        struct entry *next; /* in the line, or among those being worked on */
         bool dirty, processing;
         unsigned failures;
-        size_t heap_place;          /* NOT_IN_HEAP, or where */
-        hf_nsec due;                /* while in the heap */
+        struct hf__due due;         /* queued while delayed */
         hf_nsec added_at, taken_at; /* monotonic, for the metrics */
         char key[];
 };
@@ -46,75 +46,20 @@ struct entry {
 struct hf_workqueue {
         /* immutable */
         const struct hf_clock *clock;
-        struct hf_metric *m_depth, *m_adds, *m_retries, *m_queue_duration, *m_work_duration;
+        struct hf_metrics *metrics; /* borrowed; may be NULL */
+        struct hf_metric *m_depth, *m_adds, *m_retries, *m_queue_duration, *m_work_duration, *m_unfinished, *m_longest;
         pthread_mutex_t mu;
         pthread_cond_t cond;
         /* guarded by mu */
         struct hf__key_index entries; /* owns them */
         struct entry *head, **tail;   /* the line */
         size_t depth;                 /* of the line */
-        struct entry **heap;          /* the first due on top */
-        size_t n_heap, heap_space;
+        struct entry *working;        /* being worked on, the last taken first */
+        struct hf__duequeue delayed;
         bool draining, dropped;
         hf_nsec retry_every, retry_slack; /* the bucket: one token each, and how far it may run behind; 0 = no limit */
         hf_nsec retry_at;                 /* when the token of the next retry is due, seen from a bucket that never fills */
 };
-
-/* ---- the heap of delayed entries ---- */
-
-static void heap_put(struct hf_workqueue *queue, size_t place, struct entry *entry) {
-        queue->heap[place] = entry;
-        entry->heap_place = place;
-}
-
-static void heap_up(struct hf_workqueue *queue, size_t place) {
-        struct entry *entry = queue->heap[place];
-        while (place > 0 && queue->heap[(place - 1) / 2]->due > entry->due) {
-                heap_put(queue, place, queue->heap[(place - 1) / 2]);
-                place = (place - 1) / 2;
-        }
-        heap_put(queue, place, entry);
-}
-
-static void heap_down(struct hf_workqueue *queue, size_t place) {
-        struct entry *entry = queue->heap[place];
-        for (;;) {
-                size_t child = 2 * place + 1;
-                if (child + 1 < queue->n_heap && queue->heap[child + 1]->due < queue->heap[child]->due)
-                        child++;
-                if (child >= queue->n_heap || queue->heap[child]->due >= entry->due)
-                        break;
-                heap_put(queue, place, queue->heap[child]);
-                place = child;
-        }
-        heap_put(queue, place, entry);
-}
-
-static void heap_remove(struct hf_workqueue *queue, struct entry *entry) {
-        size_t place = entry->heap_place;
-
-        entry->heap_place = NOT_IN_HEAP;
-        struct entry *last = queue->heap[--queue->n_heap];
-        if (last == entry)
-                return;
-        heap_put(queue, place, last);
-        heap_up(queue, place);
-        heap_down(queue, last->heap_place);
-}
-
-static int heap_insert(struct hf_workqueue *queue, struct entry *entry) {
-        if (queue->n_heap == queue->heap_space) {
-                size_t space = queue->heap_space ? queue->heap_space * 2 : 16;
-                struct entry **heap = reallocarray(queue->heap, space, sizeof *heap);
-                if (!heap)
-                        return -ENOMEM;
-                queue->heap = heap;
-                queue->heap_space = space;
-        }
-        queue->heap[queue->n_heap++] = entry;
-        heap_up(queue, queue->n_heap - 1);
-        return 0;
-}
 
 /* ---- entries and the line ---- */
 
@@ -137,7 +82,6 @@ static struct entry *entry_make(struct hf_workqueue *queue, const char *key) {
                 return NULL;
         memcpy(entry->key, key, n + 1);
         entry->keyed.key = entry->key;
-        entry->heap_place = NOT_IN_HEAP;
         if (hf__key_index_insert(&queue->entries, &entry->keyed) < 0) {
                 free(entry);
                 return NULL;
@@ -146,7 +90,7 @@ static struct entry *entry_make(struct hf_workqueue *queue, const char *key) {
 }
 
 static void entry_forget_if_idle(struct hf_workqueue *queue, struct entry *entry) {
-        if (entry->dirty || entry->processing || entry->failures || entry->heap_place != NOT_IN_HEAP)
+        if (entry->dirty || entry->processing || entry->failures || entry->due.queued)
                 return;
         hf__key_index_remove(&queue->entries, entry->key);
         free(entry);
@@ -182,10 +126,15 @@ static void add_locked(struct hf_workqueue *queue, struct entry *entry) {
                 line_append(queue, entry);
 }
 
+/* The delayed entry that is due first; NULL = none. */
+static struct entry *first_delayed(const struct hf_workqueue *queue) {
+        struct hf__due *due = queue->delayed.first;
+        return due ? (struct entry *)(void *)((char *)due - offsetof(struct entry, due)) : NULL;
+}
+
 static void move_due(struct hf_workqueue *queue, hf_nsec now) {
-        while (queue->n_heap > 0 && queue->heap[0]->due <= now) {
-                struct entry *entry = queue->heap[0];
-                heap_remove(queue, entry);
+        for (struct entry *entry; (entry = first_delayed(queue)) && entry->due.at <= now;) {
+                hf__duequeue_remove(&queue->delayed, &entry->due);
                 add_locked(queue, entry);
         }
 }
@@ -195,19 +144,13 @@ static void move_due(struct hf_workqueue *queue, hf_nsec now) {
 static bool closed(const struct hf_workqueue *queue) { return queue->draining || queue->dropped; }
 
 /* The earlier time counts when the key is delayed already. */
-static int add_at_locked(struct hf_workqueue *queue, struct entry *entry, hf_nsec due) {
-        int r = 0;
-
-        if (entry->heap_place == NOT_IN_HEAP) {
-                entry->due = due;
-                r = heap_insert(queue, entry);
-        } else if (due < entry->due) {
-                entry->due = due;
-                heap_up(queue, entry->heap_place);
-        }
-        if (r == 0 && queue->heap[0] == entry)
+static void add_at_locked(struct hf_workqueue *queue, struct entry *entry, hf_nsec at) {
+        if (entry->due.queued && entry->due.at <= at)
+                return;
+        hf__duequeue_remove(&queue->delayed, &entry->due);
+        hf__duequeue_add(&queue->delayed, &entry->due, at);
+        if (first_delayed(queue) == entry)
                 (void)pthread_cond_broadcast(&queue->cond);
-        return r;
 }
 
 static hf_nsec delay_after(unsigned failures) {
@@ -262,8 +205,7 @@ static int add_delayed(struct hf_workqueue *queue, const char *key, hf_nsec dela
                 if (delay == 0)
                         add_locked(queue, entry);
                 else
-                        r = add_at_locked(queue, entry, delay < HF_NSEC_NEVER - now ? now + delay : HF_NSEC_NEVER);
-                entry_forget_if_idle(queue, entry); /* only after a failure */
+                        add_at_locked(queue, entry, delay < HF_NSEC_NEVER - now ? now + delay : HF_NSEC_NEVER);
         } else if (!closed(queue)) {
                 r = -ENOMEM;
         }
@@ -303,6 +245,8 @@ static int try_take_locked(struct hf_workqueue *queue, struct hf_cancel *abort, 
                 entry->dirty = false;
                 entry->processing = true;
                 entry->taken_at = monotonic(queue);
+                entry->next = queue->working;
+                queue->working = entry;
                 hf_metric_observe(queue->m_queue_duration, seconds(entry->taken_at - entry->added_at));
                 *ret_key = entry->key;
                 return 0;
@@ -310,7 +254,8 @@ static int try_take_locked(struct hf_workqueue *queue, struct hf_cancel *abort, 
         if (queue->draining)
                 return HF_E_CLOSED;
         hf_nsec until = hf_cancel_deadline(abort);
-        *ret_until = queue->n_heap > 0 && queue->heap[0]->due < until ? queue->heap[0]->due : until;
+        entry = first_delayed(queue);
+        *ret_until = entry && entry->due.at < until ? entry->due.at : until;
         return -EAGAIN;
 }
 
@@ -342,11 +287,19 @@ int hf_workqueue_take(struct hf_workqueue *queue, struct hf_cancel *abort, const
         return r;
 }
 
+static void leave_working(struct hf_workqueue *queue, const struct entry *entry) {
+        struct entry **place = &queue->working;
+        while (*place != entry)
+                place = &(*place)->next;
+        *place = entry->next;
+}
+
 void hf_workqueue_done(struct hf_workqueue *queue, const char *key) {
         (void)pthread_mutex_lock(&queue->mu);
         struct entry *entry = entry_find(queue, key);
         if (entry && entry->processing) {
                 entry->processing = false;
+                leave_working(queue, entry);
                 hf_metric_observe(queue->m_work_duration, seconds(monotonic(queue) - entry->taken_at));
                 if (entry->dirty && !queue->dropped)
                         line_append(queue, entry);
@@ -359,9 +312,8 @@ void hf_workqueue_done(struct hf_workqueue *queue, const char *key) {
 /* ---- ending ---- */
 
 static void forget_delayed_locked(struct hf_workqueue *queue) {
-        while (queue->n_heap > 0) {
-                struct entry *entry = queue->heap[queue->n_heap - 1];
-                heap_remove(queue, entry);
+        for (struct entry *entry; (entry = first_delayed(queue));) {
+                hf__duequeue_remove(&queue->delayed, &entry->due);
                 entry_forget_if_idle(queue, entry);
         }
 }
@@ -400,6 +352,23 @@ size_t hf_workqueue_depth(struct hf_workqueue *queue) {
 
 /* ---- making ---- */
 
+/* What is computed when the metrics are read: a worker that hangs never comes to count anything. */
+static void measure_work(void *ctx) {
+        struct hf_workqueue *queue = ctx;
+        hf_nsec now = monotonic(queue), sum = 0, longest = 0;
+
+        (void)pthread_mutex_lock(&queue->mu);
+        for (const struct entry *entry = queue->working; entry; entry = entry->next) {
+                hf_nsec span = now > entry->taken_at ? now - entry->taken_at : 0;
+                sum += span;
+                if (span > longest)
+                        longest = span;
+        }
+        (void)pthread_mutex_unlock(&queue->mu);
+        hf_metric_set(queue->m_unfinished, seconds(sum));
+        hf_metric_set(queue->m_longest, seconds(longest));
+}
+
 static int make_metrics(struct hf_workqueue *queue, struct hf_metrics *metrics, const char *name) {
         struct hf__strbuf labels = {0};
 
@@ -417,6 +386,10 @@ static int make_metrics(struct hf_workqueue *queue, struct hf_metrics *metrics, 
                                                  "How long a key waits in the queue before it is taken.", labels.data);
         queue->m_work_duration = hf_metrics_get(metrics, HF_METRIC_HISTOGRAM, "workqueue_work_duration_seconds",
                                                 "How long a key is being worked on.", labels.data);
+        queue->m_unfinished = hf_metrics_get(metrics, HF_METRIC_GAUGE, "workqueue_unfinished_work_seconds",
+                                             "How long the keys in hand have been worked on, together.", labels.data);
+        queue->m_longest = hf_metrics_get(metrics, HF_METRIC_GAUGE, "workqueue_longest_running_processor_seconds",
+                                          "How long the key that has been in hand for longest is being worked on.", labels.data);
         hf_metric_set(queue->m_depth, 0); /* a former term's queue of that name may have been dropped with keys in it */
         hf__strbuf_done(&labels);
         return 0;
@@ -443,6 +416,13 @@ int hf_workqueue_new(const struct hf_host *host, const char *name, struct hf_wor
                 free(queue);
                 return r;
         }
+        queue->metrics = host->metrics;
+        r = queue->metrics ? hf_metrics_add_collector(queue->metrics, measure_work, queue) : 0;
+        if (r < 0) {
+                queue->metrics = NULL;
+                hf_workqueue_free(queue);
+                return r;
+        }
         *ret_queue = queue;
         return 0;
 }
@@ -450,39 +430,17 @@ int hf_workqueue_new(const struct hf_host *host, const char *name, struct hf_wor
 struct hf_workqueue *hf_workqueue_free(struct hf_workqueue *queue) {
         if (!queue)
                 return NULL;
+        if (queue->metrics) {
+                hf_metrics_remove_collector(queue->metrics, measure_work, queue);
+                hf_metric_set(queue->m_unfinished, 0);
+                hf_metric_set(queue->m_longest, 0);
+                hf_metric_set(queue->m_depth, 0);
+        }
         for (size_t i = 0; i < queue->entries.n; i++)
                 free(queue->entries.items[i]);
         hf__key_index_done(&queue->entries);
-        free(queue->heap);
         (void)pthread_cond_destroy(&queue->cond);
         (void)pthread_mutex_destroy(&queue->mu);
         free(queue);
         return NULL;
-}
-
-/* ---- keys of objects ---- */
-
-int hf_key_make(char key[HF_KEY_MAX], const char *ns, const char *name) {
-        size_t n_ns = ns ? strlen(ns) : 0, n_name = strlen(name);
-
-        if (n_ns > HF_NAME_MAX || n_name > HF_NAME_MAX)
-                return -EINVAL;
-        if (n_ns > 0) {
-                key = mempcpy(key, ns, n_ns);
-                *key++ = '/';
-        }
-        memcpy(key, name, n_name + 1);
-        return 0;
-}
-
-int hf_key_split(const char *key, char ns[HF_NAME_MAX + 1], char name[HF_NAME_MAX + 1]) {
-        const char *slash = strchr(key, '/'), *rest = slash ? slash + 1 : key;
-        size_t n_ns = slash ? (size_t)(slash - key) : 0, n_name = strlen(rest);
-
-        if (n_ns > HF_NAME_MAX || n_name > HF_NAME_MAX || n_name == 0)
-                return -EINVAL;
-        memcpy(ns, key, n_ns);
-        ns[n_ns] = '\0';
-        memcpy(name, rest, n_name + 1);
-        return 0;
 }

@@ -31,7 +31,9 @@ struct library {
 struct converter {
         struct hf__strbuf *out;
         struct hf_status *reterr_status;
-        size_t depth, n_documents;
+        size_t depth, n_documents, line; /* line: where the document begins */
+        hf__yaml_fn each;                /* NULL = there may be one document only */
+        void *ctx;
         struct {
                 bool is_mapping;
                 size_t n; /* keys and values, or elements, so far */
@@ -56,14 +58,21 @@ static int library_open(struct library *lib, struct hf_status *reterr_status) {
 
 /* ---- values ---- */
 
+static int refuse_at(struct converter *c, size_t line, const char *words) {
+        if (c->each)
+                return hf_fail(c->reterr_status, HF_E_INVALID, "document %zu, line %zu: %s", c->n_documents ? c->n_documents : 1, line,
+                               words);
+        return hf_fail(c->reterr_status, HF_E_INVALID, "line %zu: %s", line, words);
+}
+
 static int refuse(struct converter *c, const yaml_event_t *event, const char *words) {
-        return hf_fail(c->reterr_status, HF_E_INVALID, "line %zu: %s", event->start_mark.line + 1, words);
+        return refuse_at(c, event->start_mark.line + 1, words);
 }
 
 /* The separator before the next node, and the account of it. */
 static int begin_node(struct converter *c, const yaml_event_t *event, bool is_scalar) {
         if (c->depth == 0)
-                return c->n_documents > 1 ? refuse(c, event, "there is a second document") : 0;
+                return c->n_documents > 1 && !c->each ? refuse(c, event, "there is a second document") : 0;
         bool is_mapping = c->open[c->depth - 1].is_mapping;
         size_t n = c->open[c->depth - 1].n++;
         if (is_mapping && n % 2 == 0 && !is_scalar)
@@ -152,9 +161,23 @@ static int open_container(struct converter *c, const yaml_event_t *event, bool i
         return 0;
 }
 
+static int end_document(struct converter *c) {
+        if (!c->each)
+                return 0;
+        int r = c->out->error;
+        if (r == 0)
+                return c->each(c->ctx, c->n_documents, c->line, c->out->data, c->out->n, c->reterr_status);
+        return hf_fail(c->reterr_status, r, "document %zu, line %zu: %s", c->n_documents, c->line, hf_strerror(r));
+}
+
 static int take_event(struct converter *c, const yaml_event_t *event) {
         switch (event->type) {
-        case YAML_DOCUMENT_START_EVENT: c->n_documents++; return 0;
+        case YAML_DOCUMENT_START_EVENT:
+                c->n_documents++;
+                c->line = event->end_mark.line + 1;
+                if (c->each)
+                        hf__strbuf_reset(c->out);
+                return 0;
         case YAML_ALIAS_EVENT: return refuse(c, event, "aliases are not accepted");
         case YAML_SCALAR_EVENT: return take_scalar(c, event);
         case YAML_SEQUENCE_START_EVENT:
@@ -165,8 +188,8 @@ static int take_event(struct converter *c, const yaml_event_t *event) {
         case YAML_MAPPING_END_EVENT: hf__strbuf_putc(c->out, c->open[--c->depth].is_mapping ? '}' : ']'); return 0;
         case YAML_NO_EVENT:
         case YAML_STREAM_START_EVENT:
-        case YAML_STREAM_END_EVENT:
-        case YAML_DOCUMENT_END_EVENT: return 0;
+        case YAML_STREAM_END_EVENT: return 0;
+        case YAML_DOCUMENT_END_EVENT: return end_document(c);
         }
         return 0;
 }
@@ -182,35 +205,46 @@ static int convert(const struct library *lib, yaml_parser_t *parser, struct conv
                 if (!lib->parse(parser, &event)) {
                         if (parser->error == YAML_MEMORY_ERROR)
                                 return hf_fail(c->reterr_status, -ENOMEM, "out of memory");
-                        return hf_fail(c->reterr_status, HF_E_INVALID, "line %zu: %s", parser->problem_mark.line + 1,
-                                       parser->problem ? parser->problem : "this is not YAML");
+                        return refuse_at(c, parser->problem_mark.line + 1, parser->problem ? parser->problem : "this is not YAML");
                 }
                 ended = event.type == YAML_STREAM_END_EVENT;
                 r = take_event(c, &event);
                 lib->event_delete(&event);
         }
-        if (r == 0 && c->n_documents == 0)
+        if (r == 0 && c->n_documents == 0 && !c->each)
                 r = hf_fail(c->reterr_status, HF_E_INVALID, "there is nothing in it");
         if (r == 0 && c->out->error)
                 r = hf_fail(c->reterr_status, c->out->error, "%s", hf_strerror(c->out->error));
         return r;
 }
 
-int hf__yaml_to_json(const char *text, size_t n, struct hf__strbuf *out, struct hf_status *reterr_status) {
-        struct converter converter = {.out = out, .reterr_status = reterr_status};
+static int run(const char *text, size_t n, struct converter *converter) {
         struct library lib = {0};
         yaml_parser_t parser;
 
-        int r = library_open(&lib, reterr_status);
+        int r = library_open(&lib, converter->reterr_status);
         if (r != 0)
                 return r;
         if (lib.initialize(&parser)) {
                 lib.set_input(&parser, (const unsigned char *)text, n);
-                r = convert(&lib, &parser, &converter);
+                r = convert(&lib, &parser, converter);
                 lib.parser_delete(&parser);
         } else {
-                r = hf_fail(reterr_status, -ENOMEM, "out of memory");
+                r = hf_fail(converter->reterr_status, -ENOMEM, "out of memory");
         }
         (void)dlclose(lib.handle);
+        return r;
+}
+
+int hf__yaml_to_json(const char *text, size_t n, struct hf__strbuf *out, struct hf_status *reterr_status) {
+        struct converter converter = {.out = out, .reterr_status = reterr_status};
+        return run(text, n, &converter);
+}
+
+int hf__yaml_each(const char *text, size_t n, size_t max_json, hf__yaml_fn each, void *ctx, struct hf_status *reterr_status) {
+        struct hf__strbuf out = {.max = max_json};
+        struct converter converter = {.out = &out, .reterr_status = reterr_status, .each = each, .ctx = ctx};
+        int r = run(text, n, &converter);
+        hf__strbuf_done(&out);
         return r;
 }

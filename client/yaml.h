@@ -11,4 +11,9 @@ struct hf__strbuf;
 struct hf_status;
 
 /* 0, -ENOMEM, HF_E_INVALID (line and reason), HF_E_UNAVAILABLE (libyaml is not there), HF_E_TOO_LARGE (out's limit). */
-int hf__yaml_to_json(const char *text, size_t n, struct hf__strbuf *out, struct hf_status *reterr_status);
+int hf__yaml_to_json(const char *text, size_t n, struct hf__strbuf *out, struct hf_status *reterr_status); /* one document */
+
+/* number: of the document in the text, from 1; line: where it begins, from 1; json is borrowed. Not 0 ends it, and is returned. */
+typedef int (*hf__yaml_fn)(void *ctx, size_t number, size_t line, const char *json, size_t n, struct hf_status *reterr_status);
+/* Calls fn for each document in turn, "null" for an empty one. Errors as above, their message begins with document and line. */
+int hf__yaml_each(const char *text, size_t n, size_t max_json, hf__yaml_fn fn, void *ctx, struct hf_status *reterr_status);

@@ -26,6 +26,8 @@ bool hf__core_is_own(const struct hf__core *core, const struct hf__record *recor
 }
 
 bool hf__core_is_twin(const struct hf__core *core, const struct hf__record *record) {
+        if (core->config.coordinated) /* a coordinator writes my name too */
+                return false;
         return record->exists && strcmp(record->holder, core->config.identity) == 0 && !written_by_me(core, record->acquire_us);
 }
 
@@ -59,6 +61,7 @@ static void note(struct hf__core *core, const struct hf__record *record, hf_nsec
         } else if (record->rv_number > core->observed.rv_number) {
                 core->observed.rv_number = record->rv_number;
         }
+        core->observed.unsettled = record->unsettled;
         core->observed_once = true;
 }
 
@@ -93,6 +96,13 @@ bool hf__core_may_still_apply(const struct hf__core *core) {
         if (!core->op_record.exists)
                 return !core->observed.exists;
         return core->observed.exists && strcmp(core->observed.rv, core->op_record.rv) == 0;
+}
+
+bool hf__core_is_named(const struct hf__core *core, hf_nsec now) {
+        const struct hf__record *record = &core->observed;
+
+        return record->exists && !record->preferred && strcmp(record->holder, core->config.identity) == 0 && record->duration_s > 0 &&
+               now < core->observed_at + (record->duration_s < DURATION_MAX_S ? record->duration_s : DURATION_MAX_S) * HF_NSEC_PER_SEC;
 }
 
 hf_nsec hf__core_free_at(const struct hf__core *core) {
@@ -140,7 +150,9 @@ static enum hf__cause cause_of(const struct hf__core *core) {
                         return HF__CAUSE_HANDED_OVER;
                 return seen->renew_us ? HF__CAUSE_RELEASED : HF__CAUSE_CREATED;
         }
-        return hf__core_is_own(core, seen) ? HF__CAUSE_REGAINED : HF__CAUSE_EXPIRED;
+        if (hf__core_is_own(core, seen))
+                return HF__CAUSE_REGAINED;
+        return core->config.coordinated ? HF__CAUSE_CHOSEN : HF__CAUSE_EXPIRED;
 }
 
 /* For people: what this taking follows on. The times are of two clocks, so the gap is only as good as their agreement. */
@@ -163,7 +175,8 @@ void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now, stru
         int64_t acquire_us = acquire_time(core, now);
 
         *record = core->observed;
-        record->transitions = core->observed.transitions + (core->observed.exists ? 1 : 0);
+        /* Whoever names the holder counts the changes. */
+        record->transitions = core->observed.transitions + (core->observed.exists && !core->config.coordinated ? 1 : 0);
         strcpy(record->holder, core->config.identity);
         record->successor[0] = '\0';
         record->duration_s = core->config.timing.lease_duration / HF_NSEC_PER_SEC;

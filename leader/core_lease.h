@@ -23,6 +23,8 @@ bool hf__core_learn_read(struct hf__core *core, const struct hf__record *record,
 
 /* Whether my last write, if its outcome is unknown, may yet be applied: what it expects is still so. */
 bool hf__core_may_still_apply(const struct hf__core *core);
+/* Coordinated: whether the record names me, is not expired, and nobody else is preferred. */
+bool hf__core_is_named(const struct hf__core *core, hf_nsec now);
 /* Boot time from which the observed record may be taken; 0 = it is free. */
 hf_nsec hf__core_free_at(const struct hf__core *core);
 

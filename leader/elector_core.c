@@ -139,7 +139,7 @@ static void stop(struct hf__core *core, bool released, struct hf__core_actions *
 static void end_release(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
         core->op_kind = OP_NONE;
         if (core->stop_asked)
-                stop(core, !core->in_doubt && !hf__core_is_own(core, &core->observed), actions);
+                stop(core, !core->in_doubt && !core->observed.unsettled && !hf__core_is_own(core, &core->observed), actions);
         else /* handed over: the successor has the first word, and the others the second */
                 enter_following(core, now + 2 * timing_of(core)->retry_period);
 }
@@ -362,9 +362,9 @@ static void watched(struct hf__core *core, const struct hf__record *record, hf_n
                            actions);
 }
 
-/* What was known of the Lease may be wrong, and the read that settles it is yet to be sent or answered. */
+/* What was known of the Lease may be wrong, and the read that settles it is yet to be sent or answered; or only a release settles it. */
 static bool is_unsettled(const struct hf__core *core) {
-        return core->must_read || (core->op_kind == OP_READ && core->op_settles && core->observed_once);
+        return core->observed.unsettled || core->must_read || (core->op_kind == OP_READ && core->op_settles && core->observed_once);
 }
 
 static void stop_asked(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
@@ -386,7 +386,7 @@ static void hand_over_asked(struct hf__core *core, const char *successor, hf_nse
                 return;
         core->hand_over_asked = true;
         strcpy(core->successor, successor);
-        begin_drain(core, now, "handed over", actions);
+        begin_drain(core, now, successor[0] ? "handed over" : "stepped down", actions);
 }
 
 static void joined(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
@@ -479,6 +479,12 @@ static hf_nsec listen_at(const struct hf__core *core) {
         return core->heard_at + timing_of(core)->lease_duration / 2;
 }
 
+static hf_nsec takeable_at(const struct hf__core *core, hf_nsec now) {
+        if (!core->config.coordinated)
+                return hf__core_free_at(core);
+        return hf__core_is_named(core, now) ? now : HF_NSEC_NEVER;
+}
+
 /* Starts the operation that is due and returns HF_NSEC_NEVER, or returns when one will be. */
 static hf_nsec drive_following(struct hf__core *core, struct hf__core_time now, struct hf__core_actions *actions) {
         hf_nsec write_at, read_at;
@@ -489,7 +495,7 @@ static hf_nsec drive_following(struct hf__core *core, struct hf__core_time now, 
                 send_op(core, OP_READ, now, actions);
                 return HF_NSEC_NEVER;
         }
-        write_at = later(hf__core_free_at(core), later(core->contend_at, core->next_op_at));
+        write_at = later(takeable_at(core, now.boot), later(core->contend_at, core->next_op_at));
         read_at = later(listen_at(core), core->next_op_at);
         if (now.boot >= write_at) {
                 send_op(core, OP_ACQUIRE, now, actions);
@@ -505,10 +511,15 @@ static hf_nsec drive_following(struct hf__core *core, struct hf__core_time now, 
         return read_at;
 }
 
+/* A coordinator prefers another holder and waits for this one to end. */
+static bool is_let_go(const struct hf__core *core) { return core->config.coordinated && core->observed.preferred; }
+
 static hf_nsec drive_leading(struct hf__core *core, struct hf__core_time now, struct hf__core_actions *actions) {
         bool read = unknown(core);
         hf_nsec at = read ? core->next_op_at : later(core->renew_at, core->next_op_at);
 
+        if (!read && is_let_go(core))
+                return HF_NSEC_NEVER; /* the validity that is left is what the work has to end in */
         if (now.boot < at)
                 return at;
         send_op(core, read ? OP_READ : OP_RENEW, now, actions);
@@ -523,7 +534,7 @@ static bool must_outdate(const struct hf__core *core, hf_nsec now) {
 static hf_nsec drive_releasing(struct hf__core *core, struct hf__core_time now, struct hf__core_actions *actions) {
         bool read = unknown(core) || (core->in_doubt && !must_outdate(core, now.boot));
 
-        if (!core->in_doubt && !read && !hf__core_is_own(core, &core->observed)) {
+        if (!core->in_doubt && !read && !core->observed.unsettled && !hf__core_is_own(core, &core->observed)) {
                 end_release(core, now.boot, actions);
                 return HF_NSEC_NEVER;
         }
@@ -584,8 +595,15 @@ void hf__core_init(struct hf__core *core, const struct hf__core_config *config, 
 
 /* What the record asks of its holder. */
 static void heed(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
-        if (core->state == HF_LEADING && core->observed.hand_over_to[0] != '\0' && hf__core_is_mine(core, &core->observed))
+        if (core->state != HF_LEADING || !hf__core_is_mine(core, &core->observed))
+                return;
+        if (is_let_go(core)) { /* handed over to whom the coordinator names next */
+                core->hand_over_asked = true;
+                core->successor[0] = '\0';
+                begin_drain(core, now, "another holder is preferred", actions);
+        } else if (core->observed.hand_over_to[0] != '\0') {
                 hand_over_asked(core, core->observed.hand_over_to, now, actions);
+        }
 }
 
 static void report(struct hf__core *core, enum hf_leader_state old_state, const char *old_holder, struct hf__core_actions *actions) {

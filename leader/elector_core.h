@@ -26,6 +26,9 @@
  *    backoff that grows with short terms and resets after a term of at least one lease duration.
  *  - A stop does not leave behind an acquire that may yet be applied: while it may, the Lease is read again, and as soon as
  *    it may be taken the record of a release is written, which takes from the acquire the revision that it expects.
+ *  - Coordinated: a Lease is never created, nor taken because it is free or expired, but only while it names me, unexpired; each time
+ *    with an acquire time of my own, so that the term is told from the naming. When another is preferred, nothing is renewed any more:
+ *    drain, join, release, follow.
  *  - Work that has not joined stop_grace after abort: STUCK, for ever; nothing is released.
  */
 #include <stdbool.h>
@@ -48,7 +51,7 @@ enum hf__core_event_type {
         HF__EV_WATCHED,    /* record (exists = false: deleted; rv of the deletion) */
         HF__EV_WATCH_LOST,
         HF__EV_STOP,       /* planned stop of this elector for good */
-        HF__EV_HAND_OVER,  /* successor: drain, join, release to it, then follow */
+        HF__EV_HAND_OVER,  /* successor ("" = whoever comes): drain, join, release to it, then follow */
         HF__EV_JOINED,     /* all work of the term has returned; counts only after TERM_DRAIN or TERM_ABORT, once per term */
         HF__EV_STALE_TERM, /* a write of the term was refused by the fence, or its echo was missing, or the store's history was replaced:
                               a term ends, and what is known of the Lease counts for nothing until it is read */
@@ -102,7 +105,8 @@ struct hf__core_actions {
 struct hf__core_config {
         struct hf_leader_timing timing; /* checked */
         char identity[HF_IDENTITY_MAX + 1];
-        uint64_t seed; /* of the jitter */
+        bool coordinated; /* somebody else names the holder */
+        uint64_t seed;    /* of the jitter */
 };
 
 struct hf__core {

@@ -88,7 +88,7 @@ static void on_stale(void *ctx, int error) {
 static void publish(struct hf_elector *elector, hf_nsec now) {
         const struct hf__core *core = &elector->core;
         bool led = core->state == HF_LEADING || core->state == HF_DRAINING;
-        bool new_holder;
+        bool new_holder, new_twin;
 
         pthread_mutex_lock(&elector->electors->mu);
         struct hf_leader_info *info = &elector->info;
@@ -100,6 +100,9 @@ static void publish(struct hf_elector *elector, hf_nsec now) {
         info->term = led ? core->term : 0;
         info->n_terms = core->n_terms;
         info->free_at = hf__core_free_at(core);
+        info->heard_at = core->heard_at;
+        new_twin = core->twin && !info->identity_taken;
+        info->identity_taken = core->twin;
         (void)snprintf(info->last_end, sizeof info->last_end, "%s", core->last_end ? core->last_end : "");
         if (core->state == HF_STUCK && elector->work && !info->stuck_controller[0])
                 hf__work_stuck_name(elector->work, info->stuck_controller, sizeof info->stuck_controller);
@@ -107,6 +110,25 @@ static void publish(struct hf_elector *elector, hf_nsec now) {
 
         if (new_holder && core->observed.holder[0])
                 hf_metric_add(elector->metrics.transitions, 1);
+        if (new_twin)
+                hf_metric_add(elector->metrics.twins, 1);
+}
+
+/* Boot time until which somebody leads, as far as this process can see. */
+static hf_nsec led_until(const struct hf__core *core) {
+        if (!core->observed_once)
+                return HF_NSEC_NEVER; /* nothing is known: nothing is counted */
+        if (core->state == HF_LEADING || core->state == HF_DRAINING)
+                return core->valid_until;
+        return core->observed.exists && core->observed.holder[0] ? hf__core_free_at(core) : 0;
+}
+
+/* Called before what is known changes, and now and then. */
+static void count_leaderless(struct hf_elector *elector, hf_nsec now) {
+        hf_nsec until = led_until(&elector->core), from = until > elector->counted_at ? until : elector->counted_at;
+        if (elector->counted_at && now > from)
+                hf_metric_add(elector->metrics.leaderless, seconds(now - from));
+        elector->counted_at = now;
 }
 
 void hf__elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info) {
@@ -126,6 +148,7 @@ static void shut_gate(struct hf_elector *elector) {
 
 static void start_term(struct hf_elector *elector, const struct hf__core_action *action) {
         const struct hf__record *taken = &elector->core.mine; /* the write that began the term */
+        char acquired_at[HF__REVISION_MAX];
         struct hf__work_config config = {
                 .controllers = elector->controllers,
                 .n_controllers = elector->n_controllers,
@@ -138,13 +161,17 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
                            .gate_off = elector->unsafe_gate_off,
                            .stale = on_stale,
                            .ctx = elector},
-                .acquired_at = action->record.rv,
+                .acquired_at = acquired_at,
                 .joined = on_joined,
                 .ctx = elector,
         };
         memcpy(config.client.fence.ns, elector->ns, sizeof elector->ns);
         memcpy(config.client.fence.name, elector->name, sizeof elector->name);
         memcpy(config.client.fence.identity, elector->identity, sizeof elector->identity);
+
+        memcpy(acquired_at, action->record.rv, sizeof acquired_at);
+        if (elector->lock->ops->grant)
+                elector->lock->ops->grant(elector->lock, &config.client.fence, acquired_at);
 
         atomic_store(&elector->stale, false);
         hf__gate_open(&elector->gate, action->valid_until);
@@ -256,15 +283,35 @@ static void carry_out(struct hf_elector *elector, const struct hf__core_actions 
         }
 }
 
+/*
+ * Notes for the Events. That a term began is written a second later: the first writes of the term's controllers go before it. That
+ * it ended is written at once: behind the release, which is on its way, and before a process that stops is gone.
+ */
+static void announce(struct hf_elector *elector, struct hf__core_time now) {
+        enum hf_leader_state state = elector->core.state;
+        bool has_term = state == HF_LEADING || state == HF_DRAINING || state == HF_ABORTING;
+
+        if (!elector->events || has_term == elector->announced)
+                return;
+        if (has_term)
+                elector->led = elector->core.observed;
+        elector->announced = has_term;
+        hf__lease_events_note(elector->events, has_term, &elector->led, now.real_us, has_term ? now.boot + HF_NSEC_PER_SEC : now.boot);
+        if (!has_term) /* all of it: this may be the last turn */
+                hf__lease_events_turn(elector->events, HF_NSEC_NEVER);
+}
+
 static void step(struct hf_elector *elector, const struct hf__core_event *event) {
         struct hf__core_actions actions;
         const struct hf_clock *clock = clock_of(elector);
         struct hf__core_time now = {.boot = hf_now(clock), .real_us = clock->real(clock->ctx) / HF_NSEC_PER_USEC};
 
+        count_leaderless(elector, now.boot);
         hf__core_step(&elector->core, event, now, &actions);
         elector->wake_at = actions.wake_at;
         publish(elector, now.boot);
         carry_out(elector, &actions, now.boot);
+        announce(elector, now);
 }
 
 static void step_plain(struct hf_elector *elector, enum hf__core_event_type type) {
@@ -277,16 +324,21 @@ static void step_plain(struct hf_elector *elector, enum hf__core_event_type type
 static void note_reply(struct hf_elector *elector, struct hf__elector_message *message) {
         bool write = message->event.op_id == elector->write_id;
         int result = message->event.result;
+        bool failed = result != 0 && (write || result != HF_E_NOT_FOUND);
+        const char *why = message->status.message[0] ? message->status.message : hf_strerror(result);
+
+        pthread_mutex_lock(&elector->electors->mu);
+        (void)snprintf(elector->last_failure, sizeof elector->last_failure, "%.159s", failed ? why : "");
+        pthread_mutex_unlock(&elector->electors->mu);
         message->event.type = write ? HF__EV_WRITE_DONE : HF__EV_READ_DONE;
         if (result == 0) {
                 if (write)
                         hf_metric_observe(elector->metrics.renew_seconds, seconds(hf_now(clock_of(elector)) - elector->write_sent_at));
                 elector->n_failed_ops = 0;
-        } else if (write || result != HF_E_NOT_FOUND) {
+        } else if (failed) {
                 hf__leader_metrics_failed(&elector->metrics, result);
                 hf_log(log_of(elector), elector->n_failed_ops++ ? HF_LOG_DEBUG : HF_LOG_WARNING, COMPONENT, "%s: %s failed: %s",
-                       elector->label, write ? "writing the Lease" : "reading the Lease",
-                       message->status.message[0] ? message->status.message : hf_strerror(result));
+                       elector->label, write ? "writing the Lease" : "reading the Lease", why);
         }
 }
 
@@ -317,6 +369,7 @@ static void join_work(struct hf_elector *elector) {
 }
 
 static void turn(struct hf_elector *elector) {
+        count_leaderless(elector, hf_now(clock_of(elector)));
         if (atomic_exchange(&elector->news_lost, false))
                 step_plain(elector, HF__EV_WATCH_LOST);
         if (atomic_exchange(&elector->stale, false))
@@ -329,6 +382,8 @@ static void turn(struct hf_elector *elector) {
                 step_plain(elector, HF__EV_TICK);
         if (work_is_over(elector))
                 join_work(elector);
+        if (elector->events)
+                hf__lease_events_turn(elector->events, hf_now(clock_of(elector)));
 }
 
 /* Sets the timer to the nearest wake-up. */

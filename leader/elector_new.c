@@ -16,6 +16,7 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
                 return NULL;
         if (elector->lock)
                 elector->lock->ops->free(elector->lock);
+        hf__lease_events_free(elector->events);
         hf__controllers_free(elector->controllers, elector->n_controllers);
         free(elector);
         return NULL;
@@ -41,6 +42,22 @@ static int check_labels(const char *const *labels, struct hf_status *reterr_stat
         return 0;
 }
 
+/* A Lease that is both the old and the new one would be taken from itself. */
+static int check_migration(const struct hf_elector_config *config, struct hf_status *reterr_status) {
+        const char *ns = config->migrate_from_ns ? config->migrate_from_ns : config->ns;
+        if (!config->migrate_from && !config->migrate_from_ns)
+                return 0;
+        if (!is_object_name(config->migrate_from) || !is_object_name(ns))
+                return hf_fail(reterr_status, HF_E_INVALID, "elector %s/%s: it cannot migrate from \"%.100s/%.100s\", no name of a Lease",
+                               config->ns, config->name, ns, config->migrate_from ? config->migrate_from : "");
+        if (config->coordinated)
+                return hf_fail(reterr_status, HF_E_INVALID, "elector %s/%s: a coordinated election cannot migrate from another Lease",
+                               config->ns, config->name);
+        if (strcmp(ns, config->ns) == 0 && strcmp(config->migrate_from, config->name) == 0)
+                return hf_fail(reterr_status, HF_E_INVALID, "elector %s/%s: it cannot migrate from itself", config->ns, config->name);
+        return 0;
+}
+
 static int check_config(const struct hf_elector_config *config, struct hf_leader_timing *timing, struct hf_status *reterr_status) {
         struct hf_status why = {0};
         if (!is_object_name(config->ns) || !is_object_name(config->name))
@@ -56,6 +73,7 @@ static int check_config(const struct hf_elector_config *config, struct hf_leader
         if (r != 0)
                 return hf_fail(reterr_status, r, "elector %s/%s: %.300s", config->ns, config->name, why.message);
         r = check_labels(config->labels, reterr_status);
+        r = r ? r : check_migration(config, reterr_status);
         *timing = config->timing;
         hf_leader_timing_defaults(timing);
         return r ? r : hf_leader_timing_check(timing, reterr_status);
@@ -78,37 +96,56 @@ static int copy_controllers(struct hf_electors *electors, struct hf_elector *ele
         return 0;
 }
 
+/* No two electors of a process contend for one Lease, also not for one of the two of a migration. */
+static int check_leases_are_free(struct hf_electors *electors, const struct hf_elector *elector, struct hf_status *reterr_status) {
+        const char *mine[] = {elector->label, elector->old_label};
+        for (size_t i = 0; i < electors->n; i++)
+                for (size_t k = 0; k < 2; k++)
+                        if (*mine[k] &&
+                            (strcmp(electors->list[i]->label, mine[k]) == 0 || strcmp(electors->list[i]->old_label, mine[k]) == 0))
+                                return hf_fail(reterr_status, HF_E_EXISTS, "there is an elector for the Lease %s already", mine[k]);
+        return 0;
+}
+
 static int fill(struct hf_electors *electors, struct hf_elector *elector, const struct hf_elector_config *config,
                 struct hf_status *reterr_status) {
-        struct hf__core_config core = {.timing = elector->timing};
+        struct hf__core_config core = {.timing = elector->timing, .coordinated = config->coordinated};
         const struct hf_clock *clock = hf_host_clock(electors->host);
 
         elector->electors = electors;
         (void)snprintf(elector->ns, sizeof elector->ns, "%s", config->ns);
         (void)snprintf(elector->name, sizeof elector->name, "%s", config->name);
         (void)snprintf(elector->label, sizeof elector->label, "%s/%s", config->ns, config->name);
+        if (config->migrate_from)
+                (void)snprintf(elector->old_label, sizeof elector->old_label, "%s/%s",
+                               config->migrate_from_ns ? config->migrate_from_ns : config->ns, config->migrate_from);
         (void)snprintf(elector->identity, sizeof elector->identity, "%s", config->identity);
         elector->client = config->client;
         elector->unfenced = config->unfenced;
         elector->unsafe_gate_off = config->unsafe_gate_off;
         elector->on_change = config->on_change;
         elector->ctx = config->ctx;
-        for (size_t i = 0; i < electors->n; i++)
-                if (strcmp(electors->list[i]->label, elector->label) == 0)
-                        return hf_fail(reterr_status, HF_E_EXISTS, "there is an elector for the Lease %s already", elector->label);
-        int r = copy_controllers(electors, elector, config, reterr_status);
+        int r = check_leases_are_free(electors, elector, reterr_status);
+        if (r == 0)
+                r = copy_controllers(electors, elector, config, reterr_status);
         if (r != 0)
                 return r;
         if (getrandom(&core.seed, sizeof core.seed, GRND_NONBLOCK) != (ssize_t)sizeof core.seed)
                 core.seed = (uint64_t)hf_now(clock); /* it only spreads retries */
         memcpy(core.identity, elector->identity, sizeof core.identity);
         hf__core_init(&elector->core, &core, (struct hf__core_time){hf_now(clock), clock->real(clock->ctx) / HF_NSEC_PER_USEC});
-        elector->info = (struct hf_leader_info){.state = HF_FOLLOWING, .since = hf_now(clock)};
+        elector->info = (struct hf_leader_info){.state = HF_FOLLOWING, .since = hf_now(clock), .heard_at = hf_now(clock)};
         memcpy(elector->info.ns, elector->ns, sizeof elector->ns);
         memcpy(elector->info.name, elector->name, sizeof elector->name);
         memcpy(elector->info.identity, elector->identity, sizeof elector->identity);
-        r = hf__lease_lock_new(electors->host, config, &elector->lock);
+        if (config->migrate_from)
+                r = hf__two_lease_lock_new(electors->host, config, elector->timing.lease_duration, &elector->lock);
+        else
+                r = hf__lease_lock_new(electors->host, config, &elector->lock);
         if (r != 0)
+                return r;
+        if (config->events && (r = hf__lease_events_new(electors->host, config->client, elector->ns, elector->name, elector->identity,
+                                                        &elector->events)) != 0)
                 return r;
         elector->lock->done = hf__elector_on_reply;
         elector->lock->on_record = hf__elector_on_record;

@@ -25,14 +25,13 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include <holdfast/health.h>
-
+#include "base/config.h"
 #include "base/thread.h"
 #include "base/timetext.h"
+#include "leader/leader_health.h"
 
-#define COMPONENT  "elector"
-#define CHECK_NAME "leaderElection"
-#define SLACK      (2 * HF_NSEC_PER_SEC) /* for the machine's own delays, on top of what the timings allow */
+#define COMPONENT "elector"
+#define SLACK     (2 * HF_NSEC_PER_SEC) /* for the machine's own delays, on top of what the timings allow */
 
 /* ---- adding ---- */
 
@@ -57,57 +56,26 @@ int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_elector
         return 0;
 }
 
-int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *config, struct hf_elector **ret_elector,
+int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *given, struct hf_elector **ret_elector,
                     struct hf_status *reterr_status) {
+        struct hf_elector_config config;
         struct hf_elector *elector = NULL;
+        if (!given || hf__config_take(&config, sizeof config, HF__CONFIG_LEAST(struct hf_elector_config, client), given) != 0)
+                return hf_fail(reterr_status, -EINVAL,
+                               "the size of the elector's configuration is wrong, or it has members that this library does not know");
         if (electors->state != HF__ELECTORS_NEW)
                 return hf_fail(reterr_status, HF_E_CLOSED, "electors cannot be added after the start");
         struct hf_elector **list = realloc(electors->list, (electors->n + 1) * sizeof(struct hf_elector *));
         if (!list)
                 return hf_fail(reterr_status, -ENOMEM, "electors: out of memory");
         electors->list = list;
-        int r = hf__elector_new(electors, config, &elector, reterr_status);
+        int r = hf__elector_new(electors, &config, &elector, reterr_status);
         if (r != 0)
                 return r;
         list[electors->n++] = elector;
         if (ret_elector)
                 *ret_elector = elector;
         return 0;
-}
-
-/* ---- health ---- */
-
-static bool is_healthy(struct hf_elector *elector, char *reason, size_t max_reason) {
-        struct hf_leader_info info;
-        hf__elector_info(elector, &info);
-        if (info.state == HF_STUCK) {
-                (void)snprintf(reason, max_reason, "controller %s of %s ignores its tokens", info.stuck_controller, elector->label);
-                return false;
-        }
-        /* The loop shuts the gate when validity is over. One that is open beyond the lease's end tells of a loop that hangs. */
-        hf_nsec lease_end = info.valid_until + elector->timing.lease_duration - elector->timing.renew_deadline;
-        if (info.valid_until && hf_now(hf_host_clock(elector->electors->host)) > lease_end) {
-                (void)snprintf(reason, max_reason, "failed election to renew leadership on lease %s", elector->label);
-                return false;
-        }
-        return true;
-}
-
-static bool check_health(void *ctx, char *reason, size_t max_reason) {
-        struct hf_electors *electors = ctx;
-        for (size_t i = 0; i < electors->n; i++)
-                if (!is_healthy(electors->list[i], reason, max_reason))
-                        return false;
-        return true;
-}
-
-static void collect_metrics(void *ctx) {
-        struct hf_electors *electors = ctx;
-        hf_nsec now = hf_now(hf_host_clock(electors->host));
-        for (size_t i = 0; i < electors->n; i++) {
-                hf_nsec left = hf__gate_valid_until(&electors->list[i]->gate) - now;
-                hf_metric_set(electors->list[i]->metrics.remaining, left > 0 ? (double)left / (double)HF_NSEC_PER_SEC : 0);
-        }
 }
 
 /* ---- starting ---- */
@@ -208,9 +176,7 @@ static int start_all(struct hf_electors *electors) {
         for (size_t i = 0; r == 0 && i < electors->n; i++)
                 r = start_instance(electors->list[i]);
         if (r == 0)
-                r = hf_health_add(electors->host->health, CHECK_NAME, HF_HEALTHZ | HF_LIVEZ, check_health, electors);
-        if (r == 0 && electors->host->metrics)
-                r = hf_metrics_add_collector(electors->host->metrics, collect_metrics, electors);
+                r = hf__leader_health_add(electors);
         for (size_t i = 0; r == 0 && i < electors->n; i++)
                 say_timing(electors->list[i]);
         return r ? r : hf__thread_start(electors->host, "hf-elector", hf__electors_loop, electors, &electors->thread);
@@ -340,9 +306,7 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
 struct hf_electors *hf_electors_free(struct hf_electors *electors) {
         if (!electors)
                 return NULL;
-        hf_health_remove(electors->host->health, CHECK_NAME);
-        if (electors->host->metrics)
-                hf_metrics_remove_collector(electors->host->metrics, collect_metrics, electors);
+        hf__leader_health_remove(electors);
         /* Work that is still alive may touch all of this: it stays. */
         if (electors->state != HF__ELECTORS_NEW && electors->state != HF__ELECTORS_STOPPED)
                 return NULL;
@@ -410,10 +374,9 @@ bool hf_elector_may_act(struct hf_elector *elector) {
         return hf__gate_may_act(&elector->gate, hf_now(hf_host_clock(elector->electors->host)));
 }
 
-int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
+/* successor "" = whoever comes. */
+static int give_up_lease(struct hf_elector *elector, const char *successor) {
         struct hf_leader_info info;
-        if (!hf__is_identity(identity))
-                return -EINVAL;
         hf__elector_info(elector, &info);
         if (info.state != HF_LEADING)
                 return HF_E_NOT_LEADER;
@@ -422,10 +385,16 @@ int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
                 return -ENOMEM;
         message->elector = elector;
         message->event.type = HF__EV_HAND_OVER;
-        (void)snprintf(message->event.successor, sizeof message->event.successor, "%s", identity);
+        (void)snprintf(message->event.successor, sizeof message->event.successor, "%s", successor);
         hf__mailbox_post(&elector->electors->mailbox, &message->letter);
         return 0;
 }
+
+int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
+        return hf__is_identity(identity) ? give_up_lease(elector, identity) : -EINVAL;
+}
+
+int hf_elector_step_down(struct hf_elector *elector) { return give_up_lease(elector, ""); }
 
 void hf_elector_end_term(struct hf_elector *elector) {
         atomic_store(&elector->stale, true);

@@ -12,6 +12,7 @@
 #include "leader/elector_core.h"
 #include "leader/gate.h"
 #include "leader/leader_metrics.h"
+#include "leader/lease_events.h"
 #include "leader/lock_port.h"
 #include "leader/work.h"
 
@@ -19,15 +20,17 @@ struct hf_elector {
         /* immutable after add */
         struct hf_electors *electors;
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], identity[HF_IDENTITY_MAX + 1];
-        char label[2 * HF_NAME_MAX + 2]; /* "namespace/name" */
-        struct hf_client *client;        /* borrowed */
+        char label[2 * HF_NAME_MAX + 2];     /* "namespace/name" */
+        char old_label[2 * HF_NAME_MAX + 2]; /* of the Lease from which it migrates; "" = none */
+        struct hf_client *client;            /* borrowed */
         struct hf_leader_timing timing;
         struct hf_controller *controllers; /* owned, with their names */
         size_t n_controllers;
         bool unfenced, unsafe_gate_off;
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;
-        struct hf__lock *lock; /* owned */
+        struct hf__lock *lock;           /* owned */
+        struct hf__lease_events *events; /* owned; NULL = none are wanted */
         struct hf__leader_metrics metrics;
 
         /* any thread */
@@ -43,13 +46,17 @@ struct hf_elector {
         hf_nsec write_sent_at, ending_at;
         unsigned n_failed_ops; /* in a row: the first is worth a line */
         bool stop_told;
+        bool announced;        /* an Event told of the present term */
+        struct hf__record led; /* when announced: the record it was taken by, as the server returned it */
+        hf_nsec counted_at;    /* until when the time without a leader is counted */
 
         /* the starting and stopping thread's only */
         struct hf__work *instance; /* owned; the controllers of every instance */
 
         /* guarded by electors->mu */
         struct hf_leader_info info;
-        bool released; /* HF_STOPPED: the Lease does not bear our name */
+        bool released;          /* HF_STOPPED: the Lease does not bear our name */
+        char last_failure[160]; /* why the Lease was last not read or written; "" = it was */
 };
 
 enum hf__electors_state {
@@ -68,6 +75,7 @@ struct hf_electors {
         size_t n;
         int epoll_fd, timer_fd;
         pthread_t thread;
+        bool has_health; /* the health checks are ours */
 
         /* any thread */
         struct hf__mailbox mailbox;

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/thread.h"
 
@@ -26,7 +27,8 @@ struct write {
         void *ctx;
         uint64_t inner_id; /* 0 = not known yet */
         bool answered, cancel_wanted;
-        int refs; /* the starter's and the callback's */
+        bool dry_run; /* immutable: nothing is committed, so nothing is compared, nor echoed */
+        int refs;     /* the starter's and the callback's */
 };
 
 struct leader_client {
@@ -103,7 +105,7 @@ static void on_written(void *ctx, const struct hf_reply *from) {
         struct write *write = ctx;
         struct leader_client *client = write->client;
         struct hf_reply reply = *from;
-        if (from->error == 0 && !from->fence_echoed && !client->config.unfenced) {
+        if (from->error == 0 && !from->fence_echoed && !client->config.unfenced && !write->dry_run) {
                 reply.error = HF_E_UNFENCED;
                 (void)hf_fail(&reply.status, HF_E_UNFENCED,
                               "the server did not say that it compared the fence of term %llu: the write was made without it, the term "
@@ -139,6 +141,11 @@ static int admit(struct leader_client *client, struct hf_call *call, const char 
         return 0;
 }
 
+static bool is_dry_run(const struct hf_call *call) {
+        const char *at = call->query ? strstr(call->query, "dryRun=All") : NULL;
+        return at && (at == call->query || at[-1] == '&');
+}
+
 static int send_write(struct leader_client *client, const struct hf_call *from, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
         struct hf_call call = *from;
         const char *why = "";
@@ -147,6 +154,7 @@ static int send_write(struct leader_client *client, const struct hf_call *from, 
         struct write *write = write_new(client, done, ctx);
         if (!write)
                 return -ENOMEM;
+        write->dry_run = is_dry_run(from);
         int r = admit(client, &call, &why);
         bool refused = r != 0;
         if (!refused)

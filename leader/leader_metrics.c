@@ -37,6 +37,12 @@ void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf
                                                "Writes of a term that the fence refused or that came back without its echo", labels);
         metrics->is_stuck = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_stuck",
                                            "1 when a controller has ignored its tokens past the stop grace", labels);
+        metrics->silence = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_lock_silence_seconds",
+                                          "Seconds since the Lease was last read, written or heard of by this process", labels);
+        metrics->leaderless = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_leader_leaderless_seconds_total",
+                                             "Seconds in which, as far as this process could see, nobody led", labels);
+        metrics->twins = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_leader_identity_collisions_total",
+                                        "Times the Lease was found under this process's identity but not taken by it", labels);
         for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++) {
                 (void)snprintf(labels, sizeof labels, "lease=\"%s/%s\",reason=\"%s\"", ns, name, reasons[i]);
                 metrics->failed_by[i] = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_leader_failed_operations_total",

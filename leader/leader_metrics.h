@@ -18,6 +18,9 @@ struct hf__leader_metrics {
         struct hf_metric *stale_writes;  /* writes that ended a term: refused by the fence, or without its echo */
         struct hf_metric *failed_by[6];  /* lease operations by reason */
         struct hf_metric *is_stuck;      /* 1 = work ignored its tokens */
+        struct hf_metric *silence;       /* seconds since the Lease last answered or told */
+        struct hf_metric *leaderless;    /* seconds, in total, in which nobody was seen to lead */
+        struct hf_metric *twins;         /* times the Lease was seen to bear our identity by another's hand */
 };
 
 void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf_host *host, const char *ns, const char *name);

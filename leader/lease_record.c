@@ -56,6 +56,7 @@ int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record) 
         if (hand_over_to &&
             strlen(hand_over_to) < sizeof record.hand_over_to) /* a longer one is nobody's, and cut it could be somebody's */
                 strcpy(record.hand_over_to, hand_over_to);
+        record.preferred = spec && hf__json_string(spec, "preferredHolder") && *hf__json_string(spec, "preferredHolder");
         copy_text(record.uid, sizeof record.uid, hf__json_string(lease, "metadata.uid"));
         copy_text(record.rv, sizeof record.rv, hf__json_string(lease, "metadata.resourceVersion"));
         record.rv_number = number_of(record.rv);

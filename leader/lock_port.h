@@ -2,7 +2,8 @@
 #pragma once
 /*
  * The lock port: what an elector needs of the place where its record lives, asynchronous. lease_lock.c implements it over
- * an API client. Callbacks come on any thread, exactly once per operation, and only post to the elector's mailbox.
+ * an API client, two_lease_lock.c over two of those. Callbacks come on any thread, exactly once per operation, and only post to the
+ * elector's mailbox.
  */
 #include <holdfast/error.h>
 #include <holdfast/host.h>
@@ -26,6 +27,11 @@ struct hf__lock_ops {
         void (*watch)(struct hf__lock *lock); /* (re)opens; a former watch's news no longer comes */
         void (*unwatch)(struct hf__lock *lock);
         void (*free)(struct hf__lock *lock); /* cancels all; after it no callback runs */
+        /*
+         * What the last write that succeeded in taking the lock gives to its term beyond the Lease's own name and the record's revision:
+         * a second Lease in the fence, the revision that a cache must reach. NULL: nothing.
+         */
+        void (*grant)(struct hf__lock *lock, struct hf_fence *fence, char acquired_at[HF__REVISION_MAX]);
 };
 
 struct hf__lock {
@@ -38,3 +44,6 @@ struct hf__lock {
 struct hf_elector_config;
 /* The coordination.k8s.io/v1 Lease. config is borrowed for the call only; its client for the lock's life. 0 or -errno. */
 int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config, struct hf__lock **ret_lock);
+/* The Leases config->migrate_from (old) and config->name (new) as one. Likewise; lease_duration: as it is recorded. */
+int hf__two_lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config, hf_nsec lease_duration,
+                           struct hf__lock **ret_lock);

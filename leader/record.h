@@ -17,8 +17,11 @@ enum hf__cause {
         HF__CAUSE_RELEASED,    /* its holder gave it up */
         HF__CAUSE_HANDED_OVER, /* its holder gave it up to who takes it */
         HF__CAUSE_EXPIRED,     /* its holder fell silent */
+        HF__CAUSE_CHOSEN,      /* a coordinator named the taker */
         HF__CAUSE_REGAINED,    /* it still bore the taker's own name: a term that was lost, or a write whose reply was */
 };
+
+#define HF__REVISION_MAX 40 /* bytes of a resourceVersion and its NUL; a longer one is cut */
 
 struct hf__record {
         bool exists;
@@ -29,12 +32,13 @@ struct hf__record {
         char successor[HF_IDENTITY_MAX + 1]; /* annotation holdfast.dev/successor; "" = none */
         /* Annotation holdfast.dev/hand-over-to: somebody asks its holder to give it to this one. Read only: no record we write keeps it. */
         char hand_over_to[HF_IDENTITY_MAX + 1];
-        char uid[40];       /* of the object, for references to it; "" = unknown. Read only; nothing decides by it */
-        char rv[40];        /* resourceVersion, opaque; "" = unknown */
-        uint64_t rv_number; /* the same as a number; 0 = it is not one */
-        bool preferred;     /* spec.preferredHolder names somebody: a coordinator ends the holder's term */
-        uint64_t beat;      /* changes with what lies behind the record and shows in no other field; 0 for a Lease */
-        uint64_t term;      /* only as returned by a write that began a term: its number; 0 = rv_number is */
+        char uid[40];              /* of the object, for references to it; "" = unknown. Read only; nothing decides by it */
+        char rv[HF__REVISION_MAX]; /* resourceVersion, opaque; "" = unknown */
+        uint64_t rv_number;        /* the same as a number; 0 = it is not one */
+        bool preferred;            /* spec.preferredHolder names somebody: a coordinator ends the holder's term */
+        bool unsettled;            /* behind it lies what is mine in part, or may yet become so: a release settles it; false for a Lease */
+        uint64_t beat;             /* changes with what lies behind the record and shows in no other field; 0 for a Lease */
+        uint64_t term;             /* only as returned by a write that began a term: its number; 0 = rv_number is */
         /* Only in a record that is to be written and begins a term; what was read has none of it, and nothing decides by it. */
         enum hf__cause cause;
         char previous[HF_IDENTITY_MAX + 1]; /* the last holder that was seen; "" = none */

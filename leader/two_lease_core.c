@@ -45,8 +45,10 @@ static void note(struct hf__two *two, enum hf__two_side side, const struct hf__r
 
         if (!two->part[side].known || !hf__record_same_fields(known, record))
                 two->beat++;
-        if (!two->part[side].known || known->exists != record->exists || strcmp(known->rv, record->rv) != 0)
+        if (!two->part[side].known || known->exists != record->exists || strcmp(known->rv, record->rv) != 0) {
                 two->version++;
+                two->part[side].doubtful = false;
+        }
         two->part[side].known = true;
         *known = *record;
         if (!is_mine(two, HF__TWO_OLD) || is_mine(two, HF__TWO_NEW))
@@ -111,6 +113,8 @@ static void compose(const struct hf__two *two, struct hf__record *ret_record) {
         const struct hf__record *old = &two->part[HF__TWO_OLD].record, *new = &two->part[HF__TWO_NEW].record;
 
         *ret_record = (struct hf__record){.exists = old->exists || new->exists, .beat = two->beat};
+        ret_record->unsettled = two->part[HF__TWO_OLD].doubtful || two->part[HF__TWO_NEW].doubtful ||
+                                is_mine(two, HF__TWO_OLD) != is_mine(two, HF__TWO_NEW);
         if ((!old->exists || old->rv_number) && (!new->exists || new->rv_number))
                 ret_record->rv_number = old->rv_number + new->rv_number;
         if (!ret_record->exists)
@@ -119,11 +123,16 @@ static void compose(const struct hf__two *two, struct hf__record *ret_record) {
         ret_record->transitions = greater(old->transitions, new->transitions);
         ret_record->renew_us = greater(old->renew_us, new->renew_us);
         strcpy(ret_record->successor, old->successor[0] ? old->successor : new->successor);
+        strcpy(ret_record->hand_over_to, new->hand_over_to[0] ? new->hand_over_to : old->hand_over_to);
+        strcpy(ret_record->uid, new->uid);
         ret_record->preferred = old->preferred || new->preferred;
         compose_holder(two, old, new, ret_record);
 }
 
 /* ---- commands ---- */
+
+/* Whether it follows from the answer that the write was not done. */
+static bool is_refusal(int result) { return result > 0 && result != HF_E_TIMEOUT && result != HF_E_CANCELED; }
 
 static struct hf__two_command *push(struct hf__two_commands *commands, enum hf__two_command_type type) {
         struct hf__two_command *command = &commands->list[commands->n++];
@@ -225,6 +234,9 @@ static void write_side(struct hf__two *two, enum hf__two_side side, struct hf__t
         const struct hf__record *known = &two->part[side].expected;
 
         two->stage = side == HF__TWO_OLD ? WRITING_OLD : WRITING_NEW;
+        /* Where somebody has been faster, which is known by now, the write is refused, and there is nothing to settle. */
+        if (is_taking(two) && known->exists == two->part[side].record.exists && strcmp(known->rv, two->part[side].record.rv) == 0)
+                two->part[side].doubtful = true;
         ask(two, HF__TWO_WRITE, side, commands);
         struct hf__record *record = &commands->list[commands->n - 1].record;
         *record = two->record;
@@ -232,11 +244,12 @@ static void write_side(struct hf__two *two, enum hf__two_side side, struct hf__t
         strcpy(record->rv, known->rv);
         record->rv_number = known->rv_number;
         record->beat = 0;
+        record->unsettled = false;
 }
 
 /* Goes on with the sides from this one on. */
 static void write_from(struct hf__two *two, enum hf__two_side side, struct hf__core_time now, struct hf__two_commands *commands) {
-        while (side < HF__TWO_SIDES && is_release(two) && !is_mine(two, side))
+        while (side < HF__TWO_SIDES && is_release(two) && !is_mine(two, side) && !two->part[side].doubtful)
                 side++;
         if (side == HF__TWO_SIDES)
                 answer(two, 0, 0, commands);
@@ -260,9 +273,6 @@ void hf__two_write(struct hf__two *two, uint32_t op_id, const struct hf__record 
         two->part[HF__TWO_NEW].expected = two->part[HF__TWO_NEW].record;
         write_from(two, HF__TWO_OLD, now, ret_commands);
 }
-
-/* Whether it follows from the answer that the write was not done. */
-static bool is_refusal(int result) { return result > 0 && result != HF_E_TIMEOUT && result != HF_E_CANCELED; }
 
 static void old_written(struct hf__two *two, int result, hf_nsec retry_after, const struct hf__record *record, struct hf__core_time now,
                         struct hf__two_commands *commands) {
@@ -303,6 +313,8 @@ void hf__two_answered(struct hf__two *two, enum hf__two_side side, uint32_t op_i
         if (two->part[side].asked != op_id || op_id == 0)
                 return; /* to a request that was given up */
         two->part[side].asked = 0;
+        if (two->stage != READING && (result == 0 || is_refusal(result)))
+                two->part[side].doubtful = false;
         if (result == 0 || (result == HF_E_NOT_FOUND && two->stage == READING))
                 note_answer(two, side, result == 0 ? record : NULL, now.boot);
         switch (two->stage) {

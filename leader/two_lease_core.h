@@ -17,7 +17,7 @@
  *  - When the new Lease refuses a taking, the old one is given back within the same operation: no work has begun.
  *  - What is held by half after that (a lost reply, a new Lease that was stolen) is not renewed, and the old one is given back a
  *    lease duration later, when the work of any term is over.
- *  - A release writes only those that are mine.
+ *  - A release writes only those that are mine, and those to which a taking of mine may yet be applied: that takes its condition away.
  *  - An operation that was given up, or whose deadline has passed, sends nothing more.
  */
 #include "leader/elector_core.h"
@@ -56,6 +56,7 @@ struct hf__two {
                 bool told_since; /* the watch told something while a request was under way */
                 struct hf__record record;
                 struct hf__record expected; /* by the write under way */
+                bool doubtful;              /* a taking may yet be applied at this revision */
                 uint32_t asked;             /* id of the request under way; 0 = none */
         } part[HF__TWO_SIDES];
         uint32_t next_id;
@@ -76,7 +77,7 @@ struct hf__two {
 
         /* of the last taking that succeeded */
         uint64_t old_term;
-        char acquired_at[40];
+        char acquired_at[HF__REVISION_MAX];
 };
 
 void hf__two_init(struct hf__two *two, const char *identity, hf_nsec lease_duration);

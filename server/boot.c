@@ -202,7 +202,8 @@ static int make_electors(struct hfd_host *h, struct hf_status *reterr_status) {
         const struct hfd_config *config = h->config;
         const struct hf_controller *own;
         struct hf_controller all[HFD_N_CONTROLLERS + 16];
-        size_t n = 0, n_own;
+        size_t n = 0, n_own, n_bootstrap;
+        const char *const after_bootstrap[] = {hfd_bootstrap_last_controller(h), NULL};
         bool elects = config->leader_elect;
 
         int r = hf_electors_new(&h->host, &h->electors);
@@ -211,11 +212,18 @@ static int make_electors(struct hfd_host *h, struct hf_status *reterr_status) {
         r = make_controllers(h, reterr_status);
         if (r)
                 return r;
+        own = hf_bootstrap_controllers(h->bootstrap, &n_bootstrap);
+        for (; n < n_bootstrap; n++)
+                all[n] = own[n];
         own = hfd_controllers_table(h->controllers, &n_own);
         for (size_t i = 0; i < n_own; i++)
                 all[n++] = own[i];
         for (size_t i = 0; i < h->extra->n_controllers && n < sizeof all / sizeof *all; i++)
                 all[n++] = h->extra->controllers[i];
+        /* Who comes after another one of these comes after the bootstrap by that. */
+        for (size_t i = n_bootstrap; i < n; i++)
+                if (all[i].class == HF_LEADER_ONLY && !all[i].after)
+                        all[i].after = after_bootstrap;
         struct hf_elector_config elector = {.size = sizeof elector,
                                             /* One that does not contend has checked none of these. */
                                             .ns = elects ? config->lease_ns : HFD_SYSTEM_NAMESPACE,
@@ -226,10 +234,14 @@ static int make_electors(struct hfd_host *h, struct hf_status *reterr_status) {
                                             .timing = elects ? config->timing : (struct hf_leader_timing){0},
                                             .controllers = all,
                                             .n_controllers = n,
+                                            .events = true,
                                             .unsafe_gate_off = h->extra->unsafe_gate_off,
                                             .on_change = hfd_host_leader_changed,
                                             .ctx = h};
-        return hf_electors_add(h->electors, &elector, &h->elector, reterr_status);
+        r = hf_electors_add(h->electors, &elector, &h->elector, reterr_status);
+        if (r == 0)
+                hf_bootstrap_set_elector(h->bootstrap, h->elector);
+        return r;
 }
 
 static int make_core(struct hfd_host *h, struct hf_status *reterr_status) {
@@ -256,6 +268,9 @@ static void end_term(void *ctx) {
 int hfd_host_make(struct hfd_host *h, struct hf_status *reterr_status) {
         int r = make_core(h, reterr_status);
 
+        /* Before anything is written or locked: a mistake in a manifest is one in the command line. */
+        if (r == 0 && (r = hfd_bootstrap_make(h, reterr_status)) != 0)
+                atomic_store(&h->exit_status, r == -ENOMEM ? 1 : 2);
         if (r == 0)
                 r = make_directory(h->config->data_dir, "--data-dir", reterr_status);
         if (r == 0)

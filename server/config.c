@@ -82,6 +82,12 @@ static int complete_lists(struct hfd_config *config, struct hf_status *reterr_st
         if (r > 0)
                 return hf_fail(reterr_status, HF_E_INVALID, "flag --controllers: \"%.200s\" is not a comma separated list of 1 to %d names",
                                config->controllers_text, HFD_MAX_CONTROLLERS);
+        if (r == 0)
+                r = split(config->bootstrap_manifests_text, config->bootstrap_manifests, HFD_MAX_MANIFESTS, &config->n_bootstrap_manifests);
+        if (r > 0)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flag --bootstrap-manifests: \"%.200s\" is not a comma separated list of 1 to %d directories",
+                               config->bootstrap_manifests_text, HFD_MAX_MANIFESTS);
         return r;
 }
 
@@ -193,17 +199,21 @@ int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_s
 }
 
 void hfd_config_done(struct hfd_config *config) {
-        char **texts[] = {&config->etcd_servers_text, &config->etcd_prefix,      &config->etcd_ca_file,       &config->etcd_cert_file,
-                          &config->etcd_key_file,     &config->data_dir,         &config->runtime_dir,        &config->instance,
-                          &config->bind_address,      &config->cert_dir,         &config->tls_cert_file,      &config->tls_key_file,
-                          &config->client_ca_file,    &config->token_auth_file,  &config->authorization_mode, &config->lease_ns,
-                          &config->lease_name,        &config->controllers_text, &config->kubeconfig,         &config->lock_type};
+        char **texts[] = {&config->etcd_servers_text, &config->etcd_prefix,     &config->etcd_ca_file,
+                          &config->etcd_cert_file,    &config->etcd_key_file,   &config->data_dir,
+                          &config->runtime_dir,       &config->instance,        &config->bind_address,
+                          &config->cert_dir,          &config->tls_cert_file,   &config->tls_key_file,
+                          &config->client_ca_file,    &config->token_auth_file, &config->authorization_mode,
+                          &config->lease_ns,          &config->lease_name,      &config->controllers_text,
+                          &config->kubeconfig,        &config->lock_type,       &config->bootstrap_manifests_text};
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
                 free(*texts[i]);
         for (size_t i = 0; i < HFD_MAX_ETCD_SERVERS; i++)
                 free(config->etcd_servers[i]);
         for (size_t i = 0; i < HFD_MAX_CONTROLLERS; i++)
                 free(config->controllers[i]);
+        for (size_t i = 0; i < HFD_MAX_MANIFESTS; i++)
+                free(config->bootstrap_manifests[i]);
         *config = (struct hfd_config){0};
 }
 

@@ -11,6 +11,7 @@
 
 #define HFD_MAX_ETCD_SERVERS 16
 #define HFD_MAX_CONTROLLERS  64
+#define HFD_MAX_MANIFESTS    16
 
 enum hfd_command {
         HFD_COMMAND_SERVE, /* holdfastd [flags] */
@@ -50,12 +51,15 @@ struct hfd_config {
         /* leading */
         bool leader_elect;
         struct hf_leader_timing timing; /* complete: no zero fields but where zero is meant */
-        char *lock_type; /* leases */
+        char *lock_type;                /* leases */
         char *lease_ns, *lease_name;
         char *controllers_text; /* as given: "*,-name" */
         char *controllers[HFD_MAX_CONTROLLERS];
         size_t n_controllers;
         hf_nsec event_ttl;
+        char *bootstrap_manifests_text;                   /* as given: directories, comma separated */
+        char *bootstrap_manifests[HFD_MAX_MANIFESTS + 1]; /* NULL-terminated */
+        size_t n_bootstrap_manifests;
 
         /* ending */
         hf_nsec shutdown_delay;

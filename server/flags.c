@@ -61,6 +61,8 @@ static const struct flag flags[] = {
         {"leader-elect-resource-lock", TEXT, SERVE, AT(lock_type), "leases", NULL, 0, 0, "what the lock is made of; there is only this"},
         {"leader-elect-resource-namespace", TEXT, STORE, AT(lease_ns), "kube-system", NULL, 0, 0, "the namespace of the lease"},
         {"leader-elect-resource-name", TEXT, STORE, AT(lease_name), "holdfast-controllers", NULL, 0, 0, "the name of the lease"},
+        {"bootstrap-manifests", TEXT, SERVE, AT(bootstrap_manifests_text), "", "none", 0, 0,
+         "directories of YAML or JSON that the leader applies once, comma separated"},
         {"controllers", TEXT, SERVE, AT(controllers_text), "*", NULL, 0, 0, "which to run: * all, name this one, -name not this one"},
         {"event-ttl", DURATION, SERVE, AT(event_ttl), "1h", NULL, HF_NSEC_PER_SEC, 8760 * HOUR,
          "how long an event is kept after it was last written"},

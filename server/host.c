@@ -20,6 +20,7 @@
 
 #include "base/thread.h"
 #include "server/sdnotify.h"
+#include "server/trim.h"
 
 #define STUCK_LINGER (5 * HF_NSEC_PER_SEC)  /* livez shows the stuck controller for so long before the process ends */
 #define EXTEND_BY    (30 * HF_NSEC_PER_SEC) /* asked of systemd at a time while booting or stopping */
@@ -34,7 +35,7 @@ struct main_loop {
         hf_nsec watchdog_at, extend_at, delay_until, stuck_until;
         uint64_t turns[3]; /* elector, store, http: as last seen by the watchdog */
         bool said_ready, said_stopping, reload_wanted;
-        char status[256]; /* the last STATUS= */
+        char status[480]; /* the last STATUS= */
 };
 
 void hfd_host_wake(struct hfd_host *h) {
@@ -148,6 +149,8 @@ static void say_status(struct main_loop *m) {
                 (void)snprintf(text, sizeof text, "stopping");
         else if (atomic_load(&h->waiting_for_store))
                 (void)snprintf(text, sizeof text, "waiting for etcd at %.160s", h->config->etcd_servers[0]);
+        else if (info.state != HF_STUCK && hfd_bootstrap_says(h, text, sizeof text))
+                ;
         else if (info.state == HF_LEADING)
                 (void)snprintf(text, sizeof text, "leading %.60s/%.60s, term %llu", info.ns, info.name, (unsigned long long)info.term);
         else if (info.state == HF_STUCK)
@@ -168,6 +171,7 @@ static void say_milestones(struct main_loop *m) {
                 m->said_ready = true;
                 hfd_notify_ready();
                 hf_log(&h->host.log, HF_LOG_NOTICE, "holdfastd", "ready: %s, identity %s", h->identity.endpoint, h->identity.identity);
+                hfd_trim_after_start();
         }
         if (m->reload_wanted && m->said_ready)
                 reload(m);
@@ -284,7 +288,7 @@ static int run(struct main_loop *m) {
         if (r) {
                 fprintf(stderr, "holdfastd: %s\n", status.message);
                 hfd_host_free(h);
-                return 1;
+                return atomic_load(&h->exit_status) ? atomic_load(&h->exit_status) : 1;
         }
         main_loop(m);
         (void)pthread_join(thread, NULL);

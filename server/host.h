@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include <holdfast/bootstrap.h>
 #include <holdfast/hooks.h>
 #include <holdfast/leader.h>
 #include <holdfast/metrics.h>
@@ -34,6 +35,10 @@ struct hfd_extra {
         const struct hf_controller *controllers; /* n_controllers */
         size_t n_controllers;
         bool unsafe_gate_off; /* leader.h */
+        /* Bootstrap as another version, with more in phase 0, and observed: on_bootstrap may keep it waiting. NULL = nothing. */
+        const char *version;
+        const char *const *phase_0_directories; /* NULL-terminated */
+        void (*on_bootstrap)(enum hf_bootstrap_point point, const struct hf_bootstrap_info *info);
 };
 
 struct hfd_host {
@@ -55,6 +60,7 @@ struct hfd_host {
         struct hfd_http *http;
         struct hfd_compactor *compactor;
         struct hfd_controllers *controllers;
+        struct hf_bootstrap *bootstrap;
         struct hf_electors *electors;
         struct hf_elector *elector; /* borrowed from electors */
         struct hf_hooks *hooks;
@@ -66,7 +72,7 @@ struct hfd_host {
         int event_fd;                /* written to wake main: something changed, or the sequence ended */
         _Atomic bool sequence_ended; /* set by the sequence thread, last */
         _Atomic bool stuck;          /* a controller ignores its tokens */
-        _Atomic int exit_status;     /* valid once sequence_ended */
+        _Atomic int exit_status;     /* valid once sequence_ended, or when making failed */
         _Atomic bool ready;          /* hooks done */
         _Atomic bool waiting_for_store;
 };
@@ -80,7 +86,11 @@ int hfd_host_boot(struct hfd_host *h, struct hf_status *reterr_status);      /* 
 int hfd_host_shut_down(struct hfd_host *h, struct hf_status *reterr_status); /* shutdown.c; HF_E_STUCK: the process must _exit */
 void hfd_host_free(struct hfd_host *h);                                      /* shutdown.c; not after HF_E_STUCK */
 int hfd_host_add_hooks(struct hfd_host *h, struct hf_status *reterr_status); /* server_hooks.c */
-void hfd_host_wake(struct hfd_host *h);                                      /* host.c; any thread */
+/* bootstrap.c: reads and checks the manifests; HF_E_INVALID and the like are a user's mistake. */
+int hfd_bootstrap_make(struct hfd_host *h, struct hf_status *reterr_status);
+const char *hfd_bootstrap_last_controller(struct hfd_host *h);            /* the one that other leader-only controllers come after */
+bool hfd_bootstrap_says(struct hfd_host *h, char *text, size_t max_text); /* has it something for the status line? */
+void hfd_host_wake(struct hfd_host *h);                                   /* host.c; any thread */
 /* elector's on_change: keeps the run file, the status line and the stuck flag. server_hooks.c */
 void hfd_host_leader_changed(void *host, const struct hf_leader_info *info);
 void hfd_debug_leader(void *host, struct hfd_request *request);                 /* debug_leader.c */

@@ -2,10 +2,15 @@
 /*
  * holdfastd's own hooks, and how it hears of leadership.
  *
- *      system-namespaces -> start-controllers / stop-controllers (all controllers, in the continuous election loop)
+ *      system-namespaces -> start-controllers / stop-controllers -> bootstrap-phase-0 -> bootstrap-phase-1 -> ready
+ *                                       |                               ^ watches           ^ watches
+ *                                       v                               |                   |
+ *                            the leader's term:   controllers bootstrap-phase-0 -> bootstrap-phase-1 -> all others
  *
  * The namespaces come first because the Lease lives in one of them. Every instance makes them if they are absent, before it
- * contends; that they exist already is the usual case.
+ * contends; that they exist already is the usual case. start-controllers begins the election, and returns at once: without a
+ * leader nothing is bootstrapped. The two hooks after it wait for what the ledger says, whoever leads; an instance that does not
+ * contend (--leader-elect=false) has them too.
  */
 #include <stdio.h>
 #include <string.h>
@@ -46,14 +51,17 @@ static int start_system_namespaces(struct hf_hook_context *context, void *ctx, s
 }
 
 int hfd_host_add_hooks(struct hfd_host *h, struct hf_status *reterr_status) {
-        static const char *const before_controllers[] = {"system-namespaces", NULL};
+        static const char *const before_controllers[] = {"system-namespaces", NULL}, *const before_bootstrap[] = {"start-controllers",
+                                                                                                                  NULL};
         struct hf_hook namespaces = {.name = "system-namespaces", .start = start_system_namespaces, .ctx = h};
         int r = hf_hooks_add(h->hooks, &namespaces, HF_HOOKS_HERE, reterr_status);
 
         /* --leader-elect=false: this instance serves only, it neither contends nor runs controllers. */
-        if (r || !h->config->leader_elect)
+        if (r == 0 && h->config->leader_elect)
+                r = hf_controllers_install(h->hooks, h->electors, before_controllers, reterr_status);
+        if (r)
                 return r;
-        return hf_controllers_install(h->hooks, h->electors, before_controllers, reterr_status);
+        return hf_bootstrap_install(h->bootstrap, h->hooks, h->config->leader_elect ? before_bootstrap : before_controllers, reterr_status);
 }
 
 /* On the elector's loop: the run file is a few hundred bytes on a tmpfs, all else is a flag and a wake-up. */

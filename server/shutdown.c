@@ -78,6 +78,7 @@ void hfd_host_free(struct hfd_host *h) {
                 h->store->ops->stop(h->store); /* what still waits for a store that hangs is told now */
         hf_hooks_free(h->hooks);
         hf_electors_free(h->electors);
+        hf_bootstrap_free(h->bootstrap);
         hfd_controllers_free(h->controllers);
         hfd_http_free(h->http);
         hf_client_free(h->loopback);

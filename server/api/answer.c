@@ -39,6 +39,13 @@ void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const cha
         (void)snprintf(cause->text, sizeof cause->text, "Forbidden: %s", detail);
 }
 
+void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail) {
+        if (causes->n == HFD_CAUSES_MAX)
+                return;
+        struct hfd_cause *cause = add_cause(causes, "FieldValueTooLong", field);
+        (void)snprintf(cause->text, sizeof cause->text, "Too long: %s", detail);
+}
+
 void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value, const char *supported) {
         if (causes->n == HFD_CAUSES_MAX)
                 return;

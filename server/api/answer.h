@@ -29,6 +29,7 @@ struct hfd_causes {
 void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char *value, const char *detail);
 void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail);
 void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const char *detail);
+void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail);
 void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value, const char *supported);
 
 struct hfd_answer {

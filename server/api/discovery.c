@@ -5,8 +5,8 @@
 
 #include "server/api/core.h"
 
-#define VERBS      "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"update\",\"watch\"]"
-#define VERBS_SOLO "[\"create\",\"delete\",\"get\",\"list\",\"update\",\"watch\"]"
+#define VERBS      "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]"
+#define VERBS_SOLO "[\"create\",\"delete\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]"
 
 /* Whether row i is the first of its group. */
 static bool first_of_group(const struct hfd_resource *rows, size_t i) {
@@ -16,15 +16,38 @@ static bool first_of_group(const struct hfd_resource *rows, size_t i) {
         return true;
 }
 
-static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool alone) {
+/* Whether row i is the first of its group's version. */
+static bool first_of_version(const struct hfd_resource *rows, size_t i) {
+        for (size_t k = 0; k < i; k++)
+                if (!strcmp(rows[k].group, rows[i].group) && !strcmp(rows[k].version, rows[i].version))
+                        return false;
+        return true;
+}
+
+static void put_version(struct hf__strbuf *s, const struct hfd_resource *row) {
         char version[128];
 
         hfd_resource_api_version(row, version);
-        hf__strbuf_printf(s,
-                          "{%s\"name\":\"%s\",\"versions\":[{\"groupVersion\":\"%s\",\"version\":\"%s\"}],\"preferredVersion\":"
-                          "{\"groupVersion\":\"%s\",\"version\":\"%s\"}}",
-                          alone ? "\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," : "", row->group, version, row->version, version,
-                          row->version);
+        hf__strbuf_printf(s, "{\"groupVersion\":\"%s\",\"version\":\"%s\"}", version, row->version);
+}
+
+/* row: the group's first, whose version is the preferred one. */
+static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool alone) {
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+        const char *comma = "";
+
+        hf__strbuf_printf(s, "{%s\"name\":\"%s\",\"versions\":[", alone ? "\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," : "", row->group);
+        for (size_t i = 0; i < n; i++) {
+                if (strcmp(rows[i].group, row->group) || !first_of_version(rows, i))
+                        continue;
+                hf__strbuf_puts(s, comma);
+                put_version(s, &rows[i]);
+                comma = ",";
+        }
+        hf__strbuf_puts(s, "],\"preferredVersion\":");
+        put_version(s, row);
+        hf__strbuf_putc(s, '}');
 }
 
 static void put_groups(struct hf__strbuf *s) {
@@ -71,7 +94,7 @@ static bool put_resources(struct hf__strbuf *s, const char *group, const char *v
                 if (rows[i].subresources & HFD_SUB_FINALIZE)
                         put_subresource(s, &rows[i], "finalize", "[\"update\"]");
                 if (rows[i].subresources & HFD_SUB_STATUS)
-                        put_subresource(s, &rows[i], "status", "[\"get\",\"update\"]");
+                        put_subresource(s, &rows[i], "status", "[\"get\",\"patch\",\"update\"]");
         }
         hf__strbuf_puts(s, "]}");
         return n_found > 0;
@@ -101,7 +124,7 @@ static void put_openapi_index(struct hf__strbuf *s) {
 
         hf__strbuf_puts(s, "{\"paths\":{");
         for (size_t i = 0; i < n; i++) {
-                if (!first_of_group(rows, i))
+                if (!first_of_version(rows, i))
                         continue;
                 hf__strbuf_puts(s, i ? ",\"" : "\"");
                 put_path_prefix(s, &rows[i]);

@@ -13,6 +13,8 @@
 #include "server/api/read.h"
 
 #define LIST_MAX_BYTES (512u << 20)
+#define CONTINUE_END   "\\u0000\"}"
+#define TOKEN_MAX      2048
 
 struct page {
         struct hfd_object **objects; /* owned references */
@@ -79,7 +81,11 @@ static void continue_token(struct hf__strbuf *out, uint64_t revision, const char
         static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
         struct hf__strbuf json = {0};
 
-        hf__strbuf_printf(&json, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%" PRId64 ",\"start\":\"%s\\u0000\"}", (int64_t)revision, path);
+        hf__strbuf_printf(&json, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%" PRId64 ",\"start\":", (int64_t)revision);
+        hf__strbuf_json(&json, path, strlen(path));
+        if (!json.error)
+                json.n--; /* the quote again */
+        hf__strbuf_puts(&json, CONTINUE_END);
         for (size_t i = 0; !json.error && i < json.n; i += 3) {
                 unsigned n = (unsigned)(json.n - i > 3 ? 3 : json.n - i);
                 uint32_t v = 0;
@@ -102,13 +108,13 @@ static int digit_of(char c) {
 
 /* Fills read->at and read->start; false when it is none of our tokens. */
 static bool read_continue(struct hfd_read *read, const char *token) {
-        char json[1024], *zero;
+        char json[TOKEN_MAX];
         size_t n = 0, n_token = strlen(token);
         uint32_t v = 0;
         int64_t revision;
         struct hf__json *tree = NULL;
 
-        if (n_token > 1024)
+        if (n_token > TOKEN_MAX)
                 return false;
         for (size_t i = 0; i < n_token; i++) {
                 int d = digit_of(token[i]);
@@ -120,10 +126,10 @@ static bool read_continue(struct hfd_read *read, const char *token) {
         }
         json[n] = '\0';
         /* The start's NUL is written as an escape, which no C string can hold: it is cut off before parsing. */
-        zero = strstr(json, "\\u0000");
-        if (!zero)
+        size_t n_end = sizeof CONTINUE_END - 1;
+        if (n < n_end || memcmp(json + n - n_end, CONTINUE_END, n_end))
                 return false;
-        memmove(zero, zero + 6, strlen(zero + 6) + 1);
+        memcpy(json + n - n_end, "\"}", 3);
         if (hf__json_parse(json, strlen(json), &tree, NULL))
                 return false;
         const char *start = hf__json_string(tree, "start"), *version = hf__json_string(tree, "v");

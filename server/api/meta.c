@@ -82,6 +82,15 @@ bool hfd_is_qualified_name(const char *text) {
 
 void hfd_quote(const char *text, char *out, size_t max_out) { (void)snprintf(out, max_out, "\"%.250s\"", text); }
 
+void hfd_quote_list(const struct hf__json *list, char *out, size_t max_out) {
+        size_t n = (size_t)snprintf(out, max_out, "[]string{");
+
+        for (const struct hf__json *m = hf__json_first(list); m && n + 72 < max_out; m = hf__json_next(m))
+                n += (size_t)snprintf(out + n, max_out - n, "%s\"%.60s\"", m == hf__json_first(list) ? "" : ", ",
+                                      hf__json_is_string(m) ? hf__json_text(m) : "");
+        (void)snprintf(out + n, max_out - n, "}");
+}
+
 static void invalid_text(struct hfd_causes *causes, const char *field, const char *value, const char *rule) {
         char quoted[300];
 
@@ -316,6 +325,21 @@ int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json
 
 /* ---- validating ---- */
 
+/* Whatever names one segment of a path, and can be found again under it. */
+static void validate_segment(const char *name, struct hfd_causes *causes) {
+        const char *rule = NULL;
+
+        if (!strcmp(name, ".") || !strcmp(name, ".."))
+                rule = *(name + 1) ? "may not be '..'" : "may not be '.'";
+        for (const char *c = name; *c && !rule; c++)
+                if (*c == '/' || *c == '%')
+                        rule = *c == '/' ? "may not contain '/'" : "may not contain '%'";
+                else if ((unsigned char)*c < 0x20 || *c == 0x7f)
+                        rule = "may not contain control characters";
+        if (rule)
+                invalid_text(causes, "metadata.name", name, rule);
+}
+
 static void validate_name(const struct hfd_resource *r, const struct hf__json *object, struct hfd_causes *causes) {
         const char *name = hf__json_string(object, "metadata.name");
         bool generated = hf__json_string(object, "metadata.generateName") && *hf__json_string(object, "metadata.generateName");
@@ -325,6 +349,8 @@ static void validate_name(const struct hfd_resource *r, const struct hf__json *o
         else if (strlen(name) > (r->name_is_label ? 63 : 253))
                 invalid_text(causes, "metadata.name", name,
                              r->name_is_label ? "must be no more than 63 characters" : "must be no more than 253 characters");
+        else if (r->name_is_segment)
+                validate_segment(name, causes);
         else if (r->name_is_label ? !hfd_is_dns_label(name) : !hfd_is_dns_subdomain(name))
                 invalid_text(causes, "metadata.name", name, r->name_is_label ? LABEL_RULE : SUBDOMAIN_RULE);
         if (!r->namespaced)

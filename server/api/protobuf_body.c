@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/timetext.h"
+#include "server/api/base64.h"
 
 enum kind { END, TEXT, TEXT_OR_EMPTY, INT, BOOL, MESSAGE, MESSAGES, TEXTS, MAP, MAP_BYTES, TIME, MICROTIME };
 
@@ -47,10 +48,20 @@ static const struct field meta[] = {{1, TEXT, "name"},
                                     {14, TEXTS, "finalizers"},
                                     {0}};
 static const struct field namespace_spec[] = {{1, TEXTS, "finalizers"}, {0}};
-static const struct field namespace_status[] = {{1, TEXT, "phase"}, {0}};
+static const struct field condition[] = {{1, TEXT, "type"},   {2, TEXT, "status"},  {4, TIME, "lastTransitionTime"},
+                                         {5, TEXT, "reason"}, {6, TEXT, "message"}, {0}};
+static const struct field namespace_status[] = {{1, TEXT, "phase"}, {2, MESSAGES, "conditions", condition}, {0}};
 static const struct field lease_spec[] = {{1, TEXT_OR_EMPTY, "holderIdentity"}, {2, INT, "leaseDurationSeconds"},
                                           {3, MICROTIME, "acquireTime"},        {4, MICROTIME, "renewTime"},
-                                          {5, INT, "leaseTransitions"},         {0}};
+                                          {5, INT, "leaseTransitions"},         {6, TEXT, "strategy"},
+                                          {7, TEXT, "preferredHolder"},         {0}};
+static const struct field candidate_spec[] = {{1, TEXT, "leaseName"},
+                                              {2, MICROTIME, "pingTime"},
+                                              {3, MICROTIME, "renewTime"},
+                                              {4, TEXT, "binaryVersion"},
+                                              {5, TEXT, "emulationVersion"},
+                                              {6, TEXT, "strategy"},
+                                              {0}};
 static const struct field reference[] = {{1, TEXT, "kind"},       {2, TEXT, "namespace"},       {3, TEXT, "name"},      {4, TEXT, "uid"},
                                          {5, TEXT, "apiVersion"}, {6, TEXT, "resourceVersion"}, {7, TEXT, "fieldPath"}, {0}};
 static const struct field source[] = {{1, TEXT, "component"}, {2, TEXT, "host"}, {0}};
@@ -66,6 +77,7 @@ static const struct field configmaps[] = {{1, MESSAGE, "metadata", meta},
                                           {4, BOOL, "immutable"},
                                           {0}};
 static const struct field leases[] = {{1, MESSAGE, "metadata", meta}, {2, MESSAGE, "spec", lease_spec}, {0}};
+static const struct field candidates[] = {{1, MESSAGE, "metadata", meta}, {2, MESSAGE, "spec", candidate_spec}, {0}};
 static const struct field events[] = {{1, MESSAGE, "metadata", meta},
                                       {2, MESSAGE, "involvedObject", reference},
                                       {3, TEXT, "reason"},
@@ -81,6 +93,30 @@ static const struct field events[] = {{1, MESSAGE, "metadata", meta},
                                       {14, TEXT, "reportingComponent"},
                                       {15, TEXT, "reportingInstance"},
                                       {0}};
+static const struct field secrets[] = {{1, MESSAGE, "metadata", meta}, {2, MAP_BYTES, "data"}, {3, TEXT, "type"},
+                                       {4, MAP, "stringData"},         {5, BOOL, "immutable"}, {0}};
+static const struct field local_reference[] = {{1, TEXT, "name"}, {0}};
+static const struct field service_accounts[] = {{1, MESSAGE, "metadata", meta},
+                                                {2, MESSAGES, "secrets", reference},
+                                                {3, MESSAGES, "imagePullSecrets", local_reference},
+                                                {4, BOOL, "automountServiceAccountToken"},
+                                                {0}};
+static const struct field rule[] = {{1, TEXTS, "verbs"},         {2, TEXTS, "apiGroups"},       {3, TEXTS, "resources"},
+                                    {4, TEXTS, "resourceNames"}, {5, TEXTS, "nonResourceURLs"}, {0}};
+static const struct field selector_term[] = {{1, TEXT, "key"}, {2, TEXT, "operator"}, {3, TEXTS, "values"}, {0}};
+static const struct field label_selector[] = {{1, MAP, "matchLabels"}, {2, MESSAGES, "matchExpressions", selector_term}, {0}};
+static const struct field aggregation[] = {{1, MESSAGES, "clusterRoleSelectors", label_selector}, {0}};
+static const struct field roles[] = {{1, MESSAGE, "metadata", meta}, {2, MESSAGES, "rules", rule}, {0}};
+static const struct field cluster_roles[] = {{1, MESSAGE, "metadata", meta},
+                                             {2, MESSAGES, "rules", rule},
+                                             {3, MESSAGE, "aggregationRule", aggregation},
+                                             {0}};
+static const struct field subject[] = {{1, TEXT, "kind"}, {2, TEXT, "apiGroup"}, {3, TEXT, "name"}, {4, TEXT, "namespace"}, {0}};
+static const struct field role_ref[] = {{1, TEXT, "apiGroup"}, {2, TEXT, "kind"}, {3, TEXT, "name"}, {0}};
+static const struct field bindings[] = {{1, MESSAGE, "metadata", meta},
+                                        {2, MESSAGES, "subjects", subject},
+                                        {3, MESSAGE, "roleRef", role_ref},
+                                        {0}};
 static const struct field delete_fields[] = {{1, INT, "gracePeriodSeconds"}, {2, MESSAGE, "preconditions", preconditions},
                                              {3, BOOL, "orphanDependents"},  {4, TEXT, "propagationPolicy"},
                                              {5, TEXTS, "dryRun"},           {0}};
@@ -158,17 +194,9 @@ static int put_time(struct hf__json *object, const struct field *f, struct slice
 }
 
 static int put_base64(struct hf__json *object, const char *key, const struct slice *data) {
-        static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         struct hf__strbuf s = {0};
 
-        for (const unsigned char *p = data->at; p < data->end; p += 3) {
-                size_t n = (size_t)(data->end - p);
-                uint32_t v = (uint32_t)p[0] << 16 | (n > 1 ? (uint32_t)p[1] << 8 : 0) | (n > 2 ? p[2] : 0);
-                hf__strbuf_putc(&s, digits[v >> 18]);
-                hf__strbuf_putc(&s, digits[v >> 12 & 63]);
-                hf__strbuf_putc(&s, n > 1 ? digits[v >> 6 & 63] : '=');
-                hf__strbuf_putc(&s, n > 2 ? digits[v & 63] : '=');
-        }
+        hfd_base64_put(&s, data->at, (size_t)(data->end - data->at));
         int e = s.error ? s.error : hf__json_set_key(object, key, s.data ? s.data : "");
         hf__strbuf_done(&s);
         return e;
@@ -284,20 +312,32 @@ static int decode(struct hf__json *object, const struct field *fields, struct sl
         return e;
 }
 
-bool hfd_is_protobuf(const char *content_type) {
-        return content_type && !strncasecmp(content_type, "application/vnd.kubernetes.protobuf", 35);
-}
-
 static const struct field *fields_of(const struct hfd_resource *resource) {
         static const struct {
                 const char *plural;
                 const struct field *fields;
-        } tables[] = {{"namespaces", namespaces}, {"configmaps", configmaps}, {"leases", leases}, {"events", events}};
+        } tables[] = {{"namespaces", namespaces},
+                      {"configmaps", configmaps},
+                      {"leases", leases},
+                      {"leasecandidates", candidates},
+                      {"events", events},
+                      {"secrets", secrets},
+                      {"serviceaccounts", service_accounts},
+                      {"roles", roles},
+                      {"clusterroles", cluster_roles},
+                      {"rolebindings", bindings},
+                      {"clusterrolebindings", bindings}};
 
         for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
                 if (!strcmp(tables[i].plural, resource->plural))
                         return tables[i].fields;
         return NULL;
+}
+
+bool hfd_protobuf_known(const struct hfd_resource *resource) { return fields_of(resource) != NULL; }
+
+bool hfd_is_protobuf(const char *content_type) {
+        return content_type && !strncasecmp(content_type, "application/vnd.kubernetes.protobuf", 35);
 }
 
 int hfd_protobuf_to_json(const struct hfd_resource *resource, bool delete_options, const void *body, size_t n_body,

@@ -8,6 +8,7 @@
 struct hf__json;
 
 bool hfd_is_protobuf(const char *content_type);
+bool hfd_protobuf_known(const struct hfd_resource *resource); /* whether its kind has such a form */
 /*
  * Brings a body into the JSON form of the resource's kind, or of DeleteOptions. Fields that the kind's table does not know
  * are passed over. 0, -ENOMEM, or HF_E_INVALID: it is no such message.

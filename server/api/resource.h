@@ -16,9 +16,13 @@ struct hfd_causes;
 /* Parts of an object that are read and written under a path of their own; those that a row has are or'ed together. */
 enum hfd_subresource { HFD_SUB_NONE = 0, HFD_SUB_STATUS = 1, HFD_SUB_FINALIZE = 2 };
 
-/* A column of the Table that kubectl shows. path is a JSON path of the object, or "@age", "@count:<path>", "@object". */
+/*
+ * A column of the Table that kubectl shows. path is a JSON path of the object, or one of the forms of table.c ("@age",
+ * "@count:<path>"). wide: only with -o wide.
+ */
 struct hfd_column {
         const char *name, *type, *format, *path;
+        bool wide;
 };
 
 struct hfd_resource {
@@ -28,11 +32,13 @@ struct hfd_resource {
         const char *storage;    /* the key segment below the prefix */
         bool namespaced;
         bool name_is_label;        /* DNS label instead of DNS subdomain */
+        bool name_is_segment;      /* whatever can stand in a path: `system:node` */
         bool create_on_update;     /* PUT to a missing object creates it */
         bool unconditional_update; /* PUT without a resourceVersion is let through */
         bool term_record;          /* a term record is kept beside each object (Leases) */
         bool has_generation;       /* metadata.generation counts the changes of what is neither metadata nor status */
         bool owns_nothing;         /* never anybody's owner: a delete takes no propagationPolicy (Events) */
+        bool no_strategic_patch;   /* clients have no type of their own for it, which would say how lists are merged */
         bool no_delete_collection; /* only one by one (namespaces) */
         /*
          * HFD_SUB_STATUS: status is written by .../status alone. HFD_SUB_FINALIZE: spec.finalizers, written by .../finalize
@@ -66,11 +72,25 @@ void hfd_resource_qualified(const struct hfd_resource *resource, char text[128])
 /* The strategies; each in its own file. */
 bool hfd_lease_decode(struct hf__json *object, char *reason, size_t max_reason);
 void hfd_lease_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
+bool hfd_lease_candidate_decode(struct hf__json *object, char *reason, size_t max_reason);
+void hfd_lease_candidate_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
 bool hfd_namespace_decode(struct hf__json *object, char *reason, size_t max_reason);
 int hfd_namespace_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_namespace_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
 bool hfd_configmap_decode(struct hf__json *object, char *reason, size_t max_reason);
 void hfd_configmap_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
+bool hfd_secret_decode(struct hf__json *object, char *reason, size_t max_reason);
+int hfd_secret_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_secret_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
+bool hfd_service_account_decode(struct hf__json *object, char *reason, size_t max_reason);
+bool hfd_role_decode(struct hf__json *object, char *reason, size_t max_reason);
+void hfd_role_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
+bool hfd_cluster_role_decode(struct hf__json *object, char *reason, size_t max_reason);
+void hfd_cluster_role_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
+bool hfd_binding_decode(struct hf__json *object, char *reason, size_t max_reason);
+int hfd_binding_prepare(struct hf__json *object, const struct hf__json *old);
+void hfd_role_binding_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
+void hfd_cluster_role_binding_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes);
 bool hfd_event_decode(struct hf__json *object, char *reason, size_t max_reason);
 bool hfd_workspace_decode(struct hf__json *object, char *reason, size_t max_reason);
 int hfd_workspace_prepare(struct hf__json *object, const struct hf__json *old);

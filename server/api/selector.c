@@ -110,6 +110,8 @@ static bool field_known(const struct hfd_resource *resource, const char *key) {
 
         if (!strcmp(key, "metadata.name") || (resource->namespaced && !strcmp(key, "metadata.namespace")))
                 return true;
+        if (!strcmp(resource->plural, "secrets"))
+                return !strcmp(key, "type");
         if (!strcmp(resource->plural, "namespaces"))
                 return !strcmp(key, "status.phase");
         for (size_t i = 0; !strcmp(resource->plural, "events") && i < sizeof of_events / sizeof of_events[0]; i++)

@@ -45,6 +45,27 @@ static void put_age(struct hf__strbuf *s, const struct hf__json *object, const c
         put_text(s, age);
 }
 
+/* Who is bound, of one kind: `a, b`; service accounts as `ns/name`. */
+static void put_subjects(struct hf__strbuf *s, const struct hf__json *object, const char *kind) {
+        struct hf__strbuf names = {0};
+
+        for (const struct hf__json *m = hf__json_first(hf__json_get(object, "subjects")); m; m = hf__json_next(m)) {
+                const char *name = hf__json_string(m, "name"), *ns = hf__json_string(m, "namespace"), *of = hf__json_string(m, "kind");
+                if (!of || strcmp(of, kind) || !name)
+                        continue;
+                hf__strbuf_printf(&names, "%s%s%s%s", names.n ? ", " : "", ns && !strcmp(kind, "ServiceAccount") ? ns : "",
+                                  !strcmp(kind, "ServiceAccount") ? "/" : "", name);
+        }
+        put_text(s, names.data ? names.data : "");
+        if (names.error)
+                s->error = names.error;
+        hf__strbuf_done(&names);
+}
+
+/*
+ * A cell: the text at a path, or "@age" (since creation, or "@age:<path>"), "@count:<path>", "@object" (of an Event),
+ * "@role" (of a binding), "@subjects:<kind>".
+ */
 static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const char *path, int64_t now_s) {
         char text[600];
 
@@ -52,6 +73,12 @@ static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const 
                 put_age(s, object, path[4] ? path + 5 : "metadata.creationTimestamp", now_s);
         } else if (!strncmp(path, "@count:", 7)) {
                 hf__strbuf_u64(s, hf__json_count(hf__json_path(object, path + 7)));
+        } else if (!strncmp(path, "@subjects:", 10)) {
+                put_subjects(s, object, path + 10);
+        } else if (!strcmp(path, "@role")) {
+                const char *kind = hf__json_string(object, "roleRef.kind"), *name = hf__json_string(object, "roleRef.name");
+                (void)snprintf(text, sizeof text, "%s/%s", kind ? kind : "", name ? name : "");
+                put_text(s, text);
         } else if (!strcmp(path, "@object")) {
                 const char *kind = hf__json_string(object, "involvedObject.kind"), *name = hf__json_string(object, "involvedObject.name");
                 (void)snprintf(text, sizeof text, "%s/%s", kind ? kind : "", name ? name : "");
@@ -88,8 +115,8 @@ static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resourc
         hf__strbuf_puts(s, "\"columnDefinitions\":[");
         for (size_t i = 0; i < HFD_COLUMNS_MAX && resource->columns[i].name; i++) {
                 const struct hfd_column *c = &resource->columns[i];
-                hf__strbuf_printf(s, "%s{\"name\":\"%s\",\"type\":\"%s\",\"format\":\"%s\",\"description\":\"%s\",\"priority\":0}",
-                                  i ? "," : "", c->name, c->type, c->format, c->name);
+                hf__strbuf_printf(s, "%s{\"name\":\"%s\",\"type\":\"%s\",\"format\":\"%s\",\"description\":\"%s\",\"priority\":%d}",
+                                  i ? "," : "", c->name, c->type, c->format, c->name, c->wide);
         }
         hf__strbuf_putc(s, ']');
 }

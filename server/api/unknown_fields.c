@@ -7,6 +7,7 @@
  * a row is open.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,12 +16,14 @@
 #include "server/api/write.h"
 
 #define REFERENCE    "apiVersion kind namespace name uid resourceVersion fieldPath"
+#define RULE         "verbs apiGroups resources resourceNames nonResourceURLs"
+#define SUBJECT      "kind apiGroup name namespace"
 #define UNKNOWN_MAX  8 /* of one object; more are a body of another kind */
 #define UNKNOWN_TEXT 120
 
 static const struct shape {
         const char *kind; /* NULL = every kind */
-        const char *part; /* "" = the object itself */
+        const char *part; /* "" = the object itself; "x[]" = each object of the array x */
         const char *fields;
 } shapes[] = {
         {NULL, "metadata",
@@ -30,6 +33,8 @@ static const struct shape {
         {"ConfigMap", "", "apiVersion kind metadata data binaryData immutable"},
         {"Lease", "", "apiVersion kind metadata spec"},
         {"Lease", "spec", "holderIdentity leaseDurationSeconds acquireTime renewTime leaseTransitions strategy preferredHolder"},
+        {"LeaseCandidate", "", "apiVersion kind metadata spec"},
+        {"LeaseCandidate", "spec", "leaseName pingTime renewTime binaryVersion emulationVersion strategy"},
         {"Namespace", "", "apiVersion kind metadata spec status"},
         {"Namespace", "spec", "finalizers"},
         {"Namespace", "status", "phase conditions"},
@@ -40,8 +45,30 @@ static const struct shape {
         {"Event", "related", REFERENCE},
         {"Event", "source", "component host"},
         {"Event", "series", "count lastObservedTime"},
+        {"Secret", "", "apiVersion kind metadata data stringData type immutable"},
+        {"ServiceAccount", "", "apiVersion kind metadata secrets imagePullSecrets automountServiceAccountToken"},
+        {"ServiceAccount", "secrets[]", REFERENCE},
+        {"ServiceAccount", "imagePullSecrets[]", "name"},
+        {"Role", "", "apiVersion kind metadata rules"},
+        {"Role", "rules[]", RULE},
+        {"ClusterRole", "", "apiVersion kind metadata rules aggregationRule"},
+        {"ClusterRole", "rules[]", RULE},
+        {"ClusterRole", "aggregationRule", "clusterRoleSelectors"},
+        {"RoleBinding", "", "apiVersion kind metadata subjects roleRef"},
+        {"RoleBinding", "subjects[]", SUBJECT},
+        {"RoleBinding", "roleRef", "apiGroup kind name"},
+        {"ClusterRoleBinding", "", "apiVersion kind metadata subjects roleRef"},
+        {"ClusterRoleBinding", "subjects[]", SUBJECT},
+        {"ClusterRoleBinding", "roleRef", "apiGroup kind name"},
         {"Workspace", "", "apiVersion kind metadata spec status"},
 };
+
+const char *hfd_known_fields(const char *kind, const char *part) {
+        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+                if (!strcmp(shapes[i].part, part) && (!shapes[i].kind || !strcmp(shapes[i].kind, kind)))
+                        return shapes[i].fields;
+        return NULL;
+}
 
 /* Whether key is one of the words of fields. */
 static bool is_field(const char *fields, const char *key) {
@@ -59,16 +86,29 @@ static void put_name(struct hf__strbuf *s, const char *name) {
                 hf__strbuf_putc(s, name[i] < ' ' || name[i] > '~' || name[i] == '"' || name[i] == '\\' ? '?' : name[i]);
 }
 
-static void find(const struct shape *shape, struct hf__json *object, size_t *n_found, struct hf__strbuf *s) {
+/* place: the part's name, and which of an array it is. */
+static void find(const struct shape *shape, const char *place, struct hf__json *object, size_t *n_found, struct hf__strbuf *s) {
         for (struct hf__json *m = hf__json_first(object); m && *n_found < UNKNOWN_MAX; m = hf__json_next(m)) {
                 if (is_field(shape->fields, hf__json_key(m)))
                         continue;
                 hf__strbuf_puts(s, (*n_found)++ ? "\nunknown field \"" : "unknown field \"");
-                hf__strbuf_puts(s, shape->part);
-                if (*shape->part)
+                hf__strbuf_puts(s, place);
+                if (*place)
                         hf__strbuf_putc(s, '.');
                 put_name(s, hf__json_key(m));
                 hf__strbuf_putc(s, '"');
+        }
+}
+
+static void find_in_array(const struct shape *shape, struct hf__json *object, size_t *n_found, struct hf__strbuf *s) {
+        char key[64], place[96];
+        size_t i = 0;
+
+        (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(shape->part, "["), shape->part);
+        for (struct hf__json *m = hf__json_first(hf__json_get(object, key)); m && *n_found < UNKNOWN_MAX; m = hf__json_next(m)) {
+                (void)snprintf(place, sizeof place, "%s[%zu]", key, i++);
+                if (hf__json_is_object(m))
+                        find(shape, place, m, n_found, s);
         }
 }
 
@@ -80,8 +120,12 @@ int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *obj
         *ret_unknown = NULL;
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
                 struct hf__json *part = *shapes[i].part ? hf__json_get(object, shapes[i].part) : object;
-                if ((!shapes[i].kind || !strcmp(shapes[i].kind, resource->kind)) && hf__json_is_object(part))
-                        find(&shapes[i], part, &n_found, &s);
+                if (shapes[i].kind && strcmp(shapes[i].kind, resource->kind))
+                        continue;
+                if (strchr(shapes[i].part, '['))
+                        find_in_array(&shapes[i], object, &n_found, &s);
+                else if (hf__json_is_object(part))
+                        find(&shapes[i], shapes[i].part, part, &n_found, &s);
         }
         if (n_found) {
                 *ret_unknown = s.error ? NULL : strdup(s.data);

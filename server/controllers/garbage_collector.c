@@ -38,7 +38,7 @@
 #include "server/controllers/gc_notice.h"
 #include "server/controllers/object.h"
 
-#define N_WORKERS  4
+#define N_WORKERS 8
 #define N_ABSENT   512
 #define UID_MAX    64
 #define SEARCH_MAX 1024
@@ -219,16 +219,19 @@ static int find_owner(struct item *item, const struct hf__json *reference, enum 
 /* What changed or went meanwhile sends an event, which brings the key again. */
 static int settle(int r) { return r == HF_E_CONFLICT || r == HF_E_NOT_FOUND ? 0 : r; }
 
-/* Reads an object whole, lets change edit it, writes it. The caches have metadata only, which must not be written. */
-static int edit(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const char *name, const char *uid,
+/*
+ * Reads an object whole, lets change edit it, writes it. The caches have metadata only, which must not be written. Only the
+ * incarnation of that uid is edited, and where the edit rests on what was looked at (revision not NULL), only that.
+ */
+static int edit(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const char *name, const char *uid, const char *revision,
                 int (*change)(struct hf__json *object, void *ctx), void *ctx) {
         struct hf__json *object;
         int r = hfd_object_read(term, &kind->row.resource, ns, name, &object);
 
         if (r)
                 return settle(r);
-        const char *found = hf__json_string(object, "metadata.uid");
-        if (found && strcmp(found, uid) == 0) {
+        const char *found = hf__json_string(object, "metadata.uid"), *now = hf__json_string(object, "metadata.resourceVersion");
+        if (found && now && strcmp(found, uid) == 0 && (!revision || strcmp(now, revision) == 0)) {
                 r = change(object, ctx);
                 if (r == 0)
                         r = hfd_object_update(term, &kind->row.resource, ns, name, NULL, object);
@@ -237,72 +240,70 @@ static int edit(struct hf_term *term, const struct hfd_kind *kind, const char *n
         return r == HF_E_NOT_FOUND ? 0 : r; /* a conflict is tried again: this edit is somebody's wait */
 }
 
-static int drop_finalizer(struct hf__json *object, void *name) { return hfd_list_drop(object, "metadata.finalizers", name); }
+static int edit_item(struct item *item, const char *revision, int (*change)(struct hf__json *object, void *ctx), void *ctx) {
+        return edit(item->term, item->kind, item->ns, item->name, item->uid, revision, change, ctx);
+}
 
+static int drop_finalizer(struct hf__json *object, void *name) { return hfd_list_drop(object, "metadata.finalizers", name); }
+static int drop_owners(struct hf__json *object, void *uids) { return hfd_gc_drop_owners(object, uids); }
 static int unblock(struct hf__json *object, void *ctx) { return hfd_gc_unblock(object); }
 
 static int remove_item(struct item *item, enum hfd_gc_verdict verdict) {
-        struct hfd_delete what = {.uid = item->uid, .policy = hfd_gc_policy(verdict)};
-
-        /* An unblocked object has another revision than the one looked at. */
-        if (verdict != HFD_GC_UNBLOCK_AND_DELETE)
-                what.resource_version = item->resource_version;
+        struct hfd_delete what = {.uid = item->uid, .resource_version = item->resource_version, .policy = hfd_gc_policy(verdict)};
         return settle(hfd_object_delete(item->term, &item->kind->row.resource, item->ns, item->name, &what));
 }
 
 /* ---- an object with owners ---- */
 
-struct drop {
-        struct item *item;
-        int error;
-};
-
-static bool does_not_stand(void *ctx, const struct hf__json *reference) {
-        struct drop *drop = ctx;
-        enum owner owner = SOLID;
-
-        if (drop->error == 0)
-                drop->error = find_owner(drop->item, reference, &owner);
-        return owner != SOLID;
-}
-
-static int drop_owners(struct hf__json *object, void *ctx) {
-        struct drop *drop = ctx;
-        int r = hfd_gc_drop_owners(object, does_not_stand, drop);
-
-        return r ? r : drop->error;
-}
-
-static int look_at_owned(struct item *item) {
-        struct hfd_gc_view view = {.orphan = hfd_list_has(item->object, "metadata.finalizers", HFD_ORPHAN),
-                                   .foreground = hfd_list_has(item->object, "metadata.finalizers", HFD_FOREGROUND)};
-        struct walk walk = {.collector = item->collector, .uid = item->uid};
-        struct drop drop = {.item = item};
+/* Counts its owners by what they are; uids gets those that do not stand. */
+static int look_at_owners(struct item *item, struct hfd_gc_view *view, struct hf__json *uids) {
         int r = 0;
 
         for (const struct hf__json *m = hf__json_first(hf__json_path(item->object, "metadata.ownerReferences")); r == 0 && m;
              m = hf__json_next(m)) {
+                const char *uid = hf__json_string(m, "uid");
                 enum owner owner;
                 r = find_owner(item, m, &owner);
-                view.n_solid += owner == SOLID;
-                view.n_waiting += owner == WAITING;
-                view.n_absent += owner == ABSENT;
+                view->n_solid += owner == SOLID;
+                view->n_waiting += owner == WAITING;
+                view->n_absent += owner == ABSENT;
+                if (r == 0 && owner != SOLID && uid)
+                        r = hfd_list_add(uids, "uids", uid);
         }
-        if (r)
-                return r;
-        if (view.n_waiting > 0 && view.n_solid == 0) {
+        return r;
+}
+
+/*
+ * What is done rests on one look: a reference is dropped when its owner did not stand at that look, and no other. Were each
+ * judged anew at the write, the one that kept the object might have fallen in between, and nobody would own it any more.
+ */
+static int act(struct item *item, enum hfd_gc_verdict verdict, struct hf__json *uids) {
+        if (verdict == HFD_GC_KEEP)
+                return 0;
+        if (verdict == HFD_GC_DROP_OWNERS)
+                return settle(edit_item(item, item->resource_version, drop_owners, uids));
+        if (verdict == HFD_GC_UNBLOCK)
+                return settle(edit_item(item, item->resource_version, unblock, NULL));
+        return remove_item(item, verdict);
+}
+
+static int look_at_owned(struct item *item) {
+        struct hfd_gc_view view = {.orphan = hfd_list_has(item->object, "metadata.finalizers", HFD_ORPHAN),
+                                   .foreground = hfd_list_has(item->object, "metadata.finalizers", HFD_FOREGROUND),
+                                   .blocks = hfd_gc_blocks(item->object, NULL)};
+        struct walk walk = {.collector = item->collector, .uid = item->uid};
+        struct hf__json *uids = hf__json_object();
+        int r = uids ? look_at_owners(item, &view, uids) : -ENOMEM;
+
+        if (r == 0 && view.n_waiting > 0 && view.n_solid == 0) {
                 walk_dependents(&walk, look_at_one);
                 view.has_dependents = walk.any;
                 view.dependent_waits = walk.waits;
         }
-        enum hfd_gc_verdict verdict = hfd_gc_decide(&view);
-        if (verdict == HFD_GC_KEEP)
-                return 0;
-        if (verdict == HFD_GC_DROP_OWNERS)
-                return edit(item->term, item->kind, item->ns, item->name, item->uid, drop_owners, &drop);
-        if (verdict == HFD_GC_UNBLOCK_AND_DELETE)
-                r = edit(item->term, item->kind, item->ns, item->name, item->uid, unblock, NULL);
-        return r ? r : remove_item(item, verdict);
+        if (r == 0)
+                r = act(item, hfd_gc_decide(&view), uids);
+        hf__json_free(uids);
+        return r;
 }
 
 /* ---- an object that is deleted and holds on for its dependents ---- */
@@ -331,14 +332,7 @@ static void collect_orphan(void *ctx, const char *ns, const char *name, const ch
         key_of(orphans->owner->collector, orphans->kind, ns, name, orphans->keys[orphans->n++]);
 }
 
-static bool names_owner(void *uid, const struct hf__json *reference) {
-        const char *found = hf__json_string(reference, "uid");
-        return found && strcmp(found, uid) == 0;
-}
-
-static int give_up_owner(struct hf__json *object, void *uid) { return hfd_gc_drop_owners(object, names_owner, uid); }
-
-static int orphan_one(struct item *owner, const char *key) {
+static int orphan_one(struct item *owner, const char *key, struct hf__json *uids) {
         char ns[HF_NAME_MAX + 1], uid[UID_MAX];
         const char *rest;
         const struct hfd_kind *kind = kind_of_key(owner->collector, key, &rest);
@@ -351,19 +345,23 @@ static int orphan_one(struct item *owner, const char *key) {
         const char *text = hf__json_string(dependent, "metadata.uid");
         (void)snprintf(uid, sizeof uid, "%s", text ? text : "");
         hf__json_free(dependent);
-        return edit(owner->term, kind, ns, name, uid, give_up_owner, (void *)owner->uid);
+        return edit(owner->term, kind, ns, name, uid, NULL, drop_owners, uids);
 }
 
 static int let_dependents_go(struct item *item) {
         struct orphans orphans = {.owner = item};
+        struct hf__json *uids = hf__json_object();
+        int r = uids ? hfd_list_add(uids, "uids", item->uid) : -ENOMEM;
 
         for (size_t i = 0; i < item->collector->n_graph; i++) {
                 orphans.kind = item->collector->graph[i];
                 (void)hf_cache_by_index(orphans.kind->cache, HFD_KIND_INDEX, item->uid, collect_orphan, &orphans);
         }
-        int r = orphans.error;
+        if (r == 0)
+                r = orphans.error;
         for (size_t i = 0; r == 0 && i < orphans.n; i++)
-                r = orphan_one(item, orphans.keys[i]);
+                r = orphan_one(item, orphans.keys[i], uids);
+        hf__json_free(uids);
         free(orphans.keys);
         return r;
 }
@@ -380,14 +378,14 @@ static int look_at_deleted(struct item *item, hf_nsec *ret_again) {
                 return r;
         if (orphan) {
                 r = let_dependents_go(item);
-                return r ? r : edit(item->term, item->kind, item->ns, item->name, item->uid, drop_finalizer, (void *)HFD_ORPHAN);
+                return r ? r : edit_item(item, NULL, drop_finalizer, (void *)HFD_ORPHAN);
         }
         walk_dependents(&walk, look_at_one);
         if (walk.blocks) {
                 *ret_again = LOOK_AGAIN;
                 return 0;
         }
-        return edit(item->term, item->kind, item->ns, item->name, item->uid, drop_finalizer, (void *)HFD_FOREGROUND);
+        return edit_item(item, NULL, drop_finalizer, (void *)HFD_FOREGROUND);
 }
 
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {

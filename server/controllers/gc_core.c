@@ -11,7 +11,7 @@ enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view) {
         if (view->n_solid > 0)
                 return view->n_waiting + view->n_absent > 0 ? HFD_GC_DROP_OWNERS : HFD_GC_KEEP;
         if (view->n_waiting > 0 && view->has_dependents)
-                return view->dependent_waits ? HFD_GC_UNBLOCK_AND_DELETE : HFD_GC_DELETE_FOREGROUND;
+                return view->dependent_waits && view->blocks ? HFD_GC_UNBLOCK : HFD_GC_DELETE_FOREGROUND;
         if (view->n_waiting + view->n_absent == 0)
                 return HFD_GC_KEEP;
         if (view->orphan)
@@ -22,11 +22,11 @@ enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view) {
 const char *hfd_gc_policy(enum hfd_gc_verdict verdict) {
         switch (verdict) {
         case HFD_GC_DELETE_BACKGROUND: return "Background";
-        case HFD_GC_DELETE_FOREGROUND:
-        case HFD_GC_UNBLOCK_AND_DELETE: return "Foreground";
+        case HFD_GC_DELETE_FOREGROUND: return "Foreground";
         case HFD_GC_DELETE_ORPHAN: return "Orphan";
         case HFD_GC_KEEP:
-        case HFD_GC_DROP_OWNERS: break;
+        case HFD_GC_DROP_OWNERS:
+        case HFD_GC_UNBLOCK: break;
         }
         return NULL;
 }
@@ -44,19 +44,19 @@ bool hfd_gc_waits(const struct hf__json *object) {
 bool hfd_gc_blocks(const struct hf__json *object, const char *uid) {
         for (const struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.ownerReferences")); m; m = hf__json_next(m)) {
                 const char *owner = hf__json_string(m, "uid");
-                if (owner && strcmp(owner, uid) == 0 && hf__json_bool(m, "blockOwnerDeletion", false))
+                if (owner && (!uid || strcmp(owner, uid) == 0) && hf__json_bool(m, "blockOwnerDeletion", false))
                         return true;
         }
         return false;
 }
 
-int hfd_gc_drop_owners(struct hf__json *object, bool (*drop)(void *ctx, const struct hf__json *reference), void *ctx) {
+int hfd_gc_drop_owners(struct hf__json *object, const struct hf__json *uids) {
         struct hf__json *kept = hf__json_array();
         int r = kept ? 0 : -ENOMEM;
 
         for (const struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.ownerReferences")); r == 0 && m;
              m = hf__json_next(m))
-                if (!drop(ctx, m))
+                if (!hf__json_string(m, "uid") || !hfd_list_has(uids, "uids", hf__json_string(m, "uid")))
                         r = hf__json_append(kept, hf__json_dup(m));
         if (r == 0 && hf__json_count(kept) > 0)
                 return hf__json_set(object, "metadata.ownerReferences", kept);

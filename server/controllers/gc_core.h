@@ -7,7 +7,7 @@
  *      any owner stands          the references to owners that do not are taken out of it
  *      no owner stands, one
  *      waits for its dependents  it is deleted in the foreground when it has dependents itself (else in the background); when
- *                                one of those waits too this may be a cycle, so it first gives up blocking its owners
+ *                                one of those waits too this may be a cycle, so it gives up blocking its owners before
  *      no owner is left          it is deleted, the way its own finalizers say
  *
  * An owner "waits" when it is deleted in the foreground: marked, with the finalizer foregroundDeletion, until no dependent with
@@ -26,6 +26,7 @@ struct hfd_gc_view {
         bool orphan, foreground;             /* its own finalizers */
         bool has_dependents;
         bool dependent_waits; /* one of them is itself deleted in the foreground */
+        bool blocks;          /* it asks an owner to wait for it */
 };
 
 enum hfd_gc_verdict {
@@ -34,7 +35,7 @@ enum hfd_gc_verdict {
         HFD_GC_DELETE_BACKGROUND,
         HFD_GC_DELETE_FOREGROUND,
         HFD_GC_DELETE_ORPHAN,
-        HFD_GC_UNBLOCK_AND_DELETE, /* blockOwnerDeletion off, then in the foreground */
+        HFD_GC_UNBLOCK, /* blockOwnerDeletion off; the write brings it back to be deleted */
 };
 enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view);
 /* The verdict's propagationPolicy; NULL = it is no deletion. */
@@ -45,9 +46,9 @@ bool hfd_gc_concerns(const char *object, size_t n);
 
 /* Deleted in the foreground, and waiting for its dependents. */
 bool hfd_gc_waits(const struct hf__json *object);
-/* Whether one of its owner references names uid and asks its owner to wait for it. */
+/* Whether one of its owner references, that to uid or any (NULL), asks the owner to wait for it. */
 bool hfd_gc_blocks(const struct hf__json *object, const char *uid);
-/* Takes out the owner references for which drop says so; the list goes with the last. 0, -ENOMEM. */
-int hfd_gc_drop_owners(struct hf__json *object, bool (*drop)(void *ctx, const struct hf__json *reference), void *ctx);
+/* Takes out the references to the owners of these uids, a list below "uids"; the references go with the last. 0, -ENOMEM. */
+int hfd_gc_drop_owners(struct hf__json *object, const struct hf__json *uids);
 /* Sets blockOwnerDeletion to false in all its references. 0, -ENOMEM. */
 int hfd_gc_unblock(struct hf__json *object);

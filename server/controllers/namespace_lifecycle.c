@@ -6,14 +6,17 @@
  *          -> every namespaced kind: what there is is deleted as a collection
  *          -> something is left (its finalizers hold it, or the deletion failed): the conditions of the status say what; the end of
  *             each of its objects brings the key back
- *          -> nothing is left, by consistent reads of every kind: "kubernetes" is taken out of spec.finalizers, by /finalize
+ *          -> nothing is left: "kubernetes" is taken out of spec.finalizers, by /finalize
  *
  * All of it is in the objects, so that a new leader goes on from whatever it finds.
  *
- * A creation that was let through before the mark may be committed after it. Its event brings the key too: before the end it
- * is emptied like all else, after the end it is a leftover: an object whose namespace does not exist. Leftovers are listed
- * first, then the namespace is found missing by a consistent read, then they are deleted by uid: so nothing of a namespace
- * that was made anew is touched.
+ * No creation slips in: the transaction of each compares its namespace's revision (server/api/write_namespace.c), so all that
+ * will ever be in a marked namespace was there before the mark. A list no older than the mark therefore shows all of it,
+ * and costs the store nothing; what is still there after a deletion is asked by a consistent read.
+ *
+ * Leftovers, objects whose namespace does not exist, come about when somebody else finalizes a namespace that is not empty. They are
+ * listed, then the namespace is found missing by a consistent read, then they are deleted by uid: so nothing of a
+ * namespace that was made anew is touched.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +28,7 @@
 #include "server/controllers/namespace_core.h"
 #include "server/controllers/object.h"
 
-#define N_WORKERS        4
+#define N_WORKERS 8
 #define LOOK_AGAIN       (15 * HF_NSEC_PER_SEC) /* while something is left; its events come sooner */
 #define COLLECTION_LIMIT (60 * HF_NSEC_PER_SEC) /* for the deletion of one collection */
 #define PAGE             "limit=500"
@@ -35,7 +38,7 @@ static const struct hf_resource namespaces = {"", "v1", "namespaces"};
 
 /* ---- calls on collections ---- */
 
-/* Lists a page of a kind. *ret_n counts what it has and what is beyond it. */
+/* Lists a page of a kind. *ret_n counts what it has and what is beyond it. query may name a revision, which then is enough. */
 static int list(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const char *query, struct hf__json **ret_list,
                 size_t *ret_n) {
         struct hf_call call = {.verb = HF_VERB_LIST, .resource = kind->row.resource, .ns = ns, .query = query};
@@ -56,10 +59,14 @@ static int list(struct hf_term *term, const struct hfd_kind *kind, const char *n
         return 0;
 }
 
-static int count(struct hf_term *term, const struct hfd_kind *kind, const char *ns, size_t *ret_n) {
+/* since: what was there at that revision or later; NULL = a consistent read. */
+static int count(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const char *since, size_t *ret_n) {
         struct hf__json *page;
-        int r = list(term, kind, ns, "limit=1", &page, ret_n);
+        char query[128];
 
+        (void)snprintf(query, sizeof query, "limit=1%s%.32s", since ? "&resourceVersionMatch=NotOlderThan&resourceVersion=" : "",
+                       since ? since : "");
+        int r = list(term, kind, ns, query, &page, ret_n);
         if (r == 0)
                 hf__json_free(page);
         return r;
@@ -92,11 +99,11 @@ static void report_held(void *ctx, const char *ns, const char *name, const char 
 }
 
 /* Deletes what there is of one kind; reports what is left. An error ends the round: the term ends, or nothing can be known. */
-static int empty_kind(struct hf_term *term, const struct hfd_kind *kind, const char *ns, struct hfd_ns_report *report) {
+static int empty_kind(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const char *since, struct hfd_ns_report *report) {
         struct hf_status status = {0};
         struct held held = {ns, report};
         size_t n;
-        int r = count(term, kind, ns, &n);
+        int r = count(term, kind, ns, since, &n);
 
         if (r || n == 0)
                 return r;
@@ -108,7 +115,7 @@ static int empty_kind(struct hf_term *term, const struct hfd_kind *kind, const c
                 (void)snprintf(words, sizeof words, "%s: %s", kind->row.resource.plural, *status.message ? status.message : hf_strerror(r));
                 hfd_ns_report_failure(report, words);
         }
-        r = count(term, kind, ns, &n);
+        r = count(term, kind, ns, NULL, &n);
         if (r || n == 0)
                 return r;
         hfd_ns_report_remaining(report, kind->row.resource.plural, kind->row.resource.group, n);
@@ -136,12 +143,13 @@ static int say_what_is_left(struct hf_term *term, struct hf__json *ns, const cha
 }
 
 static int empty(struct hfd_controllers *controllers, struct hf_term *term, struct hf__json *ns, const char *name, hf_nsec *ret_again) {
+        const char *since = hf__json_string(ns, "metadata.resourceVersion"); /* at the mark, or later */
         struct hfd_ns_report report = {0};
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < controllers->kinds.n; i++)
                 if (controllers->kinds.kinds[i].row.namespaced)
-                        r = empty_kind(term, &controllers->kinds.kinds[i], name, &report);
+                        r = empty_kind(term, &controllers->kinds.kinds[i], name, since, &report);
         if (r == 0 && hfd_ns_report_clean(&report)) {
                 r = finalize(term, ns, name);
         } else if (r == 0) {

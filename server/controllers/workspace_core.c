@@ -5,14 +5,16 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/controllers/gc_core.h"
 #include "server/controllers/object.h"
 
 enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace) {
         const char *phase = hf__json_string(workspace, "status.phase");
         bool held = hfd_list_has(workspace, "metadata.finalizers", HFD_WS_FINALIZER);
 
+        /* Deleted as "orphan": the garbage collector takes the namespace's owner out first, and it is nobody's then. */
         if (hf__json_string(workspace, "metadata.deletionTimestamp"))
-                return held ? HFD_WS_END_NAMESPACE : HFD_WS_NOTHING;
+                return held && !hfd_list_has(workspace, "metadata.finalizers", HFD_ORPHAN) ? HFD_WS_END_NAMESPACE : HFD_WS_NOTHING;
         if (!held)
                 return HFD_WS_ADD_FINALIZER;
         if (!phase || !*phase)

@@ -28,7 +28,7 @@
 #include "server/controllers/workspace_core.h"
 
 #define NAMESPACE_PREFIX "ws-"
-#define N_WORKERS        4
+#define N_WORKERS 8
 #define LOOK_AGAIN       (10 * HF_NSEC_PER_SEC) /* while another incarnation's namespace is in the way; its events come sooner */
 
 static const struct hf_resource workspaces = {"tenancy.holdfast.dev", "v1alpha1", "workspaces"};
@@ -113,11 +113,20 @@ static int make_namespace(struct hf_term *term, const char *full, const char *na
         return 0;
 }
 
-/* Deletes it if it is ours. *ret_gone: nothing of ours is there any more. */
-static int end_namespace(struct hf_term *term, const char *full, const char *uid, bool *ret_gone) {
+/*
+ * Deletes it if it is ours. *ret_gone: nothing of ours is there any more. What the cache says of it is enough to delete it, by its
+ * uid, and to wait; that there is none of ours is asked of the server, for it may have been made a moment ago.
+ */
+static int end_namespace(struct hfd_controllers *controllers, struct hf_term *term, const char *full, const char *uid, bool *ret_gone) {
         struct hf__json *ns;
-        int r = hfd_object_read(term, &namespaces, NULL, full, &ns);
+        int r = hfd_object_cached(controllers->namespaces->cache, NULL, full, &ns);
 
+        if (r == 0 && whose_namespace(ns, uid) != OURS) {
+                hf__json_free(ns);
+                r = HF_E_NOT_FOUND;
+        }
+        if (r == HF_E_NOT_FOUND)
+                r = hfd_object_read(term, &namespaces, NULL, full, &ns);
         *ret_gone = r == HF_E_NOT_FOUND;
         if (r)
                 return *ret_gone ? 0 : r;
@@ -187,9 +196,10 @@ static int step_namespace(struct hf_term *term, struct hf__json *workspace, cons
         return r ? r : write_status(term, name, workspace);
 }
 
-static int step_end(struct hf_term *term, struct hf__json *workspace, const char *name, const char *full, hf_nsec *ret_again) {
+static int step_end(struct hfd_controllers *controllers, struct hf_term *term, struct hf__json *workspace, const char *name,
+                    const char *full, hf_nsec *ret_again) {
         bool gone;
-        int r = end_namespace(term, full, hf__json_string(workspace, "metadata.uid"), &gone);
+        int r = end_namespace(controllers, term, full, hf__json_string(workspace, "metadata.uid"), &gone);
 
         if (r)
                 return r;
@@ -218,7 +228,7 @@ static int step(struct hfd_controllers *controllers, struct hf_term *term, struc
         case HFD_WS_INITIALIZE: r = initialize(controllers, term, workspace); break;
         case HFD_WS_MAKE_NAMESPACE: return step_namespace(term, workspace, name, full, ret_again);
         case HFD_WS_READY: r = hfd_ws_set_phase(workspace, "Ready"); break;
-        case HFD_WS_END_NAMESPACE: return step_end(term, workspace, name, full, ret_again);
+        case HFD_WS_END_NAMESPACE: return step_end(controllers, term, workspace, name, full, ret_again);
         }
         return r ? r : write_status(term, name, workspace);
 }

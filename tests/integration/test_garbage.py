@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from harness import wait_until
+from harness import leaderless, wait_until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SEEN = "/registry/configmaps/default/"
@@ -144,7 +144,7 @@ def test_owners_that_cannot_be(cluster, server):
 def test_while_nobody_leads(cluster):
     """LK01: owners that went, were marked, and children that came between two leaders are all acted on by the next."""
     witness = cluster.witness
-    serving = cluster.instance("serving", "--leader-elect=false").wait_ready()
+    serving = leaderless(cluster)
     a = cluster.instance("a").wait_ready()
     witness.wait_holder(lambda h: "_a_" in h, "a to lead")
     owners = {n: create(serving, MAPS, n) for n in ("background", "foreground", "orphan")}

@@ -67,7 +67,7 @@ def test_discovery(pair, kubectl):
     for short, plural in (("cm", "configmap"), ("ns", "namespace"), ("ev", "event"), ("ws", "workspace"), ("lease", "lease")):
         kubectl("get", short, "-A")
         kubectl("get", plural, "-A")
-    assert kubectl("api-versions").stdout.split() == ["coordination.k8s.io/v1", "tenancy.holdfast.dev/v1alpha1", "v1"]
+    assert kubectl("api-versions").stdout.split() == ["coordination.k8s.io/v1", "rbac.authorization.k8s.io/v1", "tenancy.holdfast.dev/v1alpha1", "v1"]
     assert "holdfast" in kubectl("version").stdout
     assert json.loads(kubectl("get", "--raw", "/version").stdout)["major"] == "1"
     assert kubectl("get", "--raw", "/readyz").stdout == "ok"

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program of its own that embeds the library and contends for a Lease on any API server, over REST: no holdfastd in it.
- * While it leads it writes the ConfigMap default/<NAME> every 20 ms.
+ * While it leads it writes the ConfigMap default/<CONFIGMAP>, else default/<NAME>, every 20 ms.
  *
- *      contender KUBECONFIG NAME IDENTITY [--lease 4s --renew 2s --retry 500ms] [--unfenced] [--ignore-tokens]
+ *      contender KUBECONFIG|DIRECTORY NAME IDENTITY [--lease 4s --renew 2s --retry 500ms] [--unfenced] [--ignore-tokens]
+ *                [--migrate-from OLD-NAME] [--writes CONFIGMAP] [--coordinated VERSION]
+ *
+ * --coordinated: it is a candidate of that version, and leads when the Lease names it.
+ *
+ * A directory is that of a pod's service account; an empty word stands for the files of $KUBECONFIG.
  *
  * stdout: one line per change: `state <state> holder <holder> term <term> end <why>`. SIGTERM stops it gracefully; exit 0, or 70
  * when a controller is stuck.
@@ -12,15 +17,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <holdfast/candidate.h>
 #include <holdfast/leader.h>
 
 #include "base/http_engine.h"
 #include "base/timetext.h"
 
 struct options {
-        const char *name, *identity;
+        const char *name, *identity, *migrate_from, *writes, *coordinated;
         struct hf_leader_timing timing;
         bool unfenced, ignore_tokens;
 };
@@ -49,11 +56,11 @@ static int run_writer(struct hf_term *term, void *ctx) {
                 int n = snprintf(body, sizeof body,
                                  "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"},"
                                  "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\",\"identity\":\"%s\"}}",
-                                 options->name, (unsigned long long)hf_term_fence(term)->term, count, options->identity);
+                                 options->writes, (unsigned long long)hf_term_fence(term)->term, count, options->identity);
                 struct hf_call call = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
                                        .resource = configmaps,
                                        .ns = "default",
-                                       .name = exists ? options->name : NULL,
+                                       .name = exists ? options->writes : NULL,
                                        .body = body,
                                        .n_body = (size_t)n};
                 struct hf_cancel *token = options->ignore_tokens ? hf_cancel_never() : hf_term_abort(term);
@@ -74,7 +81,13 @@ static int parse(int argc, char **argv, struct options *options) {
                                     : strcmp(argv[i], "--renew") == 0 ? &options->timing.renew_deadline
                                     : strcmp(argv[i], "--retry") == 0 ? &options->timing.retry_period
                                                                       : NULL;
-                if (duration && i + 1 < argc) {
+                const char **text = strcmp(argv[i], "--migrate-from") == 0  ? &options->migrate_from
+                                    : strcmp(argv[i], "--writes") == 0      ? &options->writes
+                                    : strcmp(argv[i], "--coordinated") == 0 ? &options->coordinated
+                                                                            : NULL;
+                if (text && i + 1 < argc) {
+                        *text = argv[++i];
+                } else if (duration && i + 1 < argc) {
                         if (hf__duration_parse(argv[++i], duration))
                                 return 2;
                 } else if (strcmp(argv[i], "--unfenced") == 0) {
@@ -93,6 +106,8 @@ static int contend(const struct hf_host *host, struct hf_client *client, struct 
         struct hf_elector_config config = {.size = sizeof config,
                                            .ns = "default",
                                            .name = options->name,
+                                           .migrate_from = options->migrate_from,
+                                           .coordinated = options->coordinated != NULL,
                                            .identity = options->identity,
                                            .client = client,
                                            .timing = options->timing,
@@ -102,8 +117,20 @@ static int contend(const struct hf_host *host, struct hf_client *client, struct 
                                            .on_change = on_change};
         struct hf_electors *electors;
         struct hf_elector *elector;
+        struct hf_candidate_config candidacy = {.size = sizeof candidacy,
+                                                .client = client,
+                                                .ns = "default",
+                                                .name = options->identity,
+                                                .lease_name = options->name,
+                                                .binary_version = options->coordinated};
+        struct hf_candidate *candidate = NULL;
         struct hf_status status = {0};
         int number, r = hf_electors_new(host, &electors);
+
+        if (r == 0 && options->coordinated)
+                r = hf_candidate_new(host, &candidacy, &candidate, &status);
+        if (r == 0 && candidate)
+                r = hf_candidate_start(candidate);
 
         if (r == 0)
                 r = hf_electors_add(electors, &config, &elector, &status);
@@ -117,8 +144,22 @@ static int contend(const struct hf_host *host, struct hf_client *client, struct 
                 fprintf(stderr, "contender: %s: %s\n", hf_strerror(r), status.message);
         if (r == HF_E_STUCK)
                 _exit(70);
+        hf_candidate_free(candidate);
         hf_electors_free(electors);
         return r != 0;
+}
+
+static int connect_to(const struct hf_host *host, const char *where, struct hf_client **ret_client, struct hf_status *reterr_status) {
+        const struct hf_in_cluster_config config = {.size = sizeof config, .directory = where};
+        char ns[HF_NAME_MAX + 1];
+        struct stat st;
+
+        if (stat(where, &st) < 0 || !S_ISDIR(st.st_mode))
+                return hf_rest_client_from_kubeconfig(host, where[0] ? where : NULL, ret_client, reterr_status);
+        int r = hf_rest_client_in_cluster(host, &config, ret_client, ns, reterr_status);
+        if (r == 0)
+                printf("namespace %s\n", ns);
+        return r;
 }
 
 int main(int argc, char **argv) {
@@ -129,18 +170,21 @@ int main(int argc, char **argv) {
         sigset_t signals;
 
         if (argc < 4 || parse(argc, argv, &options)) {
-                fprintf(stderr,
-                        "usage: contender KUBECONFIG NAME IDENTITY [--lease D --renew D --retry D] [--unfenced] [--ignore-tokens]\n");
+                fprintf(stderr, "usage: contender KUBECONFIG|DIRECTORY NAME IDENTITY [--lease D --renew D --retry D] [--unfenced] "
+                                "[--ignore-tokens]\n"
+                                "       [--migrate-from OLD-NAME] [--writes CONFIGMAP] [--coordinated VERSION]\n");
                 return 2;
         }
         options.name = argv[2];
         options.identity = argv[3];
+        if (!options.writes)
+                options.writes = options.name;
         hf_leader_timing_defaults(&options.timing);
         signal(SIGPIPE, SIG_IGN);
         sigemptyset(&signals);
         sigaddset(&signals, SIGTERM);
         pthread_sigmask(SIG_BLOCK, &signals, NULL);
-        if (hf__http_global_init() || hf_rest_client_from_kubeconfig(&host, argv[1], &client, &status)) {
+        if (hf__http_global_init() || connect_to(&host, argv[1], &client, &status)) {
                 fprintf(stderr, "contender: %s\n", status.message);
                 return 1;
         }

@@ -188,6 +188,13 @@ static void fake_remove(struct fake_api *api, const char *key, const struct hf_f
 }
 
 /* Carries a call out. 0 or an error; *ret_body is the object's text, owned by the store. */
+static bool fake_term_holds(struct fake_api *api, const char *ns, const char *name, uint64_t term, const char *identity) {
+        char lease[600];
+        fake_key(lease, sizeof lease, "leases", ns, name);
+        struct fake_object *object = fake_find(api, lease);
+        return object && object->term == term && strcmp(object->holder, identity) == 0;
+}
+
 static int fake_apply(struct fake_api *api, const struct fake_job *job, const char **ret_body) {
         char key[600];
         const struct hf_fence *fence = job->call.fence && !job->client->no_echo ? job->call.fence : NULL;
@@ -201,10 +208,8 @@ static int fake_apply(struct fake_api *api, const struct fake_job *job, const ch
                 hf__json_free(json);
         }
         if (fence && job->call.verb != HF_VERB_GET) {
-                char lease[600];
-                fake_key(lease, sizeof lease, "leases", fence->ns, fence->name);
-                struct fake_object *object = fake_find(api, lease);
-                if (!object || object->term != fence->term || strcmp(object->holder, fence->identity) != 0)
+                if (!fake_term_holds(api, fence->ns, fence->name, fence->term, fence->identity) ||
+                    (fence->also_term && !fake_term_holds(api, fence->also_ns, fence->also_name, fence->also_term, fence->identity)))
                         return HF_E_STALE_TERM;
         }
         struct fake_object *object = fake_find(api, key);

@@ -375,6 +375,15 @@ class Cluster:
         self.temporary.cleanup()
 
 
+def leaderless(cluster, *flags):
+    """An instance that serves and never contends, on a store that a leader, which is gone, has made ready."""
+    first = cluster.instance("first").wait_ready()
+    serving = cluster.instance("serving", "--leader-elect=false", *flags).wait_ready()
+    first.send(signal.SIGTERM)
+    assert first.wait() == 0, first.said()
+    return serving
+
+
 def workspace(name):
     return {"apiVersion": "tenancy.holdfast.dev/v1alpha1", "kind": "Workspace", "metadata": {"name": name}}
 

@@ -8,6 +8,10 @@
  * writes (default 20); WRITER_IGNORES_TOKENS=1 never returns; WRITER_LINGER_MS is how long it goes on writing after it was
  * asked to drain, as a controller with work in hand does.
  * stderr gets a line `writer: refused: <error>` for the first refusal of each kind in a term.
+ *
+ * It is also the subject of the bootstrap's tests, with WRITER_OFF=1, which leaves the controller out: BOOTSTRAP_VERSION is the
+ * version it bootstraps as, BOOTSTRAP_PHASE_0 a directory of further manifests of phase 0. BOOTSTRAP_PAUSE is a point of the bootstrap,
+ * "<phase>/<what>/<steps settled>" ("phase-1/applied/2"): there it stands still for ever, having said `bootstrap: paused`.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,9 +93,27 @@ static int run_writer(struct hf_term *term, void *ctx) {
         }
 }
 
+static void on_bootstrap(enum hf_bootstrap_point point, const struct hf_bootstrap_info *info) {
+        static const char *const points[] = {"begun", "applied", "recorded", "complete", "failing", "gave-way"};
+        const char *pause = getenv("BOOTSTRAP_PAUSE");
+        char here[96];
+
+        (void)snprintf(here, sizeof here, "%s/%s/%zu", info->phase, points[point], info->n_settled);
+        if (!pause || strcmp(pause, here) != 0)
+                return;
+        fprintf(stderr, "bootstrap: paused at %s\n", here);
+        (void)hf_cancel_wait(hf_cancel_never(), HF_NSEC_NEVER);
+}
+
 int main(int argc, char **argv) {
         struct hf_controller writer = {.name = "test-writer", .class = HF_LEADER_ONLY, .run = run_writer};
-        struct hfd_extra extra = {.controllers = &writer, .n_controllers = 1, .unsafe_gate_off = getenv("WRITER_GATE_OFF") != NULL};
+        const char *phase_0[] = {getenv("BOOTSTRAP_PHASE_0"), NULL};
+        struct hfd_extra extra = {.controllers = &writer,
+                                  .n_controllers = getenv("WRITER_OFF") ? 0 : 1,
+                                  .unsafe_gate_off = getenv("WRITER_GATE_OFF") != NULL,
+                                  .version = getenv("BOOTSTRAP_VERSION"),
+                                  .phase_0_directories = phase_0,
+                                  .on_bootstrap = on_bootstrap};
 
         return hfd_main(argc, argv, &extra);
 }

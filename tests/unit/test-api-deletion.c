@@ -155,12 +155,12 @@ static void test_propagation(void **state) {
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"w%zu\",\"finalizers\":[%s]}}", i, cases[i].finalizers);
-                make(box, workspaces, NULL, body);
+                make(box, configmaps, "default", body);
                 (void)snprintf(body, sizeof body, "w%zu", i);
-                assert_int_equal(drop(box, workspaces, NULL, body, cases[i].options), 0);
+                assert_int_equal(drop(box, configmaps, "default", body, cases[i].options), 0);
                 if (!cases[i].left) {
                         assert_string_equal(text_at("status"), "Success");
-                        assert_int_equal(get(box, workspaces, NULL, body), HF_E_NOT_FOUND);
+                        assert_int_equal(get(box, configmaps, "default", body), HF_E_NOT_FOUND);
                         continue;
                 }
                 (void)snprintf(wanted, sizeof wanted, "\"finalizers\":%s", cases[i].left);
@@ -168,19 +168,19 @@ static void test_propagation(void **state) {
                 assert_string_not_equal(text_at("metadata.deletionTimestamp"), "");
         }
         /* What is marked may be deleted in another way after all. */
-        assert_int_equal(drop(box, workspaces, NULL, "w3", "{\"propagationPolicy\":\"Foreground\"}"), 0);
+        assert_int_equal(drop(box, configmaps, "default", "w3", "{\"propagationPolicy\":\"Foreground\"}"), 0);
         assert_non_null(strstr(last.body, "\"finalizers\":[\"foregroundDeletion\"]"));
-        assert_int_equal(drop(box, workspaces, NULL, "w3", "{\"propagationPolicy\":\"Background\"}"), 0);
-        assert_int_equal(get(box, workspaces, NULL, "w3"), HF_E_NOT_FOUND);
+        assert_int_equal(drop(box, configmaps, "default", "w3", "{\"propagationPolicy\":\"Background\"}"), 0);
+        assert_int_equal(get(box, configmaps, "default", "w3"), HF_E_NOT_FOUND);
         /* Nobody is owned by an Event. */
         make(box, events, "default", "{\"metadata\":{\"name\":\"e\"}}");
         assert_int_equal(drop(box, events, "default", "e", "{\"propagationPolicy\":\"Orphan\"}"), 0);
         assert_int_equal(get(box, events, "default", "e"), HF_E_NOT_FOUND);
         /* The older words, and the query of a delete without a body. */
-        make(box, workspaces, NULL, "{\"metadata\":{\"name\":\"q\",\"finalizers\":[\"a.b/c\"]}}");
-        assert_int_equal(drop(box, workspaces, NULL, "q", "{\"orphanDependents\":false}"), 0);
+        make(box, configmaps, "default", "{\"metadata\":{\"name\":\"q\",\"finalizers\":[\"a.b/c\"]}}");
+        assert_int_equal(drop(box, configmaps, "default", "q", "{\"orphanDependents\":false}"), 0);
         assert_int_equal(last.status.http_code, 202);
-        assert_int_equal(do_call(box, HF_VERB_DELETE, workspaces, NULL, "q", "propagationPolicy=Orphan", NULL), 0);
+        assert_int_equal(do_call(box, HF_VERB_DELETE, configmaps, "default", "q", "propagationPolicy=Orphan", NULL), 0);
         assert_int_equal(last.status.http_code, 200);
         assert_non_null(strstr(last.body, "\"finalizers\":[\"a.b/c\",\"orphan\"]"));
 }
@@ -197,28 +197,28 @@ static void test_bad_delete_options(void **state) {
                                                  "[]"};
         struct box *box = *state;
 
-        make(box, workspaces, NULL, "{\"metadata\":{\"name\":\"w\"}}");
+        make(box, configmaps, "default", "{\"metadata\":{\"name\":\"w\"}}");
         for (size_t i = 0; i < sizeof unreadable / sizeof unreadable[0]; i++) {
-                assert_int_equal(drop(box, workspaces, NULL, "w", unreadable[i]), HF_E_INVALID);
+                assert_int_equal(drop(box, configmaps, "default", "w", unreadable[i]), HF_E_INVALID);
                 assert_int_equal(last.status.http_code, 400);
         }
-        assert_int_equal(drop(box, workspaces, NULL, "w", "{\"propagationPolicy\":\"Foreground\",\"orphanDependents\":true}"),
+        assert_int_equal(drop(box, configmaps, "default", "w", "{\"propagationPolicy\":\"Foreground\",\"orphanDependents\":true}"),
                          HF_E_INVALID);
         expect_status(422, "Invalid",
                       "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: \"Foreground\": orphanDependents and "
                       "deletionPropagation cannot be both set");
-        assert_int_equal(drop(box, workspaces, NULL, "w", "{\"propagationPolicy\":\"Sideways\"}"), HF_E_INVALID);
+        assert_int_equal(drop(box, configmaps, "default", "w", "{\"propagationPolicy\":\"Sideways\"}"), HF_E_INVALID);
         expect_status(422, "Invalid",
                       "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"Sideways\": supported values: "
                       "\"Foreground\", \"Background\", \"Orphan\", \"nil\"");
-        assert_int_equal(drop(box, workspaces, NULL, "w", "{\"dryRun\":[\"All\",\"Some\"]}"), HF_E_INVALID);
+        assert_int_equal(drop(box, configmaps, "default", "w", "{\"dryRun\":[\"All\",\"Some\"]}"), HF_E_INVALID);
         expect_status(422, "Invalid",
                       "DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: []string{\"All\", \"Some\"}: supported "
                       "values: "
                       "\"All\"");
-        assert_int_equal(do_call(box, HF_VERB_DELETE, workspaces, NULL, "w", "propagationPolicy=Sideways", NULL), HF_E_INVALID);
-        assert_int_equal(drop(box, workspaces, NULL, "w", "{\"dryRun\":[\"All\"],\"propagationPolicy\":\"Orphan\"}"), 0);
-        assert_int_equal(get(box, workspaces, NULL, "w"), 0);
+        assert_int_equal(do_call(box, HF_VERB_DELETE, configmaps, "default", "w", "propagationPolicy=Sideways", NULL), HF_E_INVALID);
+        assert_int_equal(drop(box, configmaps, "default", "w", "{\"dryRun\":[\"All\"],\"propagationPolicy\":\"Orphan\"}"), 0);
+        assert_int_equal(get(box, configmaps, "default", "w"), 0);
         assert_null(strstr(last.body, "finalizers"));
 }
 
@@ -414,16 +414,16 @@ static void make_many(struct box *box, int n) {
         for (int i = 0; i < n; i++) {
                 (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"w%03d\",\"labels\":{\"parity\":\"%s\"}%s}}", i,
                                i % 2 ? "odd" : "even", i == 7 ? ",\"finalizers\":[\"a.b/c\"]" : "");
-                make(box, workspaces, NULL, body);
+                make(box, configmaps, "default", body);
         }
 }
 
 static int sweep(struct box *box, const char *query, const char *options) {
-        return do_call(box, HF_VERB_DELETE_COLLECTION, workspaces, NULL, NULL, query, options);
+        return do_call(box, HF_VERB_DELETE_COLLECTION, configmaps, "default", NULL, query, options);
 }
 
 static size_t n_left(struct box *box) {
-        assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, NULL, NULL), 0);
+        assert_int_equal(do_call(box, HF_VERB_LIST, configmaps, "default", NULL, NULL, NULL), 0);
         return count_at("items");
 }
 
@@ -433,7 +433,7 @@ static void test_collection(void **state) {
         make_many(box, 100);
         assert_int_equal(sweep(box, "labelSelector=parity%3Deven", NULL), 0);
         assert_int_equal(last.status.http_code, 200);
-        assert_string_equal(text_at("kind"), "WorkspaceList");
+        assert_string_equal(text_at("kind"), "ConfigMapList");
         assert_string_not_equal(text_at("metadata.resourceVersion"), "");
         assert_int_equal(count_at("items"), 50);
         assert_int_equal(n_left(box), 50);
@@ -483,25 +483,28 @@ static void test_collection_is_fenced(void **state) {
         make_many(box, 20);
         struct hf_fence stale = fence;
         stale.term++;
-        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, workspaces, NULL, NULL, NULL, NULL, &stale), HF_E_STALE_TERM);
+        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, configmaps, "default", NULL, NULL, NULL, &stale), HF_E_STALE_TERM);
         assert_true(last.echoed);
         assert_int_equal(n_left(box), 20);
-        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, workspaces, NULL, NULL, "labelSelector=parity%3Deven", NULL, &fence),
+        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, configmaps, "default", NULL, "labelSelector=parity%3Deven", NULL,
+                                     &fence),
                          0);
         assert_true(last.echoed);
         assert_int_equal(n_left(box), 10);
         /* Also where nothing is to be deleted the fence is compared, and the answer says so. */
-        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, workspaces, NULL, NULL, "labelSelector=parity%3Deven", NULL, &fence),
+        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, configmaps, "default", NULL, "labelSelector=parity%3Deven", NULL,
+                                     &fence),
                          0);
         assert_true(last.echoed);
-        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, workspaces, NULL, NULL, "labelSelector=parity%3Deven", NULL, &stale),
+        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, configmaps, "default", NULL, "labelSelector=parity%3Deven", NULL,
+                                     &stale),
                          HF_E_STALE_TERM);
         assert_true(last.echoed);
 }
 
 static void *sweep_thread(void *ctx) {
         struct box *box = ctx;
-        struct hf_call call = {.verb = HF_VERB_DELETE_COLLECTION, .resource = workspaces};
+        struct hf_call call = {.verb = HF_VERB_DELETE_COLLECTION, .resource = configmaps, .ns = "default"};
 
         assert_int_equal(wait_call(box, &call), 0);
         return NULL;
@@ -512,7 +515,7 @@ static void test_collections_at_once(void **state) {
         pthread_t threads[4];
 
         make_many(box, 200);
-        assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w007", NULL, "{\"metadata\":{\"name\":\"w007\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_UPDATE, configmaps, "default", "w007", NULL, "{\"metadata\":{\"name\":\"w007\"}}"), 0);
         for (int i = 0; i < 4; i++)
                 assert_int_equal(pthread_create(&threads[i], NULL, sweep_thread, box), 0);
         for (int i = 0; i < 4; i++)

@@ -147,6 +147,8 @@ static void test_a_forgotten_page_makes_a_whole_list(void **state) {
         assert_last_query("limit=0");
         assert_int_equal(hf_cache_count(w.cache), 6);
         api_fake_await_watch(w.fake, 1);
+        api_fake_mute_watches(w.fake, true);
+        api_fake_page(w.fake, 0);
         put_many(6, 7);
         api_fake_compact(w.fake); /* the next one is in pages again */
         api_fake_await_list(w.fake, 4);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #undef NDEBUG
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -131,6 +132,64 @@ static void test_retries_wait_ever_longer_until_forgotten(void **state) {
         hf_workqueue_free(queue);
 }
 
+/* A key that is added again and again stands behind the others each time. */
+static void test_a_busy_key_does_not_starve_others(void **state) {
+        struct hf_workqueue *queue = make(&fake_host);
+        const char *expected[] = {"busy", "b", "c", "busy", "busy"};
+
+        hf_workqueue_add(queue, "busy");
+        hf_workqueue_add(queue, "b");
+        hf_workqueue_add(queue, "c");
+        for (size_t i = 0; i < 5; i++) {
+                const char *key = take(queue);
+                assert_string_equal(key, expected[i]);
+                hf_workqueue_add(queue, "busy");
+                hf_workqueue_done(queue, key);
+        }
+        hf_workqueue_free(queue);
+}
+
+/* Three at once, then one each 100 ms; ten seconds later there are three at once again, and no more. */
+static void test_retries_share_a_bucket(void **state) {
+        struct hf_workqueue *queue = make(&fake_host);
+        char name[8];
+
+        hf_workqueue_limit_retries(queue, 10, 3);
+        for (int round = 0; round < 2; round++) {
+                for (int i = 0; i < 6; i++) {
+                        snprintf(name, sizeof name, "k%d", i);
+                        assert_int_equal(hf_workqueue_retry(queue, name), 0);
+                        hf_workqueue_forget(queue, name);
+                }
+                hf_nsec began = fake_now;
+                for (int i = 0; i < 6; i++) {
+                        fake_now = began + (i < 3 ? 5 * HF_NSEC_PER_MSEC : (i - 2) * 100 * HF_NSEC_PER_MSEC);
+                        snprintf(name, sizeof name, "k%d", i);
+                        const char *key = take(queue);
+                        if (i >= 3)
+                                assert_string_equal(key, name);
+                        hf_workqueue_done(queue, key);
+                        if (i >= 2) { /* nothing more is due yet */
+                                assert_int_equal(hf_workqueue_add(queue, "probe"), 0);
+                                key = take(queue);
+                                assert_string_equal(key, "probe");
+                                hf_workqueue_done(queue, key);
+                                assert_int_equal(hf_workqueue_depth(queue), 0);
+                        }
+                }
+                fake_now += 10 * HF_NSEC_PER_SEC;
+        }
+        hf_workqueue_limit_retries(queue, 0, 0);
+        for (int i = 0; i < 50; i++) {
+                snprintf(name, sizeof name, "k%d", i);
+                hf_workqueue_retry(queue, name);
+        }
+        fake_now += 5 * HF_NSEC_PER_MSEC;
+        for (int i = 0; i < 50; i++)
+                hf_workqueue_done(queue, take(queue));
+        hf_workqueue_free(queue);
+}
+
 static void test_drain_finishes_what_waits(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
         const char *key, *none;
@@ -202,14 +261,53 @@ static void test_metrics_count(void **state) {
         hf_workqueue_add(queue, "b");
         hf_workqueue_done(queue, take(queue));
         hf_workqueue_retry(queue, "c");
+        fake_now += 5 * HF_NSEC_PER_MSEC;
+        const char *first = take(queue);
+        fake_now += 2 * HF_NSEC_PER_SEC;
+        const char *second = take(queue);
+        fake_now += HF_NSEC_PER_SEC;
+        hf_workqueue_add(queue, "d");
         hf_metrics_write(metrics, collect, &text);
         assert_non_null(strstr(text.data, "workqueue_depth{name=\"q\\\"1\"} 1\n"));
-        assert_non_null(strstr(text.data, "workqueue_adds_total{name=\"q\\\"1\"} 2\n"));
+        assert_non_null(strstr(text.data, "workqueue_adds_total{name=\"q\\\"1\"} 4\n"));
         assert_non_null(strstr(text.data, "workqueue_retries_total{name=\"q\\\"1\"} 1\n"));
         assert_non_null(strstr(text.data, "workqueue_work_duration_seconds_count{name=\"q\\\"1\"} 1\n"));
-        assert_non_null(strstr(text.data, "workqueue_queue_duration_seconds_count{name=\"q\\\"1\"} 1\n"));
+        assert_non_null(strstr(text.data, "workqueue_queue_duration_seconds_count{name=\"q\\\"1\"} 3\n"));
+        assert_non_null(strstr(text.data, "workqueue_unfinished_work_seconds{name=\"q\\\"1\"} 4\n"));
+        assert_non_null(strstr(text.data, "workqueue_longest_running_processor_seconds{name=\"q\\\"1\"} 3\n"));
+        hf_workqueue_done(queue, first);
+        text.n = 0;
+        hf_metrics_write(metrics, collect, &text);
+        assert_non_null(strstr(text.data, "workqueue_unfinished_work_seconds{name=\"q\\\"1\"} 1\n"));
+        hf_workqueue_done(queue, second);
         hf_workqueue_free(queue);
+        text.n = 0;
+        hf_metrics_write(metrics, collect, &text); /* nothing of a queue that is gone */
+        assert_non_null(strstr(text.data, "workqueue_unfinished_work_seconds{name=\"q\\\"1\"} 0\n"));
+        assert_non_null(strstr(text.data, "workqueue_depth{name=\"q\\\"1\"} 0\n"));
         hf_metrics_free(metrics);
+}
+
+static void test_keys_of_objects(void **state) {
+        char key[HF_KEY_MAX], ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], longest[HF_NAME_MAX + 2];
+
+        memset(longest, 'x', sizeof longest - 1);
+        longest[HF_NAME_MAX + 1] = '\0';
+        assert_int_equal(hf_key_make(key, longest, "n"), -EINVAL);
+        assert_int_equal(hf_key_make(key, "n", longest), -EINVAL);
+        longest[HF_NAME_MAX] = '\0';
+        assert_int_equal(hf_key_make(key, longest, longest), 0);
+        assert_int_equal(strlen(key), HF_KEY_MAX - 1);
+        assert_int_equal(hf_key_split(key, ns, name), 0);
+        assert_string_equal(ns, longest);
+        assert_string_equal(name, longest);
+        assert_int_equal(hf_key_make(key, NULL, "n"), 0);
+        assert_string_equal(key, "n");
+        assert_int_equal(hf_key_split(key, ns, name), 0);
+        assert_string_equal(ns, "");
+        assert_string_equal(name, "n");
+        assert_int_equal(hf_key_split("ns/", ns, name), -EINVAL);
+        assert_int_equal(hf_key_split("", ns, name), -EINVAL);
 }
 
 /* ---- with threads ---- */
@@ -286,6 +384,9 @@ int main(void) {
                 cmocka_unit_test(test_a_key_added_while_worked_on_comes_back_after_done),
                 cmocka_unit_test(test_delayed_keys_come_by_time),
                 cmocka_unit_test(test_retries_wait_ever_longer_until_forgotten),
+                cmocka_unit_test(test_a_busy_key_does_not_starve_others),
+                cmocka_unit_test(test_retries_share_a_bucket),
+                cmocka_unit_test(test_keys_of_objects),
                 cmocka_unit_test(test_drain_finishes_what_waits),
                 cmocka_unit_test(test_drop_forgets_and_a_fired_token_ends),
                 cmocka_unit_test(test_metrics_count),

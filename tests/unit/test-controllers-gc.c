@@ -32,19 +32,20 @@ static void expect(struct hfd_gc_view view, enum hfd_gc_verdict verdict) { asser
 /* Over every combination: nothing is deleted while an owner stands, and nothing whose owners all stand is touched. */
 static void test_an_owner_that_stands_keeps(void **state) {
         (void)state;
-        for (unsigned bits = 0; bits < 128; bits++) {
+        for (unsigned bits = 0; bits < 256; bits++) {
                 struct hfd_gc_view view = {.n_solid = bits & 1,
                                            .n_waiting = bits >> 1 & 1,
                                            .n_absent = bits >> 2 & 1,
                                            .orphan = bits >> 3 & 1,
                                            .foreground = bits >> 4 & 1,
                                            .has_dependents = bits >> 5 & 1,
-                                           .dependent_waits = bits >> 6 & 1};
+                                           .dependent_waits = bits >> 6 & 1,
+                                           .blocks = bits >> 7 & 1};
                 enum hfd_gc_verdict verdict = hfd_gc_decide(&view);
                 if (view.n_solid)
                         assert_int_equal(verdict, view.n_waiting + view.n_absent ? HFD_GC_DROP_OWNERS : HFD_GC_KEEP);
                 else
-                        assert_int_equal(hfd_gc_policy(verdict) == NULL, view.n_waiting + view.n_absent == 0);
+                        assert_int_equal(hfd_gc_policy(verdict) == NULL && verdict != HFD_GC_UNBLOCK, view.n_waiting + view.n_absent == 0);
         }
 }
 
@@ -56,28 +57,27 @@ static void test_how_it_is_deleted(void **state) {
         expect((struct hfd_gc_view){.n_absent = 2, .orphan = true, .foreground = true}, HFD_GC_DELETE_ORPHAN);
         expect((struct hfd_gc_view){.n_waiting = 1}, HFD_GC_DELETE_BACKGROUND);
         expect((struct hfd_gc_view){.n_waiting = 1, .n_absent = 1, .has_dependents = true}, HFD_GC_DELETE_FOREGROUND);
-        expect((struct hfd_gc_view){.n_waiting = 1, .has_dependents = true, .dependent_waits = true}, HFD_GC_UNBLOCK_AND_DELETE);
-}
-
-static bool named_x(void *ctx, const struct hf__json *reference) {
-        (void)ctx;
-        return strcmp(hf__json_string(reference, "uid"), "x") == 0;
+        expect((struct hfd_gc_view){.n_waiting = 1, .has_dependents = true, .dependent_waits = true, .blocks = true}, HFD_GC_UNBLOCK);
+        expect((struct hfd_gc_view){.n_waiting = 1, .has_dependents = true, .dependent_waits = true}, HFD_GC_DELETE_FOREGROUND);
 }
 
 static void test_owner_references(void **state) {
         (void)state;
         struct hf__json *object = parsed("{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"x\",\"blockOwnerDeletion\":true},"
                                          "{\"uid\":\"y\"}]}}");
+        struct hf__json *uids = parsed("{\"uids\":[\"w\",\"x\"]}");
         assert_true(hfd_gc_blocks(object, "x"));
         assert_false(hfd_gc_blocks(object, "y"));
         assert_false(hfd_gc_blocks(object, "z"));
+        assert_true(hfd_gc_blocks(object, NULL));
         assert_int_equal(hfd_gc_unblock(object), 0);
-        assert_false(hfd_gc_blocks(object, "x"));
-        assert_int_equal(hfd_gc_drop_owners(object, named_x, NULL), 0);
+        assert_false(hfd_gc_blocks(object, NULL));
+        assert_int_equal(hfd_gc_drop_owners(object, uids), 0);
         expect_text(object, "{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"y\",\"blockOwnerDeletion\":false}]}}");
         object = parsed("{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"x\"}]}}");
-        assert_int_equal(hfd_gc_drop_owners(object, named_x, NULL), 0);
+        assert_int_equal(hfd_gc_drop_owners(object, uids), 0);
         expect_text(object, "{\"metadata\":{\"name\":\"n\"}}");
+        hf__json_free(uids);
 }
 
 static void test_what_waits(void **state) {

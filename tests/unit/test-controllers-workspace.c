@@ -47,6 +47,8 @@ static void test_steps(void **state) {
                 static const char *const phases[] = {"", "\"phase\":\"Initializing\"", "\"phase\":\"Ready\""};
                 expect(HELD ",\"deletionTimestamp\":\"t\"", phases[i], HFD_WS_END_NAMESPACE);
                 expect("\"deletionTimestamp\":\"t\",\"finalizers\":[\"other\"]", phases[i], HFD_WS_NOTHING);
+                expect("\"deletionTimestamp\":\"t\",\"finalizers\":[\"tenancy.holdfast.dev/workspace\",\"orphan\"]", phases[i],
+                       HFD_WS_NOTHING);
         }
 }
 

@@ -175,7 +175,7 @@ static void test_waits_the_recorded_duration_out(void **state) { /* CG03, CG05, 
         assert_int_equal(rig.sent.transitions, 1);
 }
 
-static void test_a_renewal_of_the_holder_starts_the_wait_again(void **state) {
+static void test_a_renewal_of_the_holder_starts_the_wait_again(void **state) { /* ET07 */
         struct rig rig;
         struct hf__record record;
 
@@ -285,7 +285,7 @@ static void test_a_twin_is_nobody_we_know(void **state) { /* A11: same identity,
         assert_false(rig.core.twin);
 }
 
-static void test_a_lost_acquire_is_acquired_anew(void **state) {
+static void test_a_lost_acquire_is_acquired_anew(void **state) { /* ET09 */
         struct rig rig;
         struct hf__record first;
 
@@ -388,7 +388,7 @@ static void test_a_lost_reply_is_neither_failure_nor_success(void **state) { /* 
         assert_string_equal(rig.sent.rv, applied.rv);
 }
 
-static void test_a_record_not_mine_ends_the_term_at_once(void **state) { /* A02, A03 */
+static void test_a_record_not_mine_ends_the_term_at_once(void **state) { /* CR02, A02, A03 */
         struct rig rig;
         struct hf__record record;
 
@@ -590,7 +590,7 @@ static void test_backoff_of_long_periods_ends_at_the_lease_duration(void **state
 
 /* ---- stopping ---- */
 
-static void test_stop_drains_joins_shuts_releases(void **state) { /* CG12; the order of design 4 */
+static void test_stop_drains_joins_shuts_releases(void **state) { /* PN01, CR01, CR10, CR16, CG12; the order of design 4 */
         struct rig rig;
         struct hf__record held;
 
@@ -680,7 +680,7 @@ static void test_release_is_bounded(void **state) {
         assert_true(rig.now <= from + 10 * S);
 }
 
-static void test_stop_of_a_follower(void **state) { /* A06, A07, A12 */
+static void test_stop_of_a_follower(void **state) { /* CR03, A06, A07, A12 */
         struct rig rig;
         struct hf__record record;
 
@@ -791,7 +791,7 @@ static void test_replaced_history_is_read_before_a_write(void **state) {
         assert_string_equal(rig.sent.rv, "1");
 }
 
-static void test_the_drain_deadline_aborts(void **state) {
+static void test_the_drain_deadline_aborts(void **state) { /* CR17 */
         struct rig rig;
         hf_nsec from;
 
@@ -966,7 +966,7 @@ static void test_only_an_acquire_has_a_cause(void **state) {
         assert_string_equal(rig.sent.previous, "");
 }
 
-static void test_a_term_lost_and_taken_again_is_regained(void **state) {
+static void test_a_term_lost_and_taken_again_is_regained(void **state) { /* ET03 */
         struct rig rig;
 
         lead(&rig);
@@ -976,6 +976,112 @@ static void test_a_term_lost_and_taken_again_is_regained(void **state) {
         assert_non_null(wait_for(&rig, HF__ACT_WRITE, 15 * S));
         assert_int_equal(rig.sent.cause, HF__CAUSE_REGAINED);
         assert_string_equal(rig.sent.previous, "baz");
+}
+
+/* ---- coordinated ---- */
+
+static void start_coordinated(struct rig *rig) {
+        start(rig);
+        rig->core.config.coordinated = true;
+}
+
+/* CG09; nor is one created, or taken because it is free or expired. */
+static void test_coordinated_waits_to_be_named(void **state) {
+        struct rig rig;
+        struct hf__record record;
+
+        start_coordinated(&rig);
+        answer_read(&rig, HF_E_NOT_FOUND, NULL);
+        assert_null(wait_for(&rig, HF__ACT_WRITE, 0));
+        for (int i = 0; i < 3; i++) {
+                record = held_by(&rig, i == 0 ? "" : i == 1 ? "bing" : "baz", 3);
+                if (i == 2)
+                        record.preferred = true; /* named, but on the way out */
+                watch(&rig, &record);
+                for (int k = 0; k < 20; k++) { /* far beyond the recorded duration */
+                        assert_null(did(&rig, HF__ACT_WRITE));
+                        rig.now += S;
+                        step(&rig, HF__EV_TICK);
+                        if (did(&rig, HF__ACT_READ))
+                                answer_read(&rig, 0, &rig.lease);
+                }
+        }
+        assert_int_equal(rig.core.n_terms, 0);
+        /* Named for long: what nobody has renewed since is expired, and not mine to revive. */
+        rig.now += 100 * S;
+        record = held_by(&rig, "baz", 3);
+        record.renew_us = 9;
+        watch(&rig, &record);
+        assert_non_null(did(&rig, HF__ACT_WRITE));
+}
+
+static void lead_coordinated(struct rig *rig) {
+        struct hf__record record;
+
+        start_coordinated(rig);
+        record = held_by(rig, "baz", 5);
+        record.transitions = 3;
+        record.acquire_us = 0; /* as a coordinator leaves it */
+        answer_read(rig, 0, &record);
+        assert_non_null(did(rig, HF__ACT_WRITE));
+        assert_true(rig->sent.exists && rig->sent.acquire_us != 0);
+        assert_int_equal(rig->sent.transitions, 3);
+        assert_int_equal(rig->sent.cause, HF__CAUSE_CHOSEN);
+        answer_write(rig, 0);
+        assert_int_equal(did(rig, HF__ACT_TERM_START)->term, rig->revision);
+}
+
+/* CG10 */
+static void test_coordinated_leads_when_named_and_renews(void **state) {
+        struct rig rig;
+
+        lead_coordinated(&rig);
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 3 * S));
+        assert_int_equal(rig.sent.transitions, 3);
+        assert_int_equal(rig.sent.acquire_us, rig.lease.acquire_us);
+        answer_write(&rig, 0);
+        assert_non_null(did(&rig, HF__ACT_EXTEND));
+}
+
+static void test_coordinated_makes_way_for_the_preferred(void **state) {
+        struct rig rig;
+        struct hf__record record;
+
+        lead_coordinated(&rig);
+        record = rig.lease;
+        record.preferred = true;
+        set_rv(&rig, &record);
+        watch(&rig, &record);
+        assert_non_null(did(&rig, HF__ACT_TERM_DRAIN));
+        assert_null(wait_for(&rig, HF__ACT_WRITE, 3 * S)); /* no renewal: the coordinator waits for the end */
+        step(&rig, HF__EV_JOINED);
+        assert_non_null(did(&rig, HF__ACT_WRITE));
+        assert_string_equal(rig.sent.holder, "");
+        answer_write(&rig, 0);
+        assert_int_equal(rig.core.state, HF_FOLLOWING);
+        assert_null(wait_for(&rig, HF__ACT_WRITE, 0));
+        record = held_by(&rig, "bing", 5);
+        watch(&rig, &record);
+        /* And comes back when it is named again. */
+        rig.now += 20 * S;
+        record = held_by(&rig, "baz", 5);
+        watch(&rig, &record);
+        assert_non_null(did(&rig, HF__ACT_WRITE));
+}
+
+static void test_coordinated_ends_with_its_validity_while_draining(void **state) {
+        struct rig rig;
+        struct hf__record record;
+
+        lead_coordinated(&rig);
+        record = rig.lease;
+        record.preferred = true;
+        set_rv(&rig, &record);
+        watch(&rig, &record);
+        assert_non_null(wait_for(&rig, HF__ACT_TERM_ABORT, 10 * S));
+        step(&rig, HF__EV_JOINED);
+        assert_non_null(did(&rig, HF__ACT_WRITE)); /* the release: it is still mine */
+        assert_string_equal(rig.sent.holder, "");
 }
 
 int main(void) {
@@ -1023,6 +1129,10 @@ int main(void) {
                 cmocka_unit_test(test_the_record_may_ask_for_a_hand_over),
                 cmocka_unit_test(test_a_late_answer_of_a_former_operation_is_ignored),
                 cmocka_unit_test(test_stop_beats_everything_under_way),
+                cmocka_unit_test(test_coordinated_waits_to_be_named),
+                cmocka_unit_test(test_coordinated_leads_when_named_and_renews),
+                cmocka_unit_test(test_coordinated_makes_way_for_the_preferred),
+                cmocka_unit_test(test_coordinated_ends_with_its_validity_while_draining),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

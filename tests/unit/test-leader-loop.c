@@ -215,6 +215,22 @@ static struct node *node_new(struct fake_api *api, const char *identity, enum ha
         return node;
 }
 
+/* lead is the new name; lead-old the one from which the fleet comes. */
+static struct node *node_start_migrating(struct fake_api *api, const char *identity) {
+        struct node *node = calloc(1, sizeof *node);
+        struct hf_controller worker = {.name = "worker", .class = HF_LEADER_ONLY, .run = run, .ctx = node};
+        node->api = api;
+        node->client = fake_client_new(api);
+        node->identity = identity;
+        node->habit = WRITES;
+        struct hf_elector_config config = config_of(node, &worker, 1);
+        config.migrate_from = "lead-old";
+        assert_int_equal(hf_electors_new(&api->host, &node->electors), 0);
+        assert_int_equal(hf_electors_add(node->electors, &config, &node->elector, NULL), 0);
+        assert_int_equal(hf_electors_start(node->electors, NULL), 0);
+        return node;
+}
+
 static struct node *node_start(struct fake_api *api, const char *identity, enum habit habit) {
         struct node *node = node_new(api, identity, habit, false);
         assert_int_equal(hf_electors_start(node->electors, NULL), 0);
@@ -279,7 +295,7 @@ static size_t check_witness(struct fake_api *api) {
 
 /* ---- tests ---- */
 
-static void test_a_stop_hands_over_by_releasing(void **state) {
+static void test_a_stop_hands_over_by_releasing(void **state) { /* CG31, PN02, PN08, CR10, CR14 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "a", WRITES);
         AWAIT(a, leads);
@@ -297,6 +313,8 @@ static void test_a_stop_hands_over_by_releasing(void **state) {
         AWAIT(b, has_written);
         node_stop(b);
         assert_string_equal(api->commits[api->n_commits - 1].holder, ""); /* b has released, as its last commit */
+        for (size_t i = 0; i < api->n_commits; i++)
+                assert_int_not_equal(strncmp(api->commits[i].key, "events/", 7), 0); /* none were asked for */
         assert_true(check_witness(api) >= 2);
         assert_int_equal(a->n_started, 1);
         node_free(a);
@@ -304,7 +322,7 @@ static void test_a_stop_hands_over_by_releasing(void **state) {
         fake_api_free(api);
 }
 
-static void test_terms_alternate_under_overwrites_and_deletions(void **state) {
+static void test_terms_alternate_under_overwrites_and_deletions(void **state) { /* PN04, PN06, A03, A10 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "a", WRITES);
         for (int round = 1; round <= 3; round++) {
@@ -380,7 +398,7 @@ static void *stop_main(void *ctx) {
         return NULL;
 }
 
-static void test_a_drain_lets_work_finish_while_renewals_go_on(void **state) {
+static void test_a_drain_lets_work_finish_while_renewals_go_on(void **state) { /* CR01, CR16 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "a", WRITES_AT_DRAIN);
         pthread_t thread;
@@ -462,7 +480,7 @@ static void test_a_loop_that_hangs_does_not_hang_the_stop(void **state) {
         fake_api_free(api);
 }
 
-static void test_after_a_loss_writes_are_refused_at_once(void **state) {
+static void test_after_a_loss_writes_are_refused_at_once(void **state) { /* CR02, PN05 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "a", TRIES_AFTER_LOSS);
         AWAIT(a, leads);
@@ -478,7 +496,7 @@ static void test_after_a_loss_writes_are_refused_at_once(void **state) {
         fake_api_free(api);
 }
 
-static void test_a_hung_api_ends_the_term_and_does_not_hold_up_the_stop(void **state) {
+static void test_a_hung_api_ends_the_term_and_does_not_hold_up_the_stop(void **state) { /* A04, A18 */
         struct fake_api *api = fake_api_new();
         struct hf_status status = {0};
         struct node *a = node_start(api, "a", WRITES);
@@ -564,7 +582,7 @@ static void test_a_failing_controller_is_run_again(void **state) {
         fake_api_free(api);
 }
 
-static void test_two_electors_share_a_loop(void **state) {
+static void test_two_electors_share_a_loop(void **state) { /* CR19 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_new(api, "a", WRITES, false);
         struct hf_elector *other = NULL;
@@ -591,7 +609,7 @@ static void test_two_electors_share_a_loop(void **state) {
         fake_api_free(api);
 }
 
-static void test_wrong_configurations_are_refused_with_a_line(void **state) {
+static void test_wrong_configurations_are_refused_with_a_line(void **state) { /* CG17, CG60, CG61, CR06, CR07, CR13, A05 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_new(api, "a", WRITES, false);
         struct hf_status status = {0};
@@ -611,6 +629,17 @@ static void test_wrong_configurations_are_refused_with_a_line(void **state) {
         bad.identity = long_identity;
         assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID);
         bad = good;
+        bad.ns = NULL;
+        assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "no namespace and name of a Lease"));
+        bad = good;
+        bad.name = NULL;
+        assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID);
+        bad = good;
+        bad.client = NULL;
+        assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), -EINVAL);
+        assert_non_null(strstr(status.message, "has no client"));
+        bad = good;
         bad.name = "Upper";
         assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID);
         bad = good;
@@ -621,6 +650,96 @@ static void test_wrong_configurations_are_refused_with_a_line(void **state) {
         assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID); /* A05: 10/9/2 */
         assert_int_equal(hf_electors_stop(a->electors, NULL), 0);                          /* never started */
         assert_int_equal(hf_electors_start(a->electors, &status), HF_E_CLOSED);            /* nor will it be */
+        node_free(a);
+        fake_api_free(api);
+}
+
+#define OLD_KEY "leases/kube-system/lead-old"
+
+static uint64_t term_of(struct fake_api *api, const char *key) {
+        pthread_mutex_lock(&api->mu);
+        struct fake_object *object = fake_find(api, key);
+        uint64_t term = object ? object->term : 0;
+        pthread_mutex_unlock(&api->mu);
+        return term;
+}
+
+static void steal(struct fake_api *api, const char *key, const char *name) {
+        char text[200];
+        (void)snprintf(text, sizeof text,
+                       "{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"holderIdentity\":\"thief\",\"leaseDurationSeconds\":1}}", name);
+        fake_put(api, key, text);
+}
+
+struct pair {
+        struct node *a, *b;
+        int n_ended;
+};
+static bool one_leads(void *ctx) { return leads(((struct pair *)ctx)->a) || leads(((struct pair *)ctx)->b); }
+static bool one_more_has_ended(void *ctx) {
+        struct pair *pair = ctx;
+        return pair->a->n_ended + pair->b->n_ended > pair->n_ended;
+}
+
+/* The real locks over two Leases: both are held, both are fenced by, the loss of either ends the term, a stop releases both. */
+static void test_two_leases_are_led_as_one(void **state) { /* CR12 */
+        struct fake_api *api = fake_api_new();
+        struct pair pair = {.a = node_start_migrating(api, "a"), .b = node_start_migrating(api, "b")};
+        struct hf_leader_info info;
+
+        await_at(api, one_leads, &pair, __LINE__);
+        struct node *first = hf_elector_may_act(pair.a->elector) ? pair.a : pair.b, *second = first == pair.a ? pair.b : pair.a;
+        AWAIT(first, has_written);
+        hf_elector_info(first->elector, &info);
+        assert_int_equal(info.term, term_of(api, KEY));
+        assert_true(term_of(api, OLD_KEY) != 0 && term_of(api, OLD_KEY) < info.term);
+        AWAIT(second, knows_holder);
+        assert_false(hf_elector_may_act(second->elector));
+        for (int i = 0; i < 2; i++) {
+                lock_api(first);
+                pair.n_ended = first->n_ended + second->n_ended;
+                unlock_api(first);
+                steal(api, i ? KEY : OLD_KEY, i ? "lead" : "lead-old");
+                await_at(api, one_more_has_ended, &pair, __LINE__);
+                await_at(api, one_leads, &pair, __LINE__);
+        }
+        node_stop(first);
+        node_stop(second);
+        for (int i = 0; i < 2; i++) {
+                char *text = fake_get(api, i ? KEY : OLD_KEY);
+                assert_non_null(strstr(text, "\"holderIdentity\":\"\""));
+                free(text);
+        }
+        assert_true(check_witness(api) >= 1);
+        node_free(first);
+        node_free(second);
+        fake_api_free(api);
+}
+
+static void test_migrations_that_cannot_be_are_refused(void **state) {
+        struct fake_api *api = fake_api_new();
+        struct node *a = node_start_migrating(api, "a");
+        struct hf_electors *electors;
+        struct hf_status status = {0};
+        assert_int_equal(hf_electors_new(&api->host, &electors), 0);
+        struct hf_elector_config config = config_of(a, NULL, 0);
+        config.migrate_from = "lead";
+        assert_int_equal(hf_electors_add(electors, &config, NULL, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "itself"));
+        config.migrate_from = "Upper";
+        assert_int_equal(hf_electors_add(electors, &config, NULL, &status), HF_E_INVALID);
+        config.migrate_from = NULL;
+        config.migrate_from_ns = "elsewhere";
+        assert_int_equal(hf_electors_add(electors, &config, NULL, &status), HF_E_INVALID);
+        config.migrate_from = "lead"; /* in another namespace */
+        assert_int_equal(hf_electors_add(electors, &config, NULL, &status), 0);
+        config.ns = "elsewhere"; /* contended for already, as the old one */
+        config.migrate_from = NULL;
+        config.migrate_from_ns = NULL;
+        assert_int_equal(hf_electors_add(electors, &config, NULL, &status), HF_E_EXISTS);
+        assert_int_equal(hf_electors_stop(electors, NULL), 0);
+        hf_electors_free(electors);
+        node_stop(a);
         node_free(a);
         fake_api_free(api);
 }
@@ -668,6 +787,8 @@ int main(void) {
                 cmocka_unit_test(test_a_failing_controller_is_run_again),
                 cmocka_unit_test(test_two_electors_share_a_loop),
                 cmocka_unit_test(test_wrong_configurations_are_refused_with_a_line),
+                cmocka_unit_test(test_two_leases_are_led_as_one),
+                cmocka_unit_test(test_migrations_that_cannot_be_are_refused),
                 cmocka_unit_test(test_the_hook_pair_starts_and_stops_everything),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,8 @@
  * memory. A world has processes of three kinds, those that know the old Lease only, both, or the new one only; requests, replies
  * and news that come late or never; pauses, and crashes anywhere, also between the two writes.
  *
- * What must hold at every step: of processes that share a Lease at most one acts. One seed is one schedule.
+ * What must hold at every step: of processes that share a Lease at most one acts, and none takes a Lease after it said that it has
+ * stopped. One seed is one schedule; HOLDFAST_SEED=n runs the schedules from n on, HOLDFAST_SCHEDULES=n so many.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -57,14 +58,15 @@ struct proc {
         struct hf__core core;
         struct hf__two two;
         hf_nsec wake_at, paused_until, news_at[HF__TWO_SIDES];
-        bool acts; /* the gate is open */
+        bool acts;    /* the gate is open */
+        bool is_done; /* stopped, and said that no Lease bears its name */
         hf_nsec valid_until;
         unsigned n_requests;
 };
 
 struct world {
         hf_nsec now;
-        uint64_t rng, seq, revision;
+        uint64_t seed, rng, seq, revision;
         struct hf__record lease[HF__TWO_SIDES];
         uint64_t term[HF__TWO_SIDES]; /* as the term record has it */
         struct event events[MAX_EVENTS];
@@ -131,9 +133,19 @@ static void tell(struct world *w, int proc, enum hf__two_side side) {
         event->record = w->lease[side];
 }
 
+static void check_stays_stopped(const struct world *w, enum hf__two_side side, const struct hf__record *record) {
+        for (unsigned i = 0; i < w->n_procs; i++) {
+                const struct proc *p = &w->procs[i];
+                if (p->is_done && strcmp(record->holder, p->identity) == 0 && strcmp(record->holder, w->lease[side].holder) != 0)
+                        fail_msg("seed %llu, at %.3f s: a Lease is taken for %s (%d), which has stopped", (unsigned long long)w->seed,
+                                 (double)w->now / 1e9, p->identity, p->kind);
+        }
+}
+
 static void put(struct world *w, enum hf__two_side side, const struct hf__record *record) {
         struct hf__record *lease = &w->lease[side];
 
+        check_stays_stopped(w, side, record);
         w->revision++;
         if (!lease->exists || strcmp(lease->holder, record->holder) != 0 || lease->acquire_us != record->acquire_us)
                 w->term[side] = w->revision;
@@ -141,6 +153,7 @@ static void put(struct world *w, enum hf__two_side side, const struct hf__record
         lease->exists = true;
         lease->cause = HF__CAUSE_NONE;
         lease->beat = lease->term = 0;
+        lease->unsettled = false;
         lease->rv_number = w->revision;
         (void)snprintf(lease->rv, sizeof lease->rv, "%u", (unsigned)w->revision);
         for (unsigned i = 0; i < w->n_procs; i++)
@@ -219,8 +232,8 @@ static void check_alone(struct world *w, int proc) {
                         continue;
                 w->n_overlaps++;
                 if (!w->overlap_is_expected)
-                        fail_msg("at %.3f s %s (%d) leads while %s (%d) does", (double)w->now / 1e9, p->identity, p->kind, q->identity,
-                                 q->kind);
+                        fail_msg("seed %llu, at %.3f s: %s (%d) leads while %s (%d) does", (unsigned long long)w->seed,
+                                 (double)w->now / 1e9, p->identity, p->kind, q->identity, q->kind);
         }
 }
 
@@ -286,8 +299,8 @@ static void carry_out(struct world *w, int proc, const struct hf__core_actions *
                 case HF__ACT_TERM_ABORT: add_event(w, E_JOIN, proc, w->now + 1 + up_to(w, S)); break;
                 case HF__ACT_GATE_SHUT:
                 case HF__ACT_STUCK:
-                case HF__ACT_REPORT:
-                case HF__ACT_STOPPED: break;
+                case HF__ACT_REPORT: break;
+                case HF__ACT_STOPPED: p->is_done = action->released; break;
                 }
         }
 }
@@ -458,7 +471,7 @@ static struct world *new_world(uint64_t seed) {
         w->n_split_crashes = w->n_halves = w->n_given_back = w->n_undone = 0;
         w->faults = w->overlap_is_expected = false;
         w->now = 1000 * S;
-        w->rng = seed;
+        w->rng = w->seed = seed;
         w->revision = 100;
         return w;
 }
@@ -710,9 +723,10 @@ static void run_fleets(enum kind a, enum kind b, uint64_t first_seed) {
         unsigned n_terms[3] = {0}, n_split = 0, n_given_back = 0, n_undone = 0;
         unsigned n_schedules = getenv("HOLDFAST_SCHEDULES") ? (unsigned)atoi(getenv("HOLDFAST_SCHEDULES")) : 400;
 
+        if (getenv("HOLDFAST_SEED"))
+                first_seed = strtoull(getenv("HOLDFAST_SEED"), NULL, 10);
         for (uint64_t seed = first_seed; seed < first_seed + n_schedules; seed++) {
                 struct world *w = new_world(seed);
-                print_message(seed % 100 ? "" : "seed %llu\n", (unsigned long long)seed);
                 schedule(w, a, b, 600 * S);
                 calm(w, KNOWS_BOTH);
                 for (int i = 0; i < 3; i++)

@@ -14,7 +14,11 @@
 
 struct hf_workqueue;
 
-/* name labels the workqueue_* metrics (copied). */
+/*
+ * name labels the metrics (copied), which have the field's names: workqueue_depth, workqueue_adds_total, workqueue_retries_total,
+ * workqueue_queue_duration_seconds, workqueue_work_duration_seconds, workqueue_unfinished_work_seconds and
+ * workqueue_longest_running_processor_seconds.
+ */
 int hf_workqueue_new(const struct hf_host *host, const char *name, struct hf_workqueue **ret_queue);
 struct hf_workqueue *hf_workqueue_free(struct hf_workqueue *queue); /* accepts NULL; nobody may be in take */
 

@@ -104,24 +104,38 @@ struct hf_leader_info {
         hf_nsec valid_until;              /* boot time; 0 unless leading */
         char last_end[96];                /* why our last term ended; "" = never led */
         char stuck_controller[64];        /* HF_STUCK: who */
-        hf_nsec free_at; /* boot time at which another's Lease may be taken, by our own observation; 0 = it is free, or ours */
+        hf_nsec heard_at;                 /* boot time at which the Lease last answered or told */
+        bool identity_taken; /* the Lease bears our identity but was not taken by this process: another one goes by it, or did */
+        hf_nsec free_at;     /* boot time at which another's Lease may be taken, by our own observation; 0 = it is free, or ours */
 };
 
 struct hf_elector_config {
         size_t size;
         const char *ns, *name;    /* of the Lease; required; copied */
         const char *identity;     /* unique per incarnation; required; copied; visible ASCII */
-        const char *lock_type;    /* as in hf_leader_lock_type_check; NULL = leases */
         struct hf_client *client; /* Lease traffic (lane HF_LANE_LEASE) and the controllers' writes; borrowed */
         struct hf_leader_timing timing;
         const struct hf_controller *controllers; /* n_controllers; copied */
         size_t n_controllers;
         const char *const *labels; /* "key=value" put on the Lease; NULL-terminated; NULL = none */
-        bool unfenced;             /* true: a server without fences is accepted; only the gate holds */
-        bool unsafe_gate_off;      /* for proofs of the fence alone: writes are sent although the gate says no */
+        bool events;          /* write LeaderElection Events on the Lease: who became leader, who stopped. Best effort, never waited for */
+        bool unfenced;        /* true: a server without fences is accepted; only the gate holds */
+        bool unsafe_gate_off; /* for proofs of the fence alone: writes are sent although the gate says no */
         /* Called on the loop thread on any change; must not block. Optional. */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;
+        const char *lock_type; /* as in hf_leader_lock_type_check; NULL = leases */
+        /*
+         * The Lease from which a running fleet migrates to this one: this process leads only while it holds both, and its fence names
+         * both. The three steps of a migration are in docs/semantics.md. NULL = none; copied.
+         */
+        const char *migrate_from, *migrate_from_ns; /* its name, and its namespace: NULL = ns */
+        /*
+         * Coordinated election (KEP-4355): a coordinator at the server chooses among LeaseCandidates (candidate.h) and writes the chosen
+         * one's name into the Lease. This elector never creates the Lease nor takes an expired one; it leads when it finds itself
+         * named, and gives the Lease up when another is preferred. Not together with migrate_from.
+         */
+        bool coordinated;
 };
 
 int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors);
@@ -149,6 +163,11 @@ void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info
 bool hf_elector_may_act(struct hf_elector *elector);
 /* Drain, join, release with the annotation holdfast.dev/successor = identity (copied). HF_E_NOT_LEADER. Returns at once. */
 int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
+/*
+ * The same for whoever comes: a standby leads at once, and this elector, which goes on as one, holds back for two retry periods.
+ * For a leader that cannot do its work, where another might. HF_E_NOT_LEADER. Returns at once. Thread: any, also of a controller.
+ */
+int hf_elector_step_down(struct hf_elector *elector);
 /*
  * Ends the term at once, as a loss: for a host that learns that the ground it stands on is gone (the store behind its API was
  * replaced by a backup). Of a standby it makes that the Lease is read before it is next written. Thread: any. Never blocks.

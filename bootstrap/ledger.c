@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bootstrap/ledger.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+
+#define MAX_TEXT (900u << 10) /* of all records: a ConfigMap takes a mebibyte */
+
+static const char *const outcomes[_HF__OUTCOME_MAX] = {"created", "updated", "found", "kept", "deleted"};
+
+const char *hf__outcome_text(enum hf__outcome outcome) { return outcomes[outcome]; }
+
+void hf__ledger_done(struct hf__ledger *ledger) {
+        for (size_t i = 0; i < ledger->n_entries; i++)
+                free(ledger->entries[i].step);
+        free(ledger->entries);
+        *ledger = (struct hf__ledger){0};
+}
+
+/* ---- reading ---- */
+
+/* A string member into an array. False when it is no string, or too long. An absent one is "". */
+static bool copy_member(const struct hf__json *object, const char *key, char *text, size_t max) {
+        const struct hf__json *member = hf__json_get(object, key);
+        const char *value = member ? hf__json_text(member) : "";
+
+        if (!value || strlen(value) >= max)
+                return false;
+        memcpy(text, value, strlen(value) + 1);
+        return true;
+}
+
+static bool is_hash(const char *text, bool may_be_empty) {
+        size_t n = strspn(text, "0123456789abcdef");
+        return text[n] == '\0' && (n == HF__HASH_DIGITS || (n == 0 && may_be_empty));
+}
+
+static bool read_superseded(const struct hf__json *line, struct hf__ledger_entry *entry) {
+        for (const struct hf__json *m = hf__json_first(hf__json_get(line, "superseded")); m; m = hf__json_next(m)) {
+                const char *hash = hf__json_text(m);
+                if (!hash || !is_hash(hash, false) || entry->n_superseded == HF__SUPERSEDED_MAX)
+                        return false;
+                memcpy(entry->superseded[entry->n_superseded++], hash, sizeof(hf__hash));
+        }
+        return true;
+}
+
+static bool read_outcome(const struct hf__json *line, struct hf__ledger_entry *entry) {
+        const char *text = hf__json_string(line, "outcome");
+
+        for (unsigned i = 0; text && i < _HF__OUTCOME_MAX; i++)
+                if (strcmp(text, outcomes[i]) == 0) {
+                        entry->outcome = (enum hf__outcome)i;
+                        return true;
+                }
+        return false;
+}
+
+/* What is wrong with the line, or NULL: then entry is filled but for its step. */
+static const char *read_entry(const struct hf__json *line, struct hf__ledger_entry *entry) {
+        if (!hf__json_string(line, "step"))
+                return "has no step";
+        if (!copy_member(line, "phase", entry->phase, sizeof entry->phase) || !copy_member(line, "at", entry->at, sizeof entry->at))
+                return "has no usable phase or time";
+        if (!copy_member(line, "hash", entry->hash, sizeof entry->hash) || !is_hash(entry->hash, false) ||
+            !copy_member(line, "applied", entry->applied, sizeof entry->applied) || !is_hash(entry->applied, true) ||
+            !read_superseded(line, entry))
+                return "has no usable hash";
+        if (!copy_member(line, "version", entry->version, sizeof entry->version) || !hf__version_valid(entry->version))
+                return "has no usable version";
+        return read_outcome(line, entry) ? NULL : "has no known outcome";
+}
+
+/* Takes step. */
+static int append(struct hf__ledger *ledger, const struct hf__ledger_entry *entry, char *step) {
+        struct hf__ledger_entry *entries = step ? realloc(ledger->entries, (ledger->n_entries + 1) * sizeof *entries) : NULL;
+
+        if (!entries) {
+                free(step);
+                return -ENOMEM;
+        }
+        ledger->entries = entries;
+        entries[ledger->n_entries] = *entry;
+        entries[ledger->n_entries++].step = step;
+        return 0;
+}
+
+static int read_line(struct hf__ledger *ledger, const char *text, size_t n, size_t number, struct hf_status *reterr_status) {
+        struct hf__ledger_entry entry = {0};
+        struct hf__json *line = NULL;
+        const char *wrong = "is not JSON";
+
+        int r = hf__json_parse(text, n, &line, NULL);
+        if (r == 0)
+                wrong = read_entry(line, &entry);
+        if (r == 0 && !wrong && hf__ledger_find(ledger, hf__json_string(line, "step")))
+                wrong = "is of a step that has one already";
+        if (r != -ENOMEM && wrong)
+                r = hf_fail(reterr_status, HF_E_INVALID, "data.steps, line %zu: the record %s", number, wrong);
+        else if (r == 0)
+                r = append(ledger, &entry, strdup(hf__json_string(line, "step")));
+        if (r < 0)
+                (void)hf_fail(reterr_status, r, "%s", hf_strerror(r));
+        hf__json_free(line);
+        return r;
+}
+
+static int read_steps(struct hf__ledger *ledger, const char *text, struct hf_status *reterr_status) {
+        for (size_t number = 1; *text; number++) {
+                size_t n = strcspn(text, "\n");
+                int r = n ? read_line(ledger, text, n, number, reterr_status) : 0;
+                if (r != 0)
+                        return r;
+                if (ledger->n_entries > 2 * HF_BOOTSTRAP_STEPS_MAX)
+                        return hf_fail(reterr_status, HF_E_TOO_LARGE, "data.steps has too many records");
+                text += n + (text[n] == '\n');
+        }
+        return 0;
+}
+
+static void completed_key(const char *phase, char key[64]) { (void)snprintf(key, 64, "%.47s.completed", phase); }
+
+static void read_completed(struct hf__ledger *ledger, const struct hf__json *data, const char *phase) {
+        char key[64];
+
+        completed_key(phase, key);
+        const char *value = hf__json_text(hf__json_get(data, key));
+        if (!value || !*value || ledger->n_completed == HF_BOOTSTRAP_PHASES_MAX)
+                return;
+        struct hf__ledger_completed *completed = &ledger->completed[ledger->n_completed++];
+        size_t n = strcspn(value, " ");
+        (void)snprintf(completed->phase, sizeof completed->phase, "%s", phase);
+        (void)snprintf(completed->version, sizeof completed->version, "%.*s", n < sizeof completed->version ? (int)n : 0, value);
+        if (!hf__version_valid(completed->version))
+                completed->version[0] = '\0';
+        if (value[n] == ' ')
+                (void)snprintf(completed->at, sizeof completed->at, "%s", value + n + 1);
+}
+
+int hf__ledger_read(const struct hf__json *object, const char *const *phases, size_t n_phases, struct hf__ledger *ret_ledger,
+                    struct hf_status *reterr_status) {
+        const struct hf__json *data = hf__json_get(object, "data");
+        const char *format = hf__json_text(hf__json_get(data, "format")), *steps = hf__json_text(hf__json_get(data, "steps"));
+
+        *ret_ledger = (struct hf__ledger){0};
+        for (size_t i = 0; i < n_phases; i++)
+                read_completed(ret_ledger, data, phases[i]);
+        if (!format)
+                return hf_fail(reterr_status, HF_E_INVALID, "data.format is missing");
+        ret_ledger->newer_format = strcmp(format, HF__LEDGER_FORMAT) != 0;
+        if (ret_ledger->newer_format)
+                return 0;
+        return read_steps(ret_ledger, steps ? steps : "", reterr_status);
+}
+
+/* ---- writing ---- */
+
+static void print_member(struct hf__strbuf *out, const char *before, const char *key, const char *value) {
+        hf__strbuf_printf(out, "%s\"%s\":", before, key);
+        hf__strbuf_json(out, value, strlen(value));
+}
+
+static void print_entry(const struct hf__ledger_entry *entry, struct hf__strbuf *out) {
+        print_member(out, "{", "step", entry->step);
+        print_member(out, ",", "phase", entry->phase);
+        print_member(out, ",", "outcome", outcomes[entry->outcome]);
+        print_member(out, ",", "version", entry->version);
+        print_member(out, ",", "at", entry->at);
+        print_member(out, ",", "hash", entry->hash);
+        print_member(out, ",", "applied", entry->applied);
+        for (unsigned i = 0; i < entry->n_superseded; i++)
+                hf__strbuf_printf(out, "%s\"%s\"", i ? "," : ",\"superseded\":[", entry->superseded[i]);
+        hf__strbuf_puts(out, entry->n_superseded ? "]}\n" : "}\n");
+}
+
+static int set_data(struct hf__json *data, const struct hf__ledger *ledger, const char *steps) {
+        int r = hf__json_put_string(data, "format", HF__LEDGER_FORMAT);
+
+        for (size_t i = 0; r == 0 && i < ledger->n_completed; i++) {
+                const struct hf__ledger_completed *completed = &ledger->completed[i];
+                char key[64], value[128];
+                completed_key(completed->phase, key);
+                (void)snprintf(value, sizeof value, "%s %s", completed->version, completed->at);
+                if (completed->version[0]) /* one that could not be read stays as it is */
+                        r = hf__json_put_string(data, key, value);
+        }
+        return r ? r : hf__json_put_string(data, "steps", steps);
+}
+
+static struct hf__json *new_object(const char *ns, const char *name) {
+        struct hf__json *object = hf__json_object();
+        int r = object ? hf__json_set_string(object, "apiVersion", "v1") : -ENOMEM;
+
+        r = r ? r : hf__json_set_string(object, "kind", "ConfigMap");
+        r = r ? r : hf__json_set_string(object, "metadata.name", name);
+        r = r ? r : hf__json_set_string(object, "metadata.namespace", ns);
+        return r ? hf__json_free(object) : object;
+}
+
+int hf__ledger_write(const struct hf__ledger *ledger, const struct hf__json *object, const char *ns, const char *name,
+                     struct hf__strbuf *out) {
+        struct hf__strbuf steps = {.max = MAX_TEXT};
+        struct hf__json *copy = object ? hf__json_dup(object) : new_object(ns, name);
+        int r = copy ? 0 : -ENOMEM;
+
+        hf__strbuf_puts(&steps, "");
+        for (size_t i = 0; i < ledger->n_entries; i++)
+                print_entry(&ledger->entries[i], &steps);
+        if (r == 0)
+                r = steps.error;
+        if (r == 0 && !hf__json_is_object(hf__json_get(copy, "data")))
+                r = hf__json_set(copy, "data", hf__json_object());
+        if (r == 0)
+                r = set_data(hf__json_get(copy, "data"), ledger, steps.data);
+        if (r == 0) {
+                hf__json_print(copy, out);
+                r = out->error;
+        }
+        hf__strbuf_done(&steps);
+        hf__json_free(copy);
+        return r;
+}
+
+/* ---- looking up and changing ---- */
+
+const struct hf__ledger_entry *hf__ledger_find(const struct hf__ledger *ledger, const char *step) {
+        for (size_t i = 0; i < ledger->n_entries; i++)
+                if (strcmp(ledger->entries[i].step, step) == 0)
+                        return &ledger->entries[i];
+        return NULL;
+}
+
+const struct hf__ledger_completed *hf__ledger_find_completed(const struct hf__ledger *ledger, const char *phase) {
+        for (size_t i = 0; i < ledger->n_completed; i++)
+                if (strcmp(ledger->completed[i].phase, phase) == 0)
+                        return &ledger->completed[i];
+        return NULL;
+}
+
+/* The old entry's superseded contents and its own, without the new one's, the newest HF__SUPERSEDED_MAX of them. */
+static void supersede(const struct hf__ledger_entry *old, struct hf__ledger_entry *entry) {
+        entry->n_superseded = 0;
+        for (unsigned i = 0; i <= old->n_superseded; i++) {
+                const char *hash = i < old->n_superseded ? old->superseded[i] : old->hash;
+                if (strcmp(hash, entry->hash) == 0)
+                        continue;
+                if (entry->n_superseded == HF__SUPERSEDED_MAX)
+                        memmove(entry->superseded[0], entry->superseded[1], --entry->n_superseded * sizeof(hf__hash));
+                memcpy(entry->superseded[entry->n_superseded++], hash, sizeof(hf__hash));
+        }
+}
+
+int hf__ledger_add(struct hf__ledger *ledger, const struct hf__ledger_entry *entry) {
+        struct hf__ledger_entry *old = (struct hf__ledger_entry *)hf__ledger_find(ledger, entry->step);
+        struct hf__ledger_entry made = *entry;
+
+        made.n_superseded = 0;
+        if (!old)
+                return append(ledger, &made, strdup(entry->step));
+        supersede(old, &made);
+        made.step = old->step;
+        *old = made;
+        return 0;
+}
+
+int hf__ledger_complete(struct hf__ledger *ledger, const char *phase, const char *version, const char *at) {
+        struct hf__ledger_completed *completed = (struct hf__ledger_completed *)hf__ledger_find_completed(ledger, phase);
+
+        if (!completed && ledger->n_completed == HF_BOOTSTRAP_PHASES_MAX)
+                return HF_E_TOO_LARGE;
+        if (!completed)
+                completed = &ledger->completed[ledger->n_completed++];
+        (void)snprintf(completed->phase, sizeof completed->phase, "%s", phase);
+        (void)snprintf(completed->version, sizeof completed->version, "%s", version);
+        (void)snprintf(completed->at, sizeof completed->at, "%s", at);
+        return 0;
+}

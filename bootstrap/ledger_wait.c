@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A phase's hook: waits until the ledger says that a version has completed the phase. It watches the one object, from its state as
+ * it is now; a watch that ends is opened anew after a pause that grows. Nothing of it stays when the hook has returned.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/thread.h"
+#include "bootstrap/bootstrap.h"
+
+#define REOPEN_MIN (100 * HF_NSEC_PER_MSEC)
+#define REOPEN_MAX (5 * HF_NSEC_PER_SEC)
+
+/* Shared by the hook's thread and the watch's callbacks; the callbacks have ended when the hook lets go of it. */
+struct wait {
+        struct hf__phase *phase;
+        pthread_mutex_t mu;
+        pthread_cond_t changed;
+        /* guarded by mu */
+        bool complete, ended, canceled;
+};
+
+static bool says_complete(struct wait *wait, const char *text, size_t n) {
+        struct hf__ledger ledger = {0};
+        struct hf__json *object;
+        const char *name = wait->phase->name;
+
+        if (hf__json_parse(text, n, &object, NULL) != 0)
+                return false;
+        (void)hf__ledger_read(object, &name, 1, &ledger, NULL); /* records that cannot be read are the leader's concern */
+        bool complete = hf__ledger_find_completed(&ledger, name) != NULL;
+        hf__ledger_done(&ledger);
+        hf__json_free(object);
+        return complete;
+}
+
+static void set(struct wait *wait, bool *flag) {
+        pthread_mutex_lock(&wait->mu);
+        *flag = true;
+        pthread_cond_broadcast(&wait->changed);
+        pthread_mutex_unlock(&wait->mu);
+}
+
+static void on_event(void *ctx, const struct hf_event *event) {
+        struct wait *wait = ctx;
+        if ((event->type == HF_EVENT_ADDED || event->type == HF_EVENT_MODIFIED) && says_complete(wait, event->object, event->n_object))
+                set(wait, &wait->complete);
+}
+
+static void on_end(void *ctx, int error, const struct hf_status *status) {
+        struct wait *wait = ctx;
+        set(wait, &wait->ended);
+}
+
+static void on_cancel(void *ctx) {
+        struct wait *wait = ctx;
+        set(wait, &wait->canceled);
+}
+
+/* Until complete, the end of the watch, the shutdown or `until`. */
+static void watch_once(struct wait *wait, struct hf_client *client, hf_nsec until) {
+        struct hf_bootstrap *bootstrap = wait->phase->bootstrap;
+        const struct hf_clock *clock = hf_host_clock(bootstrap->host);
+        struct hf_watch_spec spec = {.resource = hf__ledger_resource, .ns = bootstrap->ledger_ns, .name = bootstrap->ledger_name};
+        uint64_t id = 0;
+
+        wait->ended = false;
+        if (hf_client_watch(client, &spec, on_event, on_end, wait, &id) != 0)
+                return;
+        pthread_mutex_lock(&wait->mu);
+        while (!wait->complete && !wait->ended && !wait->canceled && hf_now(clock) < until)
+                (void)clock->wait(clock->ctx, &wait->changed, &wait->mu, until);
+        bool ended = wait->ended;
+        pthread_mutex_unlock(&wait->mu);
+        if (!ended)
+                hf_client_watch_cancel(client, id);
+        /* The end always comes, and soon after it was asked for. */
+        pthread_mutex_lock(&wait->mu);
+        while (!wait->ended)
+                (void)clock->wait(clock->ctx, &wait->changed, &wait->mu, HF_NSEC_NEVER);
+        pthread_mutex_unlock(&wait->mu);
+}
+
+static int wait_complete(struct wait *wait, struct hf_client *client, struct hf_cancel *token) {
+        const struct hf_clock *clock = hf_host_clock(wait->phase->bootstrap->host);
+        hf_nsec patience = wait->phase->hook_patience, pause = REOPEN_MIN;
+        hf_nsec until = patience ? hf_now(clock) + patience : HF_NSEC_NEVER;
+
+        for (;;) {
+                hf_nsec began = hf_now(clock);
+                watch_once(wait, client, until);
+                hf_nsec now = hf_now(clock);
+                if (wait->complete)
+                        return 0;
+                if (hf_cancel_fired(token))
+                        return HF_E_CANCELED;
+                if (now >= until)
+                        return HF_E_TIMEOUT;
+                if (now - began > REOPEN_MAX)
+                        pause = REOPEN_MIN;
+                (void)hf_cancel_wait(token, now + pause < until ? now + pause : until);
+                pause = pause * 2 < REOPEN_MAX ? pause * 2 : REOPEN_MAX;
+        }
+}
+
+static int wait_init(struct wait *wait, struct hf__phase *phase) {
+        *wait = (struct wait){.phase = phase};
+        int r = hf__mutex_init(&wait->mu);
+        if (r == 0 && (r = hf_cond_init(&wait->changed)) != 0)
+                pthread_mutex_destroy(&wait->mu);
+        return r;
+}
+
+int hf__phase_hook(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        struct hf__phase *phase = ctx;
+        struct hf_client *client = phase->bootstrap->client ? phase->bootstrap->client : hf_hook_client(context);
+        struct hf_cancel *token = hf_hook_shutting_down(context);
+        struct hf_cancel_waker waker;
+        struct wait wait;
+
+        if (!client)
+                return hf_fail(reterr_status, -EINVAL, "hook %s has no client to watch the ledger with", phase->full_name);
+        int r = wait_init(&wait, phase);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "hook %s: %s", phase->full_name, hf_strerror(r));
+        hf_cancel_add_waker(token, &waker, on_cancel, &wait);
+        r = wait_complete(&wait, client, token);
+        hf_cancel_remove_waker(&waker);
+        pthread_cond_destroy(&wait.changed);
+        pthread_mutex_destroy(&wait.mu);
+        if (r == 0)
+                hf__report_complete(phase, true);
+        if (r != HF_E_TIMEOUT)
+                return r == HF_E_CANCELED ? hf_fail(reterr_status, r, "shut down before %s was complete", phase->name) : r;
+        hf_log(&phase->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT,
+               "%s is not complete yet: this instance does not wait for it any longer", phase->name);
+        return 0;
+}

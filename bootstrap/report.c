@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a phase is seen from outside: its info, the log, metrics, health checks, Events.
+ *
+ * Health. `bootstrap` (healthz) is red while a phase fails in this process, which then leads. `bootstrap-<phase>` (healthz, readyz), for a
+ * phase that is part of being ready, is red until the ledger says that a version completed it. livez is not concerned: a restart
+ * mends neither.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/health.h>
+
+#include "base/json.h"
+#include "base/sha256.h"
+#include "base/strbuf.h"
+#include "base/timetext.h"
+#include "bootstrap/bootstrap.h"
+
+#define EVENT_PATIENCE (2 * HF_NSEC_PER_SEC)
+
+/* ---- health ---- */
+
+static bool check_failing(void *ctx, char *reason, size_t max_reason) {
+        struct hf_bootstrap *bootstrap = ctx;
+        bool healthy = true;
+
+        pthread_mutex_lock(&bootstrap->mu);
+        for (size_t i = 0; healthy && i < bootstrap->n_phases; i++) {
+                const struct hf_bootstrap_info *info = &bootstrap->phases[i].info;
+                healthy = !info->failing;
+                if (!healthy)
+                        (void)snprintf(reason, max_reason, "%s fails at %s: %s", info->phase, info->step[0] ? info->step : "its ledger",
+                                       info->message);
+        }
+        pthread_mutex_unlock(&bootstrap->mu);
+        return healthy;
+}
+
+static bool check_complete(void *ctx, char *reason, size_t max_reason) {
+        struct hf__phase *phase = ctx;
+        const struct hf_bootstrap_info *info = &phase->info;
+
+        pthread_mutex_lock(&phase->bootstrap->mu);
+        bool complete = info->complete;
+        if (info->failing)
+                (void)snprintf(reason, max_reason, "not complete, it fails at %s: %s", info->step[0] ? info->step : "its ledger",
+                               info->message);
+        else if (info->running)
+                (void)snprintf(reason, max_reason, "not complete: %zu of %zu steps are done", info->n_settled, info->n_steps);
+        else
+                (void)snprintf(reason, max_reason, "not complete: the leader does it");
+        pthread_mutex_unlock(&phase->bootstrap->mu);
+        return complete;
+}
+
+/* ---- set-up ---- */
+
+static void make_metrics(struct hf__phase *phase) {
+        struct hf_metrics *registry = phase->bootstrap->host->metrics;
+        struct hf__phase_metrics *metrics = &phase->metrics;
+        char labels[128];
+
+        (void)snprintf(labels, sizeof labels, "phase=\"%s\"", phase->name);
+        metrics->complete = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_bootstrap_complete",
+                                           "1 once the ledger says that a version completed the phase", labels);
+        metrics->failing = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_bootstrap_failing",
+                                          "1 while this process leads and a step of the phase fails", labels);
+        metrics->failures = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_bootstrap_step_failures_total",
+                                           "Steps that failed, each try", labels);
+        metrics->gave_way = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_bootstrap_gave_way_total",
+                                           "Times this process released the Lease because the phase kept failing", labels);
+        for (unsigned i = 0; i < _HF__OUTCOME_MAX; i++) {
+                (void)snprintf(labels, sizeof labels, "phase=\"%s\",outcome=\"%s\"", phase->name, hf__outcome_text((enum hf__outcome)i));
+                metrics->steps[i] = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_bootstrap_steps_total",
+                                                   "Steps that this process recorded, by what became of them", labels);
+        }
+}
+
+int hf__report_init(struct hf_bootstrap *bootstrap) {
+        for (size_t i = 0; i < bootstrap->n_phases; i++)
+                make_metrics(&bootstrap->phases[i]);
+        int r = hf_health_add(bootstrap->host->health, "bootstrap", HF_HEALTHZ, check_failing, bootstrap);
+        bootstrap->has_check = r == 0;
+        return r;
+}
+
+int hf__report_readiness(struct hf__phase *phase) {
+        int r = hf_health_add(phase->bootstrap->host->health, phase->full_name, HF_HEALTHZ | HF_READYZ, check_complete, phase);
+        phase->has_check = r == 0;
+        return r;
+}
+
+void hf__report_done(struct hf_bootstrap *bootstrap) {
+        if (bootstrap->has_check)
+                hf_health_remove(bootstrap->host->health, "bootstrap");
+        for (size_t i = 0; i < bootstrap->n_phases; i++)
+                if (bootstrap->phases[i].has_check)
+                        hf_health_remove(bootstrap->host->health, bootstrap->phases[i].full_name);
+}
+
+/* ---- news ---- */
+
+void hf__report_complete(struct hf__phase *phase, bool complete) {
+        pthread_mutex_lock(&phase->bootstrap->mu);
+        phase->info.complete = complete;
+        pthread_mutex_unlock(&phase->bootstrap->mu);
+        hf_metric_set(phase->metrics.complete, complete);
+}
+
+static void tell(struct hf__phase *phase, enum hf_bootstrap_point point, const struct hf_bootstrap_info *info) {
+        if (phase->bootstrap->on_progress)
+                phase->bootstrap->on_progress(phase->bootstrap->ctx, point, info);
+}
+
+void hf__report_progress(struct hf__phase *phase, enum hf_bootstrap_point point, const char *step, size_t n_settled) {
+        struct hf_bootstrap_info *info = &phase->info, copy;
+
+        pthread_mutex_lock(&phase->bootstrap->mu);
+        info->running = true;
+        (void)snprintf(info->step, sizeof info->step, "%s", step ? step : "");
+        if (n_settled != HF__UNCHANGED)
+                info->n_settled = n_settled;
+        if (point == HF_BOOTSTRAP_RECORDED || point == HF_BOOTSTRAP_COMPLETE) {
+                info->failing = false;
+                info->n_failures = 0;
+                info->message[0] = '\0';
+        }
+        copy = *info;
+        pthread_mutex_unlock(&phase->bootstrap->mu);
+        hf_metric_set(phase->metrics.failing, copy.failing);
+        tell(phase, point, &copy);
+}
+
+void hf__report_over(struct hf__phase *phase) {
+        struct hf_bootstrap_info *info = &phase->info;
+
+        pthread_mutex_lock(&phase->bootstrap->mu);
+        info->running = info->failing = false;
+        info->n_failures = 0;
+        info->step[0] = info->message[0] = '\0';
+        pthread_mutex_unlock(&phase->bootstrap->mu);
+        hf_metric_set(phase->metrics.failing, 0);
+}
+
+/* ---- Events ---- */
+
+/* One Event per phase and step: its name follows from them, so that its count goes on whoever leads. */
+static void event_name(const struct hf__phase *phase, const char *step, char name[64]) {
+        char text[512], digits[17];
+        int n = snprintf(text, sizeof text, "%s %.440s", phase->name, step ? step : "");
+
+        hf__sha256_text(text, n > 0 ? (size_t)n : 0, 16, digits);
+        (void)snprintf(name, 64, "holdfast-bootstrap.%s", digits);
+}
+
+static int fill_event(struct hf__json *event, const struct hf__phase *phase, const char *name, const char *now, int64_t count,
+                      const char *message) {
+        const struct hf_bootstrap *bootstrap = phase->bootstrap;
+        const char *const texts[][2] = {{"apiVersion", "v1"},
+                                        {"kind", "Event"},
+                                        {"metadata.name", name},
+                                        {"metadata.namespace", bootstrap->ledger_ns},
+                                        {"involvedObject.apiVersion", "v1"},
+                                        {"involvedObject.kind", "ConfigMap"},
+                                        {"involvedObject.namespace", bootstrap->ledger_ns},
+                                        {"involvedObject.name", bootstrap->ledger_name},
+                                        {"type", "Warning"},
+                                        {"reason", "BootstrapFailed"},
+                                        {"message", message},
+                                        {"source.component", "holdfast-bootstrap"},
+                                        {"lastTimestamp", now}};
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < sizeof texts / sizeof *texts; i++)
+                r = hf__json_set_string(event, texts[i][0], texts[i][1]);
+        if (r == 0 && !hf__json_string(event, "firstTimestamp"))
+                r = hf__json_set_string(event, "firstTimestamp", now);
+        return r ? r : hf__json_set_i64(event, "count", count);
+}
+
+static int call_event(struct hf_term *term, struct hf_call *call, char **ret_text, size_t *ret_n) {
+        static const struct hf_resource events = {"", "v1", "events"};
+        struct hf_status status;
+
+        call->resource = events;
+        call->deadline = hf_now(hf_host_clock(hf_term_host(term))) + EVENT_PATIENCE;
+        return hf_client_do(hf_term_client(term), call, hf_term_abort(term), ret_text, ret_n, &status);
+}
+
+/* The Event as the server has it, or a new one. */
+static struct hf__json *get_event(const struct hf__phase *phase, struct hf_term *term, const char *name, bool *ret_exists) {
+        struct hf_call call = {.verb = HF_VERB_GET, .ns = phase->bootstrap->ledger_ns, .name = name};
+        struct hf__json *event = NULL;
+        char *text = NULL;
+        size_t n = 0;
+
+        *ret_exists = call_event(term, &call, &text, &n) == 0 && hf__json_parse(text, n, &event, NULL) == 0;
+        free(text);
+        return *ret_exists ? event : hf__json_object();
+}
+
+/* For people: what cannot be written is in the log all the same. */
+static void write_event(const struct hf__phase *phase, struct hf_term *term, const char *step, const char *message) {
+        const struct hf_clock *clock = hf_host_clock(phase->bootstrap->host);
+        char name[64], now[HF__MICROTIME_MAX];
+        struct hf__strbuf body = {0};
+        int64_t count = 0;
+        bool exists;
+
+        event_name(phase, step, name);
+        hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, now);
+        struct hf__json *event = get_event(phase, term, name, &exists);
+        (void)hf__json_i64(event, "count", &count);
+        int r = event ? fill_event(event, phase, name, now, count + 1, message) : -ENOMEM;
+        if (r == 0)
+                hf__json_print(event, &body);
+        if (r == 0 && body.error == 0) {
+                struct hf_call call = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+                                       .ns = phase->bootstrap->ledger_ns,
+                                       .name = exists ? name : NULL,
+                                       .body = body.data,
+                                       .n_body = body.n};
+                (void)call_event(term, &call, NULL, NULL);
+        }
+        hf__strbuf_done(&body);
+        hf__json_free(event);
+}
+
+void hf__report_failure(struct hf__phase *phase, struct hf_term *term, const char *step, unsigned n, const struct hf_status *why) {
+        struct hf_bootstrap_info *info = &phase->info, copy;
+
+        pthread_mutex_lock(&phase->bootstrap->mu);
+        info->running = info->failing = true;
+        info->n_failures = n;
+        (void)snprintf(info->step, sizeof info->step, "%s", step ? step : "");
+        (void)snprintf(info->message, sizeof info->message, "%s", why->message);
+        copy = *info;
+        pthread_mutex_unlock(&phase->bootstrap->mu);
+        hf_metric_add(phase->metrics.failures, 1);
+        hf_metric_set(phase->metrics.failing, 1);
+        tell(phase, HF_BOOTSTRAP_FAILING, &copy);
+        /* The first, the second, the fourth ...: a fault that stays is not news each time. */
+        if ((n & (n - 1)) != 0)
+                return;
+        hf_log(&phase->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT, "%s fails, try %u: %s", phase->name, n, why->message);
+        write_event(phase, term, step, why->message);
+}

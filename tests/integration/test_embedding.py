@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example of docs/embedding.md: built against the installed library, as a stranger would, and run against holdfastd as an
+ordinary API server.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+import harness
+from harness import BUILD, ROOT, Process, wait_until
+
+LEASE = "/registry/leases/default/{}"
+CONFIGMAP = "/registry/configmaps/default/{}"
+
+
+def sanitizers():
+    options = json.loads(subprocess.run(["meson", "introspect", "--buildoptions", BUILD], check=True, capture_output=True, text=True).stdout)
+    value = next(o["value"] for o in options if o["name"] == "b_sanitize")
+    return [] if value == "none" else [f"-fsanitize={value}"]
+
+
+class Installed:
+    """`meson install` into a directory of its own, and what pkg-config says of it."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", directory], check=True,
+                       stdout=subprocess.DEVNULL)
+        self.pc = next(directory.rglob("libholdfast.pc"))
+        self.library = next(p for p in directory.rglob("libholdfast.so*") if not p.is_symlink())
+        self.env = {**os.environ, "PKG_CONFIG_PATH": str(self.pc.parent), "PKG_CONFIG_SYSROOT_DIR": str(directory)}
+        # A sanitizer's report goes to where tools/test looks for it.
+        self.run_env = {**os.environ, "LD_LIBRARY_PATH": str(self.library.parent)}
+
+    def pkg_config(self, *args):
+        # The sysroot goes before the system's own paths too, which are not in it.
+        said = subprocess.run(["pkg-config", *args], env=self.env, check=True, capture_output=True, text=True).stdout.split()
+        return [a.replace(f"{self.directory}/usr/include", "/usr/include") for a in said]
+
+    def build(self, source, program, compiler="gcc", flags=()):
+        done = subprocess.run([compiler, "-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-missing-field-initializers", "-Werror",
+                               "-g", *sanitizers(), *flags, str(source), *self.pkg_config("--cflags", "--libs", "libholdfast"), "-lcurl", "-o",
+                               str(program)], env=self.env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return program
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    return Installed(tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture(scope="module")
+def embed(installed):
+    return installed.build(ROOT / "examples" / "embed.c", installed.directory / "embed")
+
+
+class Embed(Process):
+    """One copy of the example."""
+
+    def __init__(self, cluster, installed, program, name, identity, kubeconfig):
+        self.output = cluster.directory / f"{identity}.out"
+        with open(self.output, "wb") as out:
+            super().__init__([program, name, identity, kubeconfig], cluster.directory / f"{identity}.log", env=installed.run_env, stdout=out)
+        cluster.add(self)
+
+    def lines(self):
+        return self.output.read_text().splitlines()
+
+    def state(self):
+        """The last word of its event loop: (state, holder, may act)."""
+        said = [m for m in (re.match(r"(\w+) holder=(\S*) term=\d+ may_act=(\d)", line) for line in self.lines()) if m]
+        return (said[-1][1], said[-1][2], said[-1][3] == "1") if said else None
+
+    def leads(self):
+        wait_until(f"{self.args[2]} to lead", lambda: self.state() and self.state()[0] == "leading")
+
+
+def two(cluster, installed, embed, name="counter"):
+    server = cluster.instance("server").wait_ready()
+    a = Embed(cluster, installed, embed, name, "a-1", server.kubeconfig)
+    a.leads()
+    cluster.witness.wait_for("a's count", lambda e: e["key"] == CONFIGMAP.format(name))
+    b = Embed(cluster, installed, embed, name, "b-1", server.kubeconfig)
+    wait_until("b to follow", lambda: b.state() == ("following", "a-1", False))
+    return server, a, b
+
+
+def holder(event, name="counter"):
+    if event["key"] != LEASE.format(name) or event["type"] != "PUT":
+        return None
+    return event["object"]["spec"].get("holderIdentity") or ""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_builds_against_the_installed_library(installed, tmp_path, compiler):
+    if shutil.which(compiler) is None or (compiler == "clang" and sanitizers()):
+        pytest.skip(f"no {compiler}, or it has other sanitizers than the library")
+    program = installed.build(ROOT / "examples" / "embed.c", tmp_path / "embed", compiler)
+    needed = re.findall(r"NEEDED\s+(\S+)", subprocess.run(["objdump", "-p", program], check=True, capture_output=True, text=True).stdout)
+    assert [n for n in needed if "holdfast" in n] == ["libholdfast.so.0.1"]
+    done = subprocess.run([program], env=installed.run_env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("usage: ")
+    done = subprocess.run([program, "n", "i", tmp_path / "none"], env=installed.run_env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and str(tmp_path / "none") in done.stderr
+
+
+def test_what_is_installed(installed):
+    """Headers, library, pkg-config file: whole, and nothing private among them."""
+    include = installed.pc.parents[3] / "include" / "holdfast" if installed.pc.parents[1].name != "lib" else installed.pc.parents[2] / "include" / "holdfast"
+    ours = {h.name for h in ROOT.glob("*/include/holdfast/*.h")}
+    assert {h.name for h in include.iterdir()} == ours
+    for header in include.iterdir():
+        for line in header.read_text().splitlines():
+            assert not re.match(r'\s*#\s*include\s+"', line), f"{header.name}: {line}"
+    said = installed.pc.read_text()
+    assert "Requires" not in said.replace("Requires.private", "") and "curl" not in said.split("Libs:")[1].split("\n")[0]
+
+
+def test_sigterm_hands_over(cluster, installed, embed):
+    server, a, b = two(cluster, installed, embed)
+    mark = cluster.witness.mark()
+    a.send(signal.SIGTERM)
+    released = cluster.witness.wait_for("the release", lambda e: holder(e) == "", mark)
+    taken = cluster.witness.wait_for("b to take the Lease", lambda e: holder(e) == "b-1", mark)
+    assert a.wait() == 0 and taken["rev"] > released["rev"]
+    b.leads()
+    first = cluster.witness.wait_for("b's count", lambda e: e["key"] == CONFIGMAP.format("counter")
+                                     and int(e["object"]["data"]["term"]) == taken["rev"], mark)
+    assert [e for e in cluster.witness.seen() if e["key"] == CONFIGMAP.format("counter") and released["rev"] < e["rev"] < first["rev"]] == []
+    b.send(signal.SIGTERM)
+    assert b.wait() == 0
+    assert cluster.witness.holder(LEASE.format("counter")) == ""
+
+
+def test_sigkill_is_taken_over_at_expiry(cluster, installed, embed):
+    server, a, b = two(cluster, installed, embed)
+    mark = cluster.witness.mark()
+    a.send(signal.SIGKILL)
+    a.wait()
+    last = [e for e in cluster.witness.seen() if e["key"] == LEASE.format("counter")][-1]
+    taken = cluster.witness.wait_for("b to take the Lease", lambda e: holder(e) == "b-1", mark)
+    assert taken["t"] - last["t"] > 5.9e9  # the recorded duration is waited out: earlier would be two leaders
+    b.leads()
+
+
+def test_a_stopped_leader_comes_back_as_a_follower(cluster, installed, embed):
+    """SIGSTOP for longer than the Lease, SIGCONT: nothing of the old term is written, the process lives on and can lead again."""
+    server, a, b = two(cluster, installed, embed)
+    mark = cluster.witness.mark()
+    a.send(signal.SIGSTOP)
+    taken = cluster.witness.wait_for("b to take the Lease", lambda e: holder(e) == "b-1", mark)
+    b.leads()
+    a.send(signal.SIGCONT)
+    wait_until("a to follow", lambda: a.state() == ("following", "b-1", False))
+    late = [e for e in cluster.witness.seen() if e["rev"] > taken["rev"] and e["key"] == CONFIGMAP.format("counter")
+            and int(e["object"]["data"]["term"]) < taken["rev"]]
+    assert late == []
+    b.send(signal.SIGTERM)
+    assert b.wait() == 0
+    a.leads()
+    a.send(signal.SIGTERM)
+    assert a.wait() == 0
+
+
+def test_health_and_metrics_without_our_server(cluster, installed, embed):
+    server, a, b = two(cluster, installed, embed)
+    for process, leads in ((a, 1), (b, 0)):
+        process.send(signal.SIGUSR1)
+        wait_until("the metrics", lambda p=process: any(line.startswith("holdfast_leader_term{") for line in p.lines()))
+        assert "check leaderElection ok" in process.lines()
+        wait_until("its mastership", lambda p=process, n=leads: f'leader_election_master_status{{name="default/counter"}} {n}' in p.lines()
+                   or f'leader_election_master_status{{name="counter"}} {n}' in p.lines())
+    assert a.alive() and b.alive()
+
+
+def test_its_log_is_the_callback_s(cluster, installed, embed):
+    """All that the library says comes through on_log, which marks each line."""
+    server, a, b = two(cluster, installed, embed)
+    for process in (a, b):
+        process.send(signal.SIGTERM)
+        assert process.wait() == 0
+        lines = process.said().splitlines()
+        assert lines and all(re.match(r"<\d>\w+: ", line) for line in lines), lines

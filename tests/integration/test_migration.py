@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fleet moves from one Lease to another while it runs, process by process: old-only, then both, then new-only; the witness looks on.
+
+Processes are the library in a program of its own (contender). Whoever leads writes one ConfigMap all the time.
+"""
+import json
+import signal
+
+import pytest
+
+from harness import BUILD, Cluster, Process, wait_until
+
+CONTENDER = BUILD / "tests" / "contender"
+OLD, NEW = "/registry/leases/default/old-lock", "/registry/leases/default/new-lock"
+WRITTEN = "/registry/configmaps/default/shared"
+
+
+class Member(Process):
+    """One process of the fleet. knows: which Leases it must hold to lead."""
+
+    def __init__(self, cluster, server, identity, generation):
+        self.identity = identity
+        self.knows = {"old": [OLD], "both": [OLD, NEW], "new": [NEW]}[generation]
+        name = "old-lock" if generation == "old" else "new-lock"
+        more = ["--migrate-from", "old-lock"] if generation == "both" else []
+        super().__init__([CONTENDER, server.kubeconfig, name, identity, "--writes", "shared", "--lease", "4s", "--renew", "2s", "--retry",
+                          "500ms", *more], cluster.directory / f"{identity}.log", stdout=open(cluster.directory / f"{identity}.out", "wb"))
+        self.out = cluster.directory / f"{identity}.out"
+        cluster.add(self)
+        wait_until(f"{identity} to contend", lambda: self.out.stat().st_size > 0)
+
+
+@pytest.fixture
+def fleet():
+    with Cluster() as cluster:
+        yield cluster, cluster.instance("server").wait_ready()
+
+
+def by(identity):
+    return lambda e: e["key"] == WRITTEN and e["type"] == "PUT" and e["object"]["data"]["identity"] == identity
+
+
+def replaced(cluster, server, members, generation, how):
+    """Each member in turn by one of the next version, the leader last; the next one leads before the old one is missed."""
+    fresh = []
+    for i, old in enumerate(members):
+        fresh.append(Member(cluster, server, f"{generation}-{i}", generation))
+        mark = cluster.witness.mark()
+        old.send(how)
+        if how == signal.SIGTERM:
+            assert old.wait() == 0, old.said()
+        else:
+            old.end()
+        cluster.witness.wait_for("somebody to write", lambda e: e["key"] == WRITTEN and e["object"]["data"]["identity"] != old.identity, mark)
+    return fresh
+
+
+def check(cluster, members):
+    """Each write is by who held, at its revision, every Lease that it must hold; terms only grow, and none comes back."""
+    knows = {m.identity: m.knows for m in members}
+    holders, terms, order = {OLD: "", NEW: ""}, {}, []
+    for event in cluster.witness.seen():
+        if event["key"] in holders:
+            holders[event["key"]] = event["object"]["spec"].get("holderIdentity", "") if event["type"] == "PUT" else ""
+        if event["key"] != WRITTEN:
+            continue
+        writer, term = event["object"]["data"]["identity"], int(event["object"]["data"]["term"])
+        assert [holders[lease] for lease in knows[writer]] == [writer] * len(knows[writer]), (event, holders)
+        if not order or order[-1] != (writer, term):
+            order.append((writer, term))
+            assert (writer, term) not in terms, f"the term {term} of {writer} came back"
+            terms[(writer, term)] = event["rev"]
+    numbers = [term for _, term in order]
+    assert numbers == sorted(numbers), order
+    return order
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+def test_rolling_migration(fleet, how):
+    """CG39-CG49 with real processes: every version of the fleet leads, never two at a time."""
+    cluster, server = fleet
+    old = [Member(cluster, server, f"old-{i}", "old") for i in range(2)]
+    cluster.witness.wait_for("the old fleet to write", by("old-0"))
+    both = replaced(cluster, server, old, "both", how)
+    cluster.witness.wait_for("a member that knows both to write", lambda e: by("both-0")(e) or by("both-1")(e))
+    new = replaced(cluster, server, both, "new", how)
+    mark = cluster.witness.mark()
+    cluster.witness.wait_for("the new fleet to write", lambda e: by("new-0")(e) or by("new-1")(e), mark)
+    order = check(cluster, [*old, *both, *new])
+    assert [name.split("-")[0] for name, _ in order][0] == "old" and order[-1][0].startswith("new")
+    assert any(name.startswith("both") for name, _ in order)
+    # The old Lease is nobody's concern any more: it can be deleted under the new fleet.
+    mark = cluster.witness.mark()
+    assert server.request("DELETE", "/apis/coordination.k8s.io/v1/namespaces/default/leases/old-lock")[0] == 200
+    cluster.witness.wait_for("the leader to go on", lambda e: e["key"] == WRITTEN, mark)
+    assert check(cluster, [*old, *both, *new]) == order
+
+
+def test_a_thief_of_either_lease_ends_the_term(fleet):
+    cluster, server = fleet
+    member = Member(cluster, server, "both-0", "both")
+    cluster.witness.wait_for("it to write", by("both-0"))
+    for name in ("old-lock", "new-lock"):
+        mark = cluster.witness.mark()
+        path = f"/apis/coordination.k8s.io/v1/namespaces/default/leases/{name}"
+
+        def stolen():
+            code, text = server.get(path)
+            assert code == 200
+            lease = json.loads(text)
+            lease["spec"].update(holderIdentity="thief", leaseDurationSeconds=1)
+            return server.request("PUT", path, lease)[0] == 200
+        wait_until("a replace without conflict", stolen)
+        cluster.witness.wait_for("it to lead again", by("both-0"), mark)
+    order = check(cluster, [member])
+    assert len(order) == 3
+    member.send(signal.SIGTERM)
+    assert member.wait() == 0
+    for key in (OLD, NEW):
+        assert cluster.witness.holder(key) == "", "both are released"

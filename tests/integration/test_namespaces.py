@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Namespaces that end: emptied, with conditions that say what is in the way, finalized, resumed; and events that expire."""
+import json
+import signal
+import threading
+
+import pytest
+
+from harness import leaderless, wait_until
+
+NAMESPACES = "/api/v1/namespaces"
+
+
+@pytest.fixture
+def server(cluster):
+    a = cluster.instance("a").wait_ready()
+    cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
+    return a
+
+
+def make(server, name):
+    assert server.request("POST", NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})[0] == 201
+
+
+def fill(server, ns, name, **metadata):
+    return server.request("POST", f"{NAMESPACES}/{ns}/configmaps",
+                          {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}})
+
+
+def lease(server, ns, name, **metadata):
+    return server.request("POST", f"/apis/coordination.k8s.io/v1/namespaces/{ns}/leases",
+                          {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name, **metadata}})
+
+
+def is_namespace(name, kind):
+    return lambda e: e["type"] == kind and e["key"] == f"/registry/namespaces/{name}"
+
+
+def conditions(event):
+    return {c["type"]: c for c in event.get("object", {}).get("status", {}).get("conditions", [])}
+
+
+def release(server, path):
+    found = json.loads(server.get(path)[1])
+    found["metadata"]["finalizers"] = []
+    assert server.request("PUT", path, found)[0] == 200
+
+
+def contents(cluster, ns):
+    """What of the namespace is in etcd, by the witness."""
+    there = set()
+    for e in cluster.witness.seen():
+        if f"/{ns}/" in e["key"]:
+            (there.add if e["type"] == "PUT" else there.discard)(e["key"])
+    return there
+
+
+def test_contents_go_first(cluster, server):
+    make(server, "full")
+    for i in range(30):
+        assert fill(server, "full", f"c{i}")[0] == 201
+    assert lease(server, "full", "l")[0] == 201
+    assert server.request("DELETE", f"{NAMESPACES}/full")[0] == 200
+    end = cluster.witness.wait_for("its end", is_namespace("full", "DELETE"))
+    assert contents(cluster, "full") == set()
+    assert all(e["rev"] < end["rev"] for e in cluster.witness.seen() if "/full/" in e["key"])
+    assert server.get(f"{NAMESPACES}/full")[0] == 404
+    make(server, "full")  # the name is free
+    assert fill(server, "full", "again")[0] == 201
+
+
+def test_conditions_say_what_is_in_the_way(cluster, server):
+    make(server, "held")
+    assert fill(server, "held", "free")[0] == 201
+    assert fill(server, "held", "one", finalizers=["test/holds"])[0] == 201
+    assert lease(server, "held", "two", finalizers=["test/holds", "test/holds-too"])[0] == 201
+    assert server.request("DELETE", f"{NAMESPACES}/held")[0] == 200
+    said = conditions(cluster.witness.wait_for("the condition", lambda e: conditions(e).get("NamespaceFinalizersRemaining", {}).get("status")
+                                               == "True"))
+    assert said["NamespaceContentRemaining"]["reason"] == "SomeResourcesRemain"
+    assert said["NamespaceContentRemaining"]["message"] == ("Some resources are remaining: configmaps. has 1 resource instances, "
+                                                            "leases.coordination.k8s.io has 1 resource instances")
+    assert said["NamespaceDeletionContentFailure"]["status"] == "False"
+    held = cluster.witness.wait_for("both named", lambda e: "test/holds in 2 resource instances, test/holds-too in 1 resource instances"
+                                    in conditions(e).get("NamespaceFinalizersRemaining", {}).get("message", ""))
+    assert held["object"]["status"]["phase"] == "Terminating" and held["object"]["spec"]["finalizers"] == ["kubernetes"]
+    code, text = fill(server, "held", "late")
+    assert code == 403 and "because it is being terminated" in text
+    release(server, f"{NAMESPACES}/held/configmaps/one")
+    cluster.witness.wait_for("one kind less", lambda e: conditions(e).get("NamespaceContentRemaining", {}).get("message")
+                             == "Some resources are remaining: leases.coordination.k8s.io has 1 resource instances")
+    release(server, "/apis/coordination.k8s.io/v1/namespaces/held/leases/two")
+    cluster.witness.wait_for("its end", is_namespace("held", "DELETE"))
+
+
+def test_creations_beside_the_deletion(cluster, server):
+    """Eight clients create without pause while the namespace is deleted: each creation is refused, or deleted with it."""
+    for n in range(5):
+        ns, answers = f"race{n}", []
+        make(server, ns)
+
+        def create(k, ns=ns, answers=answers):
+            for i in range(100000):
+                code, _ = fill(server, ns, f"c{k}-{i}")
+                answers.append(code)
+                if code != 201:
+                    return
+
+        threads = [threading.Thread(target=create, args=(k,)) for k in range(8)]
+        for t in threads:
+            t.start()
+        wait_until("some creations", lambda answers=answers: len(answers) >= 20)
+        assert server.request("DELETE", f"{NAMESPACES}/{ns}")[0] == 200
+        for t in threads:
+            t.join()
+        assert set(answers) <= {201, 403, 404}
+        cluster.witness.wait_for("its end", is_namespace(ns, "DELETE"))
+        wait_until("nothing to be left", lambda ns=ns: not contents(cluster, ns))
+        created = [e for e in cluster.witness.seen() if f"/{ns}/c" in e["key"] and e["type"] == "PUT" and "deletionTimestamp" not in
+                   e["object"]["metadata"]]
+        assert len(created) == answers.count(201)
+
+
+def test_while_nobody_leads(cluster):
+    """LK01: marked without a leader, half emptied by one that is killed: the next goes on."""
+    witness = cluster.witness
+    serving = leaderless(cluster)
+    for ns in ("marked", "freed"):
+        make(serving, ns)
+        assert fill(serving, ns, "c", **({"finalizers": ["test/holds"]} if ns == "freed" else {}))[0] == 201
+        assert serving.request("DELETE", f"{NAMESPACES}/{ns}")[0] == 200
+    assert contents(cluster, "marked") == {"/registry/configmaps/marked/c"}
+    a = cluster.instance("a").wait_ready()
+    witness.wait_for("the end of one", is_namespace("marked", "DELETE"))
+    witness.wait_for("the condition of the other", lambda e: e["key"].endswith("/freed") and conditions(e))
+    a.send(signal.SIGKILL)
+    a.wait()
+    release(serving, f"{NAMESPACES}/freed/configmaps/c")
+    assert serving.get(f"{NAMESPACES}/freed")[0] == 200
+    cluster.instance("b").wait_ready()
+    witness.wait_for("the end of the other", is_namespace("freed", "DELETE"))
+
+
+def event(name, **more):
+    return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, "involvedObject": {"kind": "X"}, **more}
+
+
+def test_events_expire(cluster):
+    """After their time to live, whatever they say of the future; also those that came while nobody led."""
+    path, key = "/api/v1/namespaces/default/events", "/registry/events/default/"
+    witness = cluster.witness
+    serving = leaderless(cluster)
+    a = cluster.instance("a", "--event-ttl=4s").wait_ready()
+    witness.wait_holder(lambda h: "_a_" in h, "a to lead")
+    assert serving.request("POST", path, event("old"))[0] == 201
+    first = witness.wait_for("the first", lambda e: e["key"] == key + "old")
+    assert serving.request("POST", path, event("of-the-future", lastTimestamp="2999-01-01T00:00:00Z"))[0] == 201
+    end = witness.wait_for("the end of the first", lambda e: e["key"] == key + "old" and e["type"] == "DELETE")
+    assert end["t"] - first["t"] >= 2.9e9  # creationTimestamp has whole seconds
+    witness.wait_for("a time in the future not to count", lambda e: e["key"] == key + "of-the-future" and e["type"] == "DELETE")
+    a.send(signal.SIGTERM)
+    assert a.wait() == 0
+    assert serving.request("POST", path, event("leaderless"))[0] == 201
+    cluster.instance("b", "--event-ttl=1s").wait_ready()
+    witness.wait_for("the end of what came without a leader", lambda e: e["key"] == key + "leaderless" and e["type"] == "DELETE")

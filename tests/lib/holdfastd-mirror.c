@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * holdfastd with one more leader-only controller, `mirror`: each ConfigMap default/<name> with the label mirror=source has a copy
+ * default/copy-of-<name>, labelled mirror=copy, with the same data.v and, in data.term, the term that wrote it. It is created, updated
+ * and deleted with its source, and made again when somebody deletes it.
+ *
+ * It is the witness's subject for what a leader acts upon: two caches feed one reconciler, the copies' events mapped to their sources.
+ * The caches belong to an every-instance controller, `mirror-caches`, so that they are warm when a term begins.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/reconciler.h>
+
+#include "base/json.h"
+#include "server/host.h"
+#include "server/main.h"
+
+#define PREFIX "copy-of-"
+
+static const struct hf_resource configmaps = {"", "v1", "configmaps"};
+
+static struct {
+        pthread_mutex_t mu;
+        pthread_cond_t changed;
+        /* guarded by mu */
+        struct hf_cache *sources, *copies; /* while the every-instance controller runs */
+        unsigned n_users;
+} shared = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+/* ---- what a term does ---- */
+
+/* data.v and metadata.resourceVersion of an object of a cache. HF_E_NOT_FOUND. */
+static int read_object(struct hf_cache *cache, const char *name, char value[64], char version[32]) {
+        struct hf__json *json = NULL;
+        char *text = NULL;
+        size_t n = 0;
+
+        int r = hf_cache_get(cache, "default", name, &text, &n);
+        if (r == 0)
+                r = hf__json_parse(text, n, &json, NULL);
+        free(text);
+        if (r)
+                return r;
+        const char *v = hf__json_string(json, "data.v"), *rv = hf__json_string(json, "metadata.resourceVersion");
+        snprintf(value, 64, "%s", v ? v : "");
+        snprintf(version, 32, "%s", rv ? rv : "");
+        hf__json_free(json);
+        return 0;
+}
+
+static int write_copy(struct hf_term *term, enum hf_verb verb, const char *copy, const char *value, const char *version) {
+        char body[1200];
+        struct hf_status status;
+        int n = 0;
+
+        if (verb == HF_VERB_DELETE)
+                n = snprintf(body, sizeof body,
+                             "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"preconditions\":{\"resourceVersion\":\"%s\"}}", version);
+        else
+                n = snprintf(body, sizeof body,
+                             "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\","
+                             "\"labels\":{\"mirror\":\"copy\"}%s%s%s},\"data\":{\"v\":\"%s\",\"term\":\"%llu\"}}",
+                             copy, *version ? ",\"resourceVersion\":\"" : "", version, *version ? "\"" : "", value,
+                             (unsigned long long)hf_term_fence(term)->term);
+        const struct hf_call call = {.verb = verb,
+                                     .resource = configmaps,
+                                     .ns = "default",
+                                     .name = verb == HF_VERB_CREATE ? NULL : copy,
+                                     .body = body,
+                                     .n_body = (size_t)n};
+        int r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL, &status);
+        /* The cache was behind: the event that says so brings the key again. */
+        return r == HF_E_CONFLICT || r == HF_E_EXISTS || r == HF_E_NOT_FOUND ? 0 : r;
+}
+
+struct mirror {
+        struct hf_cache *sources, *copies; /* borrowed while it counts as a user */
+};
+
+static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+        const struct mirror *mirror = ctx;
+        char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], copy[HF_NAME_MAX + sizeof PREFIX];
+        char wanted[64], actual[64], version[32] = "";
+
+        int r = hf_key_split(key, ns, name);
+        if (r)
+                return r;
+        snprintf(copy, sizeof copy, PREFIX "%s", name);
+        int source = read_object(mirror->sources, name, wanted, version), mirrored = read_object(mirror->copies, copy, actual, version);
+        if (mirrored == HF_E_NOT_FOUND)
+                version[0] = '\0';
+        if (source == 0 && mirrored == HF_E_NOT_FOUND)
+                return write_copy(term, HF_VERB_CREATE, copy, wanted, version);
+        if (source == 0 && mirrored == 0)
+                return strcmp(wanted, actual) == 0 ? 0 : write_copy(term, HF_VERB_UPDATE, copy, wanted, version);
+        if (source == HF_E_NOT_FOUND && mirrored == 0)
+                return write_copy(term, HF_VERB_DELETE, copy, "", version);
+        return source == HF_E_NOT_FOUND ? (mirrored == HF_E_NOT_FOUND ? 0 : mirrored) : source;
+}
+
+static void map_copy(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns, const char *name, const char *object,
+                     size_t n) {
+        char key[HF_KEY_MAX];
+
+        if (strncmp(name, PREFIX, sizeof PREFIX - 1) == 0 && hf_key_make(key, ns, name + sizeof PREFIX - 1) == 0)
+                (void)hf_workqueue_add(queue, key);
+}
+
+static int run_mirror(struct hf_term *term, void *ctx) {
+        const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
+        struct mirror mirror = {0};
+
+        while (!mirror.sources && hf_cancel_wait(hf_term_drain(term), hf_now(clock) + HF_NSEC_PER_MSEC) != HF_E_CANCELED) {
+                pthread_mutex_lock(&shared.mu);
+                mirror = (struct mirror){shared.sources, shared.copies};
+                shared.n_users += mirror.sources != NULL;
+                pthread_mutex_unlock(&shared.mu);
+        }
+        if (!mirror.sources)
+                return 0;
+        const struct hf_reconciler_source sources[] = {{.cache = mirror.sources}, {.cache = mirror.copies, .map = map_copy}};
+        const struct hf_reconciler reconciler = {.size = sizeof reconciler,
+                                                 .name = "mirror",
+                                                 .sources = sources,
+                                                 .n_sources = 2,
+                                                 .n_workers = 2,
+                                                 .reconcile = reconcile,
+                                                 .ctx = &mirror};
+        int r = hf_reconciler_run(&reconciler, term);
+        pthread_mutex_lock(&shared.mu);
+        shared.n_users--;
+        pthread_cond_broadcast(&shared.changed);
+        pthread_mutex_unlock(&shared.mu);
+        return r;
+}
+
+/* ---- the caches ---- */
+
+static int make_cache(struct hf_term *term, const char *query, struct hf_cache **ret_cache) {
+        const struct hf_cache_config config = {.size = sizeof config,
+                                               .client = hf_term_client(term),
+                                               .resource = configmaps,
+                                               .ns = "default",
+                                               .query = query,
+                                               .one_revision = true};
+        int r = hf_cache_new(hf_term_host(term), &config, ret_cache);
+        return r ? r : hf_cache_start(*ret_cache);
+}
+
+static int run_caches(struct hf_term *term, void *ctx) {
+        struct hf_cache *sources = NULL, *copies = NULL;
+
+        int r = make_cache(term, "labelSelector=mirror%3Dsource", &sources);
+        if (r == 0)
+                r = make_cache(term, "labelSelector=mirror%3Dcopy", &copies);
+        if (r == 0) {
+                pthread_mutex_lock(&shared.mu);
+                shared.sources = sources;
+                shared.copies = copies;
+                pthread_mutex_unlock(&shared.mu);
+                (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
+        }
+        pthread_mutex_lock(&shared.mu);
+        shared.sources = shared.copies = NULL;
+        while (shared.n_users > 0)
+                pthread_cond_wait(&shared.changed, &shared.mu);
+        pthread_mutex_unlock(&shared.mu);
+        hf_cache_free(sources);
+        hf_cache_free(copies);
+        return r;
+}
+
+int main(int argc, char **argv) {
+        const struct hf_controller controllers[] = {{.name = "mirror", .class = HF_LEADER_ONLY, .run = run_mirror},
+                                                    {.name = "mirror-caches", .class = HF_EVERY_INSTANCE, .run = run_caches}};
+        const struct hfd_extra extra = {.controllers = controllers, .n_controllers = 2};
+
+        return hfd_main(argc, argv, &extra);
+}

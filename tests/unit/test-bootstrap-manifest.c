@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Manifests: what becomes a step, and the line that names a mistake. */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bootstrap/manifest.h"
+
+static struct hf__kinds kinds;
+
+static int setup(void **state) {
+        static const struct hf_bootstrap_kind list[] = {
+                {"v1", "ConfigMap", "configmaps", true},
+                {"v1", "Namespace", "namespaces", false},
+                {"rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false},
+        };
+        return hf__kinds_copy(list, 3, &kinds);
+}
+static int teardown(void **state) {
+        hf__kinds_done(&kinds);
+        return 0;
+}
+
+static int add(struct hf__steps *steps, const char *text, struct hf_status *status) {
+        return hf__steps_add_text(steps, &kinds, "f.yaml", text, strlen(text), status);
+}
+
+static void test_documents_become_steps_in_order(void **state) {
+        static const char text[] = "# a comment\n"
+                                   "---\n"
+                                   "apiVersion: v1\n"
+                                   "kind: ConfigMap\n"
+                                   "metadata:\n"
+                                   "  name: a\n"
+                                   "  namespace: default\n"
+                                   "  creationTimestamp: null\n"
+                                   "data:\n"
+                                   "  k: \"1\"\n"
+                                   "status: {}\n"
+                                   "---\n"
+                                   "# nothing\n"
+                                   "---\n"
+                                   "apiVersion: rbac.authorization.k8s.io/v1\n"
+                                   "kind: ClusterRole\n"
+                                   "metadata: {name: 'system:x'}\n"
+                                   "rules: []\n"
+                                   "...\n";
+        struct hf__steps steps = {0}, same = {0};
+        struct hf_status status = {0};
+
+        assert_int_equal(add(&steps, text, &status), 0);
+        assert_int_equal(steps.n, 2);
+        assert_string_equal(steps.list[0].id, "ConfigMap/default/a");
+        assert_string_equal(steps.list[0].ns, "default");
+        assert_null(strstr(steps.list[0].content, "status"));
+        assert_null(strstr(steps.list[0].content, "creationTimestamp"));
+        assert_string_equal(steps.list[1].id, "ClusterRole.rbac.authorization.k8s.io/system:x");
+        assert_null(steps.list[1].ns);
+        assert_string_equal(steps.list[1].kind->group, "rbac.authorization.k8s.io");
+        assert_string_equal(steps.list[1].kind->version, "v1");
+        assert_non_null(strstr(steps.list[1].source, "f.yaml: document 3, line 1"));
+        /* The same object as JSON has the same hash, whatever its spelling. */
+        assert_int_equal(add(&same,
+                             " {\"kind\":\"ConfigMap\",\"data\":{\"k\":\"1\"},\"metadata\":{\"namespace\":\"default\",\"name\":\"a\"},"
+                             "\n\"apiVersion\":\"v1\"}",
+                             &status),
+                         0);
+        assert_string_equal(same.list[0].hash, steps.list[0].hash);
+        hf__steps_done(&same);
+        hf__steps_done(&steps);
+}
+
+static void test_a_mistake_is_one_line_that_names_file_document_and_place(void **state) {
+        static const char *const cases[][2] = {
+                {"a: [", "f.yaml: document 1, line "},
+                {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\na: b\n c: d\n", "f.yaml: document 2, line 6: "},
+                {"a: &x 1\n", "f.yaml: document 1, line 1: anchors and tags are not accepted"},
+                {"- 1\n", "f.yaml: document 1, line 1: it is not an object"},
+                {"x: 1\n", "f.yaml: document 1, line 1: field apiVersion is missing"},
+                {"---\n\napiVersion: v1\n", "f.yaml: document 1, line 1: field kind is missing"},
+                {"apiVersion: v1\nkind: Config\n", "f.yaml: document 1, line 1: field kind: there is no kind \"Config\" in \"v1\""},
+                {"apiVersion: v2\nkind: ConfigMap\n", "f.yaml: document 1, line 1: field kind: there is no kind \"ConfigMap\" in \"v2\""},
+                {"apiVersion: v1\nkind: ConfigMap\n", "f.yaml: document 1, line 1: field metadata.name: it is missing"},
+                {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 7}\n",
+                 "f.yaml: document 1, line 1: field metadata.name: it is missing"},
+                {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a/b}\n",
+                 "f.yaml: document 1, line 1: field metadata.name: it is no name"},
+                {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+                 "f.yaml: document 1, line 1: field metadata.namespace: a ConfigMap needs one"},
+                {"apiVersion: v1\nkind: Namespace\nmetadata: {name: a, namespace: b}\n",
+                 "f.yaml: document 1, line 1: field metadata.namespace: a Namespace has none"},
+                {"apiVersion: v1\nkind: Namespace\nkind: Namespace\nmetadata: {name: a}\n",
+                 "f.yaml: document 1, line 1: an object in it has a key twice"},
+                {"{\"a\":1,\n\"b\"}", "f.yaml: document 1, line 2: this is not JSON"},
+                {"{}{}", "f.yaml: document 1, line 1: this is not JSON"},
+                {"\xff", "f.yaml: it is not text in UTF-8"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct hf__steps steps = {0};
+                struct hf_status status = {0};
+                assert_int_equal(add(&steps, cases[i][0], &status), HF_E_INVALID);
+                if (strncmp(status.message, cases[i][1], strlen(cases[i][1])) != 0)
+                        assert_string_equal(status.message, cases[i][1]);
+                assert_null(strchr(status.message, '\n'));
+                hf__steps_done(&steps);
+        }
+}
+
+static void test_a_step_is_there_once(void **state) {
+        static const char *const text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n";
+        struct hf__steps one = {0}, two = {0}, none = {0};
+        struct hf_status status = {0};
+
+        assert_int_equal(add(&one, text, NULL), 0);
+        assert_int_equal(add(&two, text, NULL), 0);
+        assert_int_equal(hf__steps_check_unique(&none, &one, &status), 0);
+        assert_int_equal(hf__steps_check_unique(&one, &two, &status), HF_E_INVALID);
+        assert_string_equal(status.message,
+                            "f.yaml: document 1, line 1: field metadata.name: Namespace/a is in f.yaml: document 1, line 1 already");
+        assert_int_equal(add(&two, text, NULL), 0);
+        assert_int_equal(hf__steps_check_unique(&none, &two, &status), HF_E_INVALID);
+        hf__steps_done(&one);
+        hf__steps_done(&two);
+}
+
+static void test_there_is_a_limit(void **state) {
+        char text[160];
+        struct hf__steps steps = {0};
+        int r = 0;
+
+        for (unsigned i = 0; r == 0 && i <= HF_BOOTSTRAP_STEPS_MAX; i++) {
+                (void)snprintf(text, sizeof text, "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n%u\"}}", i);
+                r = add(&steps, text, NULL);
+        }
+        assert_int_equal(r, HF_E_TOO_LARGE);
+        assert_int_equal(steps.n, HF_BOOTSTRAP_STEPS_MAX);
+        hf__steps_done(&steps);
+}
+
+/* ---- directories ---- */
+
+static void put_file(const char *directory, const char *name, const char *text) {
+        char path[512];
+        (void)snprintf(path, sizeof path, "%s/%s", directory, name);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        assert_true(fputs(text, file) >= 0);
+        assert_int_equal(fclose(file), 0);
+}
+
+static void remove_all(const char *directory, const char *const *names, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                char path[512];
+                (void)snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+                (void)remove(path);
+        }
+        assert_int_equal(rmdir(directory), 0);
+}
+
+static void test_files_are_read_by_name(void **state) {
+        static const char *const names[] = {"10.yaml", "2.yml", "b.json", ".hidden.yaml", "README", "pipe.yaml"};
+        char directory[] = "/tmp/holdfast-manifests-XXXXXX", path[512], bad[512];
+        struct hf__steps steps = {0};
+        struct hf_status status = {0};
+
+        assert_non_null(mkdtemp(directory));
+        put_file(directory, "b.json", "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"third\"}}");
+        put_file(directory, "2.yml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: second}\n");
+        put_file(directory, "10.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: first}\n");
+        put_file(directory, ".hidden.yaml", "{{{");
+        put_file(directory, "README", "{{{");
+        (void)snprintf(path, sizeof path, "%s/pipe.yaml", directory);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        assert_int_equal(hf__steps_add_directory(&steps, &kinds, directory, &status), 0);
+        assert_int_equal(steps.n, 3);
+        assert_string_equal(steps.list[0].name, "first");
+        assert_string_equal(steps.list[1].name, "second");
+        assert_string_equal(steps.list[2].name, "third");
+        put_file(directory, "2.yml", "apiVersion: v1\nkind: Nonsense\n");
+        assert_int_equal(hf__steps_add_directory(&steps, &kinds, directory, &status), HF_E_INVALID);
+        (void)snprintf(bad, sizeof bad, "%s/2.yml: document 1, line 1: field kind: there is no kind \"Nonsense\" in \"v1\"", directory);
+        assert_string_equal(status.message, bad);
+        hf__steps_done(&steps);
+        remove_all(directory, names, sizeof names / sizeof *names);
+        assert_true(hf__steps_add_directory(&steps, &kinds, directory, &status) < 0);
+        assert_non_null(strstr(status.message, directory));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_documents_become_steps_in_order),
+                cmocka_unit_test(test_a_mistake_is_one_line_that_names_file_document_and_place),
+                cmocka_unit_test(test_a_step_is_there_once),
+                cmocka_unit_test(test_there_is_a_limit),
+                cmocka_unit_test(test_files_are_read_by_name),
+        };
+        return cmocka_run_group_tests(tests, setup, teardown);
+}
