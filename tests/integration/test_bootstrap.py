@@ -8,26 +8,19 @@ import socket
 import subprocess
 
 import pytest
-from harness import HOLDFASTD, ROOT, WRITER, wait_until
+from harness import BUILT_IN, HOLDFASTD, MANIFESTS, WRITER, manifest_key, wait_until
 
 LEDGER = "/registry/configmaps/kube-system/holdfast-bootstrap"
 LEDGER_PATH = "/api/v1/namespaces/kube-system/configmaps/holdfast-bootstrap"
 CONFIGMAPS = "/registry/configmaps/default/"
 WORKSPACE = "/registry/tenancy.holdfast.dev/workspaces/default"
-BUILT_IN = [json.loads(f.read_text()) for f in sorted((ROOT / "server" / "manifests").glob("phase-*/*.json"))]
-N_ZERO = len(list((ROOT / "server" / "manifests").glob("phase-0/*.json")))
+N_ZERO = len(list(MANIFESTS.glob("phase-0/*.json")))
 
 
 def step_of(manifest):
     group = manifest["apiVersion"].rpartition("/")[0]
     meta = manifest["metadata"]
     return f"{manifest['kind']}{'.' if group else ''}{group}/{meta.get('namespace', '')}{'/' if 'namespace' in meta else ''}{meta['name']}"
-
-
-def key_of(manifest):
-    """Of a built-in one but the workspace, which its controller goes on to write."""
-    meta = manifest["metadata"]
-    return "/".join(["/registry", manifest["kind"].lower() + "s", *([meta["namespace"]] if "namespace" in meta else []), meta["name"]])
 
 
 def configmap(name, value, ns="default"):
@@ -74,7 +67,7 @@ def assert_each_once(cluster, names):
     """The objects were written once, and each write of the ledger but the last of a phase added one record that stayed as it was."""
     witness = cluster.witness
     wait_complete(cluster, "0.1.0")
-    for key in [*(CONFIGMAPS + n for n in names), *(key_of(m) for m in BUILT_IN if m["kind"] != "Workspace")]:
+    for key in [*(CONFIGMAPS + n for n in names), *(manifest_key(m) for m in BUILT_IN if m["kind"] != "Workspace")]:
         assert len(puts(cluster, key)) == 1, key
     assert len([e for e in puts(cluster, WORKSPACE) if not e["object"].get("status", {}).get("phase")]) == 1
     assert not [e for e in witness.seen() if e["key"].startswith(CONFIGMAPS) and e["type"] == "DELETE"]
