@@ -223,12 +223,16 @@ static int outcome_of(const struct hf__exchange *x, CURLcode result) {
         }
 }
 
+void hf__exchange_restart(struct hf__exchange *x) {
+        detach(x);
+        x->must_restart = false;
+        x->error_text[0] = '\0';
+        hf__exchange_begin(x);
+}
+
 void hf__exchange_curl_done(struct hf__exchange *x, CURLcode result) {
         if (x->must_restart && x->n_restarts++ < MAX_RESTARTS) {
-                detach(x);
-                x->must_restart = false;
-                x->error_text[0] = '\0';
-                hf__exchange_begin(x);
+                hf__exchange_restart(x);
                 return;
         }
         if (result != CURLE_OK && !x->error_text[0]) {
@@ -286,6 +290,7 @@ void hf__exchange_begin(struct hf__exchange *x) {
         x->easy = engine->n_idle > 0 ? engine->idle[--engine->n_idle] : curl_easy_init();
         CURLcode code = x->easy ? hf__exchange_set_options(x, x->easy) : CURLE_OUT_OF_MEMORY;
         x->pool = pool; /* before the handle is added: callbacks look at it */
+        hf__lanes_make_room(pool, hf__http_shares_connections(&x->request));
         if (!code && curl_multi_add_handle(pool->multi, x->easy) == CURLM_OK) {
                 pool->n_active++;
         } else {

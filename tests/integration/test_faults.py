@@ -123,6 +123,7 @@ def test_stop_while_etcd_hangs_ends(cluster):
 
 
 def test_lease_deleted_and_overwritten_by_an_outsider(cluster):
+    """PN04, PN06, PN07."""
     a = cluster.instance("a").wait_ready()
     wait_until("it to lead", lambda: a.leader()["state"] == "leading")
     path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/holdfast-controllers"

@@ -6,6 +6,7 @@ import signal
 import urllib.parse
 
 import pytest
+from fault_proxy import FaultProxy
 from harness import BUILD, Process, wait_until
 
 CONTENDER = BUILD / "tests" / "contender"
@@ -15,10 +16,10 @@ QUICK = ["--lease", "4s", "--renew", "2s", "--retry", "500ms"]
 
 
 class Contender(Process):
-    def __init__(self, cluster, where, name, identity, env=None):
+    def __init__(self, cluster, where, name, identity, env=None, timing=None):
         self.output = cluster.directory / f"{identity}.out"
         with open(self.output, "wb") as out:
-            super().__init__([CONTENDER, where, name, identity, *QUICK], cluster.directory / f"{identity}.log", stdout=out,
+            super().__init__([CONTENDER, where, name, identity, *(timing or QUICK)], cluster.directory / f"{identity}.log", stdout=out,
                              env={**os.environ, **(env or {})})
         cluster.add(self)
 
@@ -138,3 +139,26 @@ def test_several_kubeconfigs_are_one(cluster):
     a.wait_line("state leading")
     a.send(signal.SIGTERM)
     assert a.wait() == 0
+
+
+def test_short_refusals_do_not_end_the_term(cluster):
+    """503, 429 and 401, with and without Retry-After, for a renewal each: the elector comes again within the renew deadline."""
+    server = cluster.instance("server").wait_ready()
+    proxy = FaultProxy(server, only="/leases/refused")
+    try:
+        config = proxy.kubeconfig(cluster.directory / "proxy.kubeconfig")
+        a = Contender(cluster, config, "refused", "refused-a", timing=["--lease", "30s", "--renew", "20s", "--retry", "300ms"])
+        a.wait_line("state leading")
+        first = cluster.witness.wait_for("a write", lambda e: e["key"] == CONFIGMAP.format("refused"))["object"]["data"]
+        for mode in ((503, "ServiceUnavailable", 1), (429, "TooManyRequests", 1), (429, "TooManyRequests"), (401, "Unauthorized"), "drop-reply"):
+            proxy.set(mode)
+            wait_until(f"{mode} to be met", lambda m=mode: proxy.counts.get(str(m), 0) > 0)
+            proxy.set("pass")
+            mark = cluster.witness.mark()
+            cluster.witness.wait_for(f"a renewal after {mode}", lambda e: e["key"] == LEASE.format("refused"), mark)
+        after = cluster.witness.wait_for("a write after all", lambda e: e["key"] == CONFIGMAP.format("refused"), cluster.witness.mark())
+        assert after["object"]["data"]["term"] == first["term"] and "state" not in a.output.read_text().split("state leading")[1]
+        a.send(signal.SIGTERM)
+        assert a.wait() == 0
+    finally:
+        proxy.end()

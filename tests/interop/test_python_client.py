@@ -85,6 +85,19 @@ def test_namespaces(core, ns):
     assert reason(b.read_namespace, f"{ns}-py")[0] == 404
 
 
+def test_patch(core, ns):
+    a, b = core
+    a.create_namespaced_config_map(ns, config_map("one", a="1", b="2"))
+    assert b.patch_namespaced_config_map("one", ns, {"data": {"a": None, "c": "3"}}).data == {"b": "2", "c": "3"}
+    patched = a.patch_namespaced_config_map("one", ns, [{"op": "replace", "path": "/data/b", "value": "x"}])
+    assert patched.data == {"b": "x", "c": "3"}
+    stale = {"metadata": {"resourceVersion": "1"}, "data": {"d": "4"}}
+    assert reason(b.patch_namespaced_config_map, "one", ns, stale)[:2] == (409, "Conflict")
+    assert reason(b.patch_namespaced_config_map, "none", ns, {})[:2] == (404, "NotFound")
+    a.patch_namespace_status(ns, {"status": {"conditions": [{"type": "Patched", "status": "True"}]}})
+    assert [c.type for c in b.read_namespace(ns).status.conditions] == ["Patched"]
+
+
 def test_collection_and_status(core, ns):
     a, b = core
     for i in range(30):
