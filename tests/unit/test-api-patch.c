@@ -421,6 +421,38 @@ static void test_patch_of_parts(void **state) {
         assert_int_equal(do_call(box, HF_VERB_GET, workspaces, NULL, "w", NULL, NULL), HF_E_NOT_FOUND);
 }
 
+/* A patch is a write as any other: its transaction compares the fence. */
+static void test_fenced_patch(void **state) {
+        struct box *box = *state;
+        uint64_t term;
+
+        make_cm(box);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, leases, "kube-system", NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"l\"},\"spec\":{\"holderIdentity\":\"me\"}}"),
+                         0);
+        term = strtoull(text_at("metadata.resourceVersion"), NULL, 10);
+        for (int stale = 0; stale < 2; stale++) {
+                struct patch_call patch =
+                        {.call = {.verb = HFD_PATCH,
+                                  .patch = HFD_PATCH_MERGE,
+                                  .ns = "default",
+                                  .name = "c",
+                                  .body = "{\"data\":{\"k\":\"fenced\"}}",
+                                  .n_body = 23,
+                                  .fenced = true,
+                                  .fence = {.ns = "kube-system", .name = "l", .identity = "me", .term = term + (uint64_t)stale},
+                                  .deadline = hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC,
+                                  .done = on_patched},
+                         .result = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER}};
+                patch.call.resource = hfd_resource_find("", "v1", "configmaps");
+                hfd_api_call(box->api, &patch.call); /* the memory store answers before it returns */
+                assert_true(patch.result.done);
+                assert_int_equal(patch.result.error, stale ? HF_E_STALE_TERM : 0);
+                assert_true(patch.result.echoed);
+                free(patch.result.body);
+        }
+}
+
 /* ---- many at once: each patch lands, none undoes another ---- */
 
 struct patcher {
@@ -484,6 +516,7 @@ int main(void) {
                 TEST(test_patch_calls),
                 TEST(test_too_many_operations),
                 TEST(test_patch_of_parts),
+                TEST(test_fenced_patch),
                 TEST(test_patches_at_once),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
