@@ -445,8 +445,7 @@ static void test_fenced_patch(void **state) {
                                   .done = on_patched},
                          .result = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER}};
                 patch.call.resource = hfd_resource_find("", "v1", "configmaps");
-                hfd_api_call(box->api, &patch.call); /* the memory store answers before it returns */
-                assert_true(patch.result.done);
+                await_patch(box, &patch);
                 assert_int_equal(patch.result.error, stale ? HF_E_STALE_TERM : 0);
                 assert_true(patch.result.echoed);
                 free(patch.result.body);
@@ -475,13 +474,8 @@ static void *patch_thread(void *ctx) {
                                            .result = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER}};
                 patch.call.resource = hfd_resource_find("", "v1", "serviceaccounts");
                 patch.call.n_body = (size_t)snprintf(body, sizeof body, "{\"secrets\":[{\"name\":\"s-%d-%d\"}]}", p->index, i);
-                hfd_api_call(p->box->api, &patch.call);
-                pthread_mutex_lock(&patch.result.mu);
-                while (!patch.result.done)
-                        pthread_cond_wait(&patch.result.cond, &patch.result.mu);
-                pthread_mutex_unlock(&patch.result.mu);
+                await_patch(p->box, &patch);
                 assert(patch.result.error == 0);
-                hfd_options_done(&patch.call.options);
                 free(patch.result.body);
         }
         return NULL;
