@@ -109,6 +109,8 @@ size_t hf__answer_on_header(char *line, size_t size, size_t n, void *ctx) {
         x->pool->n_moved++;
         if (!x->head_done && n > 5 && memcmp(line, "HTTP/", 5) == 0) {
                 x->block_code = status_code(line, n);
+                if (n > 7 && line[5] == '1')
+                        hf__lanes_cannot_share(x->pool);
                 return n;
         }
         if (n > 0 && (line[0] == '\r' || line[0] == '\n')) {

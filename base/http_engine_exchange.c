@@ -6,8 +6,9 @@
  * is about to send: before that nothing was sent, and a failure is HF_E_UNAVAILABLE; after that the peer may have acted,
  * and whatever breaks is HF_E_TIMEOUT. curl would by itself send a request a second time when a reused connection breaks
  * before the answer: the peer may have acted on the first, and the second answer ("conflict") would then be a lie. So the
- * second on_prereq ends a request that is not idempotent. (Pings and refused streams fall under that too: rather unknown
- * once more than is needed.)
+ * second on_prereq ends a request that is not idempotent. Streams that crossed a goodbye on the way fall under that too, though
+ * the peer has promised not to have looked at them: libcurl 7.88 calls them connections that died, with nothing that tells them
+ * from those. Rather unknown once more than is needed.
  *
  * Its options are http_engine_options.c, its answer http_engine_answer.c, its wait for another's connection
  * http_engine_gate.c.
@@ -223,12 +224,16 @@ static int outcome_of(const struct hf__exchange *x, CURLcode result) {
         }
 }
 
+void hf__exchange_restart(struct hf__exchange *x) {
+        detach(x);
+        x->must_restart = false;
+        x->error_text[0] = '\0';
+        hf__exchange_begin(x);
+}
+
 void hf__exchange_curl_done(struct hf__exchange *x, CURLcode result) {
         if (x->must_restart && x->n_restarts++ < MAX_RESTARTS) {
-                detach(x);
-                x->must_restart = false;
-                x->error_text[0] = '\0';
-                hf__exchange_begin(x);
+                hf__exchange_restart(x);
                 return;
         }
         if (result != CURLE_OK && !x->error_text[0]) {
@@ -286,6 +291,7 @@ void hf__exchange_begin(struct hf__exchange *x) {
         x->easy = engine->n_idle > 0 ? engine->idle[--engine->n_idle] : curl_easy_init();
         CURLcode code = x->easy ? hf__exchange_set_options(x, x->easy) : CURLE_OUT_OF_MEMORY;
         x->pool = pool; /* before the handle is added: callbacks look at it */
+        hf__lanes_make_room(pool, hf__http_shares_connections(&x->request));
         if (!code && curl_multi_add_handle(pool->multi, x->easy) == CURLM_OK) {
                 pool->n_active++;
         } else {

@@ -7,6 +7,10 @@
  * called again: with nothing more to come on the connection, the stream stood still until its deadline. So it is told that
  * there is input on the lane's connections: at once after a piece that may have filled a buffer, else a while after input,
  * and again for as long as that moved something.
+ *
+ * And libcurl 7.88 makes connections in vain: of a thousand streams begun at once it gives eight hundred one of their own, where four
+ * connections would do. So a lane is allowed as many to one origin as its requests need when each has 64 streams. That holds until a
+ * request cannot share a connection, or an answer comes in HTTP/1.1: then the limit is lifted, and those that wait begin again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,6 +25,8 @@
 #define MAX_STREAMS          1000L
 /* To one origin; requests beyond what their streams allow wait for one. More than one, for a connection may be draining. */
 #define MAX_H2C_CONNECTIONS 4L
+#define MIN_TLS_CONNECTIONS 4L
+#define STREAMS_EACH        64 /* fewer than any server of ours or of the field allows on a connection */
 
 #define KICK_DELAY (20 * HF_NSEC_PER_MSEC)
 
@@ -107,6 +113,32 @@ static struct hf__pool *pool_new(struct hf__http_engine *engine, size_t index) {
         if (index >= HF__HTTP_N_LANES)
                 curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, MAX_H2C_CONNECTIONS);
         return pool;
+}
+
+void hf__lanes_make_room(struct hf__pool *pool, bool shares) {
+        if (pool->index >= HF__HTTP_N_LANES)
+                return;
+        pool->unlimited = pool->unlimited || !shares;
+        long limit = pool->unlimited ? 0 : MIN_TLS_CONNECTIONS + (long)(pool->n_active / STREAMS_EACH);
+        if (limit == 0 ? pool->max_connections != 0 : limit > pool->max_connections) {
+                curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, limit);
+                pool->max_connections = limit;
+        }
+}
+
+void hf__lanes_cannot_share(struct hf__pool *pool) {
+        pool->restart_waiting = pool->restart_waiting || pool->max_connections > 0; /* later: curl is calling, and takes no options then */
+}
+
+/* curl looks at those that wait for a connection only when one changes. */
+static void restart_waiting(struct hf__pool *pool) {
+        pool->restart_waiting = false;
+        hf__lanes_make_room(pool, false);
+        for (struct hf__exchange *x = pool->engine->exchanges, *next; x; x = next) {
+                next = x->next;
+                if (x->pool == pool && !x->may_have_sent)
+                        hf__exchange_restart(x);
+        }
 }
 
 /* No request is in it any more. */
@@ -208,6 +240,8 @@ void hf__lanes_run(struct hf__http_engine *engine) {
                                 kick(engine, pool);
                         if (pool->gate_moved)
                                 hf__gate_release(pool);
+                        if (pool->restart_waiting)
+                                restart_waiting(pool);
                         if (link != &engine->lanes[i] && pool->n_active == 0) {
                                 *link = pool->next;
                                 pool_free(pool);

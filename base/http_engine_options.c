@@ -69,6 +69,11 @@ static CURLcode set_method(struct hf__exchange *x, CURL *easy) {
         return code;
 }
 
+bool hf__http_shares_connections(const struct hf__http_request *request) {
+        return request->version == HF__HTTP_2_PRIOR_KNOWLEDGE ||
+               (request->version != HF__HTTP_1_1 && strncmp(request->url, "https:", 6) == 0);
+}
+
 static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
         CURLcode code = CURLE_OK;
         long version = CURL_HTTP_VERSION_2TLS;
@@ -83,7 +88,7 @@ static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
         }
         SET(CURLOPT_HTTP_VERSION, version);
         /* Waits for a connection that is being made, and may then share it, instead of making one more. */
-        if (x->request.version == HF__HTTP_2_PRIOR_KNOWLEDGE || strncmp(x->request.url, "https:", 6) == 0)
+        if (hf__http_shares_connections(&x->request))
                 SET(CURLOPT_PIPEWAIT, 1L);
         return code;
 }

@@ -45,6 +45,8 @@ struct hf__pool {
         hf_nsec kick_at;  /* when curl is asked to look again at its connections; HF_NSEC_NEVER = need not */
         uint64_t n_moved; /* headers and pieces of bodies it has passed on */
         size_t n_active;
+        long max_connections; /* to one origin; 0 = no limit, which is also what it begins with */
+        bool unlimited, restart_waiting;
         /* of clear-text HTTP/2: see http_engine_gate.c */
         bool h2c_up, gate_moved;
         struct hf__exchange *pioneers, *held;
@@ -134,12 +136,16 @@ int hf__lanes_close_socket(void *engine, curl_socket_t fd); /* for curl */
 void hf__lanes_run(struct hf__http_engine *engine);         /* calls curl where it is due, ends what is done, closes empty old pools */
 hf_nsec hf__lanes_due(const struct hf__http_engine *engine);
 void hf__lanes_distrust(struct hf__pool *pool);
+/* Before a request is added: lets the pool have the connections it needs. shares = the request can share one with others. */
+void hf__lanes_make_room(struct hf__pool *pool, bool shares);
+void hf__lanes_cannot_share(struct hf__pool *pool); /* an answer says so */
 
 /* http_engine_exchange.c */
 struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine, const struct hf__http_request *request);
 void hf__exchange_free(struct hf__exchange *x);
 void hf__exchange_start(struct hf__exchange *x);   /* begins it, or ends it when there is no time left */
 void hf__exchange_begin(struct hf__exchange *x);   /* adds it to its lane, or holds it at the gate, or ends it */
+void hf__exchange_restart(struct hf__exchange *x); /* one of which nothing was sent: gives curl's handle back, and begins it */
 void hf__exchange_set_due(struct hf__exchange *x); /* after head_done has changed */
 void hf__exchange_due(struct hf__exchange *x);     /* its time has come: to begin, if it was held, or to end */
 void hf__exchange_curl_done(struct hf__exchange *x, CURLcode result);
@@ -149,6 +155,7 @@ int hf__exchange_on_prereq(void *x, char *peer, char *local, int peer_port, int 
 
 /* http_engine_options.c */
 CURLcode hf__exchange_set_options(struct hf__exchange *x, CURL *easy);
+bool hf__http_shares_connections(const struct hf__http_request *request); /* as far as is known before there is one */
 
 /* http_engine_answer.c; for curl */
 size_t hf__answer_on_header(char *line, size_t size, size_t n, void *x);

@@ -421,6 +421,50 @@ int hf__json_put_string(struct hf__json *object, const char *key, const char *va
         return hf__json_put(object, key, json_of(cJSON_CreateString(value)));
 }
 
+struct hf__json *hf__json_detach(struct hf__json *container, struct hf__json *m) {
+        return json_of(cJSON_DetachItemViaPointer(item(container), item(m)));
+}
+
+int hf__json_replace(struct hf__json *container, struct hf__json *m, struct hf__json *value) {
+        cJSON *old = item(m), *c = item(value);
+
+        if (!c)
+                return -ENOMEM;
+        /* The key goes over to the new value. */
+        if (!(c->type & cJSON_StringIsConst))
+                cJSON_free(c->string);
+        c->string = old->string;
+        c->type = (c->type & ~cJSON_StringIsConst) | (old->type & cJSON_StringIsConst);
+        old->string = NULL;
+        (void)cJSON_ReplaceItemViaPointer(item(container), old, c);
+        return 0;
+}
+
+int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value) {
+        cJSON *a = item(array), *next = item(before), *c = item(value);
+
+        if (!next || !c)
+                return hf__json_append(array, value);
+        /* The first's prev is the last; nobody's next is the first. */
+        c->next = next;
+        c->prev = next->prev;
+        next->prev = c;
+        if (a->child == next)
+                a->child = c;
+        else
+                c->prev->next = c;
+        return 0;
+}
+
+int hf__json_add(struct hf__json *object, const char *key, struct hf__json *value) {
+        if (!value)
+                return -ENOMEM;
+        if (cJSON_AddItemToObject(item(object), key, item(value)))
+                return 0;
+        cJSON_Delete(item(value));
+        return -ENOMEM;
+}
+
 void hf__json_drop(struct hf__json *object, const char *key) {
         cJSON *m = member(item(object), key, strlen(key));
         if (m)

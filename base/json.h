@@ -63,3 +63,10 @@ void hf__json_remove(struct hf__json *object, const char *path); /* nothing when
 int hf__json_put(struct hf__json *object, const char *key, struct hf__json *value); /* takes value, freed on failure */
 int hf__json_put_string(struct hf__json *object, const char *key, const char *value);
 void hf__json_drop(struct hf__json *object, const char *key); /* nothing when absent */
+
+/* By place, without a search: member is one of container's, an object's or an array's. */
+struct hf__json *hf__json_detach(struct hf__json *container, struct hf__json *member);             /* out of it, a root now; the caller's */
+int hf__json_replace(struct hf__json *container, struct hf__json *member, struct hf__json *value); /* takes value, freed on failure */
+int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value);      /* the same; before NULL = at the end */
+/* A member whose key is known not to be there. Takes value, freed on failure. */
+int hf__json_add(struct hf__json *object, const char *key, struct hf__json *value);

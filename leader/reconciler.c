@@ -4,6 +4,10 @@
  * wakers, which only close it. The run is on the caller's stack and outlives all of them: handlers are removed (they no
  * longer run then) and workers joined before it is left.
  *
+ * Workers come and go: the caller's thread is one from the first to the last; as long as there may be more, one always waits
+ * for keys, so that a key that takes long holds up no other. Who takes a key while nobody else waits makes another worker;
+ * one that has waited for a while beside others leaves. At rest there is the caller's thread alone.
+ *
  * A key that failed comes back through the queue's delay, so nothing that was seen is forgotten while the term lasts; what is
  * open at its end is replayed by the next leader's caches.
  */
@@ -15,13 +19,26 @@
 #include "base/config.h"
 #include "base/thread.h"
 
+#define LINGER (2 * HF_NSEC_PER_SEC) /* how long a worker waits beside others before it leaves */
+
+struct worker {
+        struct run *run;
+        pthread_t thread;
+        enum { FREE, WORKING, LEFT } state; /* guarded by the run's mu; LEFT = to be joined */
+};
+
 struct run {
+        /* immutable once it works */
         struct hf_reconciler reconciler; /* complete */
         struct hf_term *term;            /* borrowed */
         struct hf_workqueue *queue;      /* owned */
         struct feed *feeds;              /* owned, one per source */
-        pthread_t workers[HF_RECONCILER_WORKERS_MAX];
-        size_t n_workers; /* made, beside the caller's thread */
+
+        /* guarded by mu */
+        pthread_mutex_t mu;
+        struct worker workers[HF_RECONCILER_WORKERS_MAX - 1]; /* beside the caller's thread */
+        unsigned n_waiting;                                   /* for a key, or about to */
+        bool ending, complained;
 };
 
 struct feed {
@@ -88,34 +105,92 @@ static void work_on(struct run *run, const char *key) {
         }
 }
 
-static void *work(void *ctx) {
-        struct run *run = ctx;
-        const char *key;
+/* ---- workers ---- */
 
-        while (hf_workqueue_take(run->queue, hf_term_abort(run->term), &key) == 0) {
+static void *worker_thread(void *ctx);
+
+/* With fewer threads than asked for the work is slower, not wrong. The lock is held so that the one who joins knows them all. */
+static void make_worker_locked(struct run *run) {
+        const struct hf_host *host = hf_term_host(run->term);
+        struct worker *worker = run->workers, *end = worker + (run->reconciler.n_workers > 1 ? run->reconciler.n_workers - 1 : 0);
+
+        while (worker < end && worker->state == WORKING)
+                worker++;
+        if (worker == end || run->ending)
+                return;
+        if (worker->state == LEFT)
+                (void)pthread_join(worker->thread, NULL); /* it is on its way out, and takes no lock any more */
+        *worker = (struct worker){.run = run};
+        int r = hf__thread_start(host, "hf-worker", worker_thread, worker, &worker->thread);
+        if (r < 0) {
+                if (!run->complained)
+                        hf_log(&host->log, HF_LOG_WARNING, run->reconciler.name, "no thread for a further worker: %s", hf_strerror(r));
+                run->complained = true;
+                return;
+        }
+        worker->state = WORKING;
+        run->n_waiting++; /* it is about to */
+}
+
+static int take(struct run *run, const char **ret_key, bool lingers) {
+        struct hf_cancel *abort = hf_term_abort(run->term), *patience = NULL;
+
+        if (lingers && hf_cancel_new(abort, hf_host_clock(hf_term_host(run->term)), &patience) == 0)
+                hf_cancel_set_deadline(patience, hf_now(hf_host_clock(hf_term_host(run->term))) + LINGER);
+        int r = hf_workqueue_take(run->queue, patience ? patience : abort, ret_key);
+        hf_cancel_unref(patience);
+        return r;
+}
+
+/* Counted as waiting when it comes, and no more when it returns. */
+static void work(struct run *run, bool lingers) {
+        bool goes_on = true;
+
+        while (goes_on) {
+                const char *key = NULL;
+                int r = take(run, &key, lingers);
+                (void)pthread_mutex_lock(&run->mu);
+                if (r != 0) {
+                        /* The time is up: the last who waits stays. Or the term ends. */
+                        goes_on = lingers && r == HF_E_CANCELED && !hf_cancel_fired(hf_term_abort(run->term)) && !run->ending &&
+                                  run->n_waiting == 1;
+                        run->n_waiting -= !goes_on;
+                } else if (--run->n_waiting == 0) {
+                        make_worker_locked(run);
+                }
+                (void)pthread_mutex_unlock(&run->mu);
+                if (r)
+                        continue;
                 work_on(run, key);
                 hf_workqueue_done(run->queue, key);
+                (void)pthread_mutex_lock(&run->mu);
+                run->n_waiting++;
+                (void)pthread_mutex_unlock(&run->mu);
         }
+}
+
+static void *worker_thread(void *ctx) {
+        struct worker *worker = ctx;
+        struct run *run = worker->run;
+
+        work(run, true);
+        (void)pthread_mutex_lock(&run->mu);
+        worker->state = LEFT;
+        (void)pthread_mutex_unlock(&run->mu);
         return NULL;
 }
 
-/* With fewer threads than asked for the work is slower, not wrong. */
-static void start_workers(struct run *run) {
-        const struct hf_host *host = hf_term_host(run->term);
-
-        for (unsigned i = 1; i < run->reconciler.n_workers; i++) {
-                int r = hf__thread_start(host, "hf-worker", work, run, &run->workers[run->n_workers]);
-                if (r < 0) {
-                        hf_log(&host->log, HF_LOG_WARNING, run->reconciler.name, "no thread for worker %u: %s", i + 1, hf_strerror(r));
-                        return;
-                }
-                run->n_workers++;
-        }
-}
-
 static void join_workers(struct run *run) {
-        while (run->n_workers > 0)
-                (void)pthread_join(run->workers[--run->n_workers], NULL);
+        (void)pthread_mutex_lock(&run->mu);
+        run->ending = true;
+        (void)pthread_mutex_unlock(&run->mu);
+        for (struct worker *worker = run->workers; worker < run->workers + HF_RECONCILER_WORKERS_MAX - 1; worker++) {
+                (void)pthread_mutex_lock(&run->mu);
+                bool made = worker->state != FREE;
+                (void)pthread_mutex_unlock(&run->mu);
+                if (made)
+                        (void)pthread_join(worker->thread, NULL);
+        }
 }
 
 /* ---- the run ---- */
@@ -133,8 +208,8 @@ static int lead(struct run *run) {
                 r = add_handlers(run);
         if (r == 0) {
                 hf_term_started(run->term);
-                start_workers(run);
-                (void)work(run);
+                run->n_waiting = 1;
+                work(run, false);
                 join_workers(run);
         }
         remove_handlers(run);
@@ -170,10 +245,14 @@ int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *te
 
         if (!reconciler || !term)
                 return -EINVAL;
-        int r = prepare(&run, reconciler);
+        int r = hf__mutex_init(&run.mu);
+        if (r)
+                return r;
+        r = prepare(&run, reconciler);
         if (r == 0)
                 r = lead(&run);
         hf_workqueue_free(run.queue);
         free(run.feeds);
+        (void)pthread_mutex_destroy(&run.mu);
         return r;
 }

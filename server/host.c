@@ -20,6 +20,7 @@
 
 #include "base/thread.h"
 #include "server/sdnotify.h"
+#include "server/trim.h"
 
 #define STUCK_LINGER (5 * HF_NSEC_PER_SEC)  /* livez shows the stuck controller for so long before the process ends */
 #define EXTEND_BY    (30 * HF_NSEC_PER_SEC) /* asked of systemd at a time while booting or stopping */
@@ -170,6 +171,7 @@ static void say_milestones(struct main_loop *m) {
                 m->said_ready = true;
                 hfd_notify_ready();
                 hf_log(&h->host.log, HF_LOG_NOTICE, "holdfastd", "ready: %s, identity %s", h->identity.endpoint, h->identity.identity);
+                hfd_trim_after_start();
         }
         if (m->reload_wanted && m->said_ready)
                 reload(m);

@@ -182,6 +182,7 @@ void hfd_api_call(struct hfd_api *api, struct hfd_call *call) {
         case HFD_LIST: hfd_read_list(api, call); return;
         case HFD_CREATE:
         case HFD_UPDATE:
+        case HFD_PATCH:
         case HFD_DELETE_ONE: hfd_write_start(api, call); return;
         case HFD_DELETE_MANY: hfd_delete_collection(api, call); return;
         case HFD_WATCH: break; /* watch.h */

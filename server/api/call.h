@@ -14,9 +14,10 @@
 
 #include "server/api/answer.h"
 #include "server/api/api.h"
+#include "server/api/patch.h"
 #include "server/api/selector.h"
 
-enum hfd_verb { HFD_GET, HFD_LIST, HFD_WATCH, HFD_CREATE, HFD_UPDATE, HFD_DELETE_ONE, HFD_DELETE_MANY };
+enum hfd_verb { HFD_GET, HFD_LIST, HFD_WATCH, HFD_CREATE, HFD_UPDATE, HFD_PATCH, HFD_DELETE_ONE, HFD_DELETE_MANY };
 enum hfd_match { HFD_MATCH_UNSET, HFD_MATCH_NOT_OLDER, HFD_MATCH_EXACT };
 enum hfd_format { HFD_AS_JSON, HFD_AS_TABLE, HFD_AS_PARTIAL };
 enum hfd_include { HFD_INCLUDE_METADATA, HFD_INCLUDE_NONE, HFD_INCLUDE_OBJECT };
@@ -52,6 +53,7 @@ struct hfd_call {
         char ns[HF_NAME_MAX + 1];   /* "" = all, or cluster scope */
         char name[HF_NAME_MAX + 1]; /* "" = the collection */
         enum hfd_subresource subresource;
+        enum hfd_patch patch; /* which of them the body of HFD_PATCH is */
         struct hfd_options options;
         enum hfd_format format;
         char table_version[16]; /* "v1", "v1beta1" */

@@ -5,8 +5,8 @@
 
 #include "server/api/core.h"
 
-#define VERBS      "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"update\",\"watch\"]"
-#define VERBS_SOLO "[\"create\",\"delete\",\"get\",\"list\",\"update\",\"watch\"]"
+#define VERBS      "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]"
+#define VERBS_SOLO "[\"create\",\"delete\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]"
 
 /* Whether row i is the first of its group. */
 static bool first_of_group(const struct hfd_resource *rows, size_t i) {
@@ -94,7 +94,7 @@ static bool put_resources(struct hf__strbuf *s, const char *group, const char *v
                 if (rows[i].subresources & HFD_SUB_FINALIZE)
                         put_subresource(s, &rows[i], "finalize", "[\"update\"]");
                 if (rows[i].subresources & HFD_SUB_STATUS)
-                        put_subresource(s, &rows[i], "status", "[\"get\",\"update\"]");
+                        put_subresource(s, &rows[i], "status", "[\"get\",\"patch\",\"update\"]");
         }
         hf__strbuf_puts(s, "]}");
         return n_found > 0;

@@ -201,6 +201,7 @@ static const struct hfd_resource table[] = {
                 .storage = "tenancy.holdfast.dev/workspaces",
                 .unconditional_update = true,
                 .has_generation = true,
+                .no_strategic_patch = true,
                 .subresources = HFD_SUB_STATUS,
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Phase", "string", "", "status.phase"},

@@ -38,6 +38,7 @@ struct hfd_resource {
         bool term_record;          /* a term record is kept beside each object (Leases) */
         bool has_generation;       /* metadata.generation counts the changes of what is neither metadata nor status */
         bool owns_nothing;         /* never anybody's owner: a delete takes no propagationPolicy (Events) */
+        bool no_strategic_patch;   /* clients have no type of their own for it, which would say how lists are merged */
         bool no_delete_collection; /* only one by one (namespaces) */
         /*
          * HFD_SUB_STATUS: status is written by .../status alone. HFD_SUB_FINALIZE: spec.finalizers, written by .../finalize

@@ -160,19 +160,41 @@ static bool set_verb(struct hfd_call *call, const char *verb) {
         static const struct {
                 const char *name;
                 enum hfd_verb verb;
-        } verbs[] = {{"get", HFD_GET},
-                     {"list", HFD_LIST},
-                     {"watch", HFD_LIST},
-                     {"create", HFD_CREATE},
-                     {"update", HFD_UPDATE},
-                     {"delete", HFD_DELETE_ONE},
-                     {"deletecollection", HFD_DELETE_MANY}};
+        } verbs[] = {{"get", HFD_GET},       {"list", HFD_LIST},   {"watch", HFD_LIST},        {"create", HFD_CREATE},
+                     {"update", HFD_UPDATE}, {"patch", HFD_PATCH}, {"delete", HFD_DELETE_ONE}, {"deletecollection", HFD_DELETE_MANY}};
 
         for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
                 if (!strcmp(verbs[i].name, verb)) {
                         call->verb = verbs[i].verb;
                         return true;
                 }
+        return false;
+}
+
+/* Which patch the body is. False: answer is filled. */
+static bool take_patch(struct hfd_rest_call *rest, struct hfd_answer *answer) {
+        static const struct {
+                const char *type;
+                enum hfd_patch patch;
+        } types[] = {{"application/json-patch+json", HFD_PATCH_JSON},
+                     {"application/merge-patch+json", HFD_PATCH_MERGE},
+                     {"application/strategic-merge-patch+json", HFD_PATCH_STRATEGIC}};
+        const char *type = hfd_request_header(rest->request, "content-type");
+        bool strategic = !rest->call.resource->no_strategic_patch;
+
+        for (size_t i = 0; type && i < (strategic ? 3 : 2); i++) {
+                size_t n = strlen(types[i].type);
+                if (strncasecmp(type, types[i].type, n) || (type[n] && !strchr("; ", type[n])))
+                        continue;
+                rest->call.patch = types[i].patch;
+                return true;
+        }
+        hfd_answer_status(answer, HF_E_INVALID, 415, "UnsupportedMediaType",
+                          strategic ? "the body of the request was in an unknown format - accepted media types include: "
+                                      "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json"
+                                    : "the body of the request was in an unknown format - accepted media types include: "
+                                      "application/json-patch+json, application/merge-patch+json",
+                          NULL);
         return false;
 }
 
@@ -213,8 +235,8 @@ static bool verb_fits(const struct hfd_call *call, const struct hfd_request_path
         if (call->resource->namespaced && !*path->ns && call->verb != HFD_LIST)
                 return false;
         if (call->subresource)
-                return call->verb == HFD_GET || call->verb == HFD_UPDATE;
-        return call->verb == HFD_CREATE ? !*path->name : call->verb != HFD_UPDATE || *path->name;
+                return call->verb == HFD_GET || call->verb == HFD_UPDATE || call->verb == HFD_PATCH;
+        return call->verb == HFD_CREATE ? !*path->name : (call->verb != HFD_UPDATE && call->verb != HFD_PATCH) || *path->name;
 }
 
 /* Checks what does not depend on the verb's own work. False: answer is filled. */
@@ -246,7 +268,9 @@ static bool fill_call(struct hfd_rest_call *rest, const struct hfd_request_path 
         bool sends = call->verb == HFD_CREATE || call->verb == HFD_UPDATE || (deletes && call->n_body);
         if (sends && !take_body(rest, answer))
                 return false;
-        call->fenced = fence && (sends || deletes);
+        if (call->verb == HFD_PATCH && !take_patch(rest, answer))
+                return false;
+        call->fenced = fence && (sends || deletes || call->verb == HFD_PATCH);
         if (call->fenced && hf_fence_parse(fence, strlen(fence), &call->fence)) {
                 hfd_answer_bad_request(answer, "the header " HF_FENCE_HEADER " is malformed: namespace/name;term;identity is expected");
                 return false;

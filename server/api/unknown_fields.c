@@ -63,6 +63,13 @@ static const struct shape {
         {"Workspace", "", "apiVersion kind metadata spec status"},
 };
 
+const char *hfd_known_fields(const char *kind, const char *part) {
+        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+                if (!strcmp(shapes[i].part, part) && (!shapes[i].kind || !strcmp(shapes[i].kind, kind)))
+                        return shapes[i].fields;
+        return NULL;
+}
+
 /* Whether key is one of the words of fields. */
 static bool is_field(const char *fields, const char *key) {
         size_t n = strlen(key);

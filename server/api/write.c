@@ -81,7 +81,7 @@ void hfd_write_attempt(struct hfd_write *w) {
                 hfd_write_finish(w, &answer);
         } else if (w->call->verb == HFD_CREATE) {
                 hfd_write_attempt_create(w);
-        } else if (w->call->verb == HFD_UPDATE) {
+        } else if (w->call->verb == HFD_UPDATE || w->call->verb == HFD_PATCH) {
                 hfd_write_attempt_update(w);
         } else {
                 hfd_write_attempt_delete(w);

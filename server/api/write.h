@@ -16,6 +16,8 @@ struct hfd_write {
         bool fresh;                 /* current is what the store said, not the cache */
         bool generated, created, unchanged;
         bool fence_compared;
+        struct hf__buf *epoch; /* owned; of a fenced call: the one known at the first attempt; NULL = none was */
+        bool epoch_exists;
         bool same_term; /* a Lease whose holder and acquireTime stay as they are in w->current */
         unsigned tries, n_generated;
         char path[2 * HF_NAME_MAX + 2], key[HFD_KEY_MAX];
@@ -63,6 +65,8 @@ void hfd_write_adopt(struct hfd_write *w, struct hfd_object *current);
  * 0 or -ENOMEM.
  */
 int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *object, char **ret_unknown);
+/* The fields of a part ("" = the object itself) of a kind, separated by blanks; NULL: the part is open. */
+const char *hfd_known_fields(const char *kind, const char *part);
 const char *hfd_write_name(const struct hfd_write *w);
 bool hfd_term_is_same(const struct hf__json *a, const struct hf__json *b); /* of two Leases: holder and acquireTime */
 /* Each answers, and frees w. */

@@ -2,6 +2,7 @@
 /* What a write sends: the object, or DeleteOptions, parsed and checked as far as that needs no state. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -101,8 +102,10 @@ static bool fields_known(struct hfd_write *w, struct hf__json *object, struct hf
         char list[1600], *save = NULL;
         size_t n = 0;
 
-        if (o->field_validation == HFD_FIELDS_IGNORE || w->tries)
+        /* A retry has told already; but of a patch each attempt makes another object. */
+        if (o->field_validation == HFD_FIELDS_IGNORE || (w->tries && w->call->verb != HFD_PATCH))
                 return true;
+        free(o->unknown_fields);
         if (hfd_unknown_fields(r, object, &o->unknown_fields)) {
                 hfd_answer_no_memory(answer);
                 return false;
@@ -152,9 +155,39 @@ bool hfd_body_parse(const struct hfd_call *call, const char *type, struct hf__js
         return keys_unique(*ret_json, answer);
 }
 
+/* False: answer is filled. */
+static bool parse_patch(struct hfd_write *w, struct hfd_answer *answer) {
+        bool json_patch = w->call->patch == HFD_PATCH_JSON;
+        char message[160];
+        size_t offset = 0, n;
+
+        bool utf8 = hf__utf8_valid(w->call->body ? w->call->body : "", w->call->n_body);
+        int e = utf8 ? hf__json_parse(w->call->body ? w->call->body : "", w->call->n_body, &w->sent, &offset) : HF_E_INVALID;
+        if (e == -ENOMEM) {
+                hfd_answer_no_memory(answer);
+                return false;
+        }
+        if (e || (json_patch ? !hf__json_is_array(w->sent) : !hf__json_is_object(w->sent))) {
+                hfd_answer_bad_request(answer, "error decoding patch: it is no JSON %s (offset %zu)", json_patch ? "array" : "object",
+                                       offset);
+                return false;
+        }
+        n = json_patch ? hf__json_count(w->sent) : 0;
+        if (n > HFD_PATCH_OPS_MAX) {
+                (void)snprintf(message, sizeof message,
+                               "Request entity too large: The allowed maximum operations in a JSON patch is %d, got %zu", HFD_PATCH_OPS_MAX,
+                               n);
+                hfd_answer_status(answer, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message, NULL);
+                return false;
+        }
+        return keys_unique(w->sent, answer);
+}
+
 bool hfd_write_parse(struct hfd_write *w, struct hfd_answer *answer) {
         bool deletes = w->call->verb == HFD_DELETE_ONE;
 
+        if (w->call->verb == HFD_PATCH)
+                return parse_patch(w, answer);
         if ((!deletes || w->call->n_body) &&
             !hfd_body_parse(w->call, deletes ? "DeleteOptions" : w->call->resource->kind, &w->sent, answer))
                 return false;

@@ -120,7 +120,7 @@ static void update_missing(struct hfd_write *w, const char *uid, const char *rev
                 hfd_write_refetch(w);
         } else if (uid && *uid) {
                 hfd_write_precondition_failed(w, "UID", uid, "");
-        } else if (!w->call->resource->create_on_update || w->call->subresource) {
+        } else if (w->call->verb == HFD_PATCH || !w->call->resource->create_on_update || w->call->subresource) {
                 hfd_answer_not_found(&answer, w->call->resource, w->call->name);
                 hfd_write_finish(w, &answer);
         } else if (revision && *revision && strcmp(revision, "0")) {
@@ -195,7 +195,6 @@ static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
 static void update_existing(struct hfd_write *w, struct hf__json *old) {
         bool deleting = hf__json_string(old, "metadata.deletionTimestamp");
 
-        take_sent(w);
         hf__json_remove(old, "metadata.resourceVersion"); /* not stored, and so no part of what is compared */
         if (merge_parts(w, old)) {
                 hfd_write_finish_no_memory(w);
@@ -215,14 +214,75 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
         hfd_write_commit(w);
 }
 
+static void patch_failed(struct hfd_write *w, int e, const char *why) {
+        struct hfd_answer answer = {0};
+        char message[HFD_PATCH_WHY + 120];
+
+        if (e == -ENOMEM) {
+                hfd_write_finish_no_memory(w);
+        } else if (!w->fresh) {
+                hfd_write_refetch(w);
+        } else if (e == HF_E_TOO_LARGE) {
+                (void)snprintf(message, sizeof message, "Request entity too large: %s", why);
+                hfd_answer_status(&answer, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message, NULL);
+                hfd_write_finish(w, &answer);
+        } else {
+                (void)snprintf(message, sizeof message, "the server rejected our request due to an error in our request: %s", why);
+                hfd_answer_status(&answer, HF_E_INVALID, 422, "Invalid", message, NULL);
+                hfd_write_finish(w, &answer);
+        }
+}
+
+/* Makes w->object what the patch makes of old. False: answered, or looked at again. */
+static bool apply_patch(struct hfd_write *w, const struct hf__json *old) {
+        struct hfd_answer answer = {0};
+        char why[HFD_PATCH_WHY] = "";
+        int e;
+
+        hf__json_free(w->object);
+        w->object = hf__json_dup(old);
+        if (!w->object)
+                e = -ENOMEM;
+        else if (w->call->patch == HFD_PATCH_JSON)
+                e = hfd_patch_json(&w->object, w->sent, why);
+        else if (w->call->patch == HFD_PATCH_MERGE)
+                e = hfd_patch_merge(&w->object, w->sent);
+        else
+                e = hfd_patch_strategic(w->call->resource, &w->object, w->sent, why);
+        if (!e && !hf__json_is_object(w->object)) {
+                (void)snprintf(why, sizeof why, "what the patch makes is no object");
+                e = HF_E_INVALID;
+        }
+        if (e) {
+                patch_failed(w, e, why);
+                return false;
+        }
+        if (hfd_write_accept(w, w->object, &answer))
+                return true;
+        if (w->fresh) {
+                hfd_write_finish(w, &answer);
+        } else {
+                hfd_answer_done(&answer);
+                hfd_write_refetch(w);
+        }
+        return false;
+}
+
 void hfd_write_attempt_update(struct hfd_write *w) {
-        const char *uid = hf__json_string(w->sent, "metadata.uid"), *revision = hf__json_string(w->sent, "metadata.resourceVersion");
+        bool patches = w->call->verb == HFD_PATCH;
 
         if (!w->current) {
-                update_missing(w, uid, revision);
+                update_missing(w, hf__json_string(w->sent, "metadata.uid"), hf__json_string(w->sent, "metadata.resourceVersion"));
                 return;
         }
         struct hf__json *old = hfd_object_parse(w->current);
+        if (old && patches && !apply_patch(w, old)) {
+                hf__json_free(old);
+                return;
+        }
+        if (!patches)
+                take_sent(w);
+        const char *uid = hf__json_string(w->object, "metadata.uid"), *revision = hf__json_string(w->object, "metadata.resourceVersion");
         const char *old_uid = hf__json_string(old, "metadata.uid");
         if (!old)
                 hfd_write_finish_no_memory(w);

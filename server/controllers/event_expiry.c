@@ -13,7 +13,7 @@
 #include "server/controllers/event_core.h"
 #include "server/controllers/object.h"
 
-#define N_WORKERS 2
+#define N_WORKERS 8
 
 static const struct hf_resource events = {"", "v1", "events"};
 

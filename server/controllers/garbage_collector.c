@@ -38,7 +38,7 @@
 #include "server/controllers/gc_notice.h"
 #include "server/controllers/object.h"
 
-#define N_WORKERS  4
+#define N_WORKERS 8
 #define N_ABSENT   512
 #define UID_MAX    64
 #define SEARCH_MAX 1024

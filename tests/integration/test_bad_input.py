@@ -82,6 +82,7 @@ def test_full_disk(tmp_path):
 
 
 def test_etcd_unreachable_waits_says_so_and_gives_up(tmp_path):
+    """HK07."""
     port, = free_ports(1)
     done = run(f"--etcd-servers=http://127.0.0.1:{port}", f"--data-dir={tmp_path}", "--secure-port=0", limit=120)
     one_line(done, 1, "--etcd-servers", str(port))

@@ -24,7 +24,7 @@ def wait_identity_lease(cluster, instance, after=0):
 
 
 def test_identity_leases(cluster):
-    """Made, renewed, deleted on a clean stop; collected after a crash; never taken from the living, also not at a hand-over."""
+    """CR05: Made, renewed, deleted on a clean stop; collected after a crash; never taken from the living, also not at a hand-over."""
     witness = cluster.witness
     a = cluster.instance("a").wait_ready()
     witness.wait_holder(lambda h: "_a_" in h, "a to lead")

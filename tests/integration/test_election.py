@@ -21,6 +21,7 @@ def ready_workspace(cluster, instance, name):
 
 
 def test_one_leader_runs_the_controllers(cluster):
+    """PN03."""
     a, b = two(cluster)
     assert a.leader()["state"] == "leading" and b.leader()["state"] == "following"
     assert a.leader()["term"] > 0 and a.leader()["mayAct"] and not b.leader()["mayAct"]
@@ -30,6 +31,7 @@ def test_one_leader_runs_the_controllers(cluster):
 
 
 def test_sigterm_hands_over(cluster):
+    """PN08, PN09, PN10, CR10."""
     a, b = two(cluster)
     mark = cluster.witness.mark()
     a.send(signal.SIGTERM)
@@ -42,6 +44,7 @@ def test_sigterm_hands_over(cluster):
 
 
 def test_sigkill_is_taken_over_at_expiry(cluster):
+    """ET02."""
     a, b = two(cluster)
     ready_workspace(cluster, b, "before")
     mark = cluster.witness.mark()
@@ -55,6 +58,7 @@ def test_sigkill_is_taken_over_at_expiry(cluster):
 
 
 def test_sigstop_then_sigcont_writes_nothing_of_the_old_term(cluster):
+    """A14."""
     # The writer goes on for some writes after it was told to end: a stop grace that is ample also for a slow machine, so that it
     # is not taken for stuck.
     timing = ["--leader-elect-lease-duration=7s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",

@@ -182,6 +182,7 @@ def tls_etcd(directory):
 
 
 def test_etcd_over_tls_with_client_certificates():
+    """ET08."""
     with Cluster(with_witness=False, etcd=tls_etcd) as cluster:
         at = cluster.directory
         mine = [f"--etcd-certfile={at / 'client.crt'}", f"--etcd-keyfile={at / 'client.key'}"]
@@ -263,6 +264,7 @@ class Watch(threading.Thread):
 
 
 def test_compaction_under_open_watches(cluster):
+    """ET06."""
     a = cluster.instance("a").wait_ready()
     b = cluster.instance("b").wait_ready()
     code, text = a.request("POST", CONFIGMAPS, configmap("first"))

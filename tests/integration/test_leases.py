@@ -65,17 +65,17 @@ def ask_hand_over(server, name, identity, ns="default"):
 
 
 def test_a_loss_of_one_lease_touches_nothing_of_the_other(cluster, server):
-    """CR11: labels are on the Lease, and stay when others edit it."""
+    """ET04, CR11: labels are on the Lease, and stay when others edit it."""
     witness = cluster.witness
-    one = Groups(cluster, server, "one", "red", "blue")
+    one = Groups(cluster, server, "one", "red", "redder")
     at = one.wait_line("red leading")
-    one.wait_line("blue leading")
-    for name in ("red", "blue"):
+    one.wait_line("redder leading")
+    for name in ("red", "redder"):
         witness.wait_for(f"writes of {name}", lambda e, name=name: e["key"] == f"/registry/configmaps/default/{name}")
     lease = lease_of(server, "red")
     assert lease["metadata"]["labels"] == {"group": "shown"}
-    blue = int(writes(witness, "blue")[-1]["object"]["data"]["term"])
-    lines = one.lines("blue")
+    redder = int(writes(witness, "redder")[-1]["object"]["data"]["term"])
+    lines = one.lines("redder")
     # Somebody takes red.
     mark = witness.mark()
     edit(server, "red", lambda lease: (lease["spec"].update(holderIdentity="thief", leaseDurationSeconds=2),
@@ -86,37 +86,38 @@ def test_a_loss_of_one_lease_touches_nothing_of_the_other(cluster, server):
     one.wait_line("red leading", at)
     assert int(again["object"]["data"]["term"]) > stolen["rev"]
     assert lease_of(server, "red")["metadata"]["labels"] == {"group": "shown", "theirs": "1"}
-    # Meanwhile blue was led and written in the same term, without a write missing, and nothing was told of it.
-    witness.wait_for("blue's writes to go on", lambda e: e["key"].endswith("/configmaps/default/blue") and e["rev"] > again["rev"])
-    of_blue = writes(witness, "blue")
-    counts = [int(e["object"]["data"]["count"]) for e in of_blue]
-    assert {int(e["object"]["data"]["term"]) for e in of_blue} == {blue}
+    # Meanwhile redder was led and written in the same term, without a write missing, and nothing was told of it.
+    witness.wait_for("redder's writes to go on", lambda e: e["key"].endswith("/configmaps/default/redder") and e["rev"] > again["rev"])
+    of_redder = writes(witness, "redder")
+    counts = [int(e["object"]["data"]["count"]) for e in of_redder]
+    assert {int(e["object"]["data"]["term"]) for e in of_redder} == {redder}
     assert counts == list(range(counts[0], counts[0] + len(counts)))
-    assert one.lines("blue") == lines
+    assert one.lines("redder") == lines
     one.send(signal.SIGTERM)
     assert one.wait() == 0
-    assert [lease_of(server, name)["spec"]["holderIdentity"] for name in ("red", "blue")] == ["", ""]
+    assert [lease_of(server, name)["spec"]["holderIdentity"] for name in ("red", "redder")] == ["", ""]
 
 
 def test_two_leases_led_by_different_instances(cluster, server):
+    """ET11."""
     witness = cluster.witness
-    one = Groups(cluster, server, "one", "red", "blue")
+    one = Groups(cluster, server, "one", "red", "redder")
     one.wait_line("red leading")
-    one.wait_line("blue leading")
-    two = Groups(cluster, server, "two", "red", "blue")
+    one.wait_line("redder leading")
+    two = Groups(cluster, server, "two", "red", "redder")
     two.wait_line("red following")
-    two.wait_line("blue following")
-    ask_hand_over(server, "blue", "two")
-    two.wait_line("blue leading")
+    two.wait_line("redder following")
+    ask_hand_over(server, "redder", "two")
+    two.wait_line("redder leading")
     mark = witness.mark()
-    for name, identity in (("red", "one"), ("blue", "two")):
+    for name, identity in (("red", "one"), ("redder", "two")):
         witness.wait_for(f"{identity} to write {name}", lambda e, name=name, identity=identity:
                          e["key"] == f"/registry/configmaps/default/{name}" and e["object"]["data"]["identity"] == identity, mark)
-    assert "holdfast.dev/hand-over-to" not in lease_of(server, "blue")["metadata"].get("annotations", {})
+    assert "holdfast.dev/hand-over-to" not in lease_of(server, "redder")["metadata"].get("annotations", {})
     red = int(writes(witness, "red")[-1]["object"]["data"]["term"])
-    # A crash of the one that leads blue: the other takes blue over, and its term of red goes on.
+    # A crash of the one that leads redder: the other takes redder over, and its term of red goes on.
     two.send(signal.SIGKILL)
-    witness.wait_for("blue's writes by the other", lambda e: e["key"] == "/registry/configmaps/default/blue"
+    witness.wait_for("redder's writes by the other", lambda e: e["key"] == "/registry/configmaps/default/redder"
                      and e["object"]["data"]["identity"] == "one", witness.mark())
     assert {int(e["object"]["data"]["term"]) for e in writes(witness, "red")} == {red}
     one.send(signal.SIGTERM)

@@ -134,6 +134,7 @@ def refused(instance):
 
 @pytest.mark.parametrize("retry_after", [False, True], ids=["refuse", "retry-after"])
 def test_graceful_termination(cluster, retry_after):
+    """HK01, HK02, HK03, HK04."""
     # The writer keeps the pre-shutdown hook busy, writing through the API, for longer than the delay lasts.
     flags = ["--shutdown-delay-duration=1500ms"] + (["--shutdown-send-retry-after"] if retry_after else [])
     a = cluster.instance("a", *flags, binary=WRITER, env={"WRITER_LINGER_MS": "3000", "WRITER_PAUSE_MS": "50"}).wait_ready()
@@ -251,8 +252,20 @@ def test_sigterm_while_etcd_is_away_starts_nothing(cluster):
     assert [e["key"] for e in cluster.witness.seen()[before:]] == []
 
 
+def test_ready_only_once_the_store_answers(cluster):
+    """HK06: it serves and is not ready while the store hangs; then it is."""
+    cluster.etcd.send(signal.SIGSTOP)
+    a = cluster.instance("a")
+    wait_until("a to serve", lambda: a.kubeconfig.exists() and a.get("/version")[0] == 200)
+    wait_until("a to say what it waits for", lambda: "waiting for etcd" in a.said())
+    assert a.get("/readyz")[0] == 500 and "HasBeenReady" not in signals(a)
+    cluster.etcd.send(signal.SIGCONT)
+    a.wait_ready()
+    assert signals(a)[:2] == START
+
+
 def test_sigterm_at_any_moment_of_the_start(cluster):
-    """Many starts, each told to stop a little later than the one before: all end with 0 and leave no leader behind."""
+    """A12: Many starts, each told to stop a little later than the one before: all end with 0 and leave no leader behind."""
     env_port = cluster.etcd
 
     def one(i):

@@ -33,7 +33,7 @@ class Member(Process):
 @pytest.fixture
 def fleet():
     with Cluster() as cluster:
-        yield cluster, cluster.instance("server", "--leader-elect=false").wait_ready()
+        yield cluster, cluster.instance("server").wait_ready()
 
 
 def by(identity):

@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from harness import wait_until
+
 client = pytest.importorskip("kubernetes.client", reason="python3-kubernetes is not installed")
 config = pytest.importorskip("kubernetes.config")
 watch = pytest.importorskip("kubernetes.watch")
@@ -85,6 +87,19 @@ def test_namespaces(core, ns):
     assert reason(b.read_namespace, f"{ns}-py")[0] == 404
 
 
+def test_patch(core, ns):
+    a, b = core
+    a.create_namespaced_config_map(ns, config_map("one", a="1", b="2"))
+    assert b.patch_namespaced_config_map("one", ns, {"data": {"a": None, "c": "3"}}).data == {"b": "2", "c": "3"}
+    patched = a.patch_namespaced_config_map("one", ns, [{"op": "replace", "path": "/data/b", "value": "x"}])
+    assert patched.data == {"b": "x", "c": "3"}
+    stale = {"metadata": {"resourceVersion": "1"}, "data": {"d": "4"}}
+    assert reason(b.patch_namespaced_config_map, "one", ns, stale)[:2] == (409, "Conflict")
+    assert reason(b.patch_namespaced_config_map, "none", ns, {})[:2] == (404, "NotFound")
+    a.patch_namespace_status(ns, {"status": {"conditions": [{"type": "Patched", "status": "True"}]}})
+    assert [c.type for c in b.read_namespace(ns).status.conditions] == ["Patched"]
+
+
 def test_collection_and_status(core, ns):
     a, b = core
     for i in range(30):
@@ -135,9 +150,16 @@ def test_workspaces(pair):
             break
     else:
         pytest.fail("the workspace never got Ready")
-    assert [w["metadata"]["name"] for w in b.list_cluster_custom_object(*WORKSPACES)["items"]] == ["py"]
+    assert "py" in [w["metadata"]["name"] for w in b.list_cluster_custom_object(*WORKSPACES)["items"]]
     b.delete_cluster_custom_object(*WORKSPACES, "py")
-    assert reason(a.get_cluster_custom_object, *WORKSPACES, "py")[0] == 404
+
+    def is_gone():  # with its namespace, which takes its controllers a moment
+        try:
+            a.get_cluster_custom_object(*WORKSPACES, "py")
+        except client.ApiException as error:
+            return error.status == 404
+        return False
+    wait_until("the workspace to be gone", is_gone)
 
 
 def test_pages(core, ns):

@@ -133,6 +133,52 @@ static inline int do_call(struct box *box, enum hf_verb verb, struct hf_resource
         return call_fenced(box, verb, resource, ns, name, query, body, NULL);
 }
 
+/* ---- patches, asked of the core itself: a client has no verb for them ---- */
+
+struct patch_call {
+        struct hfd_call call; /* first: done is given this */
+        struct result result;
+};
+
+static inline void on_patched(struct hfd_call *call, const struct hfd_answer *answer) {
+        struct patch_call *patch = (struct patch_call *)call;
+        struct hf_reply reply = {.error = answer->status.error,
+                                 .status = answer->status,
+                                 .body = answer->body->data,
+                                 .n_body = answer->body->n,
+                                 .fence_echoed = answer->fence_compared};
+
+        reply.status.http_code = answer->code;
+        on_reply(&patch->result, &reply);
+}
+
+static inline int do_patch(struct box *box, struct hf_resource resource, const char *ns, const char *name, enum hfd_subresource subresource,
+                           enum hfd_patch type, const char *query, const char *body) {
+        struct patch_call patch = {.call = {.verb = HFD_PATCH,
+                                            .subresource = subresource,
+                                            .patch = type,
+                                            .body = body,
+                                            .n_body = strlen(body),
+                                            .deadline = hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC,
+                                            .done = on_patched},
+                                   .result = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER}};
+        struct hfd_answer answer = {0};
+
+        patch.call.resource = hfd_resource_find(resource.group, resource.version, resource.plural);
+        (void)snprintf(patch.call.ns, sizeof patch.call.ns, "%s", ns ? ns : "");
+        (void)snprintf(patch.call.name, sizeof patch.call.name, "%s", name);
+        assert_true(hfd_options_parse(&patch.call, query, &answer));
+        hfd_api_call(box->api, &patch.call);
+        pthread_mutex_lock(&patch.result.mu);
+        while (!patch.result.done)
+                pthread_cond_wait(&patch.result.cond, &patch.result.mu);
+        pthread_mutex_unlock(&patch.result.mu);
+        hfd_options_done(&patch.call.options);
+        free(last.body);
+        last = patch.result;
+        return last.error;
+}
+
 /* A text of the last answer's body; static buffers in turn. */
 static inline const char *text_at(const char *path) {
         static char texts[4][600];

@@ -4,7 +4,9 @@
  * While it leads it writes the ConfigMap default/<CONFIGMAP>, else default/<NAME>, every 20 ms.
  *
  *      contender KUBECONFIG|DIRECTORY NAME IDENTITY [--lease 4s --renew 2s --retry 500ms] [--unfenced] [--ignore-tokens]
- *                [--migrate-from OLD-NAME] [--writes CONFIGMAP]
+ *                [--migrate-from OLD-NAME] [--writes CONFIGMAP] [--coordinated VERSION]
+ *
+ * --coordinated: it is a candidate of that version, and leads when the Lease names it.
  *
  * A directory is that of a pod's service account; an empty word stands for the files of $KUBECONFIG.
  *
@@ -18,13 +20,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <holdfast/candidate.h>
 #include <holdfast/leader.h>
 
 #include "base/http_engine.h"
 #include "base/timetext.h"
 
 struct options {
-        const char *name, *identity, *migrate_from, *writes;
+        const char *name, *identity, *migrate_from, *writes, *coordinated;
         struct hf_leader_timing timing;
         bool unfenced, ignore_tokens;
 };
@@ -78,9 +81,10 @@ static int parse(int argc, char **argv, struct options *options) {
                                     : strcmp(argv[i], "--renew") == 0 ? &options->timing.renew_deadline
                                     : strcmp(argv[i], "--retry") == 0 ? &options->timing.retry_period
                                                                       : NULL;
-                const char **text = strcmp(argv[i], "--migrate-from") == 0 ? &options->migrate_from
-                                    : strcmp(argv[i], "--writes") == 0     ? &options->writes
-                                                                           : NULL;
+                const char **text = strcmp(argv[i], "--migrate-from") == 0  ? &options->migrate_from
+                                    : strcmp(argv[i], "--writes") == 0      ? &options->writes
+                                    : strcmp(argv[i], "--coordinated") == 0 ? &options->coordinated
+                                                                            : NULL;
                 if (text && i + 1 < argc) {
                         *text = argv[++i];
                 } else if (duration && i + 1 < argc) {
@@ -103,6 +107,7 @@ static int contend(const struct hf_host *host, struct hf_client *client, struct 
                                            .ns = "default",
                                            .name = options->name,
                                            .migrate_from = options->migrate_from,
+                                           .coordinated = options->coordinated != NULL,
                                            .identity = options->identity,
                                            .client = client,
                                            .timing = options->timing,
@@ -112,8 +117,20 @@ static int contend(const struct hf_host *host, struct hf_client *client, struct 
                                            .on_change = on_change};
         struct hf_electors *electors;
         struct hf_elector *elector;
+        struct hf_candidate_config candidacy = {.size = sizeof candidacy,
+                                                .client = client,
+                                                .ns = "default",
+                                                .name = options->identity,
+                                                .lease_name = options->name,
+                                                .binary_version = options->coordinated};
+        struct hf_candidate *candidate = NULL;
         struct hf_status status = {0};
         int number, r = hf_electors_new(host, &electors);
+
+        if (r == 0 && options->coordinated)
+                r = hf_candidate_new(host, &candidacy, &candidate, &status);
+        if (r == 0 && candidate)
+                r = hf_candidate_start(candidate);
 
         if (r == 0)
                 r = hf_electors_add(electors, &config, &elector, &status);
@@ -127,6 +144,7 @@ static int contend(const struct hf_host *host, struct hf_client *client, struct 
                 fprintf(stderr, "contender: %s: %s\n", hf_strerror(r), status.message);
         if (r == HF_E_STUCK)
                 _exit(70);
+        hf_candidate_free(candidate);
         hf_electors_free(electors);
         return r != 0;
 }
@@ -154,7 +172,7 @@ int main(int argc, char **argv) {
         if (argc < 4 || parse(argc, argv, &options)) {
                 fprintf(stderr, "usage: contender KUBECONFIG|DIRECTORY NAME IDENTITY [--lease D --renew D --retry D] [--unfenced] "
                                 "[--ignore-tokens]\n"
-                                "       [--migrate-from OLD-NAME] [--writes CONFIGMAP]\n");
+                                "       [--migrate-from OLD-NAME] [--writes CONFIGMAP] [--coordinated VERSION]\n");
                 return 2;
         }
         options.name = argv[2];

@@ -3,7 +3,7 @@
 
 mode is changed while it runs, and applies to requests whose path contains `only`:
     "pass"          forwards
-    (403, reason)   answers a Status with that code, forwards nothing
+    (403, reason)   answers a Status with that code, forwards nothing; (429, reason, 1) with `Retry-After: 1`
     "hang"          takes the request and never answers (until the mode changes or the proxy ends)
     "drop-reply"    forwards, then closes without an answer: applied, not acknowledged
     "no-echo"       forwards, and takes the fence's echo out of the answer
@@ -74,6 +74,8 @@ class FaultProxy:
             request.send_response(mode[0])
             request.send_header("Content-Type", "application/json")
             request.send_header("Content-Length", str(len(text)))
+            for seconds in mode[2:]:
+                request.send_header("Retry-After", str(seconds))
             request.end_headers()
             request.wfile.write(text)
             return

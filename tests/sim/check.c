@@ -66,6 +66,7 @@ void sim_check_write(struct sim *sim, const struct sim_op *op) {
                 sim_violate(sim, "P6: %s said that the Lease is free of it, and then takes it", identity);
         if (old) {
                 COUNT(sim, old_writes_applied);
+                proc->surprised = true;
                 sim_rob_all(sim);
         } else if (record->holder[0] == '\0' && foreign && may_act_by_right(sim, lease->holder)) {
                 sim_violate(sim, "P6: %s releases the Lease of %s", identity, lease->holder);
@@ -120,11 +121,17 @@ void sim_check_actions(struct sim *sim, int p, const struct hf__core_action *act
 /* Whether a write of the process is in the network, or lost, that may yet be applied: then nobody can say what comes. */
 static bool in_fair_doubt(const struct sim *sim, const struct sim_proc *proc) {
         const struct sim_op *op = &sim->ops[proc->last_write];
-        const struct hf__record *lease = sim_store_lease(sim);
+        unsigned i = sim->n_history;
 
         if (!proc->has_written || (op->heard && op->result == 0))
                 return false;
-        return op->record.exists ? strcmp(op->record.rv, lease->rv) == 0 : !lease->exists;
+        do { /* what was written just now it cannot have heard of */
+                const struct hf__record *lease = &sim->history[--i];
+
+                if (op->record.exists ? strcmp(op->record.rv, lease->rv) == 0 : !lease->exists)
+                        return true;
+        } while (i > 0 && sim->put_times[i] > sim->now - S);
+        return false;
 }
 
 void sim_check_stopped(struct sim *sim, int p, bool released) {

@@ -281,7 +281,7 @@ static void *fire_soon(void *ctx) {
         return NULL;
 }
 
-static void test_waiting_ends_by_its_token(void **state) {
+static void test_waiting_ends_by_its_token(void **state) { /* PN11, PN12 */
         struct hf_cancel *token = NULL;
         pthread_t thread;
 

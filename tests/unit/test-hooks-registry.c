@@ -59,7 +59,7 @@ static void test_empty_names_and_missing_functions_are_refused(void **state) {
         hf_hooks_free(hooks);
 }
 
-static void test_registration_closes_with_the_start(void **state) {
+static void test_registration_closes_with_the_start(void **state) { /* CR19 */
         struct hf_hooks *hooks = new_hooks(&silent);
         struct hf_status status = {0};
         int n = 0;
@@ -145,7 +145,7 @@ static void look(void *ctx, const char *name, bool healthy, const char *reason) 
         strcat(seen->text, ";");
 }
 
-static void test_every_hook_is_a_health_check(void **state) {
+static void test_every_hook_is_a_health_check(void **state) { /* HK05 */
         struct hf_health *health = NULL;
         assert_int_equal(hf_health_new(&health), 0);
         struct hf_host host = {.size = sizeof host, .health = health};

@@ -158,7 +158,7 @@ static int shutting_start(struct hf_hook_context *context, void *ctx, struct hf_
         hf_hooks_shut_down(to_shut_down);
         return 0;
 }
-static void test_shutting_down_during_the_start_begins_nothing_more(void **state) {
+static void test_shutting_down_during_the_start_begins_nothing_more(void **state) { /* A12 */
         const char *on_a[] = {"a"};
         struct hf_hook list[] = {
                 {.name = "a", .start = shutting_start, .stop = noting_stop},
@@ -219,7 +219,7 @@ static int stubborn_stop(struct hf_hook_context *context, void *ctx, struct hf_s
         sem_post(&freedom);
         return 0;
 }
-static void test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_others(void **state) {
+static void test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_others(void **state) { /* A13 */
         const char *on_a[] = {"a"};
         struct hf_hook list[] = {
                 {.name = "a", .start = noting_start, .stop = noting_stop},
@@ -321,7 +321,7 @@ static void *racing_start_main(void *ctx) {
         (void)hf_hooks_start(ctx, NULL);
         return NULL;
 }
-static void test_a_stop_that_races_the_start_leaves_nothing_running(void **state) {
+static void test_a_stop_that_races_the_start_leaves_nothing_running(void **state) { /* A12 */
         const char *on[][1] = {{"0"}, {"1"}, {"2"}};
         for (int round = 0; round < 200; round++) {
                 struct hf_hook list[] = {

@@ -319,6 +319,129 @@ static void test_a_hanging_handshake_does_not_hold_up_the_lane(void **state) {
         rig_stop();
 }
 
+/* Many streams at once: as many connections as their number needs, not one each. */
+static void test_many_streams_share_few_connections(void **state) {
+        enum { N = 150 };
+        static struct answer a[N];
+        struct hf__http_tls *tls = NULL;
+
+        rig_start("127.0.0.1", 3600);
+        assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, &tls), 0);
+        for (int i = 0; i < N; i++)
+                submit(&a[i], tls, "/hold", 60 * HF_NSEC_PER_SEC);
+        await(&rig.f, &rig.f.n_held, N);
+        assert_true(rig.relay.n_accepted <= 4 + N / 64);
+        for (int i = 0; i < N; i++) {
+                struct hfd_request *request = take_held(&rig.f);
+                answer_text(request, 200, "held");
+                hfd_request_unref(request);
+        }
+        for (int i = 0; i < N; i++) {
+                wait_done(&a[i]);
+                assert_string_equal(a[i].body, "held");
+        }
+        hf__http_tls_unref(tls);
+        rig_stop();
+}
+
+/* ---- a server that only knows HTTP/1.1, whose answers do not end ---- */
+
+#define N_STREAMS 12
+
+static struct {
+        int fd;
+        SSL_CTX *ctx;
+        struct {
+                pthread_t thread;
+                int fd;
+        } peer[2 * N_STREAMS];
+        unsigned n_peers;
+        atomic_uint n_served;
+} old;
+
+static void *serve_old(void *ctx) {
+        static const char head[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+        int fd = *(int *)ctx;
+        SSL *ssl = SSL_new(old.ctx);
+        char data[4096];
+
+        assert(ssl && SSL_set_fd(ssl, fd) == 1);
+        if (SSL_accept(ssl) == 1 && SSL_read(ssl, data, sizeof data) > 0 && SSL_write(ssl, head, sizeof head - 1) > 0) {
+                atomic_fetch_add(&old.n_served, 1);
+                while (SSL_read(ssl, data, sizeof data) > 0)
+                        ;
+        }
+        SSL_free(ssl);
+        return NULL;
+}
+
+static void *accept_old(void *ctx) {
+        int fd;
+
+        while ((fd = accept(old.fd, NULL, NULL)) >= 0) {
+                assert(old.n_peers < 2 * N_STREAMS);
+                old.peer[old.n_peers].fd = fd;
+                assert(pthread_create(&old.peer[old.n_peers].thread, NULL, serve_old, &old.peer[old.n_peers].fd) == 0);
+                old.n_peers++;
+        }
+        return NULL;
+}
+
+static uint16_t old_start(const struct identity *me) {
+        struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t n = sizeof in;
+        BIO *cert = BIO_new_mem_buf(me->cert_pem, -1), *key = BIO_new_mem_buf(me->key_pem, -1);
+        X509 *x509 = PEM_read_bio_X509(cert, NULL, NULL, NULL);
+        EVP_PKEY *pkey = PEM_read_bio_PrivateKey(key, NULL, NULL, NULL);
+
+        old.ctx = SSL_CTX_new(TLS_server_method());
+        assert_int_equal(SSL_CTX_use_certificate(old.ctx, x509), 1);
+        assert_int_equal(SSL_CTX_use_PrivateKey(old.ctx, pkey), 1);
+        X509_free(x509);
+        EVP_PKEY_free(pkey);
+        BIO_free(cert);
+        BIO_free(key);
+        old.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(bind(old.fd, (struct sockaddr *)&in, sizeof in), 0);
+        assert_int_equal(getsockname(old.fd, (struct sockaddr *)&in, &n), 0);
+        assert_int_equal(listen(old.fd, 64), 0);
+        return ntohs(in.sin_port);
+}
+
+/* There each stream needs a connection of its own, and gets it: a lane's limit is for connections that are shared. */
+static void test_streams_that_cannot_share_have_a_connection_each(void **state) {
+        struct hf__http_tls *tls = NULL;
+        struct answer a[N_STREAMS];
+        uint64_t ids[N_STREAMS];
+        pthread_t thread;
+
+        rig_start("127.0.0.1", 3600);
+        uint16_t real = rig.relay.port;
+        rig.relay.port = old_start(&rig.f.server);
+        assert_int_equal(pthread_create(&thread, NULL, accept_old, NULL), 0);
+        assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, &tls), 0);
+        for (int i = 0; i < N_STREAMS; i++)
+                ids[i] = submit(&a[i], tls, "/watch", 60 * HF_NSEC_PER_SEC);
+        while (atomic_load(&old.n_served) < N_STREAMS)
+                (void)hf_cancel_wait(hf_cancel_never(), hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC);
+        for (int i = 0; i < N_STREAMS; i++) {
+                hf__http_cancel(rig.engine, ids[i]);
+                wait_done(&a[i]);
+                assert_int_equal(a[i].outcome, HF_E_CANCELED);
+        }
+        hf__http_tls_unref(tls);
+        shutdown(old.fd, SHUT_RDWR);
+        pthread_join(thread, NULL);
+        close(old.fd);
+        rig.relay.port = real;
+        rig_stop(); /* closes the client's ends */
+        for (unsigned i = 0; i < old.n_peers; i++) {
+                pthread_join(old.peer[i].thread, NULL);
+                close(old.peer[i].fd);
+        }
+        SSL_CTX_free(old.ctx);
+}
+
 int main(void) {
         assert(hf__http_global_init() == 0);
         const struct CMUnitTest tests[] = {
@@ -327,6 +450,8 @@ int main(void) {
                 cmocka_unit_test(test_the_server_name_is_checked_and_the_url_is_asked),
                 cmocka_unit_test(test_the_client_certificate_is_shown),
                 cmocka_unit_test(test_requests_share_a_connection),
+                cmocka_unit_test(test_many_streams_share_few_connections),
+                cmocka_unit_test(test_streams_that_cannot_share_have_a_connection_each),
                 cmocka_unit_test(test_a_hanging_handshake_does_not_hold_up_the_lane),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,7 +130,7 @@ static void test_a_write_carries_the_fence_and_ends_with_validity(void **state) 
         hf__leader_client_release(client);
 }
 
-static void test_the_gate_is_asked_for_each_write(void **state) {
+static void test_the_gate_is_asked_for_each_write(void **state) { /* PN03 */
         struct hf_client *client = make(false, false);
         now = 2000; /* validity is over at this very instant */
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
@@ -198,7 +198,7 @@ static void test_a_missing_echo_ends_the_term_unless_accepted(void **state) {
         hf__leader_client_release(client);
 }
 
-static void test_an_abort_cancels_what_is_under_way_and_refuses_the_rest(void **state) {
+static void test_an_abort_cancels_what_is_under_way_and_refuses_the_rest(void **state) { /* PN05 */
         struct hf_client *client = make(false, false);
         struct hf_watch_spec spec = {.resource = {"", "v1", "configmaps"}};
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);

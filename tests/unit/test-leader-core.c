@@ -175,7 +175,7 @@ static void test_waits_the_recorded_duration_out(void **state) { /* CG03, CG05, 
         assert_int_equal(rig.sent.transitions, 1);
 }
 
-static void test_a_renewal_of_the_holder_starts_the_wait_again(void **state) {
+static void test_a_renewal_of_the_holder_starts_the_wait_again(void **state) { /* ET07 */
         struct rig rig;
         struct hf__record record;
 
@@ -285,7 +285,7 @@ static void test_a_twin_is_nobody_we_know(void **state) { /* A11: same identity,
         assert_false(rig.core.twin);
 }
 
-static void test_a_lost_acquire_is_acquired_anew(void **state) {
+static void test_a_lost_acquire_is_acquired_anew(void **state) { /* ET09 */
         struct rig rig;
         struct hf__record first;
 
@@ -388,7 +388,7 @@ static void test_a_lost_reply_is_neither_failure_nor_success(void **state) { /* 
         assert_string_equal(rig.sent.rv, applied.rv);
 }
 
-static void test_a_record_not_mine_ends_the_term_at_once(void **state) { /* A02, A03 */
+static void test_a_record_not_mine_ends_the_term_at_once(void **state) { /* CR02, A02, A03 */
         struct rig rig;
         struct hf__record record;
 
@@ -590,7 +590,7 @@ static void test_backoff_of_long_periods_ends_at_the_lease_duration(void **state
 
 /* ---- stopping ---- */
 
-static void test_stop_drains_joins_shuts_releases(void **state) { /* CG12; the order of design 4 */
+static void test_stop_drains_joins_shuts_releases(void **state) { /* PN01, CR01, CR10, CR16, CG12; the order of design 4 */
         struct rig rig;
         struct hf__record held;
 
@@ -680,7 +680,7 @@ static void test_release_is_bounded(void **state) {
         assert_true(rig.now <= from + 10 * S);
 }
 
-static void test_stop_of_a_follower(void **state) { /* A06, A07, A12 */
+static void test_stop_of_a_follower(void **state) { /* CR03, A06, A07, A12 */
         struct rig rig;
         struct hf__record record;
 
@@ -791,7 +791,7 @@ static void test_replaced_history_is_read_before_a_write(void **state) {
         assert_string_equal(rig.sent.rv, "1");
 }
 
-static void test_the_drain_deadline_aborts(void **state) {
+static void test_the_drain_deadline_aborts(void **state) { /* CR17 */
         struct rig rig;
         hf_nsec from;
 
@@ -966,7 +966,7 @@ static void test_only_an_acquire_has_a_cause(void **state) {
         assert_string_equal(rig.sent.previous, "");
 }
 
-static void test_a_term_lost_and_taken_again_is_regained(void **state) {
+static void test_a_term_lost_and_taken_again_is_regained(void **state) { /* ET03 */
         struct rig rig;
 
         lead(&rig);

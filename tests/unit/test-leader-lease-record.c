@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Lease's wire form, and the lock that reads, writes and watches it. CG02, CG11, CG28-CG38. */
+/* The Lease's wire form, and the lock that reads, writes and watches it. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static char *write_text(const char *last_text, const struct hf__record *record, 
         return out.data;
 }
 
-static void test_a_record_of_client_go_is_read(void **state) {
+static void test_a_record_of_client_go_is_read(void **state) { /* CG29, CG35 */
         struct hf__record record = read_text(
                 "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"4711\","
                 "\"annotations\":{\"holdfast.dev/successor\":\"b_2\"}},\"spec\":{\"holderIdentity\":\"host_1\",\"leaseDurationSeconds\":15,"
@@ -51,7 +51,7 @@ static void test_a_record_of_client_go_is_read(void **state) {
         assert_int_equal(record.rv_number, 4711);
 }
 
-static void test_absent_fields_are_nobodys(void **state) {
+static void test_absent_fields_are_nobodys(void **state) { /* CG02 */
         const char *texts[] =
                 {"{}", "{\"spec\":{}}", "{\"spec\":null,\"metadata\":null}",
                  "{\"spec\":{\"holderIdentity\":null,\"leaseDurationSeconds\":\"x\",\"acquireTime\":7,\"renewTime\":\"soon\"}}"};
@@ -90,7 +90,7 @@ static const struct hf__record sample = {.exists = true,
                                          .rv = "12",
                                          .rv_number = 12};
 
-static void test_a_record_survives_the_round_trip(void **state) {
+static void test_a_record_survives_the_round_trip(void **state) { /* CG11 */
         char *text = write_text("{\"metadata\":{\"resourceVersion\":\"12\"}}", &sample, NULL);
         struct hf__record record = read_text(text);
         assert_memory_equal(&record, &sample, sizeof record);
@@ -98,12 +98,12 @@ static void test_a_record_survives_the_round_trip(void **state) {
         free(text);
 }
 
-static void test_an_update_keeps_what_is_not_ours(void **state) {
+static void test_an_update_keeps_what_is_not_ours(void **state) { /* CG35 */
         const char *labels[] = {"app.kubernetes.io/name=holdfast", "mine=new", NULL};
         char *text = write_text("{\"metadata\":{\"resourceVersion\":\"12\",\"uid\":\"u\",\"labels\":{\"theirs\":\"1\",\"mine\":\"old\"},"
                                 "\"annotations\":{\"a.b/c\":\"d\",\"holdfast.dev/successor\":\"x\",\"holdfast.dev/"
                                 "hand-over-to\":\"y\"},\"ownerReferences\":[{\"uid\":\"o\"}]},"
-                                "\"spec\":{\"strategy\":\"OldestEmulationVersion\",\"future\":1}}",
+                                "\"spec\":{\"strategy\":\"OldestEmulationVersion\",\"preferredHolder\":\"p\",\"future\":1}}",
                                 &sample, labels);
         struct hf__json *json = NULL;
         assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
@@ -116,6 +116,7 @@ static void test_an_update_keeps_what_is_not_ours(void **state) {
         assert_int_equal(hf__json_count(hf__json_path(json, "metadata.ownerReferences")), 1);
         assert_string_equal(hf__json_string(json, "metadata.uid"), "u");
         assert_string_equal(hf__json_string(json, "spec.strategy"), "OldestEmulationVersion");
+        assert_string_equal(hf__json_string(json, "spec.preferredHolder"), "p");
         assert_string_equal(hf__json_string(json, "metadata.name"), "lead");
         hf__json_free(json);
         free(text);
@@ -233,7 +234,7 @@ static struct hf__lock_reply ask_write(struct fixture *f, const struct hf__recor
 
 #define KEY "leases/kube-system/lead"
 
-static void test_the_lock_creates_reads_and_updates(void **state) {
+static void test_the_lock_creates_reads_and_updates(void **state) { /* CG28, CG32, ET11 */
         struct fixture *f = fixture_new();
         assert_int_equal(ask_read(f).result, HF_E_NOT_FOUND);
         struct hf__record record = sample;
@@ -253,7 +254,35 @@ static void test_the_lock_creates_reads_and_updates(void **state) {
         fixture_free(f);
 }
 
-static void test_the_lock_keeps_foreign_labels_and_reasserts_its_own(void **state) {
+static void test_an_update_of_what_was_never_seen_is_refused(void **state) { /* CG33, CG34 */
+        struct fixture *f = fixture_new();
+        fake_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"other\"}}");
+        size_t n_calls = f->api->n_calls;
+        struct hf__lock_reply reply = ask_write(f, &sample);
+        assert_int_equal(reply.result, HF_E_CONFLICT);
+        assert_non_null(strstr(reply.status.message, "lease kube-system/lead:")); /* the lock says which it is */
+        assert_int_equal(f->api->n_calls, n_calls);                               /* nobody was asked */
+        fixture_free(f);
+}
+
+/* No labels on the Lease, a null in their place, none configured: each is fine. */
+static void test_labels_may_be_absent_on_either_side(void **state) { /* CG36, CG37 */
+        const char *labels[] = {"mine=1", NULL};
+        const char *leases[] = {"{\"metadata\":{}}", "{\"metadata\":{\"labels\":null}}", "{}"};
+        for (size_t i = 0; i < sizeof leases / sizeof *leases; i++) {
+                char *text = write_text(leases[i], &sample, labels);
+                assert_non_null(strstr(text, "\"labels\":{\"mine\":\"1\"}"));
+                free(text);
+        }
+        char *text = write_text("{\"metadata\":{\"labels\":{\"theirs\":\"2\"}}}", &sample, NULL);
+        assert_non_null(strstr(text, "\"labels\":{\"theirs\":\"2\"}"));
+        free(text);
+        text = write_text("{}", &sample, NULL);
+        assert_null(strstr(text, "labels"));
+        free(text);
+}
+
+static void test_the_lock_keeps_foreign_labels_and_reasserts_its_own(void **state) { /* CG38 */
         struct fixture *f = fixture_new();
         fake_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\",\"labels\":{\"x.y/z\":\"1\",\"team\":\"b\"}},\"spec\":{}}");
         struct hf__record record = ask_read(f).record;
@@ -352,6 +381,8 @@ int main(void) {
                 cmocka_unit_test(test_a_release_clears_and_may_name_a_successor),
                 cmocka_unit_test(test_a_creation_has_no_revision),
                 cmocka_unit_test(test_the_lock_creates_reads_and_updates),
+                cmocka_unit_test(test_an_update_of_what_was_never_seen_is_refused),
+                cmocka_unit_test(test_labels_may_be_absent_on_either_side),
                 cmocka_unit_test(test_the_lock_keeps_foreign_labels_and_reasserts_its_own),
                 cmocka_unit_test(test_the_watch_tells_of_changes_and_deletions),
                 cmocka_unit_test(test_a_history_is_remembered_past_a_deletion),

@@ -295,7 +295,7 @@ static size_t check_witness(struct fake_api *api) {
 
 /* ---- tests ---- */
 
-static void test_a_stop_hands_over_by_releasing(void **state) {
+static void test_a_stop_hands_over_by_releasing(void **state) { /* CG31, PN02, PN08, CR10, CR14 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "a", WRITES);
         AWAIT(a, leads);
@@ -313,6 +313,8 @@ static void test_a_stop_hands_over_by_releasing(void **state) {
         AWAIT(b, has_written);
         node_stop(b);
         assert_string_equal(api->commits[api->n_commits - 1].holder, ""); /* b has released, as its last commit */
+        for (size_t i = 0; i < api->n_commits; i++)
+                assert_int_not_equal(strncmp(api->commits[i].key, "events/", 7), 0); /* none were asked for */
         assert_true(check_witness(api) >= 2);
         assert_int_equal(a->n_started, 1);
         node_free(a);
@@ -320,7 +322,7 @@ static void test_a_stop_hands_over_by_releasing(void **state) {
         fake_api_free(api);
 }
 
-static void test_terms_alternate_under_overwrites_and_deletions(void **state) {
+static void test_terms_alternate_under_overwrites_and_deletions(void **state) { /* PN04, PN06, A03, A10 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "a", WRITES);
         for (int round = 1; round <= 3; round++) {
@@ -396,7 +398,7 @@ static void *stop_main(void *ctx) {
         return NULL;
 }
 
-static void test_a_drain_lets_work_finish_while_renewals_go_on(void **state) {
+static void test_a_drain_lets_work_finish_while_renewals_go_on(void **state) { /* CR01, CR16 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "a", WRITES_AT_DRAIN);
         pthread_t thread;
@@ -478,7 +480,7 @@ static void test_a_loop_that_hangs_does_not_hang_the_stop(void **state) {
         fake_api_free(api);
 }
 
-static void test_after_a_loss_writes_are_refused_at_once(void **state) {
+static void test_after_a_loss_writes_are_refused_at_once(void **state) { /* CR02, PN05 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "a", TRIES_AFTER_LOSS);
         AWAIT(a, leads);
@@ -494,7 +496,7 @@ static void test_after_a_loss_writes_are_refused_at_once(void **state) {
         fake_api_free(api);
 }
 
-static void test_a_hung_api_ends_the_term_and_does_not_hold_up_the_stop(void **state) {
+static void test_a_hung_api_ends_the_term_and_does_not_hold_up_the_stop(void **state) { /* A04, A18 */
         struct fake_api *api = fake_api_new();
         struct hf_status status = {0};
         struct node *a = node_start(api, "a", WRITES);
@@ -580,7 +582,7 @@ static void test_a_failing_controller_is_run_again(void **state) {
         fake_api_free(api);
 }
 
-static void test_two_electors_share_a_loop(void **state) {
+static void test_two_electors_share_a_loop(void **state) { /* CR19 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_new(api, "a", WRITES, false);
         struct hf_elector *other = NULL;
@@ -607,7 +609,7 @@ static void test_two_electors_share_a_loop(void **state) {
         fake_api_free(api);
 }
 
-static void test_wrong_configurations_are_refused_with_a_line(void **state) {
+static void test_wrong_configurations_are_refused_with_a_line(void **state) { /* CG17, CG60, CG61, CR06, CR07, CR13, A05 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_new(api, "a", WRITES, false);
         struct hf_status status = {0};
@@ -626,6 +628,17 @@ static void test_wrong_configurations_are_refused_with_a_line(void **state) {
         bad = good;
         bad.identity = long_identity;
         assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID);
+        bad = good;
+        bad.ns = NULL;
+        assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "no namespace and name of a Lease"));
+        bad = good;
+        bad.name = NULL;
+        assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID);
+        bad = good;
+        bad.client = NULL;
+        assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), -EINVAL);
+        assert_non_null(strstr(status.message, "has no client"));
         bad = good;
         bad.name = "Upper";
         assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID);
@@ -669,7 +682,7 @@ static bool one_more_has_ended(void *ctx) {
 }
 
 /* The real locks over two Leases: both are held, both are fenced by, the loss of either ends the term, a stop releases both. */
-static void test_two_leases_are_led_as_one(void **state) {
+static void test_two_leases_are_led_as_one(void **state) { /* CR12 */
         struct fake_api *api = fake_api_new();
         struct pair pair = {.a = node_start_migrating(api, "a"), .b = node_start_migrating(api, "b")};
         struct hf_leader_info info;

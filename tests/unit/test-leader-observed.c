@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can be seen of an elector from outside: health, metrics, Events, and what its threads look like to the host. Over an API in
- * memory, in real time with short timings; waits are for events, with a guard far beyond what they take.
+ * What can be seen of an elector from outside: health, metrics, Events, who leads, and that nothing is left of it. Over an API in memory,
+ * in real time with short timings; waits are for events, with a guard far beyond what they take.
  */
 #undef NDEBUG
 #include <dirent.h>
@@ -10,8 +10,6 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -24,14 +22,7 @@
 #include "base/strbuf.h"
 #include "leader/electors.h"
 
-#if defined(__has_feature) && !defined(__SANITIZE_THREAD__)
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1
-#endif
-#endif
-
 #define GUARD (20 * HF_NSEC_PER_SEC)
-#define STACK ((size_t)192 * 1024)
 
 struct node {
         struct hf_host host; /* its own checks and metrics, the API's log */
@@ -39,19 +30,14 @@ struct node {
         struct fake_client *client;
         struct hf_electors *electors;
         struct hf_elector *elector;
-        size_t stack; /* of a controller's thread, as seen by it */
+        bool works; /* guarded by api->mu: the controller was begun once */
 };
 
 static int idle(struct hf_term *term, void *ctx) {
         struct node *node = ctx;
-        pthread_attr_t attr;
-        int r = pthread_getattr_np(pthread_self(), &attr);
-        assert(r == 0);
         pthread_mutex_lock(&node->api->mu);
-        r = pthread_attr_getstacksize(&attr, &node->stack);
+        node->works = true;
         pthread_mutex_unlock(&node->api->mu);
-        assert(r == 0);
-        pthread_attr_destroy(&attr);
         (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
         return 0;
 }
@@ -67,7 +53,7 @@ static struct node *node_start(struct fake_api *api, const char *identity) {
         struct node *node = calloc(1, sizeof *node);
         struct hf_controller worker = {.name = "worker", .run = idle, .ctx = node};
         node->api = api;
-        node->host = (struct hf_host){.size = sizeof node->host, .thread_stack_bytes = STACK};
+        node->host = (struct hf_host){.size = sizeof node->host};
         node->client = fake_client_new(api);
         assert_int_equal(hf_health_new(&node->host.health), 0);
         assert_int_equal(hf_metrics_new(&node->host.metrics), 0);
@@ -120,7 +106,7 @@ static struct hf_leader_info info_of(struct node *node) {
 }
 static bool leads(struct node *node) {
         pthread_mutex_lock(&node->api->mu);
-        bool works = node->stack != 0;
+        bool works = node->works;
         pthread_mutex_unlock(&node->api->mu);
         return works && info_of(node).state == HF_LEADING;
 }
@@ -219,7 +205,7 @@ static void test_a_standby_that_cannot_reach_the_lock_says_so(void **state) { /*
 
 static bool knows_a_twin(struct node *node) { return info_of(node).identity_taken; }
 
-static void test_a_twin_is_told_and_left_alone(void **state) { /* A11 */
+static void test_a_twin_is_told_and_left_alone(void **state) { /* A11, ET05 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "same");
         AWAIT(a, leads);
@@ -324,60 +310,100 @@ static void test_events_tell_who_led(void **state) { /* CG30 */
         fake_api_free(api);
 }
 
-/* ---- threads and processes ---- */
+/* ---- threads ---- */
 
-/* Each thread of ours: its name begins with hf-, and it has all signals blocked that can be (all but KILL and STOP). */
-static void test_threads_are_named_and_block_all_signals(void **state) {
+static int n_threads(void) {
+        DIR *tasks = opendir("/proc/self/task");
+        int n = 0;
+        assert_non_null(tasks);
+        while (readdir(tasks))
+                n++;
+        closedir(tasks);
+        return n;
+}
+
+static void test_no_thread_is_left(void **state) { /* CR20 */
+        struct fake_api *api = fake_api_new();
+        int before = n_threads();
+        for (int i = 0; i < 3; i++) {
+                struct node *a = node_start(api, "a");
+                if (i)
+                        AWAIT(a, leads);
+                assert_true(n_threads() > before);
+                assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
+                node_free(a);
+                assert_int_equal(n_threads(), before);
+        }
+        fake_api_free(api);
+}
+
+struct asker {
+        struct node *node;
+        atomic_bool over;
+        unsigned long n;
+};
+
+static void *ask_main(void *ctx) {
+        struct asker *asker = ctx;
+        for (; !atomic_load(&asker->over); asker->n++) {
+                (void)health_says(asker->node, HF_HEALTHZ, "ok");
+                (void)info_of(asker->node);
+                (void)hf_elector_may_act(asker->node->elector);
+                (void)metric(asker->node, "holdfast_leader_term");
+        }
+        return NULL;
+}
+
+/* All that may be asked, asked all the time, while terms begin and end. The thread sanitizer judges. */
+static void test_asking_at_any_time(void **state) { /* CG20 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "a");
-        int n_ours = 0;
-        AWAIT(a, leads);
-#ifdef __SANITIZE_THREAD__
-        assert_true(a->stack >= STACK); /* the sanitizer adds its own */
-#else
-        assert_int_equal(a->stack, STACK);
-#endif
-        DIR *tasks = opendir("/proc/self/task");
-        assert_non_null(tasks);
-        for (struct dirent *entry; (entry = readdir(tasks));) {
-                char path[300], line[200], name[64] = "";
-                unsigned long long blocked = 0;
-                (void)snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
-                FILE *file = fopen(path, "re");
-                while (file && fgets(line, sizeof line, file)) {
-                        (void)sscanf(line, "Name: %63s", name);
-                        (void)sscanf(line, "SigBlk: %llx", &blocked);
-                }
-                if (file)
-                        fclose(file);
-                if (strncmp(name, "hf-", 3) != 0)
-                        continue;
-                n_ours++;
-                const unsigned long long cannot_be = 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1) | 3ull << 31; /* and libc's own two */
-                assert_int_equal(blocked | cannot_be, ~0ull);
+        struct asker asker = {.node = a};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, ask_main, &asker), 0);
+        for (int i = 0; i < 3; i++) {
+                AWAIT(a, leads);
+                hf_elector_end_term(a->elector);
+                AWAIT(a, knows_nobody);
         }
-        closedir(tasks);
-        assert_int_equal(n_ours, 2); /* hf-elector and hf-worker */
         assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
+        atomic_store(&asker.over, true);
+        pthread_join(thread, NULL);
+        assert_true(asker.n > 0);
         node_free(a);
         fake_api_free(api);
 }
 
-static void test_a_forked_child_may_not_act(void **state) {
+/* ---- elections ---- */
+
+static bool sees_b(struct node *node) { return strcmp(info_of(node).holder, "b") == 0; }
+static bool sees_c(struct node *node) { return strcmp(info_of(node).holder, "c") == 0; }
+
+static void test_each_election_is_seen_by_all(void **state) { /* ET01 */
         struct fake_api *api = fake_api_new();
-        struct node *a = node_start(api, "a");
-        int status = 0;
-        AWAIT(a, leads);
-        assert_true(hf_elector_may_act(a->elector));
-        pid_t pid = fork();
-        assert_true(pid >= 0);
-        if (pid == 0)
-                _exit(hf_elector_may_act(a->elector) ? 1 : 0);
-        assert_int_equal(waitpid(pid, &status, 0), pid);
-        assert_int_equal(status, 0);
-        assert_true(hf_elector_may_act(a->elector));
-        assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
-        node_free(a);
+        struct node *nodes[3];
+        nodes[0] = node_start(api, "a");
+        AWAIT(nodes[0], leads);
+        nodes[1] = node_start(api, "b");
+        nodes[2] = node_start(api, "c");
+        uint64_t term = info_of(nodes[0]).term;
+        for (int i = 1; i < 3; i++)
+                AWAIT(nodes[i], follows_somebody);
+        assert_int_equal(hf_elector_hand_over(nodes[0]->elector, "b"), 0);
+        for (int i = 0; i < 3; i++)
+                AWAIT(nodes[i], sees_b);
+        AWAIT(nodes[1], leads);
+        assert_true(info_of(nodes[1]).term > term);
+        term = info_of(nodes[1]).term;
+        assert_int_equal(hf_elector_hand_over(nodes[1]->elector, "c"), 0);
+        for (int i = 0; i < 3; i++)
+                AWAIT(nodes[i], sees_c);
+        AWAIT(nodes[2], leads);
+        assert_true(info_of(nodes[2]).term > term);
+        for (int i = 0; i < 3; i++)
+                assert_int_equal(hf_electors_stop(nodes[i]->electors, NULL), 0);
+        for (int i = 0; i < 3; i++)
+                node_free(nodes[i]);
         fake_api_free(api);
 }
 
@@ -390,8 +416,9 @@ int main(void) {
                 cmocka_unit_test(test_metrics_tell_a_terms_life),
                 cmocka_unit_test(test_time_without_a_leader_is_counted),
                 cmocka_unit_test(test_events_tell_who_led),
-                cmocka_unit_test(test_threads_are_named_and_block_all_signals),
-                cmocka_unit_test(test_a_forked_child_may_not_act),
+                cmocka_unit_test(test_no_thread_is_left),
+                cmocka_unit_test(test_asking_at_any_time),
+                cmocka_unit_test(test_each_election_is_seen_by_all),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,7 +239,7 @@ static void test_several_caches_feed_one_queue(void **state) {
 }
 
 /* No cache's handler is added before all caches have seen what was written before the term. */
-static void test_all_caches_reach_the_acquiring_revision_first(void **state) {
+static void test_all_caches_reach_the_acquiring_revision_first(void **state) { /* CR15 */
         setup(2);
         assert_int_equal(hf_cache_wait_all(w.caches, 2, NULL, hf_cancel_never()), 0);
         api_fake_hold_calls(w.fakes[1], true);

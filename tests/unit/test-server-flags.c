@@ -154,7 +154,7 @@ static void test_impossible_timings_are_refused_with_their_numbers(void **state)
         expect_refusal(ETCD " --leader-elect-lease-duration=15500ms", "15.5s");
 }
 
-/* CG50, CG59-CG61; the timings' CG52-CG58 are in test-leader-timing.c */
+/* CG50, CG59, CG60, CG61; the timings' are in test-leader-timing.c */
 static void test_the_lock_of_the_election_is_checked(void **state) {
         expect_ok(ETCD " --leader-elect-resource-lock=leases --leader-elect-resource-name=x --leader-elect-resource-namespace=y");
         assert_string_equal(config.lock_type, "leases");

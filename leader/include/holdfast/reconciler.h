@@ -39,7 +39,7 @@ struct hf_reconciler {
         const char *name;                           /* required; of the queue's metrics and the log */
         const struct hf_reconciler_source *sources; /* required, n_sources; borrowed */
         size_t n_sources;
-        unsigned n_workers; /* 0 = 1; up to HF_RECONCILER_WORKERS_MAX. The caller's thread is one of them */
+        unsigned n_workers; /* at most; 0 = 1; up to HF_RECONCILER_WORKERS_MAX. The caller's thread is one, others live while keys wait */
         /* All retries together, beside each key's own growing delay; 0 = no limit. The field's controllers have 10 and 100. */
         double retries_per_s;
         unsigned retry_burst; /* 0 = 1 */

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Model. One thread publishes: at the start, when it is poked, and when the last renewal is old. A watch of the one object pokes it
+ * (a ping that is not answered yet, a deletion) from the client's threads; opened anew it begins with the object as it is, so that a
+ * ping is never missed for good. Publishing reads first, for the coordinator writes to the same object.
+ *
+ *      NEW --start--> RUNNING --stop--> STOPPED
+ *
+ * The watch holds a reference: its end may come after the candidate was freed, and then finds it closed.
+ */
+#include <holdfast/candidate.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/config.h"
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "base/thread.h"
+#include "base/timetext.h"
+
+#define COMPONENT   "candidate"
+#define REFRESH     (300 * HF_NSEC_PER_SEC)
+#define RETRY_FIRST (500 * HF_NSEC_PER_MSEC)
+#define RETRY_MOST  (30 * HF_NSEC_PER_SEC)
+#define WATCH_AGAIN HF_NSEC_PER_SEC
+
+enum state { NEW, RUNNING, STOPPED };
+
+struct hf_candidate {
+        /* immutable */
+        const struct hf_host *host;        /* borrowed */
+        struct hf_candidate_config config; /* its texts are owned */
+        struct hf_cancel *stop;            /* owned */
+        pthread_t thread;
+
+        pthread_mutex_t mu;
+        pthread_cond_t changed;
+        /* guarded by mu */
+        int refs; /* the owner's and the watch's */
+        enum state state;
+        bool poked; /* something asks for a renewal */
+        bool watching;
+        hf_nsec watch_again_at;
+
+        /* the thread's only */
+        uint64_t watch_id;
+        unsigned n_failures; /* in a row */
+        uint64_t rng;
+};
+
+static const struct hf_resource candidates = {"coordination.k8s.io", "v1beta1", "leasecandidates"};
+
+static void destroy(struct hf_candidate *candidate) {
+        free((char *)candidate->config.ns);
+        free((char *)candidate->config.name);
+        free((char *)candidate->config.lease_name);
+        free((char *)candidate->config.binary_version);
+        free((char *)candidate->config.emulation_version);
+        free((char *)candidate->config.strategy);
+        hf_cancel_unref(candidate->stop);
+        pthread_cond_destroy(&candidate->changed);
+        pthread_mutex_destroy(&candidate->mu);
+        free(candidate);
+}
+
+static void unref(struct hf_candidate *candidate) {
+        pthread_mutex_lock(&candidate->mu);
+        bool gone = --candidate->refs == 0;
+        pthread_mutex_unlock(&candidate->mu);
+        if (gone)
+                destroy(candidate);
+}
+
+static hf_nsec now(const struct hf_candidate *candidate) { return hf_now(hf_host_clock(candidate->host)); }
+
+/* duration x [1, 1.2): candidates of a fleet that starts at once spread. */
+static hf_nsec jittered(struct hf_candidate *candidate, hf_nsec duration) {
+        candidate->rng = candidate->rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        return duration + (hf_nsec)((candidate->rng >> 33) % (uint64_t)(duration / 5 + 1));
+}
+
+/* ---- the watch ---- */
+
+static int64_t time_at(const struct hf__json *object, const char *path) {
+        const char *text = hf__json_string(object, path);
+        int64_t usec = 0;
+
+        return text && hf__microtime_parse(text, &usec) == 0 ? usec : 0;
+}
+
+static bool is_pinged(const struct hf__json *object) { return time_at(object, "spec.pingTime") > time_at(object, "spec.renewTime"); }
+
+static void on_event(void *ctx, const struct hf_event *event) {
+        struct hf_candidate *candidate = ctx;
+        struct hf__json *object = NULL;
+        bool wanted = event->type == HF_EVENT_DELETED;
+
+        if (event->type == HF_EVENT_BOOKMARK)
+                return;
+        if (!wanted && hf__json_parse(event->object, event->n_object, &object, NULL) == 0)
+                wanted = is_pinged(object);
+        hf__json_free(object);
+        if (!wanted)
+                return;
+        pthread_mutex_lock(&candidate->mu);
+        candidate->poked = true;
+        pthread_cond_broadcast(&candidate->changed);
+        pthread_mutex_unlock(&candidate->mu);
+}
+
+static void on_end(void *ctx, int error, const struct hf_status *status) {
+        struct hf_candidate *candidate = ctx;
+
+        pthread_mutex_lock(&candidate->mu);
+        candidate->watching = false;
+        /* Its host may be gone with the owner. */
+        if (candidate->state == RUNNING)
+                candidate->watch_again_at = now(candidate) + WATCH_AGAIN;
+        pthread_cond_broadcast(&candidate->changed);
+        pthread_mutex_unlock(&candidate->mu);
+        unref(candidate);
+}
+
+static void open_watch(struct hf_candidate *candidate) {
+        struct hf_watch_spec spec = {.resource = candidates,
+                                     .ns = candidate->config.ns,
+                                     .name = candidate->config.name,
+                                     .bookmarks = true,
+                                     .lane = HF_LANE_WATCH};
+
+        pthread_mutex_lock(&candidate->mu);
+        candidate->watching = true;
+        candidate->refs++;
+        pthread_mutex_unlock(&candidate->mu);
+        if (hf_client_watch(candidate->config.client, &spec, on_event, on_end, candidate, &candidate->watch_id) != 0)
+                on_end(candidate, HF_E_UNAVAILABLE, NULL);
+}
+
+/* ---- publishing ---- */
+
+/* Writes what this process says of itself into the object. The time is later than the ping's, whatever the two clocks say. */
+static int fill(const struct hf_candidate *candidate, struct hf__json *object) {
+        const struct hf_clock *clock = hf_host_clock(candidate->host);
+        const struct hf_candidate_config *config = &candidate->config;
+        int64_t at = clock->real(clock->ctx) / HF_NSEC_PER_USEC, pinged = time_at(object, "spec.pingTime");
+        char renewed[HF__MICROTIME_MAX];
+
+        hf__microtime_format(at > pinged ? at : pinged + 1, renewed);
+        const struct {
+                const char *path, *text;
+        } fields[] = {
+                {"apiVersion", "coordination.k8s.io/v1beta1"},
+                {"kind", "LeaseCandidate"},
+                {"metadata.namespace", config->ns},
+                {"metadata.name", config->name},
+                {"spec.leaseName", config->lease_name},
+                {"spec.binaryVersion", config->binary_version},
+                {"spec.emulationVersion", config->emulation_version},
+                {"spec.strategy", config->strategy},
+                {"spec.renewTime", renewed},
+        };
+        int r = 0;
+        if (!hf__json_is_object(hf__json_get(object, "metadata")))
+                r = hf__json_put(object, "metadata", hf__json_object());
+        if (r == 0 && !hf__json_is_object(hf__json_get(object, "spec")))
+                r = hf__json_put(object, "spec", hf__json_object());
+        for (size_t i = 0; r == 0 && i < sizeof fields / sizeof fields[0]; i++)
+                r = hf__json_set_string(object, fields[i].path, fields[i].text);
+        return r;
+}
+
+static int write_object(struct hf_candidate *candidate, struct hf__json *object, enum hf_verb verb, struct hf_status *reterr_status) {
+        struct hf__strbuf text = {0};
+        int r = object ? fill(candidate, object) : -ENOMEM;
+
+        if (r == 0) {
+                hf__json_print(object, &text);
+                r = text.error;
+        }
+        if (r == 0) {
+                struct hf_call call = {.verb = verb,
+                                       .resource = candidates,
+                                       .ns = candidate->config.ns,
+                                       .name = verb == HF_VERB_UPDATE ? candidate->config.name : NULL,
+                                       .body = text.data,
+                                       .n_body = text.n};
+                r = hf_client_do(candidate->config.client, &call, candidate->stop, NULL, NULL, reterr_status);
+        }
+        hf__strbuf_done(&text);
+        return r;
+}
+
+static int publish(struct hf_candidate *candidate, struct hf_status *reterr_status) {
+        struct hf_call get = {.verb = HF_VERB_GET, .resource = candidates, .ns = candidate->config.ns, .name = candidate->config.name};
+        struct hf__json *object = NULL;
+        char *body = NULL;
+        size_t n = 0;
+        int r = hf_client_do(candidate->config.client, &get, candidate->stop, &body, &n, reterr_status);
+
+        if (r == HF_E_NOT_FOUND) {
+                object = hf__json_object();
+                r = write_object(candidate, object, HF_VERB_CREATE, reterr_status);
+        } else if (r == 0) {
+                r = hf__json_parse(body, n, &object, NULL);
+                if (r == 0)
+                        r = write_object(candidate, object, HF_VERB_UPDATE, reterr_status);
+        }
+        hf__json_free(object);
+        free(body);
+        return r;
+}
+
+static hf_nsec retry_after(struct hf_candidate *candidate) {
+        hf_nsec delay = RETRY_FIRST;
+
+        for (unsigned i = 1; i < candidate->n_failures && delay < RETRY_MOST; i++)
+                delay *= 2;
+        return jittered(candidate, delay < RETRY_MOST ? delay : RETRY_MOST);
+}
+
+/* Publishes and returns when to do so again. */
+static hf_nsec turn(struct hf_candidate *candidate) {
+        struct hf_status status = {0};
+        int r = publish(candidate, &status);
+
+        if (r == 0) {
+                candidate->n_failures = 0;
+                return now(candidate) + jittered(candidate, candidate->config.refresh);
+        }
+        if (r != HF_E_CANCELED)
+                hf_log(&candidate->host->log, candidate->n_failures ? HF_LOG_DEBUG : HF_LOG_WARNING, COMPONENT, "%s/%s: %s",
+                       candidate->config.ns, candidate->config.name, status.message[0] ? status.message : hf_strerror(r));
+        candidate->n_failures++;
+        return now(candidate) + retry_after(candidate);
+}
+
+static void *run(void *ctx) {
+        struct hf_candidate *candidate = ctx;
+        const struct hf_clock *clock = hf_host_clock(candidate->host);
+        hf_nsec due = 0;
+
+        for (;;) {
+                pthread_mutex_lock(&candidate->mu);
+                for (;;) {
+                        hf_nsec at = now(candidate), until = due;
+                        /* A failed attempt sets the pace, pokes or not. */
+                        bool publish_now = at >= due || (candidate->poked && candidate->n_failures == 0);
+                        bool watch_now = !candidate->watching && at >= candidate->watch_again_at;
+                        if (candidate->state == STOPPED || publish_now || watch_now)
+                                break;
+                        if (!candidate->watching && candidate->watch_again_at < until)
+                                until = candidate->watch_again_at;
+                        (void)clock->wait(clock->ctx, &candidate->changed, &candidate->mu, until);
+                }
+                bool stopped = candidate->state == STOPPED, watching = candidate->watching;
+                bool open = !watching && now(candidate) >= candidate->watch_again_at;
+                bool poked = candidate->poked && candidate->n_failures == 0;
+                candidate->poked = candidate->poked && !poked;
+                pthread_mutex_unlock(&candidate->mu);
+                if (stopped) {
+                        if (watching)
+                                hf_client_watch_cancel(candidate->config.client, candidate->watch_id);
+                        return NULL;
+                }
+                if (open)
+                        open_watch(candidate);
+                if (poked || now(candidate) >= due)
+                        due = turn(candidate);
+        }
+}
+
+/* ---- the owner's ---- */
+
+static int copy_text(const char **text, const char *otherwise) {
+        const char *from = *text && **text ? *text : otherwise;
+
+        *text = strdup(from);
+        return *text ? 0 : -ENOMEM;
+}
+
+static int copy_config(struct hf_candidate *candidate, const struct hf_candidate_config *config) {
+        struct hf_candidate_config *to = &candidate->config;
+        const char **texts[] = {&to->ns, &to->name, &to->lease_name, &to->binary_version, &to->emulation_version, &to->strategy};
+        const char *otherwise[] = {"", "", "", "", config->binary_version, "OldestEmulationVersion"};
+        const char *given[] = {config->ns,      config->name, config->lease_name, config->binary_version, config->emulation_version,
+                               config->strategy};
+        int r = 0;
+
+        *to = *config;
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+                *texts[i] = NULL; /* what is not copied is not ours to free */
+        for (size_t i = 0; r == 0 && i < sizeof texts / sizeof texts[0]; i++) {
+                *texts[i] = given[i];
+                r = copy_text(texts[i], otherwise[i]);
+        }
+        if (to->refresh == 0)
+                to->refresh = REFRESH;
+        return r;
+}
+
+static int check_config(const struct hf_candidate_config *config, struct hf_status *reterr_status) {
+        const struct {
+                const char *what, *text;
+        } needed[] = {{"namespace", config->ns},
+                      {"name", config->name},
+                      {"Lease", config->lease_name},
+                      {"binary version", config->binary_version}};
+
+        for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+                if (!needed[i].text || !*needed[i].text)
+                        return hf_fail(reterr_status, HF_E_INVALID, "candidate: it has no %s", needed[i].what);
+        if (!config->client)
+                return hf_fail(reterr_status, HF_E_INVALID, "candidate %s/%s: it has no client", config->ns, config->name);
+        if (config->refresh < 0)
+                return hf_fail(reterr_status, HF_E_INVALID, "candidate %s/%s: refresh is negative", config->ns, config->name);
+        return 0;
+}
+
+static int make(const struct hf_host *host, const struct hf_candidate_config *config, struct hf_candidate **ret_candidate) {
+        struct hf_candidate *candidate = calloc(1, sizeof *candidate);
+        int r = candidate ? hf__mutex_init(&candidate->mu) : -ENOMEM;
+
+        if (r == 0 && (r = hf_cond_init(&candidate->changed)) != 0)
+                pthread_mutex_destroy(&candidate->mu);
+        if (r != 0) {
+                free(candidate);
+                return r;
+        }
+        candidate->host = host;
+        candidate->refs = 1;
+        candidate->rng = (uint64_t)hf_now(hf_host_clock(host)) ^ (uint64_t)(uintptr_t)candidate; /* it only spreads */
+        r = copy_config(candidate, config);
+        if (r == 0)
+                r = hf_cancel_new(NULL, hf_host_clock(host), &candidate->stop);
+        if (r != 0) {
+                destroy(candidate);
+                return r;
+        }
+        *ret_candidate = candidate;
+        return 0;
+}
+
+int hf_candidate_new(const struct hf_host *host, const struct hf_candidate_config *config, struct hf_candidate **ret_candidate,
+                     struct hf_status *reterr_status) {
+        struct hf_candidate_config mine;
+        int r = config ? hf__config_take(&mine, sizeof mine, HF__CONFIG_LEAST(struct hf_candidate_config, binary_version), config)
+                       : -EINVAL;
+
+        if (r != 0)
+                return hf_fail(reterr_status, r, "candidate: the configuration's size is not set, or it says more than this version knows");
+        r = check_config(&mine, reterr_status);
+        if (r != 0)
+                return r;
+        r = make(host, &mine, ret_candidate);
+        return r == 0 ? 0 : hf_fail(reterr_status, r, "candidate %s/%s: %s", mine.ns, mine.name, hf_strerror(r));
+}
+
+int hf_candidate_start(struct hf_candidate *candidate) {
+        pthread_mutex_lock(&candidate->mu);
+        int r = candidate->state == NEW ? 0 : HF_E_CLOSED;
+        if (r == 0)
+                r = hf__thread_start(candidate->host, "hf-candidate", run, candidate, &candidate->thread);
+        if (r == 0)
+                candidate->state = RUNNING;
+        pthread_mutex_unlock(&candidate->mu);
+        return r;
+}
+
+void hf_candidate_stop(struct hf_candidate *candidate) {
+        pthread_mutex_lock(&candidate->mu);
+        bool joins = candidate->state == RUNNING;
+        candidate->state = STOPPED;
+        pthread_cond_broadcast(&candidate->changed);
+        pthread_mutex_unlock(&candidate->mu);
+        hf_cancel_fire(candidate->stop, HF_CANCEL_STOPPING);
+        if (joins)
+                (void)pthread_join(candidate->thread, NULL);
+}
+
+struct hf_candidate *hf_candidate_free(struct hf_candidate *candidate) {
+        if (!candidate)
+                return NULL;
+        hf_candidate_stop(candidate);
+        unref(candidate);
+        return NULL;
+}

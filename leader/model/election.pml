@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Election, gate, fence and release, as elector_core.c decides them, for spin: every order in which three contenders, their
+ * requests and time can take their steps. tests/model/run.py says how it is run, docs/proof.md what is abstracted and why.
+ *
+ * Time is counted in ticks that come at any moment: a process that does nothing while ticks pass is one that was paused, or
+ * whose request hangs. A leader may act for RENEW ticks after it sent its last successful renewal; a standby waits LEASE ticks
+ * from when it saw the record last change.
+ *
+ * Revisions are not counted. A write names the revision it expects; all that matters is whether that is still the Lease's own.
+ * `fresh` says so of what a process knows. A request that was sent expects what is; when somebody else writes before it is
+ * applied it will be refused, and its sender has to hear of the Lease before it writes again: which is what it has to do anyway
+ * when what it knows is not fresh, so the request is dropped at once. Likewise a term is not a number: `term_now` says
+ * whether the term record is still that of the process's own term, `fenced_now` the same for a leader's write under way.
+ *
+ * A request is sent, applied, answered, each at any time or never. Who gives up waiting may leave it behind (`left_*`): it is
+ * applied later, or not. One leader's write (`fenced_*`) is followed at a time: the promise is about each by itself.
+ *
+ * With CALM everything that can fail does so only until `calm` is set, from when on time passes only while nothing else can
+ * happen; then somebody has to lead (the formula `live`).
+ *
+ * M_... are mistakes; spin has to find each.
+ */
+#define N     3
+#define LEASE 3
+#define RENEW 2
+
+#define FOLLOWING 0
+#define LEADING   1
+#define DRAINING  2
+#define ABORTING  3
+#define RELEASING 4
+#define GONE      5 /* stopped, dead, or stuck with its work alive */
+
+#define NONE    0
+#define ACQUIRE 1
+#define RENEWAL 2
+#define RELEASE 3
+
+#define IDLE     0
+#define SENT     1
+#define DONE     2
+
+typedef process_t {
+        unsigned state : 3;
+        unsigned valid : 2;    /* ticks for which it may act */
+        unsigned wait : 2;     /* ticks until it may take the Lease, by what it knows */
+        bit fresh;             /* what it knows is the Lease as it is */
+        unsigned op : 2;       /* its request under way */
+        unsigned op_phase : 2;
+        bit op_fresh;          /* done: nobody has written since */
+        bit op_term;           /* an acquire that is done: the term record is still its own */
+        unsigned op_left : 2;  /* ticks for which its success would allow to act */
+        bit term_now;
+        bit work;
+        bit stop;
+};
+
+process_t p[N];
+byte holder;       /* 0 = nobody, else 1 + process */
+byte left_kind;    /* a request that nobody waits for any more; what it expects is still so */
+byte left_by;      /* 0, or 1 + process */
+byte fenced_by;    /* 1 + process whose write is under way */
+bit fenced_now;
+byte n_gone;       /* of the contenders, or asked to stop */
+bit calm;
+hidden byte j, kind_left, by_left; /* used within a step only */
+
+/*
+ * The contenders are alike, so states that differ by a renaming of them are one: after each step they are put into an order.
+ * (Spin runs one step at a time, and no contender keeps a place in its program from one to the next.)
+ */
+c_decl {
+        \#include <string.h>
+}
+c_code {
+        static int is_after(int a, int b) {
+                int order = memcmp(&now.p[a], &now.p[b], sizeof(now.p[a]));
+                if (order == 0)
+                        order = (now.holder == a + 1) - (now.holder == b + 1);
+                if (order == 0)
+                        order = (now.left_by == a + 1) - (now.left_by == b + 1);
+                if (order == 0)
+                        order = (now.fenced_by == a + 1) - (now.fenced_by == b + 1);
+                return order > 0;
+        }
+        static void rename_one(uchar *name, int a, int b) {
+                *name = *name == a + 1 ? b + 1 : *name == b + 1 ? a + 1 : *name;
+        }
+        static void swap(int a, int b) {
+                struct process_t kept = now.p[a];
+                if (!is_after(a, b))
+                        return;
+                now.p[a] = now.p[b];
+                now.p[b] = kept;
+                rename_one(&now.holder, a, b);
+                rename_one(&now.left_by, a, b);
+                rename_one(&now.fenced_by, a, b);
+        }
+}
+inline in_order() {
+        c_code { swap(0, 1); swap(1, 2); swap(0, 1); }
+}
+
+#define leads(k)   (p[k].state == LEADING || p[k].state == DRAINING)
+#define acts(k)    (leads(k) && p[k].valid > 0)
+#define ended(k)   (p[k].state == GONE)
+#define may_go(k)  (!calm && (p[k].stop || n_gone < N - 1)) /* one is left to lead */
+#define anybody_acts (acts(0) || acts(1) || acts(2))
+
+/* ---- the store ---- */
+
+inline forget_op(k) {
+        p[k].op = NONE;
+        p[k].op_phase = IDLE;
+        p[k].op_fresh = 0;
+        p[k].op_term = 0;
+        p[k].op_left = 0
+}
+
+/* The Lease has another revision: all that was known is old, and what expects it will be refused. */
+inline written() {
+        for (j : 0 .. N - 1) {
+                p[j].fresh = 0;
+                p[j].op_fresh = 0;
+#ifndef M_SKIP_COMPARE
+                if
+                :: p[j].op_phase == SENT -> forget_op(j)
+                :: else
+                fi
+#endif
+        }
+        j = 0;
+        left_kind = NONE;
+        left_by = 0
+}
+
+inline new_term() {
+        for (j : 0 .. N - 1) {
+                p[j].term_now = 0;
+                p[j].op_term = 0
+        }
+        j = 0;
+        fenced_now = 0
+}
+
+inline store(k, kind) {
+        written();
+        if
+        :: kind == ACQUIRE ->
+                new_term();
+                holder = k + 1
+        :: kind == RENEWAL ->
+                assert(holder == k + 1) /* nobody writes in another's name */
+        :: kind == RELEASE ->
+                assert(holder == k + 1); /* P6: a release clears nobody else's record */
+                assert(!p[k].work);      /* and comes after the work */
+                assert(!acts(k));
+                new_term();
+                holder = 0
+        fi
+}
+
+/* ---- a process ---- */
+
+#define me _pid
+#ifdef M_SKIP_COMPARE
+#define knows(k) true
+#else
+#define knows(k) p[k].fresh
+#endif
+#define is_own(k) (holder == k + 1)
+
+inline lose(k) {
+        p[k].state = ABORTING;
+        p[k].valid = 0
+}
+
+/* A read, or the watch: the Lease as it is now. */
+inline learn(k) {
+        p[k].fresh = 1;
+        if
+        :: holder == 0 || holder == k + 1 -> p[k].wait = 0
+#ifdef M_TAKE_EARLY
+        :: else -> p[k].wait = 1
+#else
+        :: else -> p[k].wait = LEASE
+#endif
+        fi;
+        if
+        :: leads(k) && !p[k].term_now -> lose(k) /* it is somebody else's */
+        :: else
+        fi
+}
+
+inline send(k, kind) {
+        p[k].op = kind;
+        p[k].op_phase = SENT;
+        p[k].op_left = RENEW
+}
+
+inline apply(k) {
+        p[k].op_phase = DONE; /* before the others' requests are looked through */
+        store(k, p[k].op);
+        p[k].op_fresh = 1;
+        if
+        :: p[k].op == ACQUIRE -> p[k].op_term = 1
+        :: else
+        fi
+}
+
+inline check_p1() {
+        assert(!(acts(0) && acts(1)) && !(acts(0) && acts(2)) && !(acts(1) && acts(2)))
+}
+
+#ifdef M_COUNT_FROM_REPLY
+#define in_time(k) true
+#define counted(k) RENEW
+#else
+#define in_time(k) (p[k].op_left > 0)
+#define counted(k) p[k].op_left
+#endif
+
+inline extend(k) {
+        if
+        :: counted(k) > p[k].valid -> p[k].valid = counted(k)
+        :: else
+        fi
+}
+
+inline start_term(k) {
+        assert(!p[k].work); /* P5: nothing of the last term is alive */
+        assert(!p[k].stop); /* P6 */
+        p[k].state = LEADING;
+        p[k].work = 1;
+        p[k].valid = counted(k);
+        p[k].wait = 0;
+        p[k].term_now = p[k].op_term
+}
+
+inline finish(k) {
+        if
+        :: p[k].stop -> p[k].state = GONE; p[k].stop = 0; p[k].wait = 0; p[k].fresh = 0
+        :: else -> p[k].state = FOLLOWING
+        fi
+}
+
+inline answered(k) {
+        if
+        :: p[k].op_fresh -> p[k].fresh = 1; p[k].wait = 0
+        :: else
+        fi;
+        if
+        :: p[k].op == ACQUIRE && p[k].state == FOLLOWING && in_time(k) -> start_term(k)
+        :: p[k].op == RENEWAL && leads(k) -> extend(k)
+        :: p[k].op == RELEASE && p[k].state == RELEASING -> finish(k)
+        :: else
+        fi;
+        forget_op(k);
+        check_p1()
+}
+
+/* The deadline of a request passes; it, or its answer, is lost, or it is applied later. */
+inline give_up(k) {
+        if
+        :: p[k].op_phase == SENT && left_kind == NONE ->
+                left_kind = p[k].op;
+                left_by = k + 1
+        :: true
+        fi;
+        forget_op(k)
+}
+
+inline joined(k) {
+        p[k].work = 0;
+        p[k].term_now = 0;
+        p[k].valid = 0;
+        if
+        :: p[k].state == DRAINING || p[k].stop -> p[k].state = RELEASING
+        :: else -> p[k].state = FOLLOWING
+        fi
+}
+
+inline gone(k) {
+        p[k].state = GONE;
+        p[k].valid = 0;
+        p[k].wait = 0;
+        p[k].fresh = 0;
+        p[k].term_now = 0;
+        if
+        :: !p[k].stop -> n_gone++
+        :: else -> p[k].stop = 0
+        fi
+}
+
+active [N] proctype contender() {
+end:    do
+        /* It hears of the Lease. */
+        :: atomic { !p[me].fresh && !ended(me) -> learn(me); in_order() }
+        /* It takes the Lease; it renews. */
+        :: atomic { p[me].state == FOLLOWING && p[me].op == NONE && knows(me) && p[me].wait == 0 -> send(me, ACQUIRE); in_order() }
+        :: atomic { leads(me) && p[me].op == NONE && knows(me) && p[me].valid > 0 && p[me].valid < RENEW -> send(me, RENEWAL); in_order() }
+        :: atomic { p[me].op_phase == SENT -> apply(me); in_order() }
+        :: atomic { p[me].op_phase == DONE -> answered(me); in_order() }
+        :: atomic { p[me].op_phase == SENT && (!calm || p[me].op_left == 0) || p[me].op_phase == DONE && !calm -> give_up(me); in_order() }
+        /* The ways a term ends. */
+        :: atomic { leads(me) && p[me].valid == 0 -> lose(me); in_order() }
+        :: atomic { p[me].state == LEADING && !calm -> p[me].state = DRAINING; in_order() } /* a hand-over, or a stop */
+        :: atomic { p[me].state == DRAINING -> lose(me); in_order() }                       /* the drain deadline */
+        :: atomic { (p[me].state == DRAINING || p[me].state == ABORTING) && p[me].work -> joined(me); in_order() }
+#ifdef M_RELEASE_BEFORE_JOIN
+        :: atomic { p[me].state == DRAINING -> p[me].state = RELEASING; in_order() }
+#endif
+#ifdef M_SKIP_JOIN
+        :: atomic { p[me].state == ABORTING -> p[me].state = FOLLOWING; in_order() }
+#endif
+        :: atomic { p[me].state == ABORTING && p[me].work && may_go(me) -> give_up(me); gone(me); in_order() }
+        :: atomic { !ended(me) && may_go(me) -> give_up(me); p[me].work = 0; gone(me); in_order() }
+        /* The release: compare and clear, bounded. */
+        :: atomic { p[me].state == RELEASING && p[me].op == NONE && knows(me) && is_own(me) -> send(me, RELEASE); in_order() }
+        :: atomic { p[me].state == RELEASING && p[me].op == NONE && p[me].fresh && holder != me + 1 -> finish(me); in_order() }
+        :: atomic { p[me].state == RELEASING && p[me].op == NONE && !calm -> finish(me); in_order() }
+        :: atomic { !p[me].stop && !ended(me) && may_go(me) ->
+                p[me].stop = 1;
+                n_gone++;
+                if
+                :: p[me].state == FOLLOWING -> p[me].state = RELEASING
+                :: p[me].state == LEADING -> p[me].state = DRAINING
+                :: else
+                fi;
+                in_order()
+        }
+#ifndef CALM
+        /* Its work writes, whether it may or not: also a clock that stands still is kept out by the fence. */
+        :: atomic { p[me].work && fenced_by == 0 && !calm -> fenced_by = me + 1; fenced_now = p[me].term_now; in_order() }
+#endif
+        od
+}
+
+/* ---- the rest of the world ---- */
+
+inline left_applied() {
+        kind_left = left_kind;
+        by_left = left_by - 1;
+        store(by_left, kind_left);
+        kind_left = 0;
+        by_left = 0
+}
+
+#ifdef M_FENCE_IDENTITY_ONLY
+#define fence_holds (holder == fenced_by)
+#else
+#ifdef M_NO_FENCE
+#define fence_holds (true)
+#else
+#define fence_holds (fenced_now)
+#endif
+#endif
+
+inline fenced_arrives() {
+        if
+        :: fence_holds -> assert(fenced_now && holder == fenced_by) /* P2 */
+        :: else ->
+                if
+                :: leads(fenced_by - 1) && !p[fenced_by - 1].term_now -> lose(fenced_by - 1)
+                :: else
+                fi
+        fi;
+        fenced_by = 0;
+        fenced_now = 0
+}
+
+#define runs(k) (p[k].valid > 0 || p[k].wait > 0 || p[k].op_left > 0)
+
+inline one_less(x) {
+        if
+        :: x > 0 -> x--
+        :: else
+        fi
+}
+
+inline tick() {
+        for (j : 0 .. N - 1) {
+#ifndef M_GATE_BY_FLAG
+                one_less(p[j].valid);
+#endif
+#ifndef M_WAIT_FOREVER
+                one_less(p[j].wait);
+#endif
+                one_less(p[j].op_left)
+        }
+        j = 0
+}
+
+active proctype world() {
+end:    do
+        :: atomic { left_kind != NONE -> left_applied(); in_order() }
+        :: atomic { fenced_by != 0 -> fenced_arrives(); in_order() }
+        :: atomic { (!calm || timeout) && (runs(0) || runs(1) || runs(2)) -> tick(); in_order() }
+#ifdef CALM
+        :: atomic { !calm -> calm = 1; in_order() }
+#endif
+        od
+}
+
+#ifdef CALM
+ltl live { [] (calm -> <> anybody_acts) }
+#endif

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Patches: the examples of RFC 6902 and RFC 7386, lists that are merged and their directives, what is refused, and whole calls. */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "api_box.h"
+
+static struct hf__json *parse(const char *text) {
+        struct hf__json *json = NULL;
+
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        return json;
+}
+
+static char why[HFD_PATCH_WHY];
+
+static int apply_json(const char *text, const char *patch, char **ret_text) {
+        struct hf__json *document = parse(text), *operations = parse(patch);
+        struct hf__strbuf s = {0};
+        int e = hfd_patch_json(&document, operations, why);
+
+        hf__json_print(document, &s);
+        *ret_text = strdup(s.data);
+        hf__strbuf_done(&s);
+        hf__json_free(document);
+        hf__json_free(operations);
+        return e;
+}
+
+/* result NULL: it fails. */
+static void expect_json(const char *text, const char *patch, const char *result) {
+        char *made;
+        int e = apply_json(text, patch, &made);
+
+        if (result) {
+                struct hf__json *a = parse(made), *b = parse(result);
+                if (e || !hf__json_equal(a, b))
+                        fail_msg("%s with %s made %s (%d, %s), not %s", text, patch, made, e, why, result);
+                hf__json_free(a);
+                hf__json_free(b);
+        } else if (e != HF_E_INVALID) {
+                fail_msg("%s with %s made %s (%d)", text, patch, made, e);
+        }
+        free(made);
+}
+
+/* RFC 6902, appendix A. */
+static void test_json_patch_rfc(void **state) {
+        static const char *const cases[][3] = {
+                {"{\"foo\":\"bar\"}", "[{\"op\":\"add\",\"path\":\"/baz\",\"value\":\"qux\"}]", "{\"baz\":\"qux\",\"foo\":\"bar\"}"},
+                {"{\"foo\":[\"bar\",\"baz\"]}", "[{\"op\":\"add\",\"path\":\"/foo/1\",\"value\":\"qux\"}]",
+                 "{\"foo\":[\"bar\",\"qux\",\"baz\"]}"},
+                {"{\"baz\":\"qux\",\"foo\":\"bar\"}", "[{\"op\":\"remove\",\"path\":\"/baz\"}]", "{\"foo\":\"bar\"}"},
+                {"{\"foo\":[\"bar\",\"qux\",\"baz\"]}", "[{\"op\":\"remove\",\"path\":\"/foo/1\"}]", "{\"foo\":[\"bar\",\"baz\"]}"},
+                {"{\"baz\":\"qux\",\"foo\":\"bar\"}", "[{\"op\":\"replace\",\"path\":\"/baz\",\"value\":\"boo\"}]",
+                 "{\"baz\":\"boo\",\"foo\":\"bar\"}"},
+                {"{\"foo\":{\"bar\":\"baz\",\"waldo\":\"fred\"},\"qux\":{\"corge\":\"grault\"}}",
+                 "[{\"op\":\"move\",\"from\":\"/foo/waldo\",\"path\":\"/qux/thud\"}]",
+                 "{\"foo\":{\"bar\":\"baz\"},\"qux\":{\"corge\":\"grault\",\"thud\":\"fred\"}}"},
+                {"{\"foo\":[\"all\",\"grass\",\"cows\",\"eat\"]}", "[{\"op\":\"move\",\"from\":\"/foo/1\",\"path\":\"/foo/3\"}]",
+                 "{\"foo\":[\"all\",\"cows\",\"eat\",\"grass\"]}"},
+                {"{\"baz\":\"qux\",\"foo\":[\"a\",2,\"c\"]}",
+                 "[{\"op\":\"test\",\"path\":\"/baz\",\"value\":\"qux\"},{\"op\":\"test\",\"path\":\"/foo/1\",\"value\":2}]",
+                 "{\"baz\":\"qux\",\"foo\":[\"a\",2,\"c\"]}"},
+                {"{\"baz\":\"qux\"}", "[{\"op\":\"test\",\"path\":\"/baz\",\"value\":\"bar\"}]", NULL},
+                {"{\"foo\":\"bar\"}", "[{\"op\":\"add\",\"path\":\"/child\",\"value\":{\"grandchild\":{}}}]",
+                 "{\"foo\":\"bar\",\"child\":{\"grandchild\":{}}}"},
+                {"{\"foo\":\"bar\"}", "[{\"op\":\"add\",\"path\":\"/baz\",\"value\":\"qux\",\"xyz\":123}]",
+                 "{\"foo\":\"bar\",\"baz\":\"qux\"}"},
+                {"{\"foo\":\"bar\"}", "[{\"op\":\"add\",\"path\":\"/baz/bat\",\"value\":\"qux\"}]", NULL},
+                {"{\"/\":9,\"~1\":10}", "[{\"op\":\"test\",\"path\":\"/~01\",\"value\":10}]", "{\"/\":9,\"~1\":10}"},
+                {"{\"/\":9,\"~1\":10}", "[{\"op\":\"test\",\"path\":\"/~01\",\"value\":\"10\"}]", NULL},
+                {"{\"foo\":[\"bar\"]}", "[{\"op\":\"add\",\"path\":\"/foo/-\",\"value\":[\"abc\",\"def\"]}]",
+                 "{\"foo\":[\"bar\",[\"abc\",\"def\"]]}"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+                expect_json(cases[i][0], cases[i][1], cases[i][2]);
+}
+
+static void test_json_patch_corners(void **state) {
+        static const char *const cases[][3] = {
+                {"{\"a\":1}", "[]", "{\"a\":1}"},
+                {"{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":{\"b\":2}}]", "{\"b\":2}"},
+                {"{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"\"}]", NULL},
+                {"{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/a\",\"value\":null}]", "{\"a\":null}"},
+                {"{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"/b\",\"value\":1}]", NULL},
+                {"{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"/b\"}]", NULL},
+                {"{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"\",\"path\":\"/b\"}]", "{\"a\":1,\"b\":{\"a\":1}}"},
+                {"{\"a\":{\"b\":1}}", "[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/a/b\"}]", NULL},
+                {"{\"a\":{\"b\":1}}", "[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/a\"}]", "{\"a\":{\"b\":1}}"},
+                {"{\"a\":{\"b\":1}}", "[{\"op\":\"move\",\"from\":\"/c\",\"path\":\"/c\"}]", NULL},
+                {"{\"a\":{\"b\":1}}", "[{\"op\":\"move\",\"from\":\"/a/b\",\"path\":\"/a\"}]", "{\"a\":1}"},
+                {"{\"a\":[0]}", "[{\"op\":\"add\",\"path\":\"/a/1\",\"value\":1}]", "{\"a\":[0,1]}"},
+                {"{\"a\":[0]}", "[{\"op\":\"add\",\"path\":\"/a/0\",\"value\":1}]", "{\"a\":[1,0]}"},
+                {"{\"a\":[]}", "[{\"op\":\"add\",\"path\":\"/a/0\",\"value\":1}]", "{\"a\":[1]}"},
+                {"{\"a\":[0]}", "[{\"op\":\"add\",\"path\":\"/a/2\",\"value\":1}]", NULL},
+                {"{\"a\":[0]}", "[{\"op\":\"add\",\"path\":\"/a/00\",\"value\":1}]", NULL},
+                {"{\"a\":[0]}", "[{\"op\":\"add\",\"path\":\"/a/-1\",\"value\":1}]", NULL},
+                {"{\"a\":[0]}", "[{\"op\":\"remove\",\"path\":\"/a/-\"}]", NULL},
+                {"{\"a\":[0]}", "[{\"op\":\"test\",\"path\":\"/a/99999999999999999999\",\"value\":0}]", NULL},
+                {"{\"a\":[0,1,2]}",
+                 "[{\"op\":\"remove\",\"path\":\"/a/0\"},{\"op\":\"remove\",\"path\":\"/a/1\"},{\"op\":\"add\",\"path\":\"/a/"
+                 "-\",\"value\":3}]",
+                 "{\"a\":[1,3]}"},
+                {"{\"a\":{\"\":1}}", "[{\"op\":\"test\",\"path\":\"/a/\",\"value\":1}]", "{\"a\":{\"\":1}}"},
+                {"{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":1.0}]", "{\"a\":1}"},
+                {"{\"a\":{\"b\":1,\"c\":2}}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":{\"c\":2,\"b\":1}}]",
+                 "{\"a\":{\"b\":1,\"c\":2}}"},
+                {"{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/b\",\"value\":null}]", NULL},
+                {"{\"a\":1}", "[{\"op\":\"add\",\"path\":\"a\",\"value\":1}]", NULL},
+                {"{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/a~2\",\"value\":1}]", NULL},
+                {"{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/b\"}]", NULL},
+                {"{\"a\":1}", "[{\"op\":\"copy\",\"path\":\"/b\"}]", NULL},
+                {"{\"a\":1}", "[{\"op\":\"spam\",\"path\":\"/b\",\"value\":1}]", NULL},
+                {"{\"a\":1}", "[{\"path\":\"/b\",\"value\":1}]", NULL},
+                {"{\"a\":1}", "[1]", NULL},
+                {"{\"a\":\"x\"}", "[{\"op\":\"add\",\"path\":\"/a/b\",\"value\":1}]", NULL},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+                expect_json(cases[i][0], cases[i][1], cases[i][2]);
+}
+
+/* A document that doubles, one that gets deeper, and steps without end: each ends at its limit. */
+static void test_json_patch_limits(void **state) {
+        struct hf__strbuf patch = {0};
+        char *made;
+
+        hf__strbuf_puts(&patch, "[{\"op\":\"add\",\"path\":\"/a\",\"value\":\"0123456789\"}");
+        for (int i = 0; i < 60; i++)
+                hf__strbuf_printf(&patch, ",{\"op\":\"copy\",\"from\":\"\",\"path\":\"/c%d\"}", i);
+        hf__strbuf_putc(&patch, ']');
+        assert_int_equal(apply_json("{}", patch.data, &made), HF_E_TOO_LARGE);
+        assert_non_null(strstr(why, "copies more than"));
+        free(made);
+        hf__strbuf_done(&patch);
+
+        hf__strbuf_putc(&patch, '[');
+        for (int i = 0; i < 200; i++) {
+                hf__strbuf_puts(&patch, i ? ",{\"op\":\"add\",\"path\":\"" : "{\"op\":\"add\",\"path\":\"");
+                for (int k = 0; k <= i; k++)
+                        hf__strbuf_puts(&patch, "/d");
+                hf__strbuf_puts(&patch, "\",\"value\":{}}");
+        }
+        hf__strbuf_putc(&patch, ']');
+        assert_int_equal(apply_json("{}", patch.data, &made), HF_E_TOO_LARGE);
+        assert_non_null(strstr(why, "nested too deeply"));
+        free(made);
+        hf__strbuf_done(&patch);
+
+        struct hf__strbuf text = {0};
+        hf__strbuf_puts(&text, "{\"a\":[0");
+        for (int i = 0; i < 20000; i++)
+                hf__strbuf_puts(&text, ",0");
+        hf__strbuf_puts(&text, "]}");
+        hf__strbuf_putc(&patch, '[');
+        for (int i = 0; i < 10000; i++)
+                hf__strbuf_puts(&patch, i ? ",{\"op\":\"test\",\"path\":\"/a/20000\",\"value\":0}"
+                                          : "{\"op\":\"test\",\"path\":\"/a/20000\",\"value\":0}");
+        hf__strbuf_putc(&patch, ']');
+        assert_int_equal(apply_json(text.data, patch.data, &made), HF_E_TOO_LARGE);
+        assert_non_null(strstr(why, "more steps"));
+        free(made);
+        hf__strbuf_done(&text);
+        hf__strbuf_done(&patch);
+}
+
+/* RFC 7386, appendix A, as far as both are objects (a body always is). */
+static void test_merge_patch_rfc(void **state) {
+        static const char *const cases[][3] = {
+                {"{\"a\":\"b\"}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
+                {"{\"a\":\"b\"}", "{\"b\":\"c\"}", "{\"a\":\"b\",\"b\":\"c\"}"},
+                {"{\"a\":\"b\"}", "{\"a\":null}", "{}"},
+                {"{\"a\":\"b\",\"b\":\"c\"}", "{\"a\":null}", "{\"b\":\"c\"}"},
+                {"{\"a\":[\"b\"]}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
+                {"{\"a\":\"c\"}", "{\"a\":[\"b\"]}", "{\"a\":[\"b\"]}"},
+                {"{\"a\":{\"b\":\"c\"}}", "{\"a\":{\"b\":\"d\",\"c\":null}}", "{\"a\":{\"b\":\"d\"}}"},
+                {"{\"a\":[{\"b\":\"c\"}]}", "{\"a\":[1]}", "{\"a\":[1]}"},
+                {"{\"e\":null}", "{\"a\":1}", "{\"e\":null,\"a\":1}"},
+                {"{}", "{\"a\":{\"bb\":{\"ccc\":null}}}", "{\"a\":{\"bb\":{}}}"},
+                {"{\"a\":[1]}", "{\"a\":{\"b\":null,\"c\":1}}", "{\"a\":{\"c\":1}}"},
+                {"{\"a\":1}", "{}", "{\"a\":1}"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *document = parse(cases[i][0]), *patch = parse(cases[i][1]), *result = parse(cases[i][2]);
+                assert_int_equal(hfd_patch_merge(&document, patch), 0);
+                if (!hf__json_equal(document, result))
+                        fail_msg("%s with %s is not %s", cases[i][0], cases[i][1], cases[i][2]);
+                hf__json_free(document);
+                hf__json_free(patch);
+                hf__json_free(result);
+        }
+}
+
+/* Enough members for the index: a third changed, a third taken away, a third new. */
+static void test_merge_of_many_members(void **state) {
+        struct hf__json *document = hf__json_object(), *patch = hf__json_object(), *result = hf__json_object();
+        char key[32];
+
+        for (int i = 0; i < 3000; i++) {
+                (void)snprintf(key, sizeof key, "k%d", (i * 7919) % 3000);
+                if (i % 3 < 2)
+                        assert_int_equal(hf__json_set_i64(document, key, 1), 0);
+                if (i % 3 == 0)
+                        assert_int_equal(hf__json_put(patch, key, parse("null")), 0);
+                else if (i % 3 == 1 || i % 3 == 2)
+                        assert_int_equal(hf__json_set_i64(patch, key, 2), 0);
+                if (i % 3)
+                        assert_int_equal(hf__json_set_i64(result, key, 2), 0);
+        }
+        assert_int_equal(hfd_patch_merge(&document, patch), 0);
+        assert_true(hf__json_equal(document, result));
+        hf__json_free(document);
+        hf__json_free(patch);
+        hf__json_free(result);
+}
+
+static void expect_strategic(const char *plural, const char *text, const char *patch_text, const char *result) {
+        const struct hfd_resource *resource = hfd_resource_find("", "v1", plural);
+        struct hf__json *document = parse(text), *patch = parse(patch_text);
+        struct hf__strbuf s = {0};
+        int e = hfd_patch_strategic(resource, &document, patch, why);
+
+        hf__json_print(document, &s);
+        if (result ? e || strcmp(s.data, result) : e != HF_E_INVALID)
+                fail_msg("%s with %s made %s (%d, %s), not %s", text, patch_text, s.data, e, why, result ? result : "an error");
+        hf__strbuf_done(&s);
+        hf__json_free(document);
+        hf__json_free(patch);
+}
+
+static void test_strategic_lists(void **state) {
+        static const char *const cases[][3] = {
+                /* by key: merged, added, deleted, replaced as a whole */
+                {"{\"secrets\":[{\"name\":\"a\",\"x\":1},{\"name\":\"b\"}]}", "{\"secrets\":[{\"name\":\"b\",\"y\":2}]}",
+                 "{\"secrets\":[{\"name\":\"a\",\"x\":1},{\"name\":\"b\",\"y\":2}]}"},
+                {"{\"secrets\":[{\"name\":\"a\"}]}", "{\"secrets\":[{\"name\":\"c\"}]}",
+                 "{\"secrets\":[{\"name\":\"c\"},{\"name\":\"a\"}]}"},
+                {"{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}", "{\"secrets\":[{\"$patch\":\"delete\",\"name\":\"a\"}]}",
+                 "{\"secrets\":[{\"name\":\"b\"}]}"},
+                {"{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}", "{\"secrets\":[{\"$patch\":\"replace\"},{\"name\":\"c\"}]}",
+                 "{\"secrets\":[{\"name\":\"c\"}]}"},
+                {"{}", "{\"secrets\":[{\"name\":\"c\"},{\"$patch\":\"delete\",\"name\":\"a\"}]}", "{\"secrets\":[{\"name\":\"c\"}]}"},
+                {"{\"secrets\":[{\"name\":\"a\"}]}", "{\"secrets\":null}", "{}"},
+                {"{\"secrets\":[{\"name\":\"a\"}]}", "{\"secrets\":[{\"x\":1}]}", NULL},
+                {"{\"secrets\":[{\"name\":\"a\"}]}", "{\"secrets\":[{\"name\":\"a\",\"$patch\":\"spam\"}]}", NULL},
+                {"{\"secrets\":[{\"name\":\"a\"}]}", "{\"secrets\":[\"a\"]}", NULL},
+                /* scalars: as a set */
+                {"{\"metadata\":{\"finalizers\":[\"a\",\"b\"]}}", "{\"metadata\":{\"finalizers\":[\"b\",\"c\"]}}",
+                 "{\"metadata\":{\"finalizers\":[\"a\",\"b\",\"c\"]}}"},
+                {"{\"metadata\":{\"finalizers\":[\"a\",\"b\"]}}", "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a\",\"x\"]}}",
+                 "{\"metadata\":{\"finalizers\":[\"b\"]}}"},
+                {"{\"metadata\":{}}", "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a\"]}}", "{\"metadata\":{}}"},
+                {"{\"metadata\":{\"ownerReferences\":[{\"uid\":\"1\",\"name\":\"a\"}]}}",
+                 "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"1\",\"controller\":true}]}}",
+                 "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"1\",\"name\":\"a\",\"controller\":true}]}}"},
+                /* any other list is replaced */
+                {"{\"imagePullSecrets\":[{\"name\":\"a\"}]}", "{\"imagePullSecrets\":[{\"name\":\"b\"}]}",
+                 "{\"imagePullSecrets\":[{\"name\":\"b\"}]}"},
+                {"{\"spec\":{\"finalizers\":[\"a\"]}}", "{\"spec\":{\"finalizers\":[\"b\"]}}", "{\"spec\":{\"finalizers\":[\"b\"]}}"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+                expect_strategic("serviceaccounts", cases[i][0], cases[i][1], cases[i][2]);
+        /* The same list of another kind has no key. */
+        expect_strategic("configmaps", "{\"secrets\":[{\"name\":\"a\"}]}", "{\"secrets\":[{\"name\":\"b\"}]}",
+                         "{\"secrets\":[{\"name\":\"b\"}]}");
+        expect_strategic("namespaces", "{\"status\":{\"conditions\":[{\"type\":\"A\",\"status\":\"True\"},{\"type\":\"B\"}]}}",
+                         "{\"status\":{\"conditions\":[{\"type\":\"A\",\"status\":\"False\"}]}}",
+                         "{\"status\":{\"conditions\":[{\"type\":\"A\",\"status\":\"False\"},{\"type\":\"B\"}]}}");
+}
+
+static void test_strategic_order(void **state) {
+        static const char *const cases[][3] = {
+                {"{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\"}]}",
+                 "{\"$setElementOrder/secrets\":[{\"name\":\"c\"},{\"name\":\"a\"}]}",
+                 "{\"secrets\":[{\"name\":\"b\"},{\"name\":\"c\"},{\"name\":\"a\"}]}"},
+                {"{\"secrets\":[{\"name\":\"a\"}]}",
+                 "{\"$setElementOrder/secrets\":[{\"name\":\"n\"},{\"name\":\"a\"}],\"secrets\":[{\"name\":\"n\"}]}",
+                 "{\"secrets\":[{\"name\":\"n\"},{\"name\":\"a\"}]}"},
+                {"{}", "{\"secrets\":[{\"name\":\"b\"},{\"name\":\"a\"}],\"$setElementOrder/secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}",
+                 "{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}"},
+                {"{}", "{\"$setElementOrder/secrets\":[{\"name\":\"a\"}]}", "{}"},
+                {"{\"metadata\":{\"finalizers\":[\"a\",\"s\",\"b\"]}}",
+                 "{\"metadata\":{\"$setElementOrder/finalizers\":[\"b\",\"c\"],\"$deleteFromPrimitiveList/"
+                 "finalizers\":[\"a\"],\"finalizers\":[\"c\"]}}",
+                 "{\"metadata\":{\"finalizers\":[\"s\",\"b\",\"c\"]}}"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+                expect_strategic("serviceaccounts", cases[i][0], cases[i][1], cases[i][2]);
+}
+
+static void test_strategic_objects(void **state) {
+        static const char *const cases[][3] = {
+                {"{\"data\":{\"a\":\"1\",\"b\":\"2\"}}", "{\"data\":{\"a\":null,\"c\":\"3\"}}", "{\"data\":{\"b\":\"2\",\"c\":\"3\"}}"},
+                {"{\"data\":{\"a\":\"1\"}}", "{\"data\":{\"$patch\":\"replace\",\"b\":\"2\"}}", "{\"data\":{\"b\":\"2\"}}"},
+                {"{\"data\":{\"a\":\"1\"}}", "{\"data\":{\"$patch\":\"delete\"}}", "{\"data\":{}}"},
+                {"{\"data\":{\"a\":\"1\"}}", "{\"data\":{\"$patch\":\"spam\"}}", NULL},
+                {"{\"data\":{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\"}}", "{\"data\":{\"$retainKeys\":[\"a\",\"d\"],\"d\":\"4\"}}",
+                 "{\"data\":{\"a\":\"1\",\"d\":\"4\"}}"},
+                {"{}", "{\"data\":{\"$retainKeys\":[\"a\"],\"a\":\"1\",\"b\":null}}", "{\"data\":{\"a\":\"1\"}}"},
+                {"{\"data\":[1]}", "{\"data\":{\"a\":{\"$patch\":\"replace\",\"b\":1}}}", "{\"data\":{\"a\":{\"b\":1}}}"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+                expect_strategic("configmaps", cases[i][0], cases[i][1], cases[i][2]);
+}
+
+/* ---- whole calls ---- */
+
+static const struct hf_resource accounts = {"", "v1", "serviceaccounts"};
+
+static int patch_cm(struct box *box, enum hfd_patch type, const char *body) {
+        return do_patch(box, configmaps, "default", "c", HFD_SUB_NONE, type, NULL, body);
+}
+
+static void make_cm(struct box *box) {
+        assert_int_equal(do_call(box, HF_VERB_CREATE, configmaps, "default", NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"c\",\"labels\":{\"a\":\"b\"}},\"data\":{\"k\":\"v\"}}"),
+                         0);
+}
+
+static void test_patch_calls(void **state) {
+        struct box *box = *state;
+        char revision[32], body[200];
+
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{}"), HF_E_NOT_FOUND);
+        expect_status(404, "NotFound", "configmaps \"c\" not found");
+        make_cm(box);
+        (void)snprintf(revision, sizeof revision, "%s", text_at("metadata.resourceVersion"));
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"data\":{\"k\":\"v\"}}"), 0); /* nothing new, nothing written */
+        assert_string_equal(text_at("metadata.resourceVersion"), revision);
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"metadata\":{\"labels\":{\"a\":null,\"c\":\"d\"}},\"data\":{\"l\":\"w\"}}"), 0);
+        assert_int_equal(last.status.http_code, 200);
+        assert_non_null(strstr(last.body, "\"labels\":{\"c\":\"d\"}"));
+        assert_non_null(strstr(last.body, "\"data\":{\"k\":\"v\",\"l\":\"w\"}"));
+        assert_int_equal(patch_cm(box, HFD_PATCH_JSON,
+                                  "[{\"op\":\"test\",\"path\":\"/data/k\",\"value\":\"v\"},{\"op\":\"replace\",\"path\":\"/data/"
+                                  "k\",\"value\":\"x\"}]"),
+                         0);
+        assert_string_equal(text_at("data.k"), "x");
+        assert_int_equal(patch_cm(box, HFD_PATCH_JSON, "[{\"op\":\"test\",\"path\":\"/data/k\",\"value\":\"v\"}]"), HF_E_INVALID);
+        expect_status(422, "Invalid", "the server rejected our request due to an error in our request: testing value failed: /data/k");
+        assert_int_equal(patch_cm(box, HFD_PATCH_STRATEGIC, "{\"data\":{\"$patch\":\"replace\",\"m\":\"n\"}}"), 0);
+        assert_non_null(strstr(last.body, "\"data\":{\"m\":\"n\"}"));
+        /* A version in the patch is a precondition. */
+        (void)snprintf(body, sizeof body, "{\"metadata\":{\"resourceVersion\":\"%s\"},\"data\":{\"k\":\"y\"}}", revision);
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, body), HF_E_CONFLICT);
+        expect_status(409, "Conflict",
+                      "Operation cannot be fulfilled on configmaps \"c\": the object has been modified; please apply your changes to the "
+                      "latest "
+                      "version and try again");
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"metadata\":{\"uid\":\"other\"}}"), HF_E_CONFLICT);
+        /* What comes of it is checked as what is put. */
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"metadata\":{\"name\":\"d\"}}"), HF_E_INVALID);
+        expect_status(400, "BadRequest", "the name of the object (d) does not match the name on the URL (c)");
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"data\":{\"k\":5}}"), HF_E_INVALID);
+        assert_int_equal(last.status.http_code, 400);
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"metadata\":{\"labels\":{\"-\":\"\"}}}"), HF_E_INVALID);
+        assert_int_equal(last.status.http_code, 422);
+        assert_int_equal(patch_cm(box, HFD_PATCH_JSON, "[{\"op\":\"replace\",\"path\":\"\",\"value\":5}]"), HF_E_INVALID);
+        expect_status(422, "Invalid", "the server rejected our request due to an error in our request: what the patch makes is no object");
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "[]"), HF_E_INVALID);
+        expect_status(400, "BadRequest", "error decoding patch: it is no JSON object (offset 0)");
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"a\":1,\"a\":2}"), HF_E_INVALID);
+        assert_int_equal(do_patch(box, configmaps, "default", "c", HFD_SUB_NONE, HFD_PATCH_MERGE, "fieldValidation=Strict",
+                                  "{\"dataa\":{}}"),
+                         HF_E_INVALID);
+        expect_status(400, "BadRequest",
+                      "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: unknown field \"dataa\"");
+        assert_int_equal(do_patch(box, configmaps, "default", "c", HFD_SUB_NONE, HFD_PATCH_MERGE, "dryRun=All", "{\"data\":null}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_GET, configmaps, "default", "c", NULL, NULL), 0);
+        assert_string_equal(text_at("data.m"), "n");
+}
+
+static void test_too_many_operations(void **state) {
+        struct box *box = *state;
+        struct hf__strbuf patch = {0};
+
+        make_cm(box);
+        for (int i = 0; i <= HFD_PATCH_OPS_MAX; i++)
+                hf__strbuf_puts(&patch, i ? ",{}" : "[{}");
+        hf__strbuf_putc(&patch, ']');
+        assert_int_equal(patch_cm(box, HFD_PATCH_JSON, patch.data), HF_E_TOO_LARGE);
+        expect_status(413, "RequestEntityTooLarge",
+                      "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001");
+        hf__strbuf_done(&patch);
+}
+
+static void test_patch_of_parts(void **state) {
+        struct box *box = *state;
+
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1}}"),
+                         0);
+        assert_int_equal(do_patch(box, workspaces, NULL, "w", HFD_SUB_STATUS, HFD_PATCH_MERGE, NULL,
+                                  "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"status\":{\"phase\":\"Ready\"}}"),
+                         0);
+        assert_string_equal(text_at("status.phase"), "Ready");
+        assert_null(strstr(last.body, "labels"));
+        assert_int_equal(do_patch(box, workspaces, NULL, "w", HFD_SUB_NONE, HFD_PATCH_MERGE, NULL, "{\"status\":null,\"spec\":{\"a\":2}}"),
+                         0);
+        assert_string_equal(text_at("status.phase"), "Ready");
+        assert_non_null(strstr(last.body, "\"generation\":2"));
+        /* The last finalizer, taken by a patch. */
+        assert_int_equal(do_patch(box, workspaces, NULL, "w", HFD_SUB_NONE, HFD_PATCH_MERGE, NULL,
+                                  "{\"metadata\":{\"finalizers\":[\"a.b/c\"]}}"),
+                         0);
+        assert_int_equal(do_call(box, HF_VERB_DELETE, workspaces, NULL, "w", NULL, NULL), 0);
+        assert_int_equal(do_patch(box, workspaces, NULL, "w", HFD_SUB_NONE, HFD_PATCH_JSON, NULL,
+                                  "[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]"),
+                         0);
+        assert_int_equal(do_call(box, HF_VERB_GET, workspaces, NULL, "w", NULL, NULL), HF_E_NOT_FOUND);
+}
+
+/* ---- many at once: each patch lands, none undoes another ---- */
+
+struct patcher {
+        struct box *box;
+        int index;
+};
+
+static void *patch_thread(void *ctx) {
+        struct patcher *p = ctx;
+        char body[120];
+
+        for (int i = 0; i < 50; i++) {
+                struct patch_call patch = {.call = {.verb = HFD_PATCH,
+                                                    .patch = HFD_PATCH_STRATEGIC,
+                                                    .ns = "default",
+                                                    .name = "a",
+                                                    .body = body,
+                                                    .deadline = hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC,
+                                                    .done = on_patched},
+                                           .result = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER}};
+                patch.call.resource = hfd_resource_find("", "v1", "serviceaccounts");
+                patch.call.n_body = (size_t)snprintf(body, sizeof body, "{\"secrets\":[{\"name\":\"s-%d-%d\"}]}", p->index, i);
+                hfd_api_call(p->box->api, &patch.call);
+                pthread_mutex_lock(&patch.result.mu);
+                while (!patch.result.done)
+                        pthread_cond_wait(&patch.result.cond, &patch.result.mu);
+                pthread_mutex_unlock(&patch.result.mu);
+                assert(patch.result.error == 0);
+                hfd_options_done(&patch.call.options);
+                free(patch.result.body);
+        }
+        return NULL;
+}
+
+static void test_patches_at_once(void **state) {
+        struct box *box = *state;
+        struct patcher patchers[4];
+        pthread_t threads[4];
+
+        assert_int_equal(do_call(box, HF_VERB_CREATE, accounts, "default", NULL, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        for (int i = 0; i < 4; i++) {
+                patchers[i] = (struct patcher){box, i};
+                assert_int_equal(pthread_create(&threads[i], NULL, patch_thread, &patchers[i]), 0);
+        }
+        for (int i = 0; i < 4; i++)
+                pthread_join(threads[i], NULL);
+        assert_int_equal(do_call(box, HF_VERB_GET, accounts, "default", "a", NULL, NULL), 0);
+        assert_int_equal(count_at("secrets"), 200);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_json_patch_rfc),
+                cmocka_unit_test(test_json_patch_corners),
+                cmocka_unit_test(test_json_patch_limits),
+                cmocka_unit_test(test_merge_patch_rfc),
+                cmocka_unit_test(test_merge_of_many_members),
+                cmocka_unit_test(test_strategic_lists),
+                cmocka_unit_test(test_strategic_order),
+                cmocka_unit_test(test_strategic_objects),
+                TEST(test_patch_calls),
+                TEST(test_too_many_operations),
+                TEST(test_patch_of_parts),
+                TEST(test_patches_at_once),
+        };
+        int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+        free(last.body);
+        return failed;
+}
