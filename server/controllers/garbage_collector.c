@@ -38,7 +38,7 @@
 #include "server/controllers/gc_notice.h"
 #include "server/controllers/object.h"
 
-#define N_WORKERS 8
+#define N_WORKERS  8
 #define N_ABSENT   512
 #define UID_MAX    64
 #define SEARCH_MAX 1024
@@ -62,9 +62,9 @@ struct item {
         struct collector *collector;
         struct hf_term *term;
         const struct hfd_kind *kind;
-        char ns[HF_NAME_MAX + 1];
-        const char *name, *uid, *resource_version; /* borrowed from the key and the object */
-        struct hf__json *object;                   /* owned; as cached */
+        char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
+        const char *uid, *resource_version; /* borrowed from the object */
+        struct hf__json *object;            /* owned; as cached */
 };
 
 /* ---- keys ---- */
@@ -333,13 +333,14 @@ static void collect_orphan(void *ctx, const char *ns, const char *name, const ch
 }
 
 static int orphan_one(struct item *owner, const char *key, struct hf__json *uids) {
-        char ns[HF_NAME_MAX + 1], uid[UID_MAX];
+        char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], uid[UID_MAX];
         const char *rest;
         const struct hfd_kind *kind = kind_of_key(owner->collector, key, &rest);
         struct hf__json *dependent;
 
-        const char *name = hfd_split_key(rest, ns);
-        int r = hfd_object_cached(kind->cache, ns, name, &dependent);
+        int r = hf_key_split(rest, ns, name);
+        if (r == 0)
+                r = hfd_object_cached(kind->cache, ns, name, &dependent);
         if (r)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         const char *text = hf__json_string(dependent, "metadata.uid");
@@ -395,8 +396,9 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         item.kind = kind_of_key(ctx, key, &rest);
         if (!item.kind)
                 return HF_E_INVALID;
-        item.name = hfd_split_key(rest, item.ns);
-        int r = hfd_object_cached(item.kind->cache, item.ns, item.name, &item.object);
+        int r = hf_key_split(rest, item.ns, item.name);
+        if (r == 0)
+                r = hfd_object_cached(item.kind->cache, item.ns, item.name, &item.object);
         if (r)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         item.uid = hf__json_string(item.object, "metadata.uid");
