@@ -108,6 +108,8 @@ bool hf__is_identity(const char *text);                          /* visible ASCI
 /* The lock's callbacks (any thread): they post. */
 void hf__elector_on_reply(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply);
 void hf__elector_on_record(void *ctx, const struct hf__record *record);
+/* Carries out what a step of the core asked for. Thread: the loop's only. */
+void hf__elector_carry_out(struct hf_elector *elector, const struct hf__core_actions *actions, struct hf__core_time now);
 /* Thread function of the loop; ctx is the struct hf_electors. */
 void *hf__electors_loop(void *ctx);
 /* A copy of the state as it is now. Thread: any. */

@@ -150,7 +150,8 @@ static void compose(const struct note *note, const char *event_name, struct hf__
         hf__strbuf_puts(out, "}}");
 }
 
-static void settle_locked(struct note *note, int error) {
+/* False: it is given up. */
+static bool settle_locked(struct note *note, int error) {
         hf_nsec now = hf_now(hf_host_clock(note->events->host));
         bool other_verb = error == (note->create ? HF_E_EXISTS : HF_E_NOT_FOUND);
         bool in_vain = error == HF_E_INVALID || error == HF_E_CLOSED || error == HF_E_TOO_LARGE;
@@ -158,16 +159,21 @@ static void settle_locked(struct note *note, int error) {
         note->create ^= other_verb;
         note->state = error == 0 || in_vain || note->n_attempts == MAX_ATTEMPTS ? FREE : WAITING;
         note->due = other_verb ? now : now + AGAIN;
+        return error == 0 || note->state == WAITING;
 }
 
-static void on_reply(void *ctx, const struct hf_reply *reply) {
-        struct note *note = ctx;
+static void settle(struct note *note, int error) {
         struct hf__lease_events *events = note->events;
         pthread_mutex_lock(&events->mu);
-        settle_locked(note, reply->error);
+        bool ok = settle_locked(note, error);
         pthread_mutex_unlock(&events->mu);
+        if (!ok)
+                hf_log(&events->host->log, HF_LOG_DEBUG, "elector", "%s/%s: an Event about who leads is given up: %s", events->ns,
+                       events->name, hf_strerror(error));
         unref(events);
 }
+
+static void on_reply(void *ctx, const struct hf_reply *reply) { settle(ctx, reply->error); }
 
 /* The note is UNDER_WAY: it is this thread's until the call is made, then the answer's. */
 static void send(struct note *note) {
@@ -189,12 +195,8 @@ static void send(struct note *note) {
                 r = hf_client_call(events->client, &call, on_reply, note, NULL);
         }
         hf__strbuf_done(&body);
-        if (r != 0) {
-                pthread_mutex_lock(&events->mu);
-                settle_locked(note, r);
-                events->refs--; /* not the last: the owner is here */
-                pthread_mutex_unlock(&events->mu);
-        }
+        if (r != 0)
+                settle(note, r);
 }
 
 void hf__lease_events_turn(struct hf__lease_events *events, hf_nsec now) {

@@ -30,10 +30,11 @@ void hfd_debug_leader(void *host, struct hfd_request *request) {
         add_string(&s, "lastEnd", info.last_end);
         hf__strbuf_printf(&s,
                           "\"term\":%llu,\"termsLed\":%llu,\"sinceSeconds\":%.3f,\"validSeconds\":%.3f,\"mayAct\":%s,"
-                          "\"bootSeconds\":%.6f,\"freeAtBootSeconds\":%.6f}\n",
+                          "\"lockSilenceSeconds\":%.3f,\"identityTaken\":%s,\"bootSeconds\":%.6f,\"freeAtBootSeconds\":%.6f}\n",
                           (unsigned long long)info.term, (unsigned long long)info.n_terms, (double)(now - info.since) / 1e9,
                           info.valid_until > now ? (double)(info.valid_until - now) / 1e9 : 0.0,
-                          hf_elector_may_act(h->elector) ? "true" : "false", (double)now / 1e9, (double)info.free_at / 1e9);
+                          hf_elector_may_act(h->elector) ? "true" : "false", (double)(now - info.heard_at) / 1e9,
+                          info.identity_taken ? "true" : "false", (double)now / 1e9, (double)info.free_at / 1e9);
         struct hf__buf *body = hf__strbuf_to_buf(&s);
         hfd_request_reply(request, body ? 200 : 500, "application/json", NULL, 0, body);
         hf__buf_unref(body);

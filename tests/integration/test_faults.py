@@ -104,11 +104,18 @@ def test_etcd_stopped_and_started(cluster):
 def test_etcd_hung(cluster):
     a = cluster.instance("a").wait_ready()
     wait_until("it to lead", lambda: a.leader()["state"] == "leading")
+    b = cluster.instance("b").wait_ready()
     term = a.leader()["term"]
+    assert b.get("/healthz")[0] == 200
     cluster.etcd.send(signal.SIGSTOP)
     wait_until("the leader to stop leading", lambda: a.leader()["state"] == "following")
-    assert a.get("/livez")[0] == 200
+    # A standby that could not take over says so, and is not killed for it.
+    wait_until("the standby to say so", lambda: "[-]leaderElection-lock failed" in b.get("/healthz?verbose")[1])
+    assert a.get("/livez")[0] == b.get("/livez")[0] == 200
     cluster.etcd.send(signal.SIGCONT)
+    wait_until("it to reach the Lease again", lambda: "[+]leaderElection-lock ok" in b.get("/healthz?verbose")[1])
+    b.send(signal.SIGTERM)
+    assert b.wait() == 0
     wait_until("it to lead again", lambda: a.leader()["state"] == "leading")
     assert a.leader()["term"] > term and a.alive()
 

@@ -187,6 +187,7 @@ struct sim_proc {
 
         bool stop_asked, clean_since_stop;
         bool has_written;
+        bool surprised;      /* a write of its from before a restore was applied after it: a revision was issued anew just so */
         unsigned last_write; /* of this incarnation */
         bool stopped_free;   /* it said that the Lease does not bear its name */
         unsigned n_steps;    /* of this incarnation */
