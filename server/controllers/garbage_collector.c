@@ -14,7 +14,8 @@
  * event brings the same key. Two looks decide for good, and are not left to chance:
  *
  *      an owner is absent             only when a consistent read of it, at that moment, does not find it with that uid. uids never
- *                                     come back, so the answer is remembered
+ *                                     come back, so the answer is remembered, for that kind, namespace, name and uid: an owner
+ *                                     that one dependent names wrongly stands for those that name it rightly
  *      nothing (more) depends on it   only when every cache has reached the revision at which the object was marked: then all
  *                                     dependents that were there are known, also those that are to be orphaned
  *
@@ -53,7 +54,7 @@ struct collector {
         size_t n_graph;
 
         pthread_mutex_t mu;
-        char absent[N_ABSENT][UID_MAX]; /* a ring; guarded by mu, as the next */
+        char *absent[N_ABSENT]; /* a ring of owners, owned; guarded by mu, as the next */
         size_t n_absent;
 };
 
@@ -128,19 +129,35 @@ static void walk_dependents(struct walk *walk, void (*each)(void *ctx, const cha
 
 /* ---- owners ---- */
 
-static bool is_known_absent(struct collector *collector, const char *uid) {
+/* How an owner is remembered: all by which a reference finds it. */
+static void absent_key(const struct collector *collector, const struct hfd_kind *kind, const char *ns, const char *name, const char *uid,
+                       char text[KEY_MAX + UID_MAX]) {
+        char key[KEY_MAX];
+
+        key_of(collector, kind, ns, name, key);
+        (void)snprintf(text, KEY_MAX + UID_MAX, "%s %s", uid, key);
+}
+
+static bool is_known_absent(struct collector *collector, const char *owner) {
         bool known = false;
 
         (void)pthread_mutex_lock(&collector->mu);
-        for (size_t i = 0; i < N_ABSENT && !known; i++)
-                known = strcmp(collector->absent[i], uid) == 0;
+        for (size_t i = 0; i < N_ABSENT && collector->absent[i] && !known; i++)
+                known = strcmp(collector->absent[i], owner) == 0;
         (void)pthread_mutex_unlock(&collector->mu);
         return known;
 }
 
-static void remember_absent(struct collector *collector, const char *uid) {
+/* What cannot be remembered is asked again. */
+static void remember_absent(struct collector *collector, const char *owner) {
+        char *copy = strdup(owner);
+
+        if (!copy)
+                return;
         (void)pthread_mutex_lock(&collector->mu);
-        (void)snprintf(collector->absent[collector->n_absent++ % N_ABSENT], UID_MAX, "%s", uid);
+        size_t place = collector->n_absent++ % N_ABSENT;
+        free(collector->absent[place]);
+        collector->absent[place] = copy;
         (void)pthread_mutex_unlock(&collector->mu);
 }
 
@@ -174,43 +191,49 @@ static bool lives_elsewhere(const struct hfd_kind *kind, const char *uid) {
 }
 
 /* What the cache knows is enough to keep an object; that an owner is absent is asked of the server, once. */
+static int look_up(struct item *item, const struct hfd_kind *kind, const char *ns, const char *name, const char *uid,
+                   enum owner *ret_owner) {
+        char known[KEY_MAX + UID_MAX];
+        struct hf__json *owner;
+
+        int r = hfd_object_cached(kind->cache, ns, name, &owner);
+        if (r == 0) {
+                *ret_owner = judge(owner, uid);
+                hf__json_free(owner);
+                if (*ret_owner != ABSENT)
+                        return 0;
+        }
+        *ret_owner = ABSENT;
+        absent_key(item->collector, kind, ns, name, uid, known);
+        if (is_known_absent(item->collector, known))
+                return 0;
+        r = hfd_object_read(item->term, &kind->row.resource, ns, name, &owner);
+        if (r && r != HF_E_NOT_FOUND)
+                return r;
+        if (r == 0) {
+                *ret_owner = judge(owner, uid);
+                hf__json_free(owner);
+        }
+        if (*ret_owner == ABSENT)
+                remember_absent(item->collector, known);
+        return 0;
+}
+
 static int find_owner(struct item *item, const struct hf__json *reference, enum owner *ret_owner) {
         const char *uid = hf__json_string(reference, "uid"), *name = hf__json_string(reference, "name");
         const struct hfd_kind *kind =
                 hfd_kinds_named(item->collector->kinds, hf__json_string(reference, "apiVersion"), hf__json_string(reference, "kind"));
-        struct hf__json *owner;
 
         *ret_owner = SOLID;
-        if (!uid || !name || !kind || strlen(uid) >= UID_MAX)
+        if (!uid || !name || !kind || strlen(uid) >= UID_MAX || strlen(name) > HF_NAME_MAX)
                 return 0;
         if (kind->row.namespaced && !*item->ns) {
                 hfd_gc_notice(item->term, &item->kind->row, item->ns, item->name, item->uid, reference);
                 return 0;
         }
-        if (is_known_absent(item->collector, uid)) {
-                *ret_owner = ABSENT;
-                return 0;
-        }
-        const char *ns = kind->row.namespaced ? item->ns : NULL;
-        int r = hfd_object_cached(kind->cache, ns, name, &owner);
-        if (r == 0 && judge(owner, uid) == ABSENT) {
-                hf__json_free(owner);
-                r = HF_E_NOT_FOUND;
-        }
-        if (r == HF_E_NOT_FOUND)
-                r = hfd_object_read(item->term, &kind->row.resource, ns, name, &owner);
-        if (r == 0) {
-                *ret_owner = judge(owner, uid);
-                hf__json_free(owner);
-        } else if (r == HF_E_NOT_FOUND) {
-                *ret_owner = ABSENT;
-                r = 0;
-        }
-        if (r == 0 && *ret_owner == ABSENT) {
-                remember_absent(item->collector, uid);
-                if (kind->row.namespaced && lives_elsewhere(kind, uid))
-                        hfd_gc_notice(item->term, &item->kind->row, item->ns, item->name, item->uid, reference);
-        }
+        int r = look_up(item, kind, kind->row.namespaced ? item->ns : NULL, name, uid, ret_owner);
+        if (r == 0 && *ret_owner == ABSENT && kind->row.namespaced && lives_elsewhere(kind, uid))
+                hfd_gc_notice(item->term, &item->kind->row, item->ns, item->name, item->uid, reference);
         return r;
 }
 
@@ -481,6 +504,8 @@ int hfd_run_garbage_collector(struct hf_term *term, void *ctx) {
                 .ctx = collector,
         };
         r = hf_reconciler_run(&reconciler, term);
+        for (size_t i = 0; i < N_ABSENT; i++)
+                free(collector->absent[i]);
         (void)pthread_mutex_destroy(&collector->mu);
         free(collector);
         return r;
