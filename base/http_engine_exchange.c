@@ -6,8 +6,9 @@
  * is about to send: before that nothing was sent, and a failure is HF_E_UNAVAILABLE; after that the peer may have acted,
  * and whatever breaks is HF_E_TIMEOUT. curl would by itself send a request a second time when a reused connection breaks
  * before the answer: the peer may have acted on the first, and the second answer ("conflict") would then be a lie. So the
- * second on_prereq ends a request that is not idempotent. (Pings and refused streams fall under that too: rather unknown
- * once more than is needed.)
+ * second on_prereq ends a request that is not idempotent. Streams that crossed a goodbye on the way fall under that too, though
+ * the peer has promised not to have looked at them: libcurl 7.88 calls them connections that died, with nothing that tells them
+ * from those. Rather unknown once more than is needed.
  *
  * Its options are http_engine_options.c, its answer http_engine_answer.c, its wait for another's connection
  * http_engine_gate.c.

@@ -8,7 +8,8 @@
  * There is another try
  *      - at once, when the server said 401 and the token was meanwhile replaced. Who is not known is not served: nothing was done.
  *      - when the server asked for it: 429, or an error of its own, with a Retry-After that ends before the call's deadline; up to
- *        10 times. A write only upon 429 and 503, where the server says that it did not take the request.
+ *        10 times. A write only upon 429 and 503, where the server says that it did not take the request. Not upon 504, where
+ *        it has waited for us already.
  * Not in the lane of the leases: the elector paces itself, and must know at once. A write that waits here is one under way to
  * its sender: cancelling ends it, and its deadline (the end of the leader's validity) stands.
  */
@@ -107,7 +108,7 @@ static hf_nsec next_try(struct rest_call *call, const struct hf__http_result *re
                 call->renewed = true;
                 return 0;
         }
-        bool allowed = result->code == 429 || result->code == 503 || (result->code >= 500 && !is_write(call->verb));
+        bool allowed = result->code == 429 || result->code == 503 || (result->code >= 500 && result->code != 504 && !is_write(call->verb));
         if (!allowed || result->retry_after_s == 0 || call->lane == HF_LANE_LEASE || call->n_waits == MAX_WAITS)
                 return HF_NSEC_NEVER;
         hf_nsec at = hf_now(hf_host_clock(call->rest->base.host)) + (hf_nsec)result->retry_after_s * HF_NSEC_PER_SEC;

@@ -229,6 +229,8 @@ static int make_electors(struct hfd_host *h, struct hf_status *reterr_status) {
                                             .ns = elects ? config->lease_ns : HFD_SYSTEM_NAMESPACE,
                                             .name = elects ? config->lease_name : "none",
                                             .lock_type = elects ? config->lock_type : NULL,
+                                            .migrate_from = elects && config->migrate_from[0] ? config->migrate_from : NULL,
+                                            .migrate_from_ns = elects && config->migrate_from_ns[0] ? config->migrate_from_ns : NULL,
                                             .identity = h->identity.identity,
                                             .client = h->loopback,
                                             .timing = elects ? config->timing : (struct hf_leader_timing){0},

@@ -186,6 +186,16 @@ static int check_leading(const struct hfd_config *config, struct hf_status *rete
                 return bad(reterr_status, "leader-elect-resource-namespace", config->lease_ns, "is not a DNS label");
         if (!is_dns1123(config->lease_name, HF_NAME_MAX, true))
                 return bad(reterr_status, "leader-elect-resource-name", config->lease_name, "is not a DNS subdomain");
+        if (is_set(config->migrate_from_ns) && !is_set(config->migrate_from))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flag --leader-elect-migrate-from-namespace needs --leader-elect-migrate-from beside it");
+        if (is_set(config->migrate_from) && !is_dns1123(config->migrate_from, HF_NAME_MAX, true))
+                return bad(reterr_status, "leader-elect-migrate-from", config->migrate_from, "is not a DNS subdomain");
+        if (is_set(config->migrate_from_ns) && !is_dns1123(config->migrate_from_ns, 63, false))
+                return bad(reterr_status, "leader-elect-migrate-from-namespace", config->migrate_from_ns, "is not a DNS label");
+        if (strcmp(config->migrate_from, config->lease_name) == 0 &&
+            (!is_set(config->migrate_from_ns) || strcmp(config->migrate_from_ns, config->lease_ns) == 0))
+                return bad(reterr_status, "leader-elect-migrate-from", config->migrate_from, "is the lease itself");
         if (hf_leader_timing_check(&config->timing, &why) != 0)
                 return hf_fail(reterr_status, HF_E_INVALID, "flags --leader-elect-*: %s", why.message);
         return 0;
@@ -199,13 +209,29 @@ int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_s
 }
 
 void hfd_config_done(struct hfd_config *config) {
-        char **texts[] = {&config->etcd_servers_text, &config->etcd_prefix,     &config->etcd_ca_file,
-                          &config->etcd_cert_file,    &config->etcd_key_file,   &config->data_dir,
-                          &config->runtime_dir,       &config->instance,        &config->bind_address,
-                          &config->cert_dir,          &config->tls_cert_file,   &config->tls_key_file,
-                          &config->client_ca_file,    &config->token_auth_file, &config->authorization_mode,
-                          &config->lease_ns,          &config->lease_name,      &config->controllers_text,
-                          &config->kubeconfig,        &config->lock_type,       &config->bootstrap_manifests_text};
+        char **texts[] = {&config->migrate_from_ns,
+                          &config->migrate_from,
+                          &config->etcd_servers_text,
+                          &config->etcd_prefix,
+                          &config->etcd_ca_file,
+                          &config->etcd_cert_file,
+                          &config->etcd_key_file,
+                          &config->data_dir,
+                          &config->runtime_dir,
+                          &config->instance,
+                          &config->bind_address,
+                          &config->cert_dir,
+                          &config->tls_cert_file,
+                          &config->tls_key_file,
+                          &config->client_ca_file,
+                          &config->token_auth_file,
+                          &config->authorization_mode,
+                          &config->lease_ns,
+                          &config->lease_name,
+                          &config->controllers_text,
+                          &config->kubeconfig,
+                          &config->lock_type,
+                          &config->bootstrap_manifests_text};
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
                 free(*texts[i]);
         for (size_t i = 0; i < HFD_MAX_ETCD_SERVERS; i++)

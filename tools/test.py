@@ -240,7 +240,7 @@ class Run:
             if self.wants("unit"):
                 self.meson_tests("build: unit and house tests", "build", "--suite", "unit", "--suite", "house")
             if self.wants("sim"):
-                self.meson_tests("build: simulator tests, 100,000 schedules", "build", "--suite", "sim")
+                self.meson_tests("build: simulator tests, 100,000 schedules, and the model", "build", "--suite", "sim")
         if self.wants("sanitizers"):
             for build, suits in SANITIZED.items():
                 if self.build(build):

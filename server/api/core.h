@@ -109,8 +109,10 @@ struct hfd_api {
 
         /* the history's identity (history_guard.c) */
         uint64_t known_revision, known_cluster; /* the highest revision answered, and by which cluster; 0 = nothing known */
-        struct hf__buf *epoch;                  /* owned; as last read; NULL = not yet */
-        bool replaced;                          /* noticed; until the cache is filled again */
+        struct hf__buf *epoch;                  /* owned; as last read, "" when there is none; NULL = not read yet */
+        bool epoch_exists;
+        bool settles;  /* another epoch was noticed; until the cache is filled again */
+        bool replaced; /* noticed; until the cache is filled again */
         bool audit_running;
         hf_nsec audit_at; /* when the next audit is due */
 
@@ -150,8 +152,12 @@ void hfd_history_replaced(struct hfd_api *api, const char *why);
 uint64_t hfd_history_known(struct hfd_api *api); /* to be read before a request is sent */
 void hfd_history_check(struct hfd_api *api, uint64_t known_when_sent, const struct hfd_store_reply *reply);
 int hfd_epoch_key(struct hfd_api *api, char key[HFD_KEY_MAX]);
-/* Notes the epoch; whether it is another than the one known. */
+/* Notes the epoch; whether it is another than the one known. value NULL: there is none. */
 bool hfd_epoch_changed(struct hfd_api *api, const struct hf__buf *value);
+/* The epoch as it is known, to be dropped; *ret_exists: whether the key was there. NULL: not read yet. */
+struct hf__buf *hfd_epoch_known(struct hfd_api *api, bool *ret_exists);
+/* Another history was noticed, and the cache is not filled from it yet. */
+bool hfd_history_settles(struct hfd_api *api);
 void hfd_audit_run(struct hfd_api *api); /* begins an audit, if the cache is in a state for one. Never blocks */
 
 /* ---- filling (watch_cache.c) ---- */

@@ -103,7 +103,7 @@ static void on_fence(void *ctx, const struct hfd_store_reply *reply) {
 }
 
 static void compare_fence(struct sweep *sweep) {
-        const struct hfd_txn txn = {.compares = sweep->fence.compares, .n_compares = 2};
+        const struct hfd_txn txn = {.compares = sweep->fence.compares, .n_compares = 2 * sweep->fence.n_leases};
         int e = hfd_store_txn(sweep->api, &txn, sweep->call->deadline, on_fence, sweep);
 
         if (e) {

@@ -5,8 +5,9 @@
  * Replaced: a restored backup, or another cluster behind the same address. Told by a reply with another cluster id; by a
  * revision below the highest that was known when its request was sent (replies overtake each other, so it is not compared
  * with the highest known when it comes); or by another value of the epoch key, which is read before every new watch and
- * which a restore procedure rewrites. What follows is the same: the term ends (the host is told), the API's watches end
- * with 410, the cache is filled anew.
+ * which a restore procedure rewrites. A leader's write does not wait for that: its transaction compares the epoch beside the
+ * fence, so that a term which is also in the backup ends there with its first write. What follows is the same: the term ends (the host is
+ * told), the API's watches end with 410, the cache is filled anew.
  *
  * Complete: every few minutes a keys-only range at the cache's own revision is compared with the cache. A version that
  * differs although neither side has moved on since means that the store's watch lost an event; it is counted, logged, and
@@ -36,7 +37,7 @@ void hfd_history_replaced(struct hfd_api *api, const char *why) {
 
         pthread_mutex_lock(&api->mu);
         bool told = api->replaced; /* until the cache is filled again, further signs are of the same event */
-        api->replaced = true;
+        api->replaced = api->settles = true;
         api->known_revision = 0;
         api->known_cluster = 0;
         refill_locked(api, &cancel);
@@ -94,16 +95,33 @@ bool hfd_epoch_changed(struct hfd_api *api, const struct hf__buf *value) {
         size_t n = value ? value->n : 0;
 
         pthread_mutex_lock(&api->mu);
-        bool changed = api->epoch && (api->epoch->n != n || memcmp(api->epoch->data, text, n) != 0);
+        bool changed = api->epoch && (api->epoch_exists != (value != NULL) || api->epoch->n != n || memcmp(api->epoch->data, text, n) != 0);
+        api->settles |= changed;
         if (changed || !api->epoch) {
                 struct hf__buf *copy = hf__buf_copy(text, n);
                 if (copy) { /* without memory the old one stays, and the next look finds the change again */
                         hf__buf_unref(api->epoch);
                         api->epoch = copy;
+                        api->epoch_exists = value != NULL;
                 }
         }
         pthread_mutex_unlock(&api->mu);
         return changed;
+}
+
+struct hf__buf *hfd_epoch_known(struct hfd_api *api, bool *ret_exists) {
+        pthread_mutex_lock(&api->mu);
+        struct hf__buf *epoch = api->epoch ? hf__buf_ref(api->epoch) : NULL;
+        *ret_exists = api->epoch_exists;
+        pthread_mutex_unlock(&api->mu);
+        return epoch;
+}
+
+bool hfd_history_settles(struct hfd_api *api) {
+        pthread_mutex_lock(&api->mu);
+        bool settles = api->settles;
+        pthread_mutex_unlock(&api->mu);
+        return settles;
 }
 
 /* ---- the audit ---- */

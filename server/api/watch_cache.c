@@ -100,7 +100,7 @@ static void publish(struct listing *listing) {
         history_clear_locked(api);
         api->history_floor = api->revision = listing->revision;
         api->synced = true;
-        api->replaced = false;
+        api->replaced = api->settles = false;
         api->fill_relist = false;
         api->fill_backoff = BACKOFF_MIN;
         passed = hfd_readers_passed_locked(api);

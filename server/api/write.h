@@ -16,6 +16,8 @@ struct hfd_write {
         bool fresh;                 /* current is what the store said, not the cache */
         bool generated, created, unchanged;
         bool fence_compared;
+        struct hf__buf *epoch; /* owned; of a fenced call: the one known at the first attempt; NULL = none was */
+        bool epoch_exists;
         bool same_term; /* a Lease whose holder and acquireTime stay as they are in w->current */
         unsigned tries, n_generated;
         char path[2 * HF_NAME_MAX + 2], key[HFD_KEY_MAX];

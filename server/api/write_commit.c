@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transaction of a write: its compares (the object, the fence), its puts (the object, the term record), its outcome. */
+/* The transaction of a write: its compares (the object, the fence, the epoch), its puts (the object, the term record), its outcome. */
 #include "server/api/write.h"
 
 #include <errno.h>
@@ -22,6 +22,7 @@ void hfd_write_finish(struct hfd_write *w, struct hfd_answer *answer) {
         hf__json_free(w->object);
         hfd_object_unref(w->current);
         hf__buf_unref(w->stored);
+        hf__buf_unref(w->epoch);
         hf__buf_unref(w->last);
         free(w);
         call->done(call, answer);
@@ -136,13 +137,36 @@ static bool fence_holds(const struct hfd_write *w, const struct hfd_store_reply 
         return true;
 }
 
-static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply) {
+/* Whether the store's epoch is another than the one the write compared, and what follows from that. */
+static bool is_another_epoch(struct hfd_write *w, const struct hfd_store_reply *reply) {
+        const struct hf__buf *found = NULL;
+        char key[HFD_KEY_MAX];
+
+        if (!w->epoch || hfd_epoch_key(w->api, key))
+                return false;
+        for (size_t i = 0; i < reply->n_kvs; i++)
+                if (strcmp(reply->kvs[i].key, key) == 0)
+                        found = reply->kvs[i].value;
+        if (w->epoch_exists == (found != NULL) &&
+            (!found || (found->n == w->epoch->n && memcmp(found->data, w->epoch->data, found->n) == 0)))
+                return false;
+        if (hfd_epoch_changed(w->api, found))
+                hfd_history_replaced(w->api, "the epoch key changed");
+        return true;
+}
+
+static void finish_stale_term(struct hfd_write *w) {
         struct hfd_answer answer = {0};
+
+        hfd_answer_stale_term(&answer, w->call->resource, hfd_write_name(w));
+        hfd_write_finish(w, &answer);
+}
+
+static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply) {
         struct hfd_object *found = NULL;
 
-        if (w->call->fenced && !fence_holds(w, reply)) {
-                hfd_answer_stale_term(&answer, w->call->resource, hfd_write_name(w));
-                hfd_write_finish(w, &answer);
+        if (w->call->fenced && (is_another_epoch(w, reply) || !fence_holds(w, reply))) {
+                finish_stale_term(w);
                 return;
         }
         for (size_t i = 0; i < reply->n_kvs; i++)
@@ -177,11 +201,25 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
                 hfd_write_finish_store_error(w, reply->error, &reply->status);
 }
 
+/* The epoch as it was at the first attempt, so that one which changes between two attempts refuses the second. */
+static int compare_epoch(struct hfd_write *w, char *key, struct hfd_compare *ret_compare) {
+        int e = hfd_epoch_key(w->api, key);
+
+        if (!w->epoch)
+                w->epoch = hfd_epoch_known(w->api, &w->epoch_exists);
+        *ret_compare = (struct hfd_compare){.kind = w->epoch_exists ? HFD_VALUE_EQUALS : HFD_MOD_EQUALS, .key = key};
+        if (w->epoch && w->epoch_exists) {
+                ret_compare->value = w->epoch->data;
+                ret_compare->n_value = w->epoch->n;
+        }
+        return e;
+}
+
 void hfd_write_commit(struct hfd_write *w) {
-        struct hfd_compare compares[2 + 2 * HFD_FENCE_LEASES] = {
+        struct hfd_compare compares[3 + 2 * HFD_FENCE_LEASES] = {
                 {.kind = HFD_MOD_EQUALS, .key = w->key, .revision = w->current ? w->current->revision : 0}};
         struct hfd_op ops[2] = {{.kind = w->stored ? HFD_PUT : HFD_DELETE, .key = w->key, .value = w->stored}};
-        const char *reads[2 + HFD_FENCE_LEASES] = {w->key};
+        const char *reads[3 + HFD_FENCE_LEASES] = {w->key};
         struct hfd_txn txn = {.compares = compares,
                               .n_compares = 1,
                               .ops = ops,
@@ -190,11 +228,16 @@ void hfd_write_commit(struct hfd_write *w) {
                               .n_get_on_failure = 1,
                               .urgent = w->call->resource->term_record};
         struct hf__buf *term_value;
-        char term_key[HFD_KEY_MAX], ns_key[HFD_KEY_MAX];
+        char term_key[HFD_KEY_MAX], ns_key[HFD_KEY_MAX], epoch_key[HFD_KEY_MAX];
 
         if (w->call->options.dry_run) {
                 uint64_t revision = w->current ? w->current->revision : 0;
                 succeeded(w, revision);
+                return;
+        }
+        if (w->call->fenced && hfd_history_settles(w->api)) { /* a term of before may not know yet that it is over */
+                w->fence_compared = true;
+                finish_stale_term(w);
                 return;
         }
         int e = term_op(w, term_key, &ops[1], &term_value);
@@ -205,6 +248,11 @@ void hfd_write_commit(struct hfd_write *w) {
                 txn.n_compares += 2 * w->fence.n_leases;
                 for (size_t i = 0; i < w->fence.n_leases; i++)
                         reads[txn.n_get_on_failure++] = w->fence.key[i];
+                e = compare_epoch(w, epoch_key, &compares[txn.n_compares]);
+                if (!e && w->epoch) {
+                        txn.n_compares++;
+                        reads[txn.n_get_on_failure++] = epoch_key;
+                }
         }
         if (!e && hfd_write_namespace_compare(w, ns_key, &compares[txn.n_compares])) {
                 txn.n_compares++;

@@ -8,26 +8,19 @@ import socket
 import subprocess
 
 import pytest
-from harness import HOLDFASTD, ROOT, WRITER, wait_until
+from harness import BUILT_IN, HOLDFASTD, MANIFESTS, WRITER, manifest_key, wait_until
 
 LEDGER = "/registry/configmaps/kube-system/holdfast-bootstrap"
 LEDGER_PATH = "/api/v1/namespaces/kube-system/configmaps/holdfast-bootstrap"
 CONFIGMAPS = "/registry/configmaps/default/"
 WORKSPACE = "/registry/tenancy.holdfast.dev/workspaces/default"
-BUILT_IN = [json.loads(f.read_text()) for f in sorted((ROOT / "server" / "manifests").glob("phase-*/*.json"))]
-N_ZERO = len(list((ROOT / "server" / "manifests").glob("phase-0/*.json")))
+N_ZERO = len(list(MANIFESTS.glob("phase-0/*.json")))
 
 
 def step_of(manifest):
     group = manifest["apiVersion"].rpartition("/")[0]
     meta = manifest["metadata"]
     return f"{manifest['kind']}{'.' if group else ''}{group}/{meta.get('namespace', '')}{'/' if 'namespace' in meta else ''}{meta['name']}"
-
-
-def key_of(manifest):
-    """Of a built-in one but the workspace, which its controller goes on to write."""
-    meta = manifest["metadata"]
-    return "/".join(["/registry", manifest["kind"].lower() + "s", *([meta["namespace"]] if "namespace" in meta else []), meta["name"]])
 
 
 def configmap(name, value, ns="default"):
@@ -74,7 +67,7 @@ def assert_each_once(cluster, names):
     """The objects were written once, and each write of the ledger but the last of a phase added one record that stayed as it was."""
     witness = cluster.witness
     wait_complete(cluster, "0.1.0")
-    for key in [*(CONFIGMAPS + n for n in names), *(key_of(m) for m in BUILT_IN if m["kind"] != "Workspace")]:
+    for key in [*(CONFIGMAPS + n for n in names), *(manifest_key(m) for m in BUILT_IN if m["kind"] != "Workspace")]:
         assert len(puts(cluster, key)) == 1, key
     assert len([e for e in puts(cluster, WORKSPACE) if not e["object"].get("status", {}).get("phase")]) == 1
     assert not [e for e in witness.seen() if e["key"].startswith(CONFIGMAPS) and e["type"] == "DELETE"]
@@ -125,6 +118,41 @@ def test_five_begin_at_once_on_an_empty_store(cluster):
     assert all(i.alive() for i in five)
     for one_of_them in five:
         assert 'holdfast_bootstrap_complete{phase="phase-0"} 1' in one_of_them.get("/metrics")[1]
+
+
+def test_standbys_go_on_when_the_lease_has_run_out(cluster):
+    """The leader is killed with an object that is not recorded, the next one when it has gone a bit further."""
+    zero, one = manifests(cluster, "zero", a="1", b="2"), manifests(cluster, "one", c="3", d="4", e="5")
+    flags = [f"--bootstrap-manifests={one}"]
+    a = instance(cluster, "a", *flags, phase_0=zero, pause="phase-0/applied/3")
+    wait_until("a's pause", lambda: "paused at" in a.said())
+    b = instance(cluster, "b", *flags, phase_0=zero, pause=f"phase-0/recorded/{N_ZERO}")
+    c = instance(cluster, "c", *flags, phase_0=zero)
+    wait_until("b and c to follow", lambda: all(i.kubeconfig.exists() and i.get("/debug/leader")[0] == 200 and i.leader()["holder"]
+                                                for i in (b, c)))
+    assert [i.get("/readyz")[0] for i in (b, c)] == [500, 500]
+    a.send(signal.SIGKILL)
+    # b or c leads. If it is b, it stands still further on, and is killed too.
+    wait_until("b's pause, or the end", lambda: "paused at" in b.said() or len(records(ledgers(cluster)[-1])[1]) == 2)
+    if "paused at" in b.said():
+        b.send(signal.SIGKILL)
+    c.wait_ready()
+    assert_each_once(cluster, "abcde")
+
+
+def test_a_leader_that_was_stopped_in_the_middle_records_nothing_later(cluster):
+    """SIGSTOP between an object and its record; another leads and completes; SIGCONT: gate and fence hold the late record back."""
+    zero, go = manifests(cluster, "zero", a="1", b="2"), cluster.directory / "go"
+    a = instance(cluster, "a", phase_0=zero, pause=f"phase-0/applied/{N_ZERO}", env={"BOOTSTRAP_GO": str(go)})
+    wait_until("a's pause", lambda: "paused at" in a.said())
+    a.send(signal.SIGSTOP)
+    b = instance(cluster, "b", phase_0=zero).wait_ready()
+    wait_complete(cluster, "0.1.0")
+    go.touch()
+    a.send(signal.SIGCONT)
+    a.wait_ready()
+    assert b.alive()
+    assert_each_once(cluster, "ab")
 
 
 def edit(one, name, value):
@@ -223,15 +251,24 @@ def test_what_is_there_stays(cluster):
 BAD = [
     ("a.yaml", "a: [\n", "a.yaml: document 1, line "),
     ("a.yaml", configmap("a", "1") + "---\n- 1\n", "a.yaml: document 2, line 8: it is not an object"),
-    ("a.yaml", "apiVersion: v1\nkind: Nonsense\nmetadata: {name: a}\n", 'a.yaml: document 1, line 1: field kind: there is no kind "Nonsense" in "v1"'),
+    ("a.yaml", "apiVersion: v1\nkind: Nonsense\nmetadata: {name: a}\n",
+     'a.yaml: document 1, line 1: field kind: there is no kind "Nonsense" in "v1"'),
     ("a.yml", "apiVersion: apps/v1\nkind: Deployment\n", 'field kind: there is no kind "Deployment" in "apps/v1"'),
     ("a.json", '{"apiVersion": "v1",\n "kind": }', "a.json: document 1, line 2: this is not JSON"),
     ("a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: default}\n", "field metadata.name: it is missing"),
     ("a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "field metadata.namespace: a ConfigMap needs one"),
-    ("a.yaml", configmap("a", "1") + "---\n" + configmap("a", "2"), "a.yaml: document 2, line 8: field metadata.name: ConfigMap/default/a is in "),
+    ("a.yaml", configmap("a", "1") + "---\n" + configmap("a", "2"),
+     "a.yaml: document 2, line 8: field metadata.name: ConfigMap/default/a is in "),
     ("a.yaml", "apiVersion: tenancy.holdfast.dev/v1alpha1\nkind: Workspace\nmetadata: {name: default}\n",
      "Workspace.tenancy.holdfast.dev/default is in phase-1/10-default-workspace.json"),
 ]
+
+
+def refused(tmp_path, directories):
+    done = subprocess.run([HOLDFASTD, "--etcd-servers=http://127.0.0.1:1", f"--data-dir={tmp_path / 'data'}",
+                           f"--bootstrap-manifests={directories}"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2, done.stderr
+    return done
 
 
 @pytest.mark.parametrize("name,text,said", BAD)
@@ -240,9 +277,7 @@ def test_a_mistake_in_a_manifest_is_a_mistake_in_the_command_line(tmp_path, name
     directory = tmp_path / "manifests"
     directory.mkdir()
     (directory / name).write_text(text)
-    done = subprocess.run([HOLDFASTD, "--etcd-servers=http://127.0.0.1:1", f"--data-dir={tmp_path / 'data'}", f"--bootstrap-manifests={directory}"],
-                          capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2, done.stderr
+    done = refused(tmp_path, directory)
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("holdfastd: flag --bootstrap-manifests: ")
     assert said in done.stderr
@@ -250,9 +285,7 @@ def test_a_mistake_in_a_manifest_is_a_mistake_in_the_command_line(tmp_path, name
 
 
 def test_a_directory_that_is_not_there(tmp_path):
-    done = subprocess.run([HOLDFASTD, "--etcd-servers=http://127.0.0.1:1", f"--data-dir={tmp_path / 'data'}",
-                           f"--bootstrap-manifests={tmp_path},{tmp_path / 'none'}"], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
+    done = refused(tmp_path, f"{tmp_path},{tmp_path / 'none'}")
     assert f"{tmp_path / 'none'}: cannot read the directory: No such file or directory" in done.stderr
 
 

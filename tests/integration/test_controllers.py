@@ -6,7 +6,7 @@ import signal
 import threading
 import urllib.parse
 
-from harness import LEASE, phase, wait_until, workspace
+from harness import BUILT_IN, LEASE, manifest_key, phase, wait_until, workspace
 
 LEASES = "/registry/leases/kube-system/"
 TERM = "/registry.holdfast/terms/kube-system/holdfast-controllers"
@@ -153,6 +153,7 @@ def test_nothing_outside_the_registered_set_writes(cluster):
     for _ in range(4):
         at = everything.mark()
         everything.wait_holder(lambda h: "_b_" in h, "a renewal", at)
-    bootstrapped = {"/registry/configmaps/kube-system/holdfast-bootstrap", "/registry/tenancy.holdfast.dev/workspaces/default"}
-    assert {e["key"] for e in everything.seen() if not e["key"].startswith(LEASE_EVENTS)} == bootstrapped | {LEASE, TERM, "/registry/tenancy.holdfast.dev/workspaces/untouched"} | {
+    bootstrapped = {"/registry/configmaps/kube-system/holdfast-bootstrap", *(manifest_key(m) for m in BUILT_IN)}
+    assert {e["key"] for e in everything.seen() if not e["key"].startswith(LEASE_EVENTS)} == bootstrapped | {
+        LEASE, TERM, "/registry/tenancy.holdfast.dev/workspaces/untouched"} | {
         f"/registry/namespaces/{n}" for n in ("kube-system", "kube-public", "kube-node-lease", "default")}

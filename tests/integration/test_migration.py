@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from harness import BUILD, Cluster, Process, wait_until
+from harness import BUILD, LEASE, WRITER, Cluster, Process, wait_until
 
 CONTENDER = BUILD / "tests" / "contender"
 OLD, NEW = "/registry/leases/default/old-lock", "/registry/leases/default/new-lock"
@@ -111,10 +111,42 @@ def test_a_thief_of_either_lease_ends_the_term(fleet):
             lease["spec"].update(holderIdentity="thief", leaseDurationSeconds=1)
             return server.request("PUT", path, lease)[0] == 200
         wait_until("a replace without conflict", stolen)
-        cluster.witness.wait_for("it to lead again", by("both-0"), mark)
+        theft = cluster.witness.wait_for("the theft", lambda e: e["key"] in (OLD, NEW) and e["object"]["spec"]["holderIdentity"] == "thief", mark)
+        cluster.witness.wait_for("it to lead again", lambda e: by("both-0")(e) and e["rev"] > theft["rev"], mark)
     order = check(cluster, [member])
     assert len(order) == 3
     member.send(signal.SIGTERM)
     assert member.wait() == 0
     for key in (OLD, NEW):
         assert cluster.witness.holder(key) == "", "both are released"
+
+
+def test_holdfastd_moves_to_another_lease(cluster):
+    """Two instances hold kube-system/holdfast-controllers; each is replaced by one that migrates to another name, and that by one of the new."""
+    names, old_key, new_key = ["--leader-elect-resource-name=moved"], LEASE, "/registry/leases/kube-system/moved"
+    both = [*names, "--leader-elect-migrate-from=holdfast-controllers"]
+    written = "/registry/configmaps/default/test-writer"
+
+    def start(name, flags):
+        return cluster.instance(name, *flags, binary=WRITER).wait_ready()
+
+    def leads(name):
+        return lambda e: e["key"] == written and f"_{name}_" in e["object"]["data"]["identity"]
+    running = {"a1": start("a1", [])}
+    cluster.witness.wait_for("a1 to write", leads("a1"))
+    for old, new, flags in (("a1", "b2", both), ("b2", "c3", names)):
+        running[new] = start(new, flags)
+        mark = cluster.witness.mark()
+        running[old].send(signal.SIGTERM)
+        assert running[old].wait() == 0
+        cluster.witness.wait_for(f"{new} to write", leads(new), mark)
+    holders = {old_key: "", new_key: ""}
+    must = {"a1": [old_key], "b2": [old_key, new_key], "c3": [new_key]}
+    for event in cluster.witness.seen():
+        if event["key"] in holders:
+            holders[event["key"]] = event["object"]["spec"].get("holderIdentity", "")
+        if event["key"] == written:
+            writer = event["object"]["data"]["identity"]
+            name = next(n for n in must if f"_{n}_" in writer)
+            assert all(holders[key] == writer for key in must[name]), (event, holders)
+    assert running["c3"].kubectl("get", "lease", "holdfast-controllers", "-n", "kube-system", "-o", "jsonpath={.spec.holderIdentity}").stdout == ""

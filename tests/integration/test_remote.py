@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library as a client of an ordinary API server: inside a cluster, with a token that is replaced, by kubeconfigs of several files."""
+import base64
 import json
 import os
 import signal
+import subprocess
 import urllib.parse
 
 import pytest
@@ -10,6 +12,7 @@ from fault_proxy import FaultProxy
 from harness import BUILD, Process, wait_until
 
 CONTENDER = BUILD / "tests" / "contender"
+PROBE = BUILD / "tests" / "rest-probe"
 LEASE = "/registry/leases/default/{}"
 CONFIGMAP = "/registry/configmaps/default/{}"
 QUICK = ["--lease", "4s", "--renew", "2s", "--retry", "500ms"]
@@ -162,3 +165,91 @@ def test_short_refusals_do_not_end_the_term(cluster):
         assert a.wait() == 0
     finally:
         proxy.end()
+
+
+def probe(kubeconfig, verb, resource, ns="", name="", **options):
+    """(hf_error, http code, reason, echoed), and the lines after it."""
+    words = [w for k, v in options.items() for w in (f"--{k}", v if isinstance(v, str) else json.dumps(v))]
+    done = subprocess.run([PROBE, kubeconfig, verb, resource, ns, name, *words], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    at = next(i for i, line in enumerate(lines) if line[0].isdigit() or line[0] == "-")
+    error, code, reason, echoed = lines[at].split()
+    return (int(error), int(code), reason, echoed == "1"), lines[:at] + lines[at + 1:]
+
+
+def configmap(name, **metadata):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
+
+
+CONFLICT, EXISTS, NOT_FOUND, INVALID, UNAUTHORIZED, FORBIDDEN, GONE, TIMEOUT, STALE_TERM = 1, 2, 3, 4, 5, 6, 7, 10, 12
+
+
+def test_statuses_of_a_real_server(cluster):
+    """Each error of the contract, as holdfastd says it and the client understands it."""
+    server = cluster.instance("server").wait_ready()
+    config = server.kubeconfig
+    done, text = probe(config, "create", "v1/configmaps", "default", body=configmap("one"))
+    assert done == (0, 0, "-", False)
+    one = json.loads(text[0])
+    assert probe(config, "get", "v1/configmaps", "default", "one")[0][0] == 0
+    newer = json.loads(probe(config, "update", "v1/configmaps", "default", "one", body={**one, "data": {"a": "b"}})[1][0])
+    assert newer["metadata"]["resourceVersion"] != one["metadata"]["resourceVersion"]
+    subprocess.run(["etcdctl", f"--endpoints={cluster.etcd.url}", "compact", newer["metadata"]["resourceVersion"]], check=True,
+                   env={**os.environ, "ETCDCTL_API": "3"}, stdout=subprocess.DEVNULL)
+    token = json.dumps({"v": "meta.k8s.io/v1", "rv": 1, "start": "x\0"}).encode()  # of a list that began before that
+    continued = base64.urlsafe_b64encode(token).decode().rstrip("=")
+    for expected, call in (
+            ((EXISTS, 409, "AlreadyExists"), ("create", "v1/configmaps", "default", "", {"body": configmap("one")})),
+            ((CONFLICT, 409, "Conflict"), ("update", "v1/configmaps", "default", "one", {"body": {**one, "data": {"c": "d"}}})),
+            ((NOT_FOUND, 404, "NotFound"), ("get", "v1/configmaps", "default", "none", {})),
+            ((NOT_FOUND, 404, "NotFound"), ("delete", "v1/configmaps", "default", "none", {})),
+            ((NOT_FOUND, 404, "NotFound"), ("list", "none.example/v1/things", "", "", {})),
+            ((INVALID, 422, "Invalid"), ("create", "v1/configmaps", "default", "", {"body": configmap("Not A Name")})),
+            ((INVALID, 400, "BadRequest"), ("create", "v1/configmaps", "default", "", {"body": "{"})),
+            ((INVALID, 400, "BadRequest"), ("list", "v1/configmaps", "default", "", {"query": "labelSelector=a%20in%20("})),
+            ((GONE, 410, "Expired"), ("list", "v1/configmaps", "default", "", {"query": f"limit=1&continue={continued}"})),
+            ((TIMEOUT, 504, "Timeout"), ("list", "v1/configmaps", "default", "",
+                                         {"query": "resourceVersion=900000000&resourceVersionMatch=NotOlderThan"})),
+            ((STALE_TERM, 409, "Conflict"), ("create", "v1/configmaps", "default", "", {"body": configmap("two"), "fence": "default/nobody;7;me"}))):
+        verb, resource, ns, name, options = call
+        said, words = probe(config, verb, resource, ns, name, **options)
+        assert said[:3] == expected, (call, said, words)
+        assert words and words[0], call
+    assert probe(config, "get", "v1/configmaps", "default", "two")[0][0] == NOT_FOUND  # the fence refused it
+
+
+def test_who_is_not_known(cluster):
+    server = cluster.instance("server").wait_ready()
+    whole = server.config()
+    stranger = cluster.directory / "stranger.kubeconfig"
+    for user, errors in (({"token": "wrong"}, {(UNAUTHORIZED, 401)}), ({}, {(UNAUTHORIZED, 401), (FORBIDDEN, 403)})):
+        stranger.write_text(json.dumps({**whole, "users": [{"name": whole["users"][0]["name"], "user": user}]}))
+        said, words = probe(stranger, "list", "v1/configmaps", "default")
+        assert said[:2] in errors, (said, words)
+    # A CA that did not sign the server's certificate: nothing is sent to it.
+    cluster_entry = {**whole["clusters"][0]["cluster"], "certificate-authority": "/etc/ssl/certs/none.pem"}
+    cluster_entry.pop("certificate-authority-data", None)
+    stranger.write_text(json.dumps({**whole, "clusters": [{"name": whole["clusters"][0]["name"], "cluster": cluster_entry}]}))
+    done = subprocess.run([PROBE, stranger, "list", "v1/configmaps", "", ""], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "/etc/ssl/certs/none.pem" in done.stderr
+
+
+def test_a_watch_of_a_real_server(cluster):
+    """Events in order, from the revision asked for; one that is too old ends with 410."""
+    server = cluster.instance("server").wait_ready()
+    first = json.loads(probe(server.kubeconfig, "create", "v1/configmaps", "default", body=configmap("one"))[1][0])
+    second = json.loads(probe(server.kubeconfig, "update", "v1/configmaps", "default", "one", body={**first, "data": {"a": "b"}})[1][0])
+    log = cluster.directory / "watch.out"
+    with open(log, "wb") as out:
+        watch = cluster.add(Process([PROBE, server.kubeconfig, "watch", "v1/configmaps", "default", "one", "--from",
+                                     first["metadata"]["resourceVersion"]], cluster.directory / "watch.log", stdout=out))
+    wait_until("the second event", lambda: f"MODIFIED {second['metadata']['resourceVersion']}" in log.read_text())
+    probe(server.kubeconfig, "delete", "v1/configmaps", "default", "one")
+    wait_until("the last event", lambda: "DELETED" in log.read_text())
+    assert [line.split()[0] for line in log.read_text().splitlines() if not line.startswith("BOOKMARK")] == ["MODIFIED", "DELETED"]
+    # The server's goodbye is an end, not an error: watch again.
+    server.send(signal.SIGTERM)
+    assert watch.wait() == 0
+    end = log.read_text().splitlines()
+    assert any(line.startswith("0 0 ") for line in end), end

@@ -53,6 +53,7 @@ def done_with(server, name, initializer):
 def test_initializers_of_others(cluster, server):
     """Those of the workspace and the registered ones are on its list once, each is waited for; who comes later is not."""
     make(server, "before")
+    wait_phase(cluster, "before", "Ready")
     register(server, "quota.test", "quota")
     register(server, "network.test", "network")
     make(server, "one", initializers=["own.test", "quota.test"])
@@ -67,7 +68,6 @@ def test_initializers_of_others(cluster, server):
         done_with(server, "one", initializer)
     ready = wait_phase(cluster, "one", "Ready")
     assert not ready["status"].get("initializers")
-    assert wait_phase(cluster, "before", "Ready")
 
     # Deregistered: the next workspace does without.
     for cm in ("quota", "network", "late"):

@@ -49,7 +49,7 @@ def test_tables_of_every_kind(pair, kubectl):
     assert rows(kubectl("get", "ns"))[0] == ["NAME", "STATUS", "AGE"]
     assert rows(kubectl("get", "leases", "-n", "kube-system"))[0] == ["NAME", "HOLDER", "AGE"]
     kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "tenancy.holdfast.dev/v1alpha1", "kind": "Workspace", "metadata": {"name": "seen"}}))
-    wait_until("the workspace to be Ready", lambda: rows(kubectl("get", "ws"))[1][:2] == ["seen", "Ready"])
+    wait_until("the workspace to be Ready", lambda: ["seen", "Ready"] in [r[:2] for r in rows(kubectl("get", "ws"))])
     assert rows(kubectl("get", "workspaces"))[0] == ["NAME", "PHASE", "AGE"]
     kubectl("delete", "ws", "seen")
 
@@ -67,7 +67,7 @@ def test_discovery(pair, kubectl):
     for short, plural in (("cm", "configmap"), ("ns", "namespace"), ("ev", "event"), ("ws", "workspace"), ("lease", "lease")):
         kubectl("get", short, "-A")
         kubectl("get", plural, "-A")
-    assert kubectl("api-versions").stdout.split() == ["coordination.k8s.io/v1", "rbac.authorization.k8s.io/v1", "tenancy.holdfast.dev/v1alpha1", "v1"]
+    assert kubectl("api-versions").stdout.split() == ["coordination.k8s.io/v1", "coordination.k8s.io/v1beta1", "rbac.authorization.k8s.io/v1", "tenancy.holdfast.dev/v1alpha1", "v1"]
     assert "holdfast" in kubectl("version").stdout
     assert json.loads(kubectl("get", "--raw", "/version").stdout)["major"] == "1"
     assert kubectl("get", "--raw", "/readyz").stdout == "ok"

@@ -29,6 +29,16 @@ LEASE = "/registry/leases/kube-system/holdfast-controllers"
 FAST = ["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",
         "--leader-elect-stop-grace=900ms"]
 LIMIT = 60
+# What holdfastd bootstraps by itself, in the order in which it does.
+MANIFESTS = ROOT / "server" / "manifests"
+BUILT_IN = [json.loads(f.read_text()) for f in sorted(MANIFESTS.glob("phase-*/*.json"))]
+
+
+def manifest_key(manifest):
+    """Where it is in etcd."""
+    meta = manifest["metadata"]
+    group = "tenancy.holdfast.dev/" if manifest["kind"] == "Workspace" else ""
+    return "/".join(["/registry", f"{group}{manifest['kind'].lower()}s", *([meta["namespace"]] if "namespace" in meta else []), meta["name"]])
 
 
 def free_ports(n):

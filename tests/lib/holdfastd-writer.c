@@ -11,7 +11,8 @@
  *
  * It is also the subject of the bootstrap's tests, with WRITER_OFF=1, which leaves the controller out: BOOTSTRAP_VERSION is the
  * version it bootstraps as, BOOTSTRAP_PHASE_0 a directory of further manifests of phase 0. BOOTSTRAP_PAUSE is a point of the bootstrap,
- * "<phase>/<what>/<steps settled>" ("phase-1/applied/2"): there it stands still for ever, having said `bootstrap: paused`.
+ * "<phase>/<what>/<steps settled>" ("phase-1/applied/2"): there it stands still, having said `bootstrap: paused`, for ever or until the
+ * file BOOTSTRAP_GO is there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +103,9 @@ static void on_bootstrap(enum hf_bootstrap_point point, const struct hf_bootstra
         if (!pause || strcmp(pause, here) != 0)
                 return;
         fprintf(stderr, "bootstrap: paused at %s\n", here);
-        (void)hf_cancel_wait(hf_cancel_never(), HF_NSEC_NEVER);
+        const char *go = getenv("BOOTSTRAP_GO");
+        while (!go || access(go, F_OK) != 0)
+                (void)hf_cancel_wait(hf_cancel_never(), hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_MSEC);
 }
 
 int main(int argc, char **argv) {

@@ -66,6 +66,7 @@ void sim_check_write(struct sim *sim, const struct sim_op *op) {
                 sim_violate(sim, "P6: %s said that the Lease is free of it, and then takes it", identity);
         if (old) {
                 COUNT(sim, old_writes_applied);
+                proc->surprised = true;
                 sim_rob_all(sim);
         } else if (record->holder[0] == '\0' && foreign && may_act_by_right(sim, lease->holder)) {
                 sim_violate(sim, "P6: %s releases the Lease of %s", identity, lease->holder);

@@ -48,7 +48,7 @@ void sim_proc_boot(struct sim *sim, int p) {
         proc->old_history = proc->must_hear = proc->short_abort = proc->stopped_free = false;
         proc->contend_from = 0;
         proc->n_steps = 0;
-        proc->has_written = false;
+        proc->has_written = proc->surprised = false;
         proc->ok_sent_at = -1;
         proc->ok_restores = proc->last_term_restores = sim->n_restores;
         hf__gate_shut(&proc->gate);
@@ -286,8 +286,8 @@ void sim_proc_stop(struct sim *sim, int p) {
         TRACE(sim, "%-6s is asked to stop", proc->identity);
         sim_mark(sim, MARK_NOTE, p, sim->now, 0, "asked to stop");
         proc->stop_asked = true;
-        proc->clean_since_stop = proc->weather == CLEAR && !proc->frozen && !proc->old_history && sim->hung_until <= sim->now &&
-                                 sim->slow_until <= sim->now && proc->dirty_until < sim->now &&
+        proc->clean_since_stop = proc->weather == CLEAR && !proc->frozen && !proc->old_history && !proc->surprised &&
+                                 sim->hung_until <= sim->now && sim->slow_until <= sim->now && proc->dirty_until < sim->now &&
                                  (proc->core.op_kind == 0 || !proc->op_went_wrong);
         proc->stop_by_local = sim_local(sim, proc) + 2 * t->request_timeout + 10 * MS;
         if (proc->core.state == HF_ABORTING || sim_leads(proc))

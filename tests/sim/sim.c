@@ -224,5 +224,9 @@ int main(int argc, char **argv) {
                 return failure.found ? 0 : 1;
         }
         printf("%" PRIu64 " schedules, %.0f per second\n", n_run, (double)n_run / (seconds() - began));
+        if (o.plan.sweep && counts.stops_at_a_step * 10 < n_run * 8) { /* the others had stopped before by themselves, or were stuck */
+                printf("FAIL: only %" PRIu64 " stops at a step\n", counts.stops_at_a_step);
+                return 1;
+        }
         return print_counts(&counts, n_run, !failure.found && !o.plan.sweep) && !failure.found ? 0 : 1;
 }

@@ -42,7 +42,7 @@
         X(planned_releases, 2000)                                                                                                          \
         X(hand_overs, 200)                                                                                                                 \
         X(hand_overs_to_a_ghost, 100)                                                                                                      \
-        X(hand_overs_by_annotation, 100)                                                                                                   \
+        X(hand_overs_by_annotation, 200)                                                                                                   \
         X(stops_following, 500)                                                                                                            \
         X(stops_not_released, 10)                                                                                                          \
         X(aborts, 2000)                                                                                                                    \
@@ -188,6 +188,7 @@ struct sim_proc {
 
         bool stop_asked, clean_since_stop;
         bool has_written;
+        bool surprised;      /* a write of its from before a restore was applied after it: a revision was issued anew just so */
         unsigned last_write; /* of this incarnation */
         bool stopped_free;   /* it said that the Lease does not bear its name */
         unsigned n_steps;    /* of this incarnation */

@@ -238,7 +238,7 @@ static void draw_validity(const struct canvas *c, int p) {
 }
 
 static void draw_notes(const struct canvas *c, int p) {
-        double free_from = 0, y = p < 0 ? LEASE_Y - 4 : lane_y(p) - 4;
+        double free_from = 0, width, y = p < 0 ? LEASE_Y - 4 : lane_y(p) - 4;
 
         for (unsigned i = 0; i < c->sim->n_marks; i++) {
                 const struct sim_mark *mark = &c->sim->marks[i];
@@ -258,10 +258,13 @@ static void draw_notes(const struct canvas *c, int p) {
                     mark->kind == MARK_VIOLATION)
                         continue;
                 fprintf(c->file, "<path d=\"M%.1f %.1fv5\" stroke=\"#444\"/>\n", x, y);
+                width = TEXT_WIDTH * (double)strlen(mark->text);
+                if (x + width > WIDTH)
+                        x = WIDTH - width - 2;
                 if (x < free_from)
                         continue;
-                free_from = x + TEXT_WIDTH * (double)strlen(mark->text);
-                text_at(c, free_from > WIDTH ? WIDTH - TEXT_WIDTH * (double)strlen(mark->text) : x + 2, y + 2, "n", mark->text);
+                text_at(c, x + 2, y + 2, "n", mark->text);
+                free_from = x + width;
         }
 }
 

@@ -344,6 +344,10 @@ static void test_fence_of_two_leases(void **state) {
         struct hf_fence wrong = both;
         wrong.also_term++;
         expect_stale(box, &wrong);
+        /* Also where nothing is found to be written. */
+        static const char *const nothing = "labelSelector=no%3Done";
+        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, workspaces, NULL, NULL, nothing, NULL, &wrong), HF_E_STALE_TERM);
+        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, workspaces, NULL, NULL, nothing, NULL, &both), 0);
         wrong = both;
         wrong.term++;
         expect_stale(box, &wrong);

@@ -441,6 +441,64 @@ static void put_raw(struct box *box, const char *key, const char *text) {
         hf__buf_unref(value);
 }
 
+struct found {
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        bool done;
+        uint64_t revision;
+};
+static void on_found(void *ctx, const struct hfd_store_reply *reply) {
+        struct found *found = ctx;
+        pthread_mutex_lock(&found->mu);
+        found->done = true;
+        found->revision = reply->n_kvs ? reply->kvs[0].mod_revision : 0;
+        pthread_cond_signal(&found->cond);
+        pthread_mutex_unlock(&found->mu);
+}
+
+static uint64_t revision_of(struct box *box, const char *key) {
+        struct found found = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0};
+        hf_nsec until = hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC;
+
+        assert_int_equal(box->store.inner->ops->get(box->store.inner, key, until, on_found, &found), 0);
+        pthread_mutex_lock(&found.mu);
+        while (!found.done)
+                pthread_cond_wait(&found.cond, &found.mu);
+        pthread_mutex_unlock(&found.mu);
+        return found.revision;
+}
+
+/* The term is also in the backup, and nothing has been noticed yet: the leader's first write is refused by the epoch. */
+static void test_a_leaders_write_compares_the_epoch(void **state) {
+        struct box *box = *state;
+        struct hf_fence fence = {.ns = "kube-system", .name = "l", .identity = "me"};
+        struct hf_call write = {.verb = HF_VERB_CREATE, .resource = workspaces, .fence = &fence};
+        static const char a[] = "{\"metadata\":{\"name\":\"a\"}}", b[] = "{\"metadata\":{\"name\":\"b\"}}";
+        int r;
+
+        put_raw(box, "/registry.holdfast/terms/kube-system/l", "me\n-");
+        fence.term = revision_of(box, "/registry.holdfast/terms/kube-system/l");
+        write.body = a;
+        write.n_body = strlen(a);
+        assert_int_equal(hf_client_do(box->client, &write, box->token, NULL, NULL, NULL), 0);
+        pthread_mutex_lock(&box->store.mu);
+        box->store.deaf = true;
+        pthread_mutex_unlock(&box->store.mu);
+        put_raw(box, "/registry.holdfast/epoch", "restored");
+        write.body = b;
+        assert_int_equal(hf_client_do(box->client, &write, box->token, NULL, NULL, NULL), HF_E_STALE_TERM);
+        assert_int_equal(atomic_load(&box->n_replaced), 1);
+        assert_int_equal(revision_of(box, "/registry/tenancy.holdfast.dev/workspaces/b"), 0);
+        pthread_mutex_lock(&box->store.mu);
+        box->store.deaf = false;
+        pthread_mutex_unlock(&box->store.mu);
+        /* When the cache is of the new history the fence alone decides again. */
+        do
+                r = hf_client_do(box->client, &write, box->token, NULL, NULL, NULL);
+        while (r == HF_E_STALE_TERM);
+        assert_int_equal(r, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -450,6 +508,7 @@ int main(void) {
                 TEST(test_late_cache),
                 TEST(test_lost_reply_is_unknown),
                 TEST(test_new_epoch),
+                TEST(test_a_leaders_write_compares_the_epoch),
                 TEST(test_revision_goes_back),
                 TEST(test_audit_finds_a_lost_event),
                 TEST(test_free_with_calls),

@@ -107,6 +107,7 @@ static void test_what_is_not_sent_again(void **state) {
                 {"503 Service Unavailable", "", &get, HF_E_UNAVAILABLE},
                 {"500 Internal Server Error", AFTER_1, &put, HF_E_TIMEOUT}, /* it may have been done */
                 {"504 Gateway Timeout", AFTER_1, &put, HF_E_TIMEOUT},
+                {"504 Gateway Timeout", AFTER_1, &get, HF_E_TIMEOUT}, /* the server has waited already */
                 {"409 Conflict", AFTER_1, &put, HF_E_CONFLICT},
                 {BUSY, AFTER_100, &get, HF_E_TOO_MANY}, /* beyond the default timeout */
                 {BUSY, AFTER_1, &late, HF_E_TOO_MANY},

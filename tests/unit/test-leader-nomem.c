@@ -89,6 +89,11 @@ static int shield_unlock(pthread_mutex_t *mu) {
 #include "api-fake.c"
 #include "fake_api.h"
 
+#include "bootstrap/content.h"
+#include "bootstrap/ledger.h"
+#include "bootstrap/manifest.h"
+
+#include <holdfast/bootstrap.h>
 #include <holdfast/cache.h>
 #include <holdfast/leader.h>
 #include <holdfast/workqueue.h>
@@ -348,12 +353,77 @@ static void test_a_cache_syncs_or_says_why_not(void **state) {
         assert_true(n > 5);
 }
 
+/* ---- a bootstrap: its manifests, its ledger, the bodies it sends ---- */
+
+static void manifests_life(int n) {
+        static const char yaml[] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\n"
+                                   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: b, annotations: {x: y}}\n";
+        static const struct hf_bootstrap_kind kinds[] = {{"v1", "ConfigMap", "configmaps", true}};
+        const struct hf_bootstrap_manifest manifest = {"a.yaml", yaml, sizeof yaml - 1};
+        const struct hf_bootstrap_phase phases[] = {{.name = "zero", .manifests = &manifest, .n_manifests = 1}, {.name = "one"}};
+        const struct hf_bootstrap_config config =
+                {.size = sizeof config, .version = "1", .kinds = kinds, .n_kinds = 1, .phases = phases, .n_phases = 2};
+        const struct hf_host host = {.size = sizeof host};
+        struct hf_bootstrap *bootstrap = NULL;
+        struct hf_status status = {0};
+
+        arm(n);
+        int r = hf_bootstrap_new(&host, &config, &bootstrap, &status);
+        disarm();
+        assert_true(r == 0 || is_shortage(r));
+        assert_true((r == 0) == (bootstrap != NULL));
+        assert_true(r == 0 || status.message[0]);
+        hf_bootstrap_free(bootstrap);
+}
+
+static void ledger_life(int n) {
+        static const char content[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{\"b\":\"c\"}}";
+        const struct hf__step step = {.content = (char *)content,
+                                      .n_content = sizeof content - 1,
+                                      .hash = "0123456789abcdef0123456789abcdef"};
+        struct hf__ledger_entry entry = {.step = (char *)"a", .phase = "zero", .version = "1", .hash = "0123456789abcdef0123456789abcdef"};
+        const char *const phases[] = {"zero"};
+        struct hf__ledger ledger = {0}, back = {0};
+        struct hf__strbuf text = {0}, body = {0};
+        struct hf__content_seen seen;
+        struct hf__json *json = NULL;
+
+        arm(n);
+        int r = hf__ledger_add(&ledger, &entry);
+        r = r ? r : hf__ledger_complete(&ledger, "zero", "1", "now");
+        r = r ? r : hf__ledger_write(&ledger, NULL, "n", "l", &text);
+        r = r ? r : hf__json_parse(text.data, text.n, &json, NULL);
+        r = r ? r : hf__ledger_read(json, phases, 1, &back, NULL);
+        r = r ? r : hf__content_see(content, sizeof content - 1, &seen);
+        r = r ? r : hf__content_print_replacement(&step, content, sizeof content - 1, &body);
+        disarm();
+        assert_true(r == 0 || is_shortage(r));
+        assert_true(r != 0 || (back.n_entries == 1 && back.n_completed == 1));
+        hf__json_free(json);
+        hf__strbuf_done(&text);
+        hf__strbuf_done(&body);
+        hf__ledger_done(&ledger);
+        hf__ledger_done(&back);
+}
+
+static void test_a_bootstrap_is_read_whole_or_not_at_all(void **state) {
+        int n = 0;
+        do
+                manifests_life(n++);
+        while (atomic_load(&hit));
+        assert_true(n > 20);
+        n = 0;
+        do
+                ledger_life(n++);
+        while (atomic_load(&hit));
+        assert_true(n > 5);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_an_elector_leads_or_says_why_not),
-                cmocka_unit_test(test_a_queue_keeps_what_it_took),
-                cmocka_unit_test(test_every_call_that_was_taken_is_answered),
-                cmocka_unit_test(test_a_cache_syncs_or_says_why_not),
+                cmocka_unit_test(test_an_elector_leads_or_says_why_not),        cmocka_unit_test(test_a_queue_keeps_what_it_took),
+                cmocka_unit_test(test_every_call_that_was_taken_is_answered),   cmocka_unit_test(test_a_cache_syncs_or_says_why_not),
+                cmocka_unit_test(test_a_bootstrap_is_read_whole_or_not_at_all),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

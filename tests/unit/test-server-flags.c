@@ -167,6 +167,17 @@ static void test_the_lock_of_the_election_is_checked(void **state) {
         expect_refusal(ETCD " --leader-elect-resource-lock=Leases", "invalid lock type \"Leases\"");
 }
 
+static void test_a_migration_is_checked(void **state) {
+        expect_ok(ETCD " --leader-elect-resource-name=new --leader-elect-migrate-from=old");
+        assert_string_equal(config.migrate_from, "old");
+        expect_ok(ETCD " --leader-elect-resource-name=x --leader-elect-migrate-from=x --leader-elect-migrate-from-namespace=elsewhere");
+        expect_refusal(ETCD " --leader-elect-migrate-from=holdfast-controllers", "is the lease itself");
+        expect_refusal(ETCD " --leader-elect-migrate-from=A", "--leader-elect-migrate-from");
+        expect_refusal(ETCD " --leader-elect-migrate-from=a --leader-elect-migrate-from-namespace=a.b",
+                       "--leader-elect-migrate-from-namespace");
+        expect_refusal(ETCD " --leader-elect-migrate-from-namespace=a", "needs --leader-elect-migrate-from");
+}
+
 /* CG51 */
 static void test_what_is_wrong_with_an_election_is_ignored_without_one(void **state) {
         expect_ok(ETCD " --leader-elect=false --leader-elect-resource-lock=endpoints --leader-elect-resource-name=A..b "
@@ -209,6 +220,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_what_is_wrong_is_named, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_impossible_timings_are_refused_with_their_numbers, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_the_lock_of_the_election_is_checked, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_a_migration_is_checked, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_what_is_wrong_with_an_election_is_ignored_without_one, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_controllers, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_help_lists_each_flag_with_its_default, set_up, tear_down),

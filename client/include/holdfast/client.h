@@ -100,8 +100,8 @@ int hf_client_do(struct hf_client *client, const struct hf_call *call, struct hf
 
 /*
  * What the server asks for with Retry-After is done here, up to 10 times within the call's deadline: after 429 and 503 for any
- * call, after another 5xx for reads only, in the lane HF_LANE_LEASE never. What is left comes back with hf_status.retry_after_s.
- * A 401 has the token file read again, and the call sent again if there is another token. Nothing else is ever sent twice.
+ * call, after 5xx other than 504 for reads only, in the lane HF_LANE_LEASE never. What is left comes back with hf_status.retry_after_s.
+ * A 401 has the token file read again, and the call sent again if there is another token. No other write is ever sent twice.
  */
 struct hf_rest_config {
         size_t size;

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #define HF_FENCE_HEADER "Holdfast-Fence"
-#define HF_IDENTITY_MAX 255 /* bytes of a holder identity we make or fence with */
-#define HF_NAME_MAX     253 /* bytes of an object's name or namespace */
+#define HF_IDENTITY_MAX 255                                      /* bytes of a holder identity we make or fence with */
+#define HF_NAME_MAX     253                                      /* bytes of an object's name or namespace */
 #define HF_FENCE_MAX    (4 * HF_NAME_MAX + HF_IDENTITY_MAX + 64) /* bytes that hold any fence as text */
 
 struct hf_fence {
