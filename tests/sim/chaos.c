@@ -87,6 +87,12 @@ static void outsider(struct sim *sim) {
                 return;
         if (way >= 4) { /* labels: the record stays what it is */
                 COUNT(sim, label_edits);
+                if (sim_chance(sim, 20)) { /* among them the annotation that asks for a hand-over, also of an outsider's record */
+                        COUNT(sim, hand_overs_by_annotation);
+                        sim_mark(sim, MARK_STORE, -1, sim->now, 0, "the Lease asks for a hand-over");
+                        (void)snprintf(record.hand_over_to, sizeof record.hand_over_to, "%s",
+                                       sim_chance(sim, 80) ? sim->procs[sim_draw(sim) % (unsigned)sim->n_procs].identity : "ghost");
+                }
                 sim_store_put(sim, &record);
                 return;
         }

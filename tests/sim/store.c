@@ -94,6 +94,7 @@ int sim_store_write(struct sim *sim, const struct sim_op *op) {
                 return result;
         sim_check_write(sim, op);
         record.exists = true;
+        record.hand_over_to[0] = '\0'; /* the lock keeps the annotation in nothing it writes */
         sim_store_put(sim, &record);
         return 0;
 }
