@@ -252,8 +252,11 @@ static uint64_t last_awaited(struct hf_cache *cache) {
  * what the last of them waits for; where that was not enough, and anywhere else, it is a consistent one, which has a number.
  */
 static void list_query(struct hf_cache *cache, struct hf__strbuf *out) {
-        bool first = !cache->more, lenient = first && cache->one_revision && !cache->need_list && cache->probe_failures == 0;
+        bool first = !cache->more;
 
+        (void)pthread_mutex_lock(&cache->mu);
+        bool lenient = first && cache->one_revision && !cache->need_list && cache->probe_failures == 0; /* which a new waiter resets */
+        (void)pthread_mutex_unlock(&cache->mu);
         if (cache->query[0])
                 hf__strbuf_printf(out, "%s&", cache->query);
         if (cache->whole)
