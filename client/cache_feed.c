@@ -221,6 +221,14 @@ static bool is_ahead_of_server(int error, const struct hf_status *status) {
         return error == HF_E_TIMEOUT && status && strstr(status->message, "Too large resource version");
 }
 
+/* A probe under way is of no use any more, and must not be waited for. */
+static void want_list(struct hf_cache *cache, hf_nsec at) {
+        cache->need_list = true;
+        cache->list_at = at;
+        if (cache->list && cache->list->probe)
+                hf_client_cancel(cache->client, cache->list->id);
+}
+
 static void watch_failed(struct hf_cache *cache, int error, const struct hf_status *status) {
         hf_nsec at = again_at(cache, cache->watch_failures, status ? status->retry_after_s : 0);
 
@@ -228,10 +236,8 @@ static void watch_failed(struct hf_cache *cache, int error, const struct hf_stat
                 complain(cache, "watch", cache->watch_failures, error, status);
         if (error == HF_E_GONE && cache->watch_failures == 0)
                 at = hf_now(cache->clock); /* a first one is ordinary life */
-        if (error == HF_E_GONE || is_ahead_of_server(error, status)) {
-                cache->need_list = true;
-                cache->list_at = at;
-        }
+        if (error == HF_E_GONE || is_ahead_of_server(error, status))
+                want_list(cache, at);
         cache->watch_at = at;
         cache->watch_failures++;
 }
@@ -252,11 +258,10 @@ static uint64_t last_awaited(struct hf_cache *cache) {
  * what the last of them waits for; where that was not enough, and anywhere else, it is a consistent one, which has a number.
  */
 static void list_query(struct hf_cache *cache, struct hf__strbuf *out) {
-        bool first = !cache->more;
-
         (void)pthread_mutex_lock(&cache->mu);
-        bool lenient = first && cache->one_revision && !cache->need_list && cache->probe_failures == 0; /* which a new waiter resets */
+        bool first = !cache->more, lenient = first && cache->one_revision && !cache->need_list && cache->probe_failures == 0;
         (void)pthread_mutex_unlock(&cache->mu);
+
         if (cache->query[0])
                 hf__strbuf_printf(out, "%s&", cache->query);
         if (cache->whole)
@@ -332,8 +337,7 @@ static void leave_watch(struct hf_cache *cache) {
 
 static void list_again(struct hf_cache *cache) {
         leave_watch(cache);
-        cache->need_list = true;
-        cache->list_at = hf_now(cache->clock);
+        want_list(cache, hf_now(cache->clock));
 }
 
 /* ---- taking letters ---- */
@@ -367,8 +371,7 @@ static void take_event(struct hf_cache *cache, const struct hf__cache_letter *le
         /* An event that cannot be kept is never skipped: the list that follows brings what it said. */
         complain(cache, "watch", 0, r, NULL);
         leave_watch(cache);
-        cache->need_list = true;
-        cache->list_at = again_at(cache, 0, 0);
+        want_list(cache, again_at(cache, 0, 0));
 }
 
 static bool newcomers_locked(const struct hf_cache *cache) {

@@ -16,14 +16,14 @@ static double seconds(hf_nsec duration) { return (double)duration / (double)HF_N
 
 /* ---- from the term's own threads ---- */
 
-static void on_joined(void *ctx) { hf__mailbox_poke(&((struct hf_elector *)ctx)->electors->mailbox); }
+static void on_joined(void *ctx) { hf__electors_poke(((struct hf_elector *)ctx)->electors); }
 
 /* Only the client of the term that is there calls this: a client is silenced before its term is freed. */
 static void on_stale(void *ctx, int error) {
         struct hf_elector *elector = ctx;
         hf_metric_add(elector->metrics.stale_writes, 1);
         atomic_store(&elector->stale, true);
-        hf__mailbox_poke(&elector->electors->mailbox);
+        hf__electors_poke(elector->electors);
 }
 
 /* ---- actions ---- */
@@ -78,7 +78,7 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
                (unsigned long long)action->term, r ? hf_strerror(r) : "not every thread could be made");
         shut_gate(elector);
         atomic_store(&elector->stale, true);
-        hf__mailbox_poke(&elector->electors->mailbox);
+        hf__electors_poke(elector->electors);
 }
 
 static void report(struct hf_elector *elector, const char *text) {

@@ -15,6 +15,8 @@
  * before a letter is read: stale is set by the client of the present term, or by the host who ends whichever term there is
  * (hf_elector_end_term); joined is asked of the present term.
  *
+ * After a letter, or at its time, the loop turns the elector concerned; after a poke, and once a second, all of them.
+ *
  * The timer is a timerfd on CLOCK_BOOTTIME with absolute times, so that it is due at once when a suspended machine or a
  * stopped process goes on. It fires at least once a second, which is what the watchdog counts.
  */
@@ -49,7 +51,7 @@ static void post(struct hf_elector *elector, const struct hf__elector_message *f
          * is a lost watch: the core reads. */
         if (!from->is_reply)
                 atomic_store(&elector->news_lost, true);
-        hf__mailbox_poke(&elector->electors->mailbox);
+        hf__electors_poke(elector->electors);
 }
 
 void hf__elector_on_reply(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply) {
@@ -138,6 +140,7 @@ static void step(struct hf_elector *elector, const struct hf__core_event *event)
         count_leaderless(elector, now.boot);
         hf__core_step(&elector->core, event, now, &actions);
         elector->wake_at = actions.wake_at;
+        elector->stepped = true;
         publish(elector, now.boot);
         hf__elector_carry_out(elector, &actions, now);
 }
@@ -195,6 +198,7 @@ static void join_work(struct hf_elector *elector) {
 }
 
 static void turn(struct hf_elector *elector) {
+        elector->stepped = false;
         count_leaderless(elector, hf_now(clock_of(elector)));
         if (atomic_exchange(&elector->news_lost, false))
                 step_plain(elector, HF__EV_WATCH_LOST);
@@ -210,6 +214,17 @@ static void turn(struct hf_elector *elector) {
                 join_work(elector);
         if (elector->events)
                 hf__lease_events_turn(elector->events, hf_now(clock_of(elector)));
+}
+
+/* With a thousand electors most wake-ups are the business of one. */
+static void turn_those_concerned(struct hf_electors *electors, hf_nsec now, hf_nsec *seen_all_at) {
+        bool all = atomic_exchange(&electors->attention, false) || now - *seen_all_at >= HF_NSEC_PER_SEC;
+
+        if (all)
+                *seen_all_at = now;
+        for (size_t i = 0; i < electors->n; i++)
+                if (all || electors->list[i]->stepped || now >= electors->list[i]->wake_at)
+                        turn(electors->list[i]);
 }
 
 /* Sets the timer to the nearest wake-up. */
@@ -236,6 +251,7 @@ static bool is_over(const struct hf_electors *electors) {
 void *hf__electors_loop(void *ctx) {
         struct hf_electors *electors = ctx;
         const struct hf_clock *clock = hf_host_clock(electors->host);
+        hf_nsec seen_all_at = 0;
 
         for (size_t i = 0; i < electors->n; i++)
                 step_plain(electors->list[i], HF__EV_TICK);
@@ -249,8 +265,7 @@ void *hf__electors_loop(void *ctx) {
                         if (events[i].data.fd == electors->timer_fd)
                                 (void)!read(electors->timer_fd, &expirations, sizeof expirations);
                 take_letters(electors);
-                for (size_t i = 0; i < electors->n; i++)
-                        turn(electors->list[i]);
+                turn_those_concerned(electors, hf_now(clock), &seen_all_at);
         }
         pthread_mutex_lock(&electors->mu);
         electors->loop_over = true;

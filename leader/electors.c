@@ -287,7 +287,7 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
 
         hf_nsec until = hf_now(hf_host_clock(electors->host)) + stop_bound(electors) + SLACK;
         atomic_store(&electors->stop_asked, true);
-        hf__mailbox_poke(&electors->mailbox);
+        hf__electors_poke(electors);
         bool loop_over = wait_for_loop(electors, until);
         bool instances_joined = stop_instances(electors, until);
         if (loop_over) {
@@ -398,7 +398,7 @@ int hf_elector_step_down(struct hf_elector *elector) { return give_up_lease(elec
 
 void hf_elector_end_term(struct hf_elector *elector) {
         atomic_store(&elector->stale, true);
-        hf__mailbox_poke(&elector->electors->mailbox);
+        hf__electors_poke(elector->electors);
 }
 
 uint64_t hf_electors_turns(struct hf_electors *electors) { return atomic_load(&electors->turns); }

@@ -46,6 +46,7 @@ struct hf_elector {
         hf_nsec write_sent_at, ending_at;
         unsigned n_failed_ops; /* in a row: the first is worth a line */
         bool stop_told;
+        bool stepped;          /* since its last turn */
         bool announced;        /* an Event told of the present term */
         struct hf__record led; /* when announced: the record it was taken by, as the server returned it */
         hf_nsec counted_at;    /* until when the time without a leader is counted */
@@ -80,6 +81,7 @@ struct hf_electors {
         /* any thread */
         struct hf__mailbox mailbox;
         atomic_bool stop_asked;
+        atomic_bool attention; /* a flag was raised: the loop looks at all electors, not only at those whose time has come */
         _Atomic uint64_t turns;
 
         pthread_mutex_t mu;
@@ -90,6 +92,12 @@ struct hf_electors {
         int stop_result;              /* what the stop came to, for whoever asks again */
         struct hf_status stop_status; /* its words */
 };
+
+/* After raising a flag. Thread: any. */
+static inline void hf__electors_poke(struct hf_electors *electors) {
+        atomic_store(&electors->attention, true);
+        hf__mailbox_poke(&electors->mailbox);
+}
 
 /* A letter to the loop: news for one elector. malloc'ed, the loop frees it. */
 struct hf__elector_message {

@@ -22,6 +22,7 @@ def main():
         assert out.returncode == 0, out.stderr + out.stdout
         instance.send(15)
         instance.wait()
+    sys.stderr.write(out.stderr)
     r = json.loads(out.stdout)
     lead, bare, before, leading = r["lead"], r["bare"], r["before"], r["leading"]
     print(f"{n} electors: all lead after {r['acquire']['seconds']:.2f} s; released after {r['release']['seconds']:.2f} s; "

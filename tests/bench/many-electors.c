@@ -190,6 +190,8 @@ static void on_written(void *ctx, const struct hf_reply *reply) {
         struct slot *slot = ctx;
         const char *at = reply->error == 0 && reply->body ? memmem(reply->body, reply->n_body, key, sizeof key - 1) : NULL;
 
+        if (reply->error && atomic_load(&n_failed) == 0)
+                fprintf(stderr, "many-electors: %s: %s\n", hf_strerror(reply->error), reply->status.message);
         if (at)
                 snprintf(slot->rv, sizeof slot->rv, "%.*s", (int)strcspn(at + sizeof key - 1, "\""), at + sizeof key - 1);
         else

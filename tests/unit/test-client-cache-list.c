@@ -266,6 +266,31 @@ static void test_with_one_revision_the_number_counts(void **state) {
         teardown();
 }
 
+/* A probe that hangs must not hold up the list that is needed when the watch's history is lost. */
+static void test_a_lost_watch_does_not_wait_for_a_probe(void **state) {
+        pthread_t thread;
+        void *r = NULL;
+
+        setup(false);
+        put_many(0, 1);
+        assert_int_equal(hf_cache_start(w.cache), 0);
+        wait_for(0);
+        api_fake_await_watch(w.fake, 1);
+        api_fake_mute_watches(w.fake, true);
+        api_fake_hold_calls(w.fake, true);
+        assert_int_equal(pthread_create(&thread, NULL, wait_far, hf_cancel_never()), 0);
+        api_fake_await_list(w.fake, 2); /* the probe */
+        put_many(1, 2);
+        api_fake_compact(w.fake);
+        api_fake_await_list(w.fake, 3); /* the list, though the probe has no answer */
+        api_fake_hold_calls(w.fake, false);
+        api_fake_mute_watches(w.fake, false);
+        assert_int_equal(pthread_join(thread, &r), 0);
+        assert_ptr_equal(r, hf_cancel_never());
+        assert_int_equal(hf_cache_count(w.cache), 2);
+        teardown();
+}
+
 static void test_several_are_waited_for_at_once(void **state) {
         struct hf_cache *caches[2] = {NULL, NULL};
 
@@ -327,6 +352,7 @@ int main(void) {
                 cmocka_unit_test(test_a_consistent_list_is_as_good_as_a_revision),
                 cmocka_unit_test(test_a_list_under_way_is_not),
                 cmocka_unit_test(test_with_one_revision_the_number_counts),
+                cmocka_unit_test(test_a_lost_watch_does_not_wait_for_a_probe),
                 cmocka_unit_test(test_several_are_waited_for_at_once),
                 cmocka_unit_test(test_a_server_set_back_is_listed_again),
                 cmocka_unit_test(test_a_server_that_is_behind_is_listed_again),
