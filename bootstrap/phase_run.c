@@ -274,6 +274,15 @@ static int replace_object(struct run *run, bool dry_run, struct hf_status *why) 
 
 /* ---- the run ---- */
 
+bool hf__phase_is_settled(const struct hf__phase *phase, const struct hf__ledger *ledger) {
+        static const struct hf__seen nothing;
+        struct hf__plan plan = {0};
+
+        if (!ledger->newer_format)
+                hf__plan_next(ledger, phase->name, &phase->steps, phase->bootstrap->version, &nothing, &plan);
+        return ledger->newer_format || plan.what == HF__PLAN_FINISHED;
+}
+
 static bool wants_nothing(const struct run *run, const struct hf__plan *plan) {
         return run->ledger.newer_format || plan->what == HF__PLAN_FINISHED;
 }
@@ -378,9 +387,13 @@ static int run_to_end(struct run *run) {
 int hf__phase_run(struct hf_term *term, void *ctx) {
         struct hf__phase *phase = ctx;
         struct run run = {.phase = phase, .bootstrap = phase->bootstrap, .term = term};
+
+        if (atomic_load(&phase->settled)) /* the ledger is read all the same, beside the work that comes after */
+                hf_term_started(term);
         int r = run_to_end(&run);
 
         if (r == 0) {
+                atomic_store(&phase->settled, true);
                 phase->give_way_after = phase->bootstrap->give_way_after;
                 hf__report_complete(phase, true);
         }
