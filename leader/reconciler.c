@@ -18,6 +18,7 @@
 
 #include "base/config.h"
 #include "base/thread.h"
+#include "client/cache_barrier.h"
 
 #define LINGER (2 * HF_NSEC_PER_SEC) /* how long a worker waits beside others before it leaves */
 
@@ -82,7 +83,7 @@ static int wait_for_caches(struct run *run) {
                 return -ENOMEM;
         for (size_t i = 0; i < run->reconciler.n_sources; i++)
                 caches[i] = run->feeds[i].cache;
-        int r = hf_cache_wait_all(caches, run->reconciler.n_sources, acquired_at[0] ? acquired_at : NULL, hf_term_drain(run->term));
+        int r = hf__cache_wait_term(caches, run->reconciler.n_sources, acquired_at[0] ? acquired_at : NULL, hf_term_drain(run->term));
         free(caches);
         return r;
 }
