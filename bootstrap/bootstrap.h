@@ -65,6 +65,7 @@ extern const struct hf_resource hf__ledger_resource;
 
 /* The phase's controller (phase_run.c); ctx is the struct hf__phase. */
 int hf__phase_run(struct hf_term *term, void *ctx);
+bool hf__phase_settled(void *ctx);
 /* Whether the ledger leaves nothing to do in it. */
 bool hf__phase_is_settled(const struct hf__phase *phase, const struct hf__ledger *ledger);
 /* The phase's hook (ledger_wait.c); ctx likewise. */

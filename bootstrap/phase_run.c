@@ -384,12 +384,15 @@ static int run_to_end(struct run *run) {
         }
 }
 
+/* The ledger is read all the same, beside the work that comes after. */
+bool hf__phase_settled(void *ctx) {
+        struct hf__phase *phase = ctx;
+        return atomic_load(&phase->settled);
+}
+
 int hf__phase_run(struct hf_term *term, void *ctx) {
         struct hf__phase *phase = ctx;
         struct run run = {.phase = phase, .bootstrap = phase->bootstrap, .term = term};
-
-        if (atomic_load(&phase->settled)) /* the ledger is read all the same, beside the work that comes after */
-                hf_term_started(term);
         int r = run_to_end(&run);
 
         if (r == 0) {

@@ -63,6 +63,11 @@ struct hf_controller {
          * that fails after that is restarted under them. All of a term drain within the one drain_deadline.
          */
         const char *const *after;
+        /*
+         * Optional. Asked when a term begins: true = there is nothing those after it need wait for this time, it counts as started. On the
+         * elector's loop: must not block.
+         */
+        bool (*is_settled)(void *ctx);
 };
 
 /* The calling controller is under way: those that come after it may begin. Holds for the term. Idempotent. Thread: any. */
