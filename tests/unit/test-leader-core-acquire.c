@@ -35,6 +35,26 @@ static void test_creates_an_absent_lease(void **state) { /* CG01 */
         assert_int_equal(rig.core.state, HF_LEADING);
 }
 
+/* The field has 32 bits. Who left it full does not keep the Lease from everybody for ever. */
+static void test_a_full_count_of_transitions_stays(void **state) {
+        struct rig rig;
+        struct hf__record record, gone = {0};
+
+        start(&rig);
+        record = held_by(&rig, "", 1);
+        record.transitions = 0x7fffffff;
+        answer_read(&rig, 0, &record);
+        assert_non_null(did(&rig, HF__ACT_WRITE));
+        assert_int_equal(rig.sent.transitions, 0x7fffffff);
+        answer_write(&rig, 0);
+        set_rv(&rig, &gone);
+        watch(&rig, &gone);
+        step(&rig, HF__EV_JOINED);
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 15 * S));
+        assert_false(rig.sent.exists);
+        assert_int_equal(rig.sent.transitions, 0x7fffffff);
+}
+
 static void test_takes_an_empty_one_at_once(void **state) { /* CG02, CG04, CG06 */
         struct rig rig;
         struct hf__record record;
@@ -224,6 +244,7 @@ static void test_an_acquire_overwritten_before_its_answer_starts_nothing(void **
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_creates_an_absent_lease),
+                cmocka_unit_test(test_a_full_count_of_transitions_stays),
                 cmocka_unit_test(test_takes_an_empty_one_at_once),
                 cmocka_unit_test(test_waits_the_recorded_duration_out),
                 cmocka_unit_test(test_a_renewal_of_the_holder_starts_the_wait_again),

@@ -66,6 +66,25 @@ static void test_absent_fields_are_nobodys(void **state) { /* CG02 */
         }
 }
 
+/* Whatever bytes a cut falls between, what is left can be written again, and is nobody whom we could be. */
+static void test_a_longer_holder_is_cut_between_characters(void **state) {
+        static const char *const characters[] = {"h", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+        for (size_t i = 0; i < 4; i++)
+                for (size_t n_before = 0; n_before < 5; n_before++) {
+                        char holder[1200] = {0}, text[1400];
+                        memset(holder, 'x', n_before);
+                        for (size_t n = 0; n < 200 + (i == 0 ? 100 : 0); n++)
+                                strcat(holder, characters[i]);
+                        (void)snprintf(text, sizeof text, "{\"spec\":{\"holderIdentity\":\"%s\"}}", holder);
+                        struct hf__record record = read_text(text);
+                        assert_true(hf__utf8_valid(record.holder, strlen(record.holder)));
+                        assert_true(strlen(record.holder) > HF_IDENTITY_MAX - 8);
+                        assert_string_not_equal(record.holder + strlen(record.holder) - strlen(characters[i]), characters[i]);
+                        holder[HF_IDENTITY_MAX] = '\0';
+                        assert_string_not_equal(record.holder, holder);
+                }
+}
+
 static void test_a_foreign_revision_is_kept_as_text(void **state) {
         struct hf__record record = read_text("{\"metadata\":{\"resourceVersion\":\"a-17\"}}");
         assert_string_equal(record.rv, "a-17");
@@ -374,6 +393,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_record_of_client_go_is_read),
                 cmocka_unit_test(test_absent_fields_are_nobodys),
+                cmocka_unit_test(test_a_longer_holder_is_cut_between_characters),
                 cmocka_unit_test(test_a_foreign_revision_is_kept_as_text),
                 cmocka_unit_test(test_what_is_no_object_is_invalid),
                 cmocka_unit_test(test_a_record_survives_the_round_trip),
