@@ -465,6 +465,10 @@ int hf__json_add(struct hf__json *object, const char *key, struct hf__json *valu
         return -ENOMEM;
 }
 
+int hf__json_add_string(struct hf__json *object, const char *key, const char *value) {
+        return hf__json_add(object, key, json_of(cJSON_CreateString(value)));
+}
+
 void hf__json_drop(struct hf__json *object, const char *key) {
         cJSON *m = member(item(object), key, strlen(key));
         if (m)

@@ -70,3 +70,4 @@ int hf__json_replace(struct hf__json *container, struct hf__json *member, struct
 int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value);      /* the same; before NULL = at the end */
 /* A member whose key is known not to be there. Takes value, freed on failure. */
 int hf__json_add(struct hf__json *object, const char *key, struct hf__json *value);
+int hf__json_add_string(struct hf__json *object, const char *key, const char *value);

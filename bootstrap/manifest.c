@@ -99,8 +99,16 @@ struct place {
         size_t number, line; /* of the document in it; from 1 */
 };
 
+/* What files and their names say goes into messages of one line. */
+static void make_one_line(char *text) {
+        for (char *c = text; *c; c++)
+                if ((unsigned char)*c < ' ' || *c == 0x7f)
+                        *c = ' ';
+}
+
 static void name_place(const struct place *place, char *text, size_t max) {
         (void)snprintf(text, max, "%s: document %zu, line %zu", place->source, place->number, place->line);
+        make_one_line(text);
 }
 
 static int refuse(const struct place *place, struct hf_status *reterr_status, const char *format, ...)
@@ -113,6 +121,7 @@ static int refuse(const struct place *place, struct hf_status *reterr_status, co
         va_start(args, format);
         (void)vsnprintf(what, sizeof what, format, args);
         va_end(args);
+        make_one_line(what);
         return hf_fail(reterr_status, HF_E_INVALID, "%s: %s", where, what);
 }
 

@@ -258,7 +258,9 @@ static uint64_t last_awaited(struct hf_cache *cache) {
  * what the last of them waits for; where that was not enough, and anywhere else, it is a consistent one, which has a number.
  */
 static void list_query(struct hf_cache *cache, struct hf__strbuf *out) {
+        (void)pthread_mutex_lock(&cache->mu);
         bool first = !cache->more, lenient = first && cache->one_revision && !cache->need_list && cache->probe_failures == 0;
+        (void)pthread_mutex_unlock(&cache->mu);
 
         if (cache->query[0])
                 hf__strbuf_printf(out, "%s&", cache->query);

@@ -94,7 +94,8 @@ static int try_call(struct rest_call *call, hf_nsec not_before, uint64_t again, 
         }
         request.deadline = call->deadline;
         request.not_before = not_before;
-        request.max_body = call->verb == HF_VERB_LIST ? MAX_LIST : MAX_OBJECT;
+        bool lists = call->verb == HF_VERB_LIST || call->verb == HF_VERB_DELETE_COLLECTION;
+        request.max_body = lists ? MAX_LIST : MAX_OBJECT;
         request.on_done = call_done;
         request.ctx = call;
         return again ? hf__http_submit_again(rest->engine, &request, again) : hf__http_submit(rest->engine, &request, ret_id);

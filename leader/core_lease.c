@@ -183,7 +183,7 @@ void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now, stru
         if (core->observed.exists && !core->config.coordinated)
                 record->transitions = one_more(core->observed.transitions);
         strcpy(record->holder, core->config.identity);
-        record->successor[0] = '\0';
+        record->successor[0] = record->hand_over_to[0] = '\0';
         record->duration_s = core->config.timing.lease_duration / HF_NSEC_PER_SEC;
         record->acquire_us = acquire_us;
         record->renew_us = now.real_us > acquire_us ? now.real_us : acquire_us;
@@ -194,6 +194,7 @@ void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now, stru
 
 void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now, struct hf__record *ret_record) {
         *ret_record = core->observed;
+        ret_record->hand_over_to[0] = '\0';
         forget_cause(ret_record);
         /* A standby takes a changed renew time for a sign of life: it changes with every renewal. */
         ret_record->renew_us = now.real_us > core->observed.renew_us ? now.real_us : core->observed.renew_us + 1;
@@ -203,6 +204,7 @@ void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now
 
 void hf__core_make_release(const struct hf__core *core, struct hf__core_time now, struct hf__record *ret_record) {
         *ret_record = core->observed;
+        ret_record->hand_over_to[0] = '\0';
         forget_cause(ret_record);
         ret_record->holder[0] = '\0';
         ret_record->duration_s = 1; /* the API refuses 0 */

@@ -124,6 +124,7 @@ inline written() {
                 p[j].fresh = 0;
                 p[j].op_fresh = 0;
 #ifndef M_SKIP_COMPARE
+                p[j].wait = 0; /* who has to hear of the Lease again begins to wait then */
                 if
                 :: p[j].op_phase == SENT -> forget_op(j)
                 :: else

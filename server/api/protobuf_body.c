@@ -197,7 +197,7 @@ static int put_base64(struct hf__json *object, const char *key, const struct sli
         struct hf__strbuf s = {0};
 
         hfd_base64_put(&s, data->at, (size_t)(data->end - data->at));
-        int e = s.error ? s.error : hf__json_set_key(object, key, s.data ? s.data : "");
+        int e = s.error ? s.error : hf__json_add_string(object, key, s.data ? s.data : "");
         hf__strbuf_done(&s);
         return e;
 }
@@ -210,7 +210,10 @@ static struct hf__json *member(struct hf__json *object, const char *name, struct
         return hf__json_set(object, name, make()) ? NULL : hf__json_get(object, name);
 }
 
-/* One entry of a map: {1: key, 2: value}. */
+/*
+ * One entry of a map: {1: key, 2: value}. It is not looked for among the others, of which a body has room for many; a key that is
+ * there twice is refused later, as in JSON.
+ */
 static int put_entry(struct hf__json *object, const struct field *f, struct slice in) {
         struct slice key = {0}, value = {0};
         struct hf__json *map = member(object, f->name, hf__json_object);
@@ -229,7 +232,7 @@ static int put_entry(struct hf__json *object, const struct field *f, struct slic
         char *key_text = key.at ? text_of(&key) : strdup(""), *value_text = value.at && f->kind == MAP ? text_of(&value) : strdup("");
         int e = map && key_text && value_text ? 0 : -ENOMEM;
         if (!e)
-                e = f->kind == MAP ? hf__json_set_key(map, key_text, value_text) : put_base64(map, key_text, &value);
+                e = f->kind == MAP ? hf__json_add_string(map, key_text, value_text) : put_base64(map, key_text, &value);
         free(key_text);
         free(value_text);
         return e;

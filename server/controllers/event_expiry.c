@@ -45,11 +45,12 @@ static int expire(struct hfd_controllers *controllers, struct hf_term *term, con
 
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct hfd_controllers *controllers = ctx;
-        char ns[HF_NAME_MAX + 1];
-        const char *name = hfd_split_key(key, ns);
+        char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         struct hf__json *event;
 
-        int r = hfd_object_cached(controllers->events->cache, ns, name, &event);
+        int r = hf_key_split(key, ns, name);
+        if (r == 0)
+                r = hfd_object_cached(controllers->events->cache, ns, name, &event);
         if (r)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         hf_nsec left = left_of(controllers, term, event);

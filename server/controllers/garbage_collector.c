@@ -14,7 +14,8 @@
  * event brings the same key. Two looks decide for good, and are not left to chance:
  *
  *      an owner is absent             only when a consistent read of it, at that moment, does not find it with that uid. uids never
- *                                     come back, so the answer is remembered
+ *                                     come back, so the answer is remembered, for that kind, namespace, name and uid: an owner
+ *                                     that one dependent names wrongly stands for those that name it rightly
  *      nothing (more) depends on it   only when every cache has reached the revision at which the object was marked: then all
  *                                     dependents that were there are known, also those that are to be orphaned
  *
@@ -38,7 +39,7 @@
 #include "server/controllers/gc_notice.h"
 #include "server/controllers/object.h"
 
-#define N_WORKERS 8
+#define N_WORKERS  8
 #define N_ABSENT   512
 #define UID_MAX    64
 #define SEARCH_MAX 1024
@@ -53,7 +54,7 @@ struct collector {
         size_t n_graph;
 
         pthread_mutex_t mu;
-        char absent[N_ABSENT][UID_MAX]; /* a ring; guarded by mu, as the next */
+        char *absent[N_ABSENT]; /* a ring of owners, owned; guarded by mu, as the next */
         size_t n_absent;
 };
 
@@ -62,9 +63,9 @@ struct item {
         struct collector *collector;
         struct hf_term *term;
         const struct hfd_kind *kind;
-        char ns[HF_NAME_MAX + 1];
-        const char *name, *uid, *resource_version; /* borrowed from the key and the object */
-        struct hf__json *object;                   /* owned; as cached */
+        char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
+        const char *uid, *resource_version; /* borrowed from the object */
+        struct hf__json *object;            /* owned; as cached */
 };
 
 /* ---- keys ---- */
@@ -128,19 +129,35 @@ static void walk_dependents(struct walk *walk, void (*each)(void *ctx, const cha
 
 /* ---- owners ---- */
 
-static bool is_known_absent(struct collector *collector, const char *uid) {
+/* How an owner is remembered: all by which a reference finds it. */
+static void absent_key(const struct collector *collector, const struct hfd_kind *kind, const char *ns, const char *name, const char *uid,
+                       char text[KEY_MAX + UID_MAX]) {
+        char key[KEY_MAX];
+
+        key_of(collector, kind, ns, name, key);
+        (void)snprintf(text, KEY_MAX + UID_MAX, "%s %s", uid, key);
+}
+
+static bool is_known_absent(struct collector *collector, const char *owner) {
         bool known = false;
 
         (void)pthread_mutex_lock(&collector->mu);
-        for (size_t i = 0; i < N_ABSENT && !known; i++)
-                known = strcmp(collector->absent[i], uid) == 0;
+        for (size_t i = 0; i < N_ABSENT && collector->absent[i] && !known; i++)
+                known = strcmp(collector->absent[i], owner) == 0;
         (void)pthread_mutex_unlock(&collector->mu);
         return known;
 }
 
-static void remember_absent(struct collector *collector, const char *uid) {
+/* What cannot be remembered is asked again. */
+static void remember_absent(struct collector *collector, const char *owner) {
+        char *copy = strdup(owner);
+
+        if (!copy)
+                return;
         (void)pthread_mutex_lock(&collector->mu);
-        (void)snprintf(collector->absent[collector->n_absent++ % N_ABSENT], UID_MAX, "%s", uid);
+        size_t place = collector->n_absent++ % N_ABSENT;
+        free(collector->absent[place]);
+        collector->absent[place] = copy;
         (void)pthread_mutex_unlock(&collector->mu);
 }
 
@@ -174,43 +191,49 @@ static bool lives_elsewhere(const struct hfd_kind *kind, const char *uid) {
 }
 
 /* What the cache knows is enough to keep an object; that an owner is absent is asked of the server, once. */
+static int look_up(struct item *item, const struct hfd_kind *kind, const char *ns, const char *name, const char *uid,
+                   enum owner *ret_owner) {
+        char known[KEY_MAX + UID_MAX];
+        struct hf__json *owner;
+
+        int r = hfd_object_cached(kind->cache, ns, name, &owner);
+        if (r == 0) {
+                *ret_owner = judge(owner, uid);
+                hf__json_free(owner);
+                if (*ret_owner != ABSENT)
+                        return 0;
+        }
+        *ret_owner = ABSENT;
+        absent_key(item->collector, kind, ns, name, uid, known);
+        if (is_known_absent(item->collector, known))
+                return 0;
+        r = hfd_object_read(item->term, &kind->row.resource, ns, name, &owner);
+        if (r && r != HF_E_NOT_FOUND)
+                return r;
+        if (r == 0) {
+                *ret_owner = judge(owner, uid);
+                hf__json_free(owner);
+        }
+        if (*ret_owner == ABSENT)
+                remember_absent(item->collector, known);
+        return 0;
+}
+
 static int find_owner(struct item *item, const struct hf__json *reference, enum owner *ret_owner) {
         const char *uid = hf__json_string(reference, "uid"), *name = hf__json_string(reference, "name");
         const struct hfd_kind *kind =
                 hfd_kinds_named(item->collector->kinds, hf__json_string(reference, "apiVersion"), hf__json_string(reference, "kind"));
-        struct hf__json *owner;
 
         *ret_owner = SOLID;
-        if (!uid || !name || !kind || strlen(uid) >= UID_MAX)
+        if (!uid || !name || !kind || strlen(uid) >= UID_MAX || strlen(name) > HF_NAME_MAX)
                 return 0;
         if (kind->row.namespaced && !*item->ns) {
                 hfd_gc_notice(item->term, &item->kind->row, item->ns, item->name, item->uid, reference);
                 return 0;
         }
-        if (is_known_absent(item->collector, uid)) {
-                *ret_owner = ABSENT;
-                return 0;
-        }
-        const char *ns = kind->row.namespaced ? item->ns : NULL;
-        int r = hfd_object_cached(kind->cache, ns, name, &owner);
-        if (r == 0 && judge(owner, uid) == ABSENT) {
-                hf__json_free(owner);
-                r = HF_E_NOT_FOUND;
-        }
-        if (r == HF_E_NOT_FOUND)
-                r = hfd_object_read(item->term, &kind->row.resource, ns, name, &owner);
-        if (r == 0) {
-                *ret_owner = judge(owner, uid);
-                hf__json_free(owner);
-        } else if (r == HF_E_NOT_FOUND) {
-                *ret_owner = ABSENT;
-                r = 0;
-        }
-        if (r == 0 && *ret_owner == ABSENT) {
-                remember_absent(item->collector, uid);
-                if (kind->row.namespaced && lives_elsewhere(kind, uid))
-                        hfd_gc_notice(item->term, &item->kind->row, item->ns, item->name, item->uid, reference);
-        }
+        int r = look_up(item, kind, kind->row.namespaced ? item->ns : NULL, name, uid, ret_owner);
+        if (r == 0 && *ret_owner == ABSENT && kind->row.namespaced && lives_elsewhere(kind, uid))
+                hfd_gc_notice(item->term, &item->kind->row, item->ns, item->name, item->uid, reference);
         return r;
 }
 
@@ -333,13 +356,14 @@ static void collect_orphan(void *ctx, const char *ns, const char *name, const ch
 }
 
 static int orphan_one(struct item *owner, const char *key, struct hf__json *uids) {
-        char ns[HF_NAME_MAX + 1], uid[UID_MAX];
+        char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], uid[UID_MAX];
         const char *rest;
         const struct hfd_kind *kind = kind_of_key(owner->collector, key, &rest);
         struct hf__json *dependent;
 
-        const char *name = hfd_split_key(rest, ns);
-        int r = hfd_object_cached(kind->cache, ns, name, &dependent);
+        int r = hf_key_split(rest, ns, name);
+        if (r == 0)
+                r = hfd_object_cached(kind->cache, ns, name, &dependent);
         if (r)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         const char *text = hf__json_string(dependent, "metadata.uid");
@@ -395,8 +419,9 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         item.kind = kind_of_key(ctx, key, &rest);
         if (!item.kind)
                 return HF_E_INVALID;
-        item.name = hfd_split_key(rest, item.ns);
-        int r = hfd_object_cached(item.kind->cache, item.ns, item.name, &item.object);
+        int r = hf_key_split(rest, item.ns, item.name);
+        if (r == 0)
+                r = hfd_object_cached(item.kind->cache, item.ns, item.name, &item.object);
         if (r)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         item.uid = hf__json_string(item.object, "metadata.uid");
@@ -479,6 +504,8 @@ int hfd_run_garbage_collector(struct hf_term *term, void *ctx) {
                 .ctx = collector,
         };
         r = hf_reconciler_run(&reconciler, term);
+        for (size_t i = 0; i < N_ABSENT; i++)
+                free(collector->absent[i]);
         (void)pthread_mutex_destroy(&collector->mu);
         free(collector);
         return r;

@@ -28,7 +28,7 @@
 #include "server/controllers/namespace_core.h"
 #include "server/controllers/object.h"
 
-#define N_WORKERS 8
+#define N_WORKERS        8
 #define LOOK_AGAIN       (15 * HF_NSEC_PER_SEC) /* while something is left; its events come sooner */
 #define COLLECTION_LIMIT (60 * HF_NSEC_PER_SEC) /* for the deletion of one collection */
 #define PAGE             "limit=500"

@@ -52,13 +52,6 @@ int hfd_list_drop(struct hf__json *object, const char *path, const char *text) {
 
 /* ---- calls ---- */
 
-const char *hfd_split_key(const char *key, char *ns) {
-        const char *slash = strchr(key, '/');
-
-        (void)snprintf(ns, HF_NAME_MAX + 1, "%.*s", slash ? (int)(slash - key) : 0, key);
-        return slash ? slash + 1 : key;
-}
-
 int hfd_object_cached(struct hf_cache *cache, const char *ns, const char *name, struct hf__json **ret_object) {
         char *text;
         size_t n;

@@ -35,6 +35,3 @@ struct hfd_delete {
 /* HF_E_NOT_FOUND and HF_E_CONFLICT are the caller's to judge: mostly both mean that there is nothing left to do. */
 int hfd_object_delete(struct hf_term *term, const struct hf_resource *resource, const char *ns, const char *name,
                       const struct hfd_delete *what);
-
-/* Splits "ns/name" or "name"; ns has HF_NAME_MAX + 1 bytes, the result points into key. */
-const char *hfd_split_key(const char *key, char *ns);

@@ -28,7 +28,7 @@
 #include "server/controllers/workspace_core.h"
 
 #define NAMESPACE_PREFIX "ws-"
-#define N_WORKERS 8
+#define N_WORKERS        8
 #define LOOK_AGAIN       (10 * HF_NSEC_PER_SEC) /* while another incarnation's namespace is in the way; its events come sooner */
 
 static const struct hf_resource workspaces = {"tenancy.holdfast.dev", "v1alpha1", "workspaces"};

@@ -92,6 +92,15 @@ def events(server, n):
     return lambda e: e["type"] == "DELETE" and e["key"].startswith("/registry/events/default/")
 
 
+def identity_leases(server, n):
+    """Of instances that are gone, each for a second, which a new leader waits out first."""
+    send(server, [("POST", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", {
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": f"gone-{i}", "labels": {"apiserver.kubernetes.io/identity": "holdfastd"}},
+        "spec": {"holderIdentity": f"gone-{i}", "leaseDurationSeconds": 1}}) for i in range(n)])
+    return lambda e: e["type"] == "DELETE" and "/leases/kube-system/gone-" in e["key"]
+
+
 def store_reads(server):
     reads = collections.Counter()
     for operation, value in re.findall(r'^etcd_request_duration_seconds_count\{operation="([a-z]+)".*\} (\d+)', server.get("/metrics")[1], re.M):
@@ -124,7 +133,8 @@ def main():
     with harness.Cluster() as cluster:
         serving = harness.leaderless(cluster)
         for name, fill in (("workspaces to Ready", workspaces), ("workspaces to their end", ended_workspaces), ("garbage", garbage),
-                           ("namespaces to their end", namespaces), ("events to their end", events)):
+                           ("namespaces to their end", namespaces), ("events to their end", events),
+                           ("identity Leases to their end", identity_leases)):
             one_round(cluster, serving, name, fill, n)
 
 

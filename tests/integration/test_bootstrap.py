@@ -344,7 +344,7 @@ def test_a_step_that_fails_is_seen_and_moves_the_leadership(cluster):
     pids = [i.pid for i in (a, b, c)]
     assert b.request("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nowhere"}})[0] == 201
     for one in (a, b, c):
-        one.wait_ready()
+        wait_until("it to be ready", lambda one=one: one.get("/readyz")[0] == 200)
         wait_until("health", lambda one=one: one.get("/healthz")[0] == 200)
     assert [i.pid for i in (a, b, c)] == pids and all(i.alive() for i in (a, b, c))
     assert len(puts(cluster, CONFIGMAPS + "a")) == len(puts(cluster, "/registry/configmaps/nowhere/b")) == 1

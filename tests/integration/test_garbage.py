@@ -138,6 +138,16 @@ def test_owners_that_cannot_be(cluster, server):
     assert said["reason"] == "OwnerRefInvalidNamespace" and said["involvedObject"]["name"] == "of-elsewhere"
     cluster.witness.wait_for("the other event", lambda e: e["key"].startswith("/registry/events/default/of-here."))
     assert names(server) >= {"here", "of-unknown-kind"}
+
+    # That an owner is absent for one that names it wrongly says nothing to those that name it rightly.
+    public = "/api/v1/namespaces/kube-public/configmaps"
+    create(server, public, "of-another-name", [{**reference(elsewhere), "name": "wrong"}])
+    create(server, public, "rightly", [reference(elsewhere)])
+    gone(cluster, "of-another-name", prefix="/registry/configmaps/kube-public/")
+    create(server, public, "rightly-too", [reference(elsewhere)])
+    create(server, public, "last", [{**reference(here), "name": "nobody", "uid": "11111111-1111-4111-8111-111111111111"}])
+    gone(cluster, "last", prefix="/registry/configmaps/kube-public/")
+    assert names(server, public) >= {"elsewhere", "rightly", "rightly-too"}
     assert server.get("/api/v1/namespaces/of-here")[0] == 200
 
 

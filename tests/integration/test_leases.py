@@ -131,7 +131,7 @@ def test_an_operator_names_the_next_leader(cluster):
     witness.wait_holder(lambda h: "_a_" in h, "a to lead")
     b, c = cluster.instance("b").wait_ready(), cluster.instance("c").wait_ready()
     mark, term = witness.mark(), a.leader()["term"]
-    ask_hand_over(a, "holdfast-controllers", c.identity(), "kube-system")
+    a.kubectl("annotate", "lease", "-n", "kube-system", "holdfast-controllers", f"holdfast.dev/hand-over-to={c.identity()}")
     released = witness.wait_holder(lambda h: h == "", "the release", mark)
     assert released["object"]["metadata"]["annotations"]["holdfast.dev/successor"] == c.identity()
     taken = witness.wait_holder(lambda h: h != "", "the successor", mark + witness.seen()[mark:].index(released))

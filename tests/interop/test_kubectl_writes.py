@@ -64,7 +64,7 @@ def test_documents(pair, kubectl, ns):
     again = refused(kubectl("create", "-f", "-", stdin=text, check=False))
     assert again.count("already exists") == len(names)
     assert f'Error from server (AlreadyExists): error when creating "STDIN": configmaps "one" already exists' in again
-    gone = kubectl("delete", "-f", "-", "--wait=false", stdin=text, at=pair.b).stdout
+    gone = kubectl("delete", "-f", "-", stdin=text, at=pair.b).stdout
     assert gone.count("deleted") == len(names)
     assert 'leases.coordination.k8s.io "mine" not found' in refused(kubectl("get", "lease", "mine", "-n", ns, check=False))
 
@@ -83,7 +83,7 @@ def test_generators_and_json(pair, kubectl, ns, tmp_path):
     name = kubectl("create", "-f", "-", "-o", "name", stdin=json.dumps(body)).stdout.strip()
     assert name.startswith("configmap/gen-") and len(name) == len("configmap/gen-") + 5
     assert kubectl("delete", "cm", "j1", "j2", "-n", ns).stdout.count("deleted") == 2
-    kubectl("delete", "namespace", f"{ns}-gen", "--wait=false")
+    kubectl("delete", "namespace", f"{ns}-gen")
 
 
 def test_replace(pair, kubectl, ns):

@@ -146,7 +146,7 @@ def test_workspaces(pair):
     a.create_cluster_custom_object(*WORKSPACES, body)
     stream = watch.Watch().stream(b.list_cluster_custom_object, *WORKSPACES, timeout_seconds=30)
     for event in stream:
-        if event["object"].get("status", {}).get("phase") == "Ready":
+        if event["object"]["metadata"]["name"] == "py" and event["object"].get("status", {}).get("phase") == "Ready":
             break
     else:
         pytest.fail("the workspace never got Ready")

@@ -152,6 +152,16 @@ static inline void on_patched(struct hfd_call *call, const struct hfd_answer *an
         on_reply(&patch->result, &reply);
 }
 
+/* Makes the call and waits for its answer, whose body is the caller's. */
+static inline void await_patch(struct box *box, struct patch_call *patch) {
+        hfd_api_call(box->api, &patch->call);
+        pthread_mutex_lock(&patch->result.mu);
+        while (!patch->result.done)
+                pthread_cond_wait(&patch->result.cond, &patch->result.mu);
+        pthread_mutex_unlock(&patch->result.mu);
+        hfd_options_done(&patch->call.options);
+}
+
 static inline int do_patch(struct box *box, struct hf_resource resource, const char *ns, const char *name, enum hfd_subresource subresource,
                            enum hfd_patch type, const char *query, const char *body) {
         struct patch_call patch = {.call = {.verb = HFD_PATCH,
@@ -168,12 +178,7 @@ static inline int do_patch(struct box *box, struct hf_resource resource, const c
         (void)snprintf(patch.call.ns, sizeof patch.call.ns, "%s", ns ? ns : "");
         (void)snprintf(patch.call.name, sizeof patch.call.name, "%s", name);
         assert_true(hfd_options_parse(&patch.call, query, &answer));
-        hfd_api_call(box->api, &patch.call);
-        pthread_mutex_lock(&patch.result.mu);
-        while (!patch.result.done)
-                pthread_cond_wait(&patch.result.cond, &patch.result.mu);
-        pthread_mutex_unlock(&patch.result.mu);
-        hfd_options_done(&patch.call.options);
+        await_patch(box, &patch);
         free(last.body);
         last = patch.result;
         return last.error;

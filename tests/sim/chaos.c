@@ -87,12 +87,11 @@ static void outsider(struct sim *sim) {
                 return;
         if (way >= 4) { /* labels: the record stays what it is */
                 COUNT(sim, label_edits);
-                if (sim_chance(sim, 25)) {
-                        int to = (int)(sim_draw(sim) % (unsigned)sim->n_procs);
-
+                if (sim_chance(sim, 20)) { /* among them the annotation that asks for a hand-over, also of an outsider's record */
                         COUNT(sim, hand_overs_by_annotation);
                         sim_mark(sim, MARK_STORE, -1, sim->now, 0, "the Lease asks for a hand-over");
-                        snprintf(record.hand_over_to, sizeof(record.hand_over_to), "%s", sim->procs[to].identity);
+                        (void)snprintf(record.hand_over_to, sizeof record.hand_over_to, "%s",
+                                       sim_chance(sim, 80) ? sim->procs[sim_draw(sim) % (unsigned)sim->n_procs].identity : "ghost");
                 }
                 sim_store_put(sim, &record);
                 return;

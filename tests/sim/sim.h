@@ -42,7 +42,7 @@
         X(planned_releases, 2000)                                                                                                          \
         X(hand_overs, 200)                                                                                                                 \
         X(hand_overs_to_a_ghost, 100)                                                                                                      \
-        X(hand_overs_by_annotation, 200)                                                                                                   \
+        X(hand_overs_by_annotation, 100)                                                                                                   \
         X(stops_following, 500)                                                                                                            \
         X(stops_not_released, 10)                                                                                                          \
         X(aborts, 2000)                                                                                                                    \

@@ -499,6 +499,88 @@ static void test_a_leaders_write_compares_the_epoch(void **state) {
         assert_int_equal(r, 0);
 }
 
+/* ---- namespaces and collections ---- */
+
+static const struct hf_resource configmaps = {"", "v1", "configmaps"};
+static const struct hf_resource namespaces = {"", "v1", "namespaces"};
+
+static int create(struct box *box, const struct hf_resource *resource, const char *ns, const char *body, struct hf_status *status) {
+        struct hf_call make = {.verb = HF_VERB_CREATE, .resource = *resource, .ns = ns, .body = body, .n_body = strlen(body)};
+
+        return hf_client_do(box->client, &make, box->token, NULL, NULL, status);
+}
+
+static void make_deaf(struct box *box) {
+        pthread_mutex_lock(&box->store.mu);
+        box->store.deaf = true;
+        pthread_mutex_unlock(&box->store.mu);
+}
+
+#define OPEN_NS    "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\"}}"
+#define LABELED_NS "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\",\"labels\":{\"deletionTimestamp\":\"no\"}}}"
+#define ENDING_NS                                                                                                                          \
+        "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\",\"deletionTimestamp\":\"2026-01-02T03:04:05Z\"}}"
+
+/*
+ * Another instance changes a namespace, and this one's cache does not hear of it. What the cache says of it is believed neither
+ * for a creation nor for a refusal; and what the failed transaction read is enough, no further look is taken.
+ */
+static void test_stale_namespace(void **state) {
+        struct box *box = *state;
+        struct hf_status status;
+
+        put_raw(box, "/registry/namespaces/n", OPEN_NS);
+        while (create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}", NULL) == HF_E_NOT_FOUND)
+                ;
+        struct hf_call get = {.verb = HF_VERB_GET, .resource = namespaces, .name = "n"};
+        assert_int_equal(hf_client_do(box->client, &get, box->token, NULL, NULL, NULL), 0); /* the cache has it */
+        make_deaf(box);
+        put_raw(box, "/registry/namespaces/n", ENDING_NS);
+        int n_gets = box->store.n_gets;
+        assert_int_equal(create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"b\"}}", &status), HF_E_FORBIDDEN);
+        assert_int_equal(box->store.n_gets, n_gets);
+        assert_int_equal(revision_of(box, "/registry/configmaps/n/b"), 0);
+        put_raw(box, "/registry/namespaces/n", LABELED_NS);
+        assert_int_equal(create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"b\"}}", &status), 0);
+        assert_int_equal(box->store.n_gets, n_gets);
+}
+
+/* The other way round: the cache's last word is that it ends, while it is there anew. */
+static void test_namespace_made_anew(void **state) {
+        struct box *box = *state;
+        struct hf_call get = {.verb = HF_VERB_GET, .resource = namespaces, .name = "n"};
+
+        put_raw(box, "/registry/namespaces/n", ENDING_NS);
+        assert_int_equal(hf_client_do(box->client, &get, box->token, NULL, NULL, NULL), 0);
+        assert_int_equal(create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}", NULL), HF_E_FORBIDDEN);
+        make_deaf(box);
+        put_raw(box, "/registry/namespaces/n", OPEN_NS);
+        assert_int_equal(create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}", NULL), 0);
+}
+
+/* The replies of some deletes are lost: the answer says that not all is known, and the rest is there for the next call. */
+static void test_collection_over_a_bad_store(void **state) {
+        struct box *box = *state;
+        struct hf_status status;
+        struct hf_call sweep = {.verb = HF_VERB_DELETE_COLLECTION, .resource = configmaps, .ns = "default"};
+        char body[80];
+
+        for (int i = 0; i < 100; i++) {
+                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"w%02d\"}}", i);
+                assert_int_equal(create(box, &configmaps, "default", body, NULL), 0);
+        }
+        box->store.txn_error = HF_E_TIMEOUT;
+        assert_int_equal(hf_client_do(box->client, &sweep, box->token, NULL, NULL, &status), HF_E_TIMEOUT);
+        assert_int_equal(status.http_code, 504);
+        assert_true(revision_of(box, "/registry/configmaps/default/w99") > 0); /* it ended early */
+        box->store.txn_error = 0;
+        sweep.deadline = hf_now(hf_clock_system()) - 1;
+        assert_int_equal(hf_client_do(box->client, &sweep, box->token, NULL, NULL, &status), HF_E_TIMEOUT);
+        sweep.deadline = 0;
+        assert_int_equal(hf_client_do(box->client, &sweep, box->token, NULL, NULL, &status), 0);
+        assert_int_equal(revision_of(box, "/registry/configmaps/default/w99"), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -511,6 +593,9 @@ int main(void) {
                 TEST(test_a_leaders_write_compares_the_epoch),
                 TEST(test_revision_goes_back),
                 TEST(test_audit_finds_a_lost_event),
+                TEST(test_stale_namespace),
+                TEST(test_namespace_made_anew),
+                TEST(test_collection_over_a_bad_store),
                 TEST(test_free_with_calls),
                 cmocka_unit_test(test_protobuf_body),
         };

@@ -421,6 +421,37 @@ static void test_patch_of_parts(void **state) {
         assert_int_equal(do_call(box, HF_VERB_GET, workspaces, NULL, "w", NULL, NULL), HF_E_NOT_FOUND);
 }
 
+/* A patch is a write as any other: its transaction compares the fence. */
+static void test_fenced_patch(void **state) {
+        struct box *box = *state;
+        uint64_t term;
+
+        make_cm(box);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, leases, "kube-system", NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"l\"},\"spec\":{\"holderIdentity\":\"me\"}}"),
+                         0);
+        term = strtoull(text_at("metadata.resourceVersion"), NULL, 10);
+        for (int stale = 0; stale < 2; stale++) {
+                struct patch_call patch =
+                        {.call = {.verb = HFD_PATCH,
+                                  .patch = HFD_PATCH_MERGE,
+                                  .ns = "default",
+                                  .name = "c",
+                                  .body = "{\"data\":{\"k\":\"fenced\"}}",
+                                  .n_body = 23,
+                                  .fenced = true,
+                                  .fence = {.ns = "kube-system", .name = "l", .identity = "me", .term = term + (uint64_t)stale},
+                                  .deadline = hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC,
+                                  .done = on_patched},
+                         .result = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER}};
+                patch.call.resource = hfd_resource_find("", "v1", "configmaps");
+                await_patch(box, &patch);
+                assert_int_equal(patch.result.error, stale ? HF_E_STALE_TERM : 0);
+                assert_true(patch.result.echoed);
+                free(patch.result.body);
+        }
+}
+
 /* ---- many at once: each patch lands, none undoes another ---- */
 
 struct patcher {
@@ -443,13 +474,8 @@ static void *patch_thread(void *ctx) {
                                            .result = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER}};
                 patch.call.resource = hfd_resource_find("", "v1", "serviceaccounts");
                 patch.call.n_body = (size_t)snprintf(body, sizeof body, "{\"secrets\":[{\"name\":\"s-%d-%d\"}]}", p->index, i);
-                hfd_api_call(p->box->api, &patch.call);
-                pthread_mutex_lock(&patch.result.mu);
-                while (!patch.result.done)
-                        pthread_cond_wait(&patch.result.cond, &patch.result.mu);
-                pthread_mutex_unlock(&patch.result.mu);
+                await_patch(p->box, &patch);
                 assert(patch.result.error == 0);
-                hfd_options_done(&patch.call.options);
                 free(patch.result.body);
         }
         return NULL;
@@ -484,6 +510,7 @@ int main(void) {
                 TEST(test_patch_calls),
                 TEST(test_too_many_operations),
                 TEST(test_patch_of_parts),
+                TEST(test_fenced_patch),
                 TEST(test_patches_at_once),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #undef NDEBUG
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,6 +146,41 @@ static void test_replaces_first_and_last(void **state) {
         hf__json_free(json);
 }
 
+/* Members are moved by place; order and keys stay whole, whichever end it is. */
+static void test_by_place(void **state) {
+        struct hf__strbuf s = {0};
+        struct hf__json *json = NULL;
+
+        static const char text[] = "{\"a\":[1,2,3],\"b\":true,\"c\":null}";
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        struct hf__json *array = hf__json_get(json, "a");
+        struct hf__json *first = hf__json_detach(array, hf__json_first(array)); /* 2 3 */
+        assert_int_equal(hf__json_insert(array, NULL, first), 0);               /* 2 3 1 */
+        assert_int_equal(hf__json_insert(array, hf__json_first(array), hf__json_dup(first)), 0);
+        assert_int_equal(hf__json_insert(array, hf__json_next(hf__json_first(array)), hf__json_object()), 0);
+        struct hf__json *end = hf__json_detach(array, first);
+        assert_int_equal(hf__json_replace(array, hf__json_first(array), end), 0); /* 1 {} 2 3 */
+        assert_int_equal(hf__json_append(array, hf__json_array()), 0);
+        assert_int_equal(hf__json_replace(json, hf__json_get(json, "c"), hf__json_object()), 0);
+        assert_int_equal(hf__json_replace(json, array, hf__json_detach(json, hf__json_get(json, "b"))), 0);
+        assert_int_equal(hf__json_add(json, "d", hf__json_array()), 0);
+        hf__json_print(json, &s);
+        assert_string_equal(s.data, "{\"a\":true,\"c\":{},\"d\":[]}");
+        hf__strbuf_done(&s);
+        hf__json_free(json);
+
+        array = hf__json_array();
+        for (int i = 0; i < 3; i++) /* before the first, of none, of one, of two */
+                assert_int_equal(hf__json_insert(array, hf__json_first(array), hf__json_array()), 0);
+        while (hf__json_count(array))
+                hf__json_free(hf__json_detach(array, hf__json_first(array)));
+        assert_int_equal(hf__json_append_string(array, "x"), 0);
+        assert_int_equal(hf__json_count(array), 1);
+        assert_int_equal(hf__json_insert(array, NULL, NULL), -ENOMEM);
+        assert_int_equal(hf__json_replace(array, hf__json_first(array), NULL), -ENOMEM);
+        hf__json_free(array);
+}
+
 static void test_equality(void **state) {
         static const struct {
                 const char *a, *b;
@@ -274,6 +310,7 @@ int main(void) {
                 cmocka_unit_test(test_getters),
                 cmocka_unit_test(test_building),
                 cmocka_unit_test(test_replaces_first_and_last),
+                cmocka_unit_test(test_by_place),
                 cmocka_unit_test(test_equality),
                 cmocka_unit_test(test_pretty),
                 cmocka_unit_test(test_equal_unordered),

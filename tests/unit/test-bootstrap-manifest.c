@@ -86,6 +86,7 @@ static void test_a_mistake_is_one_line_that_names_file_document_and_place(void *
                 {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\na: b\n c: d\n", "f.yaml: document 2, line 6: "},
                 {"a: &x 1\n", "f.yaml: document 1, line 1: anchors and tags are not accepted"},
                 {"- 1\n", "f.yaml: document 1, line 1: it is not an object"},
+                {"apiVersion: v1\nkind: \"a\\nb\"\n", "f.yaml: document 1, line 1: field kind: there is no kind \"a b\" in \"v1\""},
                 {"x: 1\n", "f.yaml: document 1, line 1: field apiVersion is missing"},
                 {"---\n\napiVersion: v1\n", "f.yaml: document 1, line 1: field kind is missing"},
                 {"apiVersion: v1\nkind: Config\n", "f.yaml: document 1, line 1: field kind: there is no kind \"Config\" in \"v1\""},

@@ -117,12 +117,6 @@ static void test_lists(void **state) {
         assert_int_equal(hf__json_count(hf__json_path(object, "metadata.finalizers")), 1);
         assert_int_equal(hfd_list_drop(object, "metadata.finalizers", "c"), 0);
         expect_text(object, "{\"metadata\":{}}");
-
-        char ns[254];
-        assert_string_equal(hfd_split_key("a/b", ns), "b");
-        assert_string_equal(ns, "a");
-        assert_string_equal(hfd_split_key("b", ns), "b");
-        assert_string_equal(ns, "");
 }
 
 int main(void) {

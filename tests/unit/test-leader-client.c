@@ -198,6 +198,35 @@ static void test_a_missing_echo_ends_the_term_unless_accepted(void **state) {
         hf__leader_client_release(client);
 }
 
+/* It commits nothing, so the server compares no fence, and has none to echo; it is sent all the same, and the gate is asked. */
+static void test_a_dry_run_needs_no_echo(void **state) {
+        static const char *const queries[] = {"dryRun=All", "fieldManager=x&dryRun=All"};
+        for (size_t i = 0; i < 2; i++) {
+                struct hf_client *client = make(false, false);
+                struct hf_call call = {.verb = HF_VERB_UPDATE,
+                                       .resource = {"", "v1", "configmaps"},
+                                       .name = "x",
+                                       .query = queries[i],
+                                       .body = "{}",
+                                       .n_body = 2};
+                inner.echo = false;
+                assert_int_equal(hf_client_call(client, &call, on_reply, NULL, NULL), 0);
+                assert_non_null(inner.call.fence);
+                answer(0);
+                assert_int_equal(reply_error, 0);
+                assert_int_equal(n_stale, 0);
+                call.query = "xdryRun=All";
+                assert_int_equal(hf_client_call(client, &call, on_reply, NULL, NULL), 0);
+                answer(0);
+                assert_int_equal(reply_error, HF_E_UNFENCED);
+                hf__leader_client_abort(client);
+                call.query = queries[i];
+                assert_int_equal(hf_client_call(client, &call, on_reply, NULL, NULL), 0);
+                assert_int_equal(reply_error, HF_E_NOT_LEADER);
+                hf__leader_client_release(client);
+        }
+}
+
 static void test_an_abort_cancels_what_is_under_way_and_refuses_the_rest(void **state) { /* PN05 */
         struct hf_client *client = make(false, false);
         struct hf_watch_spec spec = {.resource = {"", "v1", "configmaps"}};
@@ -254,6 +283,7 @@ int main(void) {
                 cmocka_unit_test(test_with_the_gate_off_only_the_fence_is_left),
                 cmocka_unit_test(test_a_stale_term_is_reported),
                 cmocka_unit_test(test_a_missing_echo_ends_the_term_unless_accepted),
+                cmocka_unit_test(test_a_dry_run_needs_no_echo),
                 cmocka_unit_test(test_an_abort_cancels_what_is_under_way_and_refuses_the_rest),
                 cmocka_unit_test(test_an_answer_after_the_release_is_harmless),
                 cmocka_unit_test(test_an_answer_before_the_call_returns_counts_once),

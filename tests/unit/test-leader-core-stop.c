@@ -271,6 +271,7 @@ static void test_the_record_may_ask_for_a_hand_over(void **state) {
         step(&rig, HF__EV_JOINED);
         assert_string_equal(rig.sent.holder, "");
         assert_string_equal(rig.sent.successor, "other");
+        assert_string_equal(rig.sent.hand_over_to, ""); /* what was asked for is done */
         answer_write(&rig, 0);
         assert_int_equal(rig.core.state, HF_FOLLOWING);
 

@@ -716,6 +716,34 @@ static void test_two_leases_are_led_as_one(void **state) { /* CR12 */
         fake_api_free(api);
 }
 
+/* The leader of two Leases loses the API, or the replies to its writes, which are applied: its term ends in time, and one leads again. */
+static void test_two_leases_outlive_a_bad_connection(void **state) {
+        static const enum fake_mode modes[] = {FAKE_HANG, FAKE_LOSE_REPLY};
+        struct fake_api *api = fake_api_new();
+        struct pair pair = {.a = node_start_migrating(api, "a"), .b = node_start_migrating(api, "b")};
+
+        for (int i = 0; i < 2; i++) {
+                await_at(api, one_leads, &pair, __LINE__);
+                struct node *first = hf_elector_may_act(pair.a->elector) ? pair.a : pair.b, *second = first == pair.a ? pair.b : pair.a;
+                AWAIT(first, has_written);
+                lock_api(first);
+                pair.n_ended = first->n_ended + second->n_ended;
+                unlock_api(first);
+                fake_set_mode(first->client, modes[i], modes[i] == FAKE_LOSE_REPLY, 0, 0);
+                await_at(api, one_more_has_ended, &pair, __LINE__);
+                if (modes[i] == FAKE_HANG)
+                        AWAIT(second, leads);
+                fake_set_mode(first->client, FAKE_OK, false, 0, 0);
+                await_at(api, one_leads, &pair, __LINE__);
+        }
+        node_stop(pair.a);
+        node_stop(pair.b);
+        assert_true(check_witness(api) >= 2);
+        node_free(pair.a);
+        node_free(pair.b);
+        fake_api_free(api);
+}
+
 static void test_migrations_that_cannot_be_are_refused(void **state) {
         struct fake_api *api = fake_api_new();
         struct node *a = node_start_migrating(api, "a");
@@ -788,6 +816,7 @@ int main(void) {
                 cmocka_unit_test(test_two_electors_share_a_loop),
                 cmocka_unit_test(test_wrong_configurations_are_refused_with_a_line),
                 cmocka_unit_test(test_two_leases_are_led_as_one),
+                cmocka_unit_test(test_two_leases_outlive_a_bad_connection),
                 cmocka_unit_test(test_migrations_that_cannot_be_are_refused),
                 cmocka_unit_test(test_the_hook_pair_starts_and_stops_everything),
         };
