@@ -331,6 +331,23 @@ static void test_the_watch_tells_of_changes_and_deletions(void **state) {
         fixture_free(f);
 }
 
+/* What it said is lost: whoever waits for news has to read. */
+static void test_news_that_cannot_be_taken_in_is_a_lost_watch(void **state) {
+        struct fixture *f = fixture_new();
+        f->lock->ops->watch(f->lock);
+        fake_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\"}}");
+        await(&f->heard, &f->heard.n_records, 1);
+        pthread_mutex_lock(&f->api->mu);
+        fake_tell_watch(f->api->watches, HF_EVENT_MODIFIED, "7", ++f->api->rv);
+        pthread_cond_broadcast(&f->api->changed);
+        pthread_mutex_unlock(&f->api->mu);
+        await(&f->heard, &f->heard.n_ends, 1);
+        assert_int_equal(f->heard.n_records, 1);
+        f->lock->ops->watch(f->lock);
+        await(&f->heard, &f->heard.n_records, 2);
+        fixture_free(f);
+}
+
 /* n times "cause" in the Lease's history; it is JSON within JSON. */
 static int n_in_history(struct fixture *f) {
         char *text = fake_get(f->api, KEY);
@@ -405,6 +422,7 @@ int main(void) {
                 cmocka_unit_test(test_labels_may_be_absent_on_either_side),
                 cmocka_unit_test(test_the_lock_keeps_foreign_labels_and_reasserts_its_own),
                 cmocka_unit_test(test_the_watch_tells_of_changes_and_deletions),
+                cmocka_unit_test(test_news_that_cannot_be_taken_in_is_a_lost_watch),
                 cmocka_unit_test(test_a_history_is_remembered_past_a_deletion),
                 cmocka_unit_test(test_an_unknown_outcome_of_a_write_is_a_timeout),
                 cmocka_unit_test(test_freeing_with_calls_under_way_is_silent),
