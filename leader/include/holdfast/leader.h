@@ -145,7 +145,11 @@ int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_elector
  */
 int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *config, struct hf_elector **ret_elector,
                     struct hf_status *reterr_status);
-int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status); /* returns at once */
+/*
+ * Returns at once. HF_E_EXISTS when another set has its checks in the host's health already: a process has one set, with as many
+ * Leases as it wants, or hosts with a health of their own.
+ */
+int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status);
 /*
  * Drains, joins, releases, joins the loop. Blocks up to drain_deadline + stop_grace + request_timeout x 2 (of the elector with the
  * longest), 2 s for the machine's own delays, and another stop_grace for HF_EVERY_INSTANCE controllers that ignore drain. Returns 0,
