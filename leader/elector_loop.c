@@ -12,8 +12,9 @@
  * lengthens it.
  *
  * Flags instead of letters carry what belongs to a term (`stale`, the term's own `joined`), because a term may be gone
- * before a letter is read: stale is set by the client of the present term, or by the host who ends whichever term there is
- * (hf_elector_end_term); joined is asked of the present term.
+ * before a letter is read: stale is set by the client of the present term, and cleared when a term starts, for it may be a
+ * former one's; doubted is set by the host who ends whichever term there is (hf_elector_end_term); joined is asked of the
+ * present term.
  *
  * After a letter, or at its time, the loop turns the elector concerned; after a poke, and once a second, all of them.
  *
@@ -203,7 +204,8 @@ static void turn(struct hf_elector *elector) {
         count_leaderless(elector, hf_now(clock_of(elector)));
         if (atomic_exchange(&elector->news_lost, false))
                 step_plain(elector, HF__EV_WATCH_LOST);
-        if (atomic_exchange(&elector->stale, false))
+        bool stale = atomic_exchange(&elector->stale, false), doubted = atomic_exchange(&elector->doubted, false);
+        if (stale || doubted)
                 step_plain(elector, HF__EV_STALE_TERM);
         if (atomic_load(&elector->electors->stop_asked) && !elector->stop_told) {
                 elector->stop_told = true;

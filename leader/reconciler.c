@@ -99,9 +99,12 @@ static void work_on(struct run *run, const char *key) {
                 hf_workqueue_forget(run->queue, key);
                 if (again > 0)
                         (void)hf_workqueue_add_after(run->queue, key, again);
-        } else if (r != HF_E_CANCELED && r != HF_E_NOT_LEADER && r != HF_E_STALE_TERM) {
-                enum hf_log_level level = r == HF_E_CONFLICT ? HF_LOG_DEBUG : HF_LOG_WARNING; /* that another wrote first is daily life */
-                hf_log(&hf_term_host(run->term)->log, level, reconciler->name, "%s: %s; will be tried again", key, hf_strerror(r));
+        } else {
+                /* That another wrote first is daily life. Of the others no word is lost: when the term ends, the queue takes nothing more.
+                 */
+                bool quiet = r == HF_E_CONFLICT || r == HF_E_CANCELED || r == HF_E_NOT_LEADER || r == HF_E_STALE_TERM;
+                hf_log(&hf_term_host(run->term)->log, quiet ? HF_LOG_DEBUG : HF_LOG_WARNING, reconciler->name,
+                       "%s: %s; will be tried again", key, hf_strerror(r));
                 (void)hf_workqueue_retry(run->queue, key);
         }
 }
