@@ -379,26 +379,47 @@ static int run_to_end(struct run *run) {
         }
 }
 
-/* What any cache says is enough: before anything is done the ledger is read for good. */
-static bool ledger_is_gone(const struct run *run) {
+/* Is it a ledger that does not know of the phase? One that cannot be read, or is a later program's, is left alone. */
+static bool is_without(const struct run *run, const char *text, size_t n) {
+        char key[64];
+        int n_key = snprintf(key, sizeof key, "\"%s.completed\"", run->phase->name);
+        struct hf__ledger ledger = {0};
+        struct hf__json *object = NULL;
+
+        if (memmem(text, n, key, (size_t)n_key) || hf__json_parse(text, n, &object, NULL) != 0)
+                return false;
+        int r = hf__ledger_read(object, run->bootstrap->phase_names, run->bootstrap->n_phases, &ledger, NULL);
+        bool without = r == 0 && !ledger.newer_format && !hf__ledger_find_completed(&ledger, run->phase->name);
+        hf__ledger_done(&ledger);
+        hf__json_free(object);
+        return without;
+}
+
+/* Gone, or made anew by another phase. What any cache says is enough: before anything is done the ledger is read for good. */
+static bool ledger_is_lost(const struct run *run) {
         const struct hf_bootstrap *bootstrap = run->bootstrap;
         struct hf_status status;
+        char *text = NULL;
+        size_t n = 0;
         struct hf_call call = {.verb = HF_VERB_GET,
                                .resource = hf__ledger_resource,
                                .ns = bootstrap->ledger_ns,
                                .name = bootstrap->ledger_name,
                                .query = bootstrap->one_revision ? "resourceVersion=0" : NULL};
+        int r = hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), &text, &n, &status);
+        bool lost = r == HF_E_NOT_FOUND || (r == 0 && text && is_without(run, text, n));
 
-        return hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), NULL, NULL, &status) == HF_E_NOT_FOUND;
+        free(text);
+        return lost;
 }
 
-/* Until the ledger is gone, or the drain. False: the drain. */
+/* Until the ledger is lost, or the drain. False: the drain. */
 static bool stay(const struct run *run) {
         struct hf_cancel *drain = hf_term_drain(run->term);
 
         do
                 (void)hf_cancel_wait(drain, now_of(run) + LOOK_AGAIN);
-        while (!hf_cancel_fired(drain) && !ledger_is_gone(run));
+        while (!hf_cancel_fired(drain) && !ledger_is_lost(run));
         return !hf_cancel_fired(drain);
 }
 
