@@ -6,10 +6,12 @@
  *
  * The ledger is written at the resourceVersion it was read at: it says what this leader saw plus one record, or is not written.
  *
- * Ends: the phase is complete (0: what comes after it may begin; it may also once the phase is failing that some version completed); drain,
- * between two steps; a write refused by gate or fence; or, when it kept failing for give_way_after, by letting another instance try, which
- * fires the drain. Each time that happened in a row the patience doubles, so that a fault that all instances share does not move the Lease
- * about all day.
+ * Complete, it lets what comes after it begin (so it does once a phase is failing that some version completed), and stays: whoever
+ * begins later is ready by the ledger, so that one that somebody deletes is made anew in the same term, from what is there.
+ *
+ * Ends: drain, between two steps; a write refused by gate or fence; or, when it kept failing for give_way_after, by letting another
+ * instance try, which fires the drain. Each time that happened in a row the patience doubles, so that a fault that all instances share does
+ * not move the Lease about all day.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,6 +27,7 @@
 #define RETRY_MIN    (100 * HF_NSEC_PER_MSEC)
 #define RETRY_MAX    (10 * HF_NSEC_PER_SEC)
 #define GIVE_WAY_MAX (600 * HF_NSEC_PER_SEC)
+#define LOOK_AGAIN   (2 * HF_NSEC_PER_SEC) /* whether the ledger is there */
 
 #define WRITE_QUERY "fieldManager=holdfast-bootstrap&fieldValidation=Strict"
 
@@ -33,7 +36,8 @@ struct run {
         struct hf_bootstrap *bootstrap;
         struct hf_term *term;
 
-        bool doubts; /* something was not as it was read: from now on only consistent reads will do */
+        bool restores; /* it was complete in this term, and its ledger was deleted since */
+        bool doubts;   /* something was not as it was read: from now on only consistent reads will do */
 
         /* what is known; forgotten after a failure */
         bool has_ledger;
@@ -320,7 +324,7 @@ static int advance(struct run *run, bool *ret_finished, struct hf_status *why) {
 static void give_way(struct run *run) {
         struct hf__phase *phase = run->phase;
 
-        if (!run->bootstrap->elector || now_of(run) - run->failing_since < phase->give_way_after ||
+        if (run->restores || !run->bootstrap->elector || now_of(run) - run->failing_since < phase->give_way_after ||
             hf_elector_step_down(run->bootstrap->elector) != 0)
                 return;
         phase->give_way_after = phase->give_way_after > GIVE_WAY_MAX / 2 ? GIVE_WAY_MAX : phase->give_way_after * 2;
@@ -390,17 +394,71 @@ bool hf__phase_settled(void *ctx) {
         return atomic_load(&phase->settled);
 }
 
+/* Is it a ledger that does not know of the phase? One that cannot be read, or is a later program's, is left alone. */
+static bool is_without(const struct run *run, const char *text, size_t n) {
+        char key[64];
+        int n_key = snprintf(key, sizeof key, "\"%s.completed\"", run->phase->name);
+        struct hf__ledger ledger = {0};
+        struct hf__json *object = NULL;
+
+        if (memmem(text, n, key, (size_t)n_key) || hf__json_parse(text, n, &object, NULL) != 0)
+                return false;
+        int r = hf__ledger_read(object, run->bootstrap->phase_names, run->bootstrap->n_phases, &ledger, NULL);
+        bool without = r == 0 && !ledger.newer_format && !hf__ledger_find_completed(&ledger, run->phase->name);
+        hf__ledger_done(&ledger);
+        hf__json_free(object);
+        return without;
+}
+
+/* Gone, or made anew by another phase. What any cache says is enough: before anything is done the ledger is read for good. */
+static bool ledger_is_lost(const struct run *run) {
+        const struct hf_bootstrap *bootstrap = run->bootstrap;
+        struct hf_status status;
+        char *text = NULL;
+        size_t n = 0;
+        struct hf_call call = {.verb = HF_VERB_GET,
+                               .resource = hf__ledger_resource,
+                               .ns = bootstrap->ledger_ns,
+                               .name = bootstrap->ledger_name,
+                               .query = bootstrap->one_revision ? "resourceVersion=0" : NULL};
+        int r = hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), &text, &n, &status);
+        bool lost = r == HF_E_NOT_FOUND || (r == 0 && text && is_without(run, text, n));
+
+        free(text);
+        return lost;
+}
+
+/* Until the ledger is lost, or the drain. False: the drain. */
+static bool stay(const struct run *run) {
+        struct hf_cancel *drain = hf_term_drain(run->term);
+
+        do
+                (void)hf_cancel_wait(drain, now_of(run) + LOOK_AGAIN);
+        while (!hf_cancel_fired(drain) && !ledger_is_lost(run));
+        return !hf_cancel_fired(drain);
+}
+
 int hf__phase_run(struct hf_term *term, void *ctx) {
         struct hf__phase *phase = ctx;
         struct run run = {.phase = phase, .bootstrap = phase->bootstrap, .term = term};
-        int r = run_to_end(&run);
 
-        if (r == 0) {
-                atomic_store(&phase->settled, true);
-                phase->give_way_after = phase->bootstrap->give_way_after;
-                hf__report_complete(phase, true);
+        for (;;) {
+                int r = run_to_end(&run);
+                if (r == 0) {
+                        atomic_store(&phase->settled, true);
+                        phase->give_way_after = phase->bootstrap->give_way_after;
+                        hf__report_complete(phase, true);
+                }
+                forget(&run);
+                hf__report_over(phase);
+                if (r != 0)
+                        return r;
+                hf_term_started(term);
+                if (!stay(&run))
+                        return 0;
+                hf_log(&phase->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT, "%s: the ledger was deleted: it is made anew",
+                       phase->name);
+                run.restores = true;
+                run.begun = false;
         }
-        forget(&run);
-        hf__report_over(phase);
-        return r;
 }

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/thread.h"
 
 struct write {
@@ -141,9 +142,21 @@ static int admit(struct leader_client *client, struct hf_call *call, const char 
         return 0;
 }
 
+/* A delete may say it in its options instead: then they are a small object, and say it in a list. */
+static bool options_say_dry_run(const struct hf_call *call) {
+        struct hf__json *options = NULL;
+
+        if ((call->verb != HF_VERB_DELETE && call->verb != HF_VERB_DELETE_COLLECTION) || !call->body || !call->n_body ||
+            hf__json_parse(call->body, call->n_body, &options, NULL) != 0)
+                return false;
+        bool dry_run = hf__json_count(hf__json_get(options, "dryRun")) > 0;
+        hf__json_free(options);
+        return dry_run;
+}
+
 static bool is_dry_run(const struct hf_call *call) {
         const char *at = call->query ? strstr(call->query, "dryRun=All") : NULL;
-        return at && (at == call->query || at[-1] == '&');
+        return (at && (at == call->query || at[-1] == '&')) || options_say_dry_run(call);
 }
 
 static int send_write(struct leader_client *client, const struct hf_call *from, hf_reply_fn done, void *ctx, uint64_t *ret_id) {

@@ -16,7 +16,8 @@ void hfd_meta_validate(const struct hfd_resource *resource, const struct hf__jso
 
 bool hfd_is_dns_label(const char *text);
 bool hfd_is_dns_subdomain(const char *text);
-bool hfd_is_config_key(const char *key);      /* of a configmap's or a secret's data */
+bool hfd_is_config_key(const char *key); /* of a configmap's or a secret's data */
+bool hfd_is_label_value(const char *text);
 bool hfd_is_qualified_name(const char *text); /* of a label, an annotation, a finalizer */
 /* Printed as Go's %q nearly: for the value in a cause. */
 void hfd_quote(const char *text, char *out, size_t max_out);

@@ -32,6 +32,7 @@ struct hfd_resource {
         const char *storage;    /* the key segment below the prefix */
         bool namespaced;
         bool name_is_label;        /* DNS label instead of DNS subdomain */
+        unsigned char n_name_room; /* what a label has to leave of its 63 bytes for what is made of it (workspaces: "ws-") */
         bool name_is_segment;      /* whatever can stand in a path: `system:node` */
         bool create_on_update;     /* PUT to a missing object creates it */
         bool unconditional_update; /* PUT without a resourceVersion is let through */

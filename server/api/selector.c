@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/api/meta.h"
+
+#define FIELD_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
 
 /* ---- parsing: one requirement is `key`, `!key`, `key op value`, or `key in (a,b)` ---- */
 
@@ -21,14 +24,19 @@ static char *trim(char *text) {
         return text;
 }
 
-static bool is_label_char(char c) { return isalnum((unsigned char)c) || strchr("-_./", c); }
+/* A path into the object: which ones there are is looked up. */
+static bool is_field(const char *key) { return *key && key[strspn(key, FIELD_CHARS)] == '\0'; }
 
-static bool is_key(const char *key) {
-        if (!*key || strlen(key) > 317)
-                return false;
-        for (const char *c = key; *c; c++)
-                if (!is_label_char(*c))
+/* What no label can have for a value, a requirement cannot ask for; bounds are numbers. */
+static bool values_fit(const struct hfd_requirement *r) {
+        bool bound = r->op == HFD_GREATER || r->op == HFD_LESS;
+        char *end;
+
+        for (size_t i = 0; i < r->n_values; i++) {
+                errno = 0;
+                if (bound ? ((void)strtoll(r->values[i], &end, 10), errno || *end || !*r->values[i]) : !hfd_is_label_value(r->values[i]))
                         return false;
+        }
         return true;
 }
 
@@ -49,6 +57,14 @@ static int add_values(struct hfd_requirement *r, char *list, char separator) {
         return 0;
 }
 
+/* The values of a requirement whose key and operator are known. */
+static int finish(struct hfd_requirement *r, char *list, char separator, bool fields) {
+        if (!(fields ? is_field(r->key) : hfd_is_qualified_name(r->key)))
+                return HF_E_INVALID;
+        int e = add_values(r, list, separator);
+        return e || fields || values_fit(r) ? e : HF_E_INVALID;
+}
+
 static int parse_set(struct hfd_requirement *r, char *text) {
         char *open = strchr(text, '('), *close = strrchr(text, ')');
 
@@ -64,7 +80,7 @@ static int parse_set(struct hfd_requirement *r, char *text) {
         else
                 return HF_E_INVALID;
         r->key = trim(word);
-        return is_key(r->key) ? add_values(r, open + 1, ',') : HF_E_INVALID;
+        return finish(r, open + 1, ',', false);
 }
 
 static int parse_requirement(struct hfd_requirement *r, char *text, bool fields) {
@@ -76,13 +92,13 @@ static int parse_requirement(struct hfd_requirement *r, char *text, bool fields)
         if (!fields && *text == '!' && !strchr(text, '=')) {
                 r->op = HFD_NOT_EXISTS;
                 r->key = trim(text + 1);
-                return is_key(r->key) ? 0 : HF_E_INVALID;
+                return hfd_is_qualified_name(r->key) ? 0 : HF_E_INVALID;
         }
         op = strpbrk(text, fields ? "=!" : "=!<>");
         if (!op) {
                 r->op = HFD_EXISTS;
                 r->key = text;
-                return !fields && is_key(text) ? 0 : HF_E_INVALID;
+                return !fields && hfd_is_qualified_name(text) ? 0 : HF_E_INVALID;
         }
         char *value = op + 1;
         r->op = *op == '!' ? HFD_NOT_EQUALS : *op == '<' ? HFD_LESS : *op == '>' ? HFD_GREATER : HFD_EQUALS;
@@ -92,7 +108,7 @@ static int parse_requirement(struct hfd_requirement *r, char *text, bool fields)
                 value++;
         *op = '\0';
         r->key = trim(text);
-        return is_key(r->key) ? add_values(r, value, '\0') : HF_E_INVALID;
+        return finish(r, value, '\0', fields);
 }
 
 static bool field_known(const struct hfd_resource *resource, const char *key) {

@@ -106,13 +106,18 @@ static void look_at_one(void *ctx, const char *ns, const char *name, const char 
         struct walk *walk = ctx;
         struct hf__json *json;
 
-        walk->any = true;
-        if (walk->waits && walk->blocks)
+        if (walk->any && walk->waits && walk->blocks)
                 return;
         if (hf__json_parse(object, n, &json, NULL)) {
-                walk->blocks = true; /* out of memory: what is not known may block */
+                walk->any = walk->blocks = true; /* out of memory: what is not known may block */
                 return;
         }
+        const char *uid = hf__json_string(json, "metadata.uid");
+        if (uid && strcmp(uid, walk->uid) == 0) { /* who owns itself need not wait for itself */
+                hf__json_free(json);
+                return;
+        }
+        walk->any = true;
         walk->waits = walk->waits || hfd_gc_waits(json);
         walk->blocks = walk->blocks || hfd_gc_blocks(json, walk->uid);
         hf__json_free(json);
@@ -172,18 +177,26 @@ static enum owner judge(const struct hf__json *owner, const char *uid) {
 }
 
 struct search {
-        const char *uid;
+        const char *uid, *ns; /* not in this one */
         bool found;
 };
 
+/* Its dependents name the uid as well: it has to be the object's own. */
 static void search_one(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
         struct search *search = ctx;
-        search->found = search->found || memmem(object, n, search->uid, strlen(search->uid));
+        struct hf__json *json;
+
+        if (search->found || strcmp(ns, search->ns) == 0 || !memmem(object, n, search->uid, strlen(search->uid)) ||
+            hf__json_parse(object, n, &json, NULL))
+                return;
+        const char *uid = hf__json_string(json, "metadata.uid");
+        search->found = uid && strcmp(uid, search->uid) == 0;
+        hf__json_free(json);
 }
 
 /* For the event that says so only, so a large collection is not searched. */
-static bool lives_elsewhere(const struct hfd_kind *kind, const char *uid) {
-        struct search search = {.uid = uid};
+static bool lives_elsewhere(const struct hfd_kind *kind, const char *ns, const char *uid) {
+        struct search search = {.uid = uid, .ns = ns};
 
         if (hf_cache_count(kind->cache) <= SEARCH_MAX)
                 hf_cache_each(kind->cache, search_one, &search);
@@ -232,7 +245,7 @@ static int find_owner(struct item *item, const struct hf__json *reference, enum 
                 return 0;
         }
         int r = look_up(item, kind, kind->row.namespaced ? item->ns : NULL, name, uid, ret_owner);
-        if (r == 0 && *ret_owner == ABSENT && kind->row.namespaced && lives_elsewhere(kind, uid))
+        if (r == 0 && *ret_owner == ABSENT && kind->row.namespaced && lives_elsewhere(kind, item->ns, uid))
                 hfd_gc_notice(item->term, &item->kind->row, item->ns, item->name, item->uid, reference);
         return r;
 }

@@ -70,6 +70,8 @@ def test_background(cluster, server):
         e for e in cluster.witness.seen() if e["key"] == SEEN + "shared" and len(e["object"]["metadata"].get("ownerReferences", [])) == 1])
     assert kept[0]["object"]["metadata"]["ownerReferences"] == [reference(other)]
     assert names(server) >= {"other", "shared"}
+    # No owner was in another namespace; the children of one that is gone are no trace of it.
+    assert not [e for e in cluster.witness.seen() if e["key"].startswith("/registry/events/") and e["object"].get("reason") == "OwnerRefInvalidNamespace"]
 
 
 def test_foreground(cluster, server):
@@ -122,6 +124,13 @@ def test_a_cycle_does_not_hang(cluster, server):
     assert names(server) == {"a", "b", "c"}
     delete(server, MAPS + "/a", "Foreground")
     gone(cluster, "a", "b", "c")
+
+
+def test_what_owns_itself_does_not_hang(cluster, server):
+    own = create(server, MAPS, "own")
+    update(server, MAPS + "/own", lambda o: o["metadata"].update(ownerReferences=[reference(own, blockOwnerDeletion=True)]))
+    delete(server, MAPS + "/own", "Foreground")
+    gone(cluster, "own")
 
 
 def test_owners_that_cannot_be(cluster, server):

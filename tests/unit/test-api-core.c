@@ -374,8 +374,26 @@ static size_t n_selected(struct box *box, const char *query) {
         return count_at("items");
 }
 
-static void test_selectors(void **state) {
+/* Its namespace is ws-<name>, which is a label: a longer one could never become Ready. */
+static void test_workspace_names(void **state) {
         struct box *box = *state;
+        char body[200];
+
+        for (int n = 59; n <= 62; n++) {
+                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%.*s\"}}", n,
+                               "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+                assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, body), n <= 60 ? 0 : HF_E_INVALID);
+        }
+        assert_non_null(strstr(last.body, "must be no more than 60 characters"));
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"a.b\"}}"), HF_E_INVALID);
+}
+
+static void test_selectors(void **state) {
+        static const char *const wrong[] = {"a%3D%3D%3Db",  "a!%3D!b",        "a%3Db+c", "a%3Db)",   "a+in+(x%3Dy)", "a%3D-b",
+                                            "-a%3Db",       "a/%3Db",         "a//b",    "/a%3Db",   "a%3Ex",        "a%3C",
+                                            "a+in+(b,c+d)", "a+notin+(b,-c)", "!a/",     "A/b/c%3Dd"};
+        struct box *box = *state;
+        char query[80];
 
         make_workspaces(box, 10);
         assert_int_equal(n_selected(box, NULL), 10);
@@ -390,6 +408,12 @@ static void test_selectors(void **state) {
         assert_int_equal(n_selected(box, "fieldSelector=metadata.name%3Dw03"), 1);
         assert_int_equal(n_selected(box, "fieldSelector=metadata.name!%3Dw03"), 9);
         assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, "labelSelector=a+b+c", NULL), HF_E_INVALID);
+        assert_int_equal(n_selected(box, "labelSelector=parity%3D"), 0);
+        assert_int_equal(n_selected(box, "labelSelector=parity+in+()"), 0);
+        for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+                (void)snprintf(query, sizeof query, "labelSelector=%s", wrong[i]);
+                assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, query, NULL), HF_E_INVALID);
+        }
 }
 
 static void test_list_pages(void **state) {
@@ -731,6 +755,7 @@ int main(void) {
                 TEST(test_dry_run),
                 TEST(test_fence),
                 TEST(test_fence_of_two_leases),
+                TEST(test_workspace_names),
                 TEST(test_selectors),
                 TEST(test_list_pages),
                 TEST(test_table),

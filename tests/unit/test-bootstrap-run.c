@@ -328,6 +328,25 @@ static void test_a_hook_with_patience_lets_go(void **state) {
         world_free(w);
 }
 
+/* ---- the ledger is deleted ---- */
+
+/* Who begins afterwards would never be ready else, for as long as the same one leads. */
+static void test_a_deleted_ledger_is_made_anew_in_the_same_term(void **state) {
+        struct world *w = world_new(FAULT_NONE, -1, 0, 0);
+        struct hf_leader_info info;
+
+        install(w);
+        assert_int_equal(hf_hooks_start(w->hooks, NULL), 0);
+        await_point(w, HF_BOOTSTRAP_COMPLETE, 2);
+        fake_delete(w->api, "configmaps/kube-system/holdfast-bootstrap");
+        await_point(w, HF_BOOTSTRAP_COMPLETE, 4);
+        hf_elector_info(w->elector, &info);
+        assert_int_equal(info.n_terms, 1);
+        assert_int_equal(n_commits(w, "configmaps/default/a"), 1);
+        assert_int_equal(n_commits(w, "configmaps/default/b"), 1);
+        world_free(w);
+}
+
 /* ---- giving way ---- */
 
 static void test_a_leader_that_keeps_failing_gives_way_and_tries_again(void **state) {
@@ -397,6 +416,7 @@ int main(void) {
                 cmocka_unit_test(test_a_hook_waits_until_it_is_told_to_stop),
                 cmocka_unit_test(test_a_hook_is_done_when_anybody_has_completed_the_phase),
                 cmocka_unit_test(test_a_hook_with_patience_lets_go),
+                cmocka_unit_test(test_a_deleted_ledger_is_made_anew_in_the_same_term),
                 cmocka_unit_test(test_a_leader_that_keeps_failing_gives_way_and_tries_again),
                 cmocka_unit_test(test_a_configuration_that_makes_no_sense),
         };

@@ -227,6 +227,34 @@ static void test_a_dry_run_needs_no_echo(void **state) {
         }
 }
 
+/* A delete says it in its options as well. */
+static void test_a_dry_run_of_a_delete_needs_no_echo(void **state) {
+        static const struct {
+                enum hf_verb verb;
+                const char *body;
+                int error;
+        } rows[] = {
+                {HF_VERB_DELETE, "{\"dryRun\":[\"All\"]}", 0},
+                {HF_VERB_DELETE_COLLECTION, "{\"dryRun\":[\"All\"]}", 0},
+                {HF_VERB_DELETE, "{\"dryRun\":[]}", HF_E_UNFENCED},
+                {HF_VERB_DELETE, "{\"preconditions\":{\"dryRun\":[\"All\"]}}", HF_E_UNFENCED},
+                {HF_VERB_CREATE, "{\"dryRun\":[\"All\"]}", HF_E_UNFENCED},
+        };
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+                struct hf_client *client = make(false, false);
+                struct hf_call call = {.verb = rows[i].verb,
+                                       .resource = {"", "v1", "configmaps"},
+                                       .name = "x",
+                                       .body = rows[i].body,
+                                       .n_body = strlen(rows[i].body)};
+                inner.echo = false;
+                assert_int_equal(hf_client_call(client, &call, on_reply, NULL, NULL), 0);
+                answer(0);
+                assert_int_equal(reply_error, rows[i].error);
+                hf__leader_client_release(client);
+        }
+}
+
 static void test_an_abort_cancels_what_is_under_way_and_refuses_the_rest(void **state) { /* PN05 */
         struct hf_client *client = make(false, false);
         struct hf_watch_spec spec = {.resource = {"", "v1", "configmaps"}};
@@ -284,6 +312,7 @@ int main(void) {
                 cmocka_unit_test(test_a_stale_term_is_reported),
                 cmocka_unit_test(test_a_missing_echo_ends_the_term_unless_accepted),
                 cmocka_unit_test(test_a_dry_run_needs_no_echo),
+                cmocka_unit_test(test_a_dry_run_of_a_delete_needs_no_echo),
                 cmocka_unit_test(test_an_abort_cancels_what_is_under_way_and_refuses_the_rest),
                 cmocka_unit_test(test_an_answer_after_the_release_is_harmless),
                 cmocka_unit_test(test_an_answer_before_the_call_returns_counts_once),
