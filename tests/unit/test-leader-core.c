@@ -791,6 +791,35 @@ static void test_replaced_history_is_read_before_a_write(void **state) {
         assert_string_equal(rig.sent.rv, "1");
 }
 
+/* The acquire in doubt names a revision that was issued anew: to take its condition away clears the Lease of who renewed meanwhile. */
+static void test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history(void **state) {
+        struct hf__record record;
+        struct rig rig;
+        hf_nsec seen_at;
+
+        start(&rig);
+        record = held_by(&rig, "bing", 15);
+        answer_read(&rig, 0, &record);
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 15 * S));
+        step(&rig, HF__EV_STALE_TERM);
+        assert_non_null(did(&rig, HF__ACT_READ));
+        record.renew_us++; /* the old revision, and another record */
+        answer_read(&rig, 0, &record);
+        seen_at = rig.now;
+        assert_null(wait_for(&rig, HF__ACT_WRITE, 14 * S));
+        step(&rig, HF__EV_STOP);
+        assert_null(did(&rig, HF__ACT_WRITE));
+        if (did(&rig, HF__ACT_READ))
+                answer_read(&rig, 0, &record);
+        assert_null(wait_for(&rig, HF__ACT_WRITE, seen_at + 15 * S - 1 - rig.now));
+        assert_int_equal(rig.core.state, HF_RELEASING);
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, S));
+        assert_string_equal(rig.sent.holder, "");
+        assert_string_equal(rig.sent.rv, record.rv);
+        answer_write(&rig, 0);
+        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+}
+
 static void test_the_drain_deadline_aborts(void **state) { /* CR17 */
         struct rig rig;
         hf_nsec from;
@@ -1125,6 +1154,7 @@ int main(void) {
                 cmocka_unit_test(test_stop_with_an_acquire_under_way),
                 cmocka_unit_test(test_a_stop_leaves_no_acquire_behind),
                 cmocka_unit_test(test_replaced_history_is_read_before_a_write),
+                cmocka_unit_test(test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history),
                 cmocka_unit_test(test_the_drain_deadline_aborts),
                 cmocka_unit_test(test_hand_over),
                 cmocka_unit_test(test_the_record_may_ask_for_a_hand_over),
