@@ -9,12 +9,14 @@
 /*
  * A process is excused from P1 (never from P2) when its clock stood still or ran beyond the margin while it was counting,
  * or when an outsider, who obeys no lease, has touched the record since its last renewal was sent. As an outsider counts
- * also who writes by a history that was replaced, before it is told, and who takes the Lease by a clock that runs too fast.
+ * also who writes by a history that was replaced, before it is told, and who takes or clears the Lease by a clock that runs too
+ * fast. One that is slow or stands still excuses only who acts by it: who waits by it waits too long.
  */
-bool sim_odd_clock(const struct sim_proc *proc) { return proc->rate < 0.9 || proc->rate > 1.1; }
+static bool fast_clock(const struct sim_proc *proc) { return proc->rate > 1.1; }
+static bool odd_clock(const struct sim_proc *proc) { return proc->rate < 0.9 || fast_clock(proc); }
 
 static bool excused(const struct sim_proc *proc) {
-        return proc->frozen || proc->ok_sent_at <= proc->thawed_at || sim_odd_clock(proc) || proc->robbed;
+        return proc->frozen || proc->ok_sent_at <= proc->thawed_at || odd_clock(proc) || proc->robbed;
 }
 
 void sim_check_p1(struct sim *sim) {
@@ -49,7 +51,8 @@ static bool may_act_by_right(struct sim *sim, const char *identity) {
 
 /*
  * At the store: whose record a process may change, and to what. A release of another's record is right only where taking it
- * would be: it makes void a taking of its own whose outcome it does not know.
+ * would be: it makes void a taking of its own whose outcome it does not know. So both are excused alike: a clock twice as
+ * fast has waited the recorded duration out when half of it is over, and nothing that a process can know tells it so.
  */
 void sim_check_write(struct sim *sim, const struct sim_op *op) {
         struct sim_proc *proc = &sim->procs[op->proc];
@@ -68,10 +71,10 @@ void sim_check_write(struct sim *sim, const struct sim_op *op) {
                 COUNT(sim, old_writes_applied);
                 proc->surprised = true;
                 sim_rob_all(sim);
+        } else if (foreign && fast_clock(proc)) {
+                sim_rob_all(sim);
         } else if (record->holder[0] == '\0' && foreign && may_act_by_right(sim, lease->holder)) {
                 sim_violate(sim, "P6: %s releases the Lease of %s", identity, lease->holder);
-        } else if (foreign && sim_odd_clock(proc)) {
-                sim_rob_all(sim);
         }
 }
 

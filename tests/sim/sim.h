@@ -355,7 +355,6 @@ void sim_rob_all(struct sim *sim); /* an act that obeys no lease */
 void sim_planned(struct sim *sim, bool crash);
 
 /* check.c */
-bool sim_odd_clock(const struct sim_proc *proc); /* beyond the skew margin */
 void sim_check_p1(struct sim *sim);
 void sim_check_write(struct sim *sim, const struct sim_op *op); /* before it is applied, which it will be */
 void sim_check_actions(struct sim *sim, int p, const struct hf__core_action *action);

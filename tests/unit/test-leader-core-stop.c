@@ -328,8 +328,38 @@ static void test_stop_beats_everything_under_way(void **state) { /* every state 
         assert_true(did(&rig, HF__ACT_STOPPED)->released);
 }
 
+/* The acquire in doubt names a revision that was issued anew: to take its condition away clears the Lease of who renewed meanwhile. */
+static void test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history(void **state) {
+        struct hf__record record;
+        struct rig rig;
+        hf_nsec seen_at;
+
+        start(&rig);
+        record = held_by(&rig, "bing", 15);
+        answer_read(&rig, 0, &record);
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 15 * S));
+        step(&rig, HF__EV_STALE_TERM);
+        assert_non_null(did(&rig, HF__ACT_READ));
+        record.renew_us++; /* the old revision, and another record */
+        answer_read(&rig, 0, &record);
+        seen_at = rig.now;
+        assert_null(wait_for(&rig, HF__ACT_WRITE, 14 * S));
+        step(&rig, HF__EV_STOP);
+        assert_null(did(&rig, HF__ACT_WRITE));
+        if (did(&rig, HF__ACT_READ))
+                answer_read(&rig, 0, &record);
+        assert_null(wait_for(&rig, HF__ACT_WRITE, seen_at + 15 * S - 1 - rig.now));
+        assert_int_equal(rig.core.state, HF_RELEASING);
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, S));
+        assert_string_equal(rig.sent.holder, "");
+        assert_string_equal(rig.sent.rv, record.rv);
+        answer_write(&rig, 0);
+        assert_true(did(&rig, HF__ACT_STOPPED)->released);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history),
                 cmocka_unit_test(test_stop_drains_joins_shuts_releases),
                 cmocka_unit_test(test_release_meets_a_conflict),
                 cmocka_unit_test(test_stop_with_a_renewal_under_way),
