@@ -54,7 +54,7 @@ struct hfd_config {
         char *lock_type;                /* leases */
         char *lease_ns, *lease_name;
         char *migrate_from_ns, *migrate_from; /* the old Lease of a migration; "" = none */
-        char *controllers_text; /* as given: "*,-name" */
+        char *controllers_text;               /* as given: "*,-name" */
         char *controllers[HFD_MAX_CONTROLLERS];
         size_t n_controllers;
         hf_nsec event_ttl;

@@ -120,10 +120,8 @@ static void test_elements_are_iterated(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_paths_of_calls),
-                cmocka_unit_test(test_paths_of_subresources),
-                cmocka_unit_test(test_paths_of_watches),
-                cmocka_unit_test(test_members_are_cut_out),
+                cmocka_unit_test(test_paths_of_calls),        cmocka_unit_test(test_paths_of_subresources),
+                cmocka_unit_test(test_paths_of_watches),      cmocka_unit_test(test_members_are_cut_out),
                 cmocka_unit_test(test_elements_are_iterated),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
