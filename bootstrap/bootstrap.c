@@ -94,6 +94,7 @@ static int add_phase(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_p
         bootstrap->controllers[bootstrap->n_phases++] = (struct hf_controller){.name = phase->full_name,
                                                                                .class = HF_LEADER_ONLY,
                                                                                .run = hf__phase_run,
+                                                                               .is_settled = hf__phase_settled,
                                                                                .ctx = phase,
                                                                                .after = phase->after[0] ? phase->after : NULL};
         int r = load(phase, from, reterr_status);

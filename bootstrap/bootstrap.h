@@ -2,6 +2,7 @@
 #pragma once
 /* What the parts of the bootstrap module share: the object and its phases. The model is in bootstrap.c. */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <holdfast/bootstrap.h>
 #include <holdfast/client.h>
@@ -28,6 +29,12 @@ struct hf__phase {
 
         /* the phase's thread of the present term only; terms follow each other */
         hf_nsec give_way_after;
+
+        /*
+         * This process has seen in the ledger that nothing is left to do. It stays so: nothing brings an old content back, and a ledger
+         * that somebody deletes makes work, but none that others wait for. Any thread.
+         */
+        atomic_bool settled;
 
         /* guarded by bootstrap->mu */
         struct hf_bootstrap_info info;
@@ -58,6 +65,9 @@ extern const struct hf_resource hf__ledger_resource;
 
 /* The phase's controller (phase_run.c); ctx is the struct hf__phase. */
 int hf__phase_run(struct hf_term *term, void *ctx);
+bool hf__phase_settled(void *ctx);
+/* Whether the ledger leaves nothing to do in it. */
+bool hf__phase_is_settled(const struct hf__phase *phase, const struct hf__ledger *ledger);
 /* The phase's hook (ledger_wait.c); ctx likewise. */
 int hf__phase_hook(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status);
 

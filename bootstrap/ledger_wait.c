@@ -31,6 +31,8 @@ static bool says_complete(struct wait *wait, const char *text, size_t n) {
                 return false;
         (void)hf__ledger_read(object, &name, 1, &ledger, NULL); /* records that cannot be read are the leader's concern */
         bool complete = hf__ledger_find_completed(&ledger, name) != NULL;
+        if (complete && hf__phase_is_settled(wait->phase, &ledger))
+                atomic_store(&wait->phase->settled, true);
         hf__ledger_done(&ledger);
         hf__json_free(object);
         return complete;

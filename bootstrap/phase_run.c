@@ -278,6 +278,15 @@ static int replace_object(struct run *run, bool dry_run, struct hf_status *why) 
 
 /* ---- the run ---- */
 
+bool hf__phase_is_settled(const struct hf__phase *phase, const struct hf__ledger *ledger) {
+        static const struct hf__seen nothing;
+        struct hf__plan plan = {0};
+
+        if (!ledger->newer_format)
+                hf__plan_next(ledger, phase->name, &phase->steps, phase->bootstrap->version, &nothing, &plan);
+        return ledger->newer_format || plan.what == HF__PLAN_FINISHED;
+}
+
 static bool wants_nothing(const struct run *run, const struct hf__plan *plan) {
         return run->ledger.newer_format || plan->what == HF__PLAN_FINISHED;
 }
@@ -379,6 +388,12 @@ static int run_to_end(struct run *run) {
         }
 }
 
+/* The ledger is read all the same, beside the work that comes after. */
+bool hf__phase_settled(void *ctx) {
+        struct hf__phase *phase = ctx;
+        return atomic_load(&phase->settled);
+}
+
 /* Is it a ledger that does not know of the phase? One that cannot be read, or is a later program's, is left alone. */
 static bool is_without(const struct run *run, const char *text, size_t n) {
         char key[64];
@@ -430,6 +445,7 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
         for (;;) {
                 int r = run_to_end(&run);
                 if (r == 0) {
+                        atomic_store(&phase->settled, true);
                         phase->give_way_after = phase->bootstrap->give_way_after;
                         hf__report_complete(phase, true);
                 }

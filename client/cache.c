@@ -6,6 +6,7 @@
  * is in as running; a remover marks it removed, waits until it is not the running one, and only then unlinks and frees
  * it. So the thread may rely on the handler it is in, and on its next, whenever it holds the lock again.
  */
+#include "client/cache_barrier.h"
 #include "client/cache_impl.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@
 
 /* A list made for waiters costs as much as the collection; a large one first gives the watch a chance. */
 #define PROBE_GRACE (50 * HF_NSEC_PER_MSEC)
+#define TERM_GRACE  (10 * HF_NSEC_PER_MSEC)
 
 /* ---- handlers ---- */
 
@@ -129,10 +131,12 @@ static void wake_waiters(void *ctx) {
 }
 
 /* Makes the thread set out for what the waiter wants. */
-static void enlist_locked(struct hf_cache *cache, struct hf__cache_waiter *waiter, uint64_t revision) {
+static void enlist_locked(struct hf_cache *cache, struct hf__cache_waiter *waiter, uint64_t revision, hf_nsec grace) {
         *waiter = (struct hf__cache_waiter){.next = cache->waiters, .revision = revision, .after = cache->n_lists};
         if (!hf__cache_reached_locked(cache, waiter)) {
-                hf_nsec probe_at = hf_now(cache->clock) + (cache->store.n <= HF__CACHE_PAGE ? 0 : PROBE_GRACE);
+                if (cache->store.n > HF__CACHE_PAGE)
+                        grace = PROBE_GRACE;
+                hf_nsec probe_at = hf_now(cache->clock) + grace;
                 if (!cache->waiters || probe_at < cache->probe_at)
                         cache->probe_at = probe_at; /* a new waiter does not inherit the delays of one that asks too much */
                 cache->probe_failures = 0;
@@ -161,7 +165,7 @@ static int await(struct hf_cache *cache, const struct hf__cache_waiter *waiter, 
         return r;
 }
 
-int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const char *resource_version, struct hf_cancel *token) {
+static int wait_all(struct hf_cache *const *caches, size_t n_caches, const char *resource_version, hf_nsec grace, struct hf_cancel *token) {
         uint64_t revision = hf__cache_revision(resource_version);
         int r = 0;
 
@@ -173,7 +177,7 @@ int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const cha
                 return -ENOMEM;
         for (size_t i = 0; i < n_caches; i++) {
                 (void)pthread_mutex_lock(&caches[i]->mu);
-                enlist_locked(caches[i], &waiters[i], revision);
+                enlist_locked(caches[i], &waiters[i], revision, caches[i]->one_revision ? grace : 0);
                 (void)pthread_mutex_unlock(&caches[i]->mu);
         }
         for (size_t i = 0; r == 0 && i < n_caches; i++)
@@ -186,6 +190,14 @@ int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const cha
         if (waiters != few)
                 free(waiters);
         return r;
+}
+
+int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const char *resource_version, struct hf_cancel *token) {
+        return wait_all(caches, n_caches, resource_version, 0, token);
+}
+
+int hf__cache_wait_term(struct hf_cache *const *caches, size_t n_caches, const char *resource_version, struct hf_cancel *token) {
+        return wait_all(caches, n_caches, resource_version, TERM_GRACE, token);
 }
 
 int hf_cache_wait(struct hf_cache *cache, const char *resource_version, struct hf_cancel *token) {

@@ -22,7 +22,7 @@
  * it may be older than what was seen.
  *
  * A server whose revisions run backwards, or that does not know ours yet, was set back to a backup: the collection is listed
- * again, and what that says counts.
+ * again, and what that says counts, also of an object whose revision is the one we know, for it may have been issued anew.
  *
  * Failures delay 0.1 s doubling to 30 s, or for as long as the server asks, up to 5 minutes, but to 0.8 s only while somebody
  * waits: a new leader's controllers must not wait out a delay that grew during an outage before its term. An event, or a
@@ -236,6 +236,7 @@ static void watch_failed(struct hf_cache *cache, int error, const struct hf_stat
                 complain(cache, "watch", cache->watch_failures, error, status);
         if (error == HF_E_GONE && cache->watch_failures == 0)
                 at = hf_now(cache->clock); /* a first one is ordinary life */
+        cache->set_back = cache->set_back || is_ahead_of_server(error, status);
         if (error == HF_E_GONE || is_ahead_of_server(error, status))
                 want_list(cache, at);
         cache->watch_at = at;
@@ -359,6 +360,7 @@ static void take_event(struct hf_cache *cache, const struct hf__cache_letter *le
         if (revision != 0 && revision <= cache->floor)
                 return;
         if (revision != 0 && revision < cache->seen) {
+                cache->set_back = true;
                 list_again(cache);
                 return;
         }
@@ -423,6 +425,7 @@ static int take_page(struct hf_cache *cache, const struct hf__buf *body, bool pr
                         return 0;
                 }
                 strcpy(cache->list_version, version);
+                cache->set_back = cache->set_back || (hf__cache_revision(version) != 0 && hf__cache_revision(version) < cache->seen);
                 hf__cache_list_begin(cache);
         }
         cache->more = more;
@@ -430,6 +433,7 @@ static int take_page(struct hf_cache *cache, const struct hf__buf *body, bool pr
         if (r != 0 || more)
                 return r;
         hf__cache_list_end(cache);
+        cache->set_back = false;
         cache->floor = cache->need_list ? 0 : hf__cache_revision(cache->list_version);
         cache->need_list = false;
         set_seen(cache, cache->list_version);

@@ -95,6 +95,7 @@ struct hf_cache {
         uint64_t generation;
         uint64_t n_swaps; /* of entries' values */
         bool need_list;
+        bool set_back; /* the server was, to a backup: a revision may be issued anew, and says nothing until a list has ended */
         /* Of the list under way, when it comes in pages. */
         char *more;                          /* owned; the token of the page that is next; NULL = it has not begun, or has ended */
         char list_version[HF__CACHE_RV_MAX]; /* of its first page */

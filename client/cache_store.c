@@ -107,14 +107,17 @@ static int put(struct hf_cache *cache, const struct metadata *metadata, struct h
         if (!fresh)
                 return -ENOMEM;
         struct hf__cache_entry *entry = (struct hf__cache_entry *)hf__key_index_find(&cache->store, fresh->keyed.key);
-        if (entry && strcmp(entry->resource_version, metadata->resource_version) == 0) {
-                entry->generation = cache->generation;
-                entry_free(fresh);
-                return 0;
-        }
-        if (!object) {
+        bool same = entry && strcmp(entry->resource_version, metadata->resource_version) == 0;
+        if (!object && !(same && !cache->set_back)) {
                 r = hf__cache_keep(cache, data.data, data.n, &mine);
                 object = mine;
+        }
+        if (r == 0 && same &&
+            (!cache->set_back || (object->n == entry->object->n && memcmp(object->data, entry->object->data, object->n) == 0))) {
+                entry->generation = cache->generation;
+                entry_free(fresh);
+                (void)hf__buf_unref(mine);
+                return 0;
         }
         if (r == 0)
                 r = store(cache, entry, fresh, metadata->resource_version, object);

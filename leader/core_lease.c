@@ -5,7 +5,8 @@
 
 #include "leader/mutant.h"
 
-#define DURATION_MAX_S INT64_C(0x7fffffff) /* leaseDurationSeconds is 32 bits; a foreign record may say anything */
+#define DURATION_MAX_S  INT64_C(0x7fffffff) /* leaseDurationSeconds is 32 bits; a foreign record may say anything */
+#define TRANSITIONS_MAX INT64_C(0x7fffffff) /* likewise leaseTransitions; a server refuses what is more */
 
 bool hf__core_is_mine(const struct hf__core *core, const struct hf__record *record) {
         return record->exists && record->acquire_us == core->mine.acquire_us && record->duration_s == core->mine.duration_s &&
@@ -40,6 +41,9 @@ static bool is_older(const struct hf__core *core, const struct hf__record *recor
         return record->rv_number < known->rv_number || (record->rv_number == known->rv_number && record->exists && !known->exists);
 }
 
+/* The count stays at its end: a Lease that somebody has set to it can be taken all the same. */
+static int64_t one_more(int64_t transitions) { return transitions < TRANSITIONS_MAX ? transitions + 1 : TRANSITIONS_MAX; }
+
 static void note(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
         int64_t transitions = core->observed.transitions;
 
@@ -55,7 +59,7 @@ static void note(struct hf__core *core, const struct hf__record *record, hf_nsec
         if (!record->exists && core->observed_once && core->observed.exists) {
                 /* The count of transitions outlives the Lease as far as it is remembered: a new one goes on from here. */
                 core->observed = *record;
-                core->observed.transitions = transitions + 1;
+                core->observed.transitions = one_more(transitions);
         } else if (record->exists || !core->observed_once) {
                 core->observed = *record;
         } else if (record->rv_number > core->observed.rv_number) {
@@ -176,7 +180,8 @@ void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now, stru
 
         *record = core->observed;
         /* Whoever names the holder counts the changes. */
-        record->transitions = core->observed.transitions + (core->observed.exists && !core->config.coordinated ? 1 : 0);
+        if (core->observed.exists && !core->config.coordinated)
+                record->transitions = one_more(core->observed.transitions);
         strcpy(record->holder, core->config.identity);
         record->successor[0] = record->hand_over_to[0] = '\0';
         record->duration_s = core->config.timing.lease_duration / HF_NSEC_PER_SEC;

@@ -147,8 +147,8 @@ static void stopped(struct hf_elector *elector, bool released) {
 }
 
 /*
- * Notes for the Events. That a term began is written a second later: the first writes of the term's controllers go before it. That
- * it ended is written at once: behind the release, which is on its way, and before a process that stops is gone.
+ * Notes for the Events, written a second later: the first writes of the term's controllers, here or where the Lease goes now, go before
+ * them. What a stop leaves is written by the loop's end.
  */
 static void announce(struct hf_elector *elector, struct hf__core_time now) {
         enum hf_leader_state state = elector->core.state;
@@ -159,9 +159,7 @@ static void announce(struct hf_elector *elector, struct hf__core_time now) {
         if (has_term)
                 elector->led = elector->core.observed;
         elector->announced = has_term;
-        hf__lease_events_note(elector->events, has_term, &elector->led, now.real_us, has_term ? now.boot + HF_NSEC_PER_SEC : now.boot);
-        if (!has_term) /* all of it: this may be the last turn */
-                hf__lease_events_turn(elector->events, HF_NSEC_NEVER);
+        hf__lease_events_note(elector->events, has_term, &elector->led, now.real_us, now.boot + HF_NSEC_PER_SEC);
 }
 
 void hf__elector_carry_out(struct hf_elector *elector, const struct hf__core_actions *actions, struct hf__core_time now) {

@@ -12,8 +12,9 @@
  * lengthens it.
  *
  * Flags instead of letters carry what belongs to a term (`stale`, the term's own `joined`), because a term may be gone
- * before a letter is read: stale is set by the client of the present term, or by the host who ends whichever term there is
- * (hf_elector_end_term); joined is asked of the present term.
+ * before a letter is read: stale is set by the client of the present term, and cleared when a term starts, for it may be a
+ * former one's; doubted is set by the host who ends whichever term there is (hf_elector_end_term); joined is asked of the
+ * present term.
  *
  * After a letter, or at its time, the loop turns the elector concerned; after a poke, and once a second, all of them.
  *
@@ -31,7 +32,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define COMPONENT "elector"
+#define COMPONENT       "elector"
+#define SUCCESSOR_FIRST (25 * HF_NSEC_PER_MSEC) /* a few times what a hand-over takes */
 
 static const struct hf_clock *clock_of(const struct hf_elector *elector) { return hf_host_clock(elector->electors->host); }
 static const struct hf_log *log_of(const struct hf_elector *elector) { return &elector->electors->host->log; }
@@ -202,7 +204,8 @@ static void turn(struct hf_elector *elector) {
         count_leaderless(elector, hf_now(clock_of(elector)));
         if (atomic_exchange(&elector->news_lost, false))
                 step_plain(elector, HF__EV_WATCH_LOST);
-        if (atomic_exchange(&elector->stale, false))
+        bool stale = atomic_exchange(&elector->stale, false), doubted = atomic_exchange(&elector->doubted, false);
+        if (stale || doubted)
                 step_plain(elector, HF__EV_STALE_TERM);
         if (atomic_load(&elector->electors->stop_asked) && !elector->stop_told) {
                 elector->stop_told = true;
@@ -248,6 +251,21 @@ static bool is_over(const struct hf_electors *electors) {
         return atomic_load(&electors->stop_asked);
 }
 
+/* Who takes what was just released writes first: the Events of a stop wait for that, and the stop for them to be sent. */
+static void write_last_events(struct hf_electors *electors) {
+        bool waited = false;
+
+        for (size_t i = 0; i < electors->n; i++) {
+                struct hf__lease_events *events = electors->list[i]->events;
+                if (!events || !hf__lease_events_waiting(events))
+                        continue;
+                if (!waited)
+                        (void)hf_cancel_wait(hf_cancel_never(), hf_now(hf_host_clock(electors->host)) + SUCCESSOR_FIRST);
+                waited = true;
+                hf__lease_events_turn(events, HF_NSEC_NEVER);
+        }
+}
+
 void *hf__electors_loop(void *ctx) {
         struct hf_electors *electors = ctx;
         const struct hf_clock *clock = hf_host_clock(electors->host);
@@ -267,6 +285,7 @@ void *hf__electors_loop(void *ctx) {
                 take_letters(electors);
                 turn_those_concerned(electors, hf_now(clock), &seen_all_at);
         }
+        write_last_events(electors);
         pthread_mutex_lock(&electors->mu);
         electors->loop_over = true;
         pthread_cond_broadcast(&electors->changed);

@@ -397,7 +397,7 @@ int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
 int hf_elector_step_down(struct hf_elector *elector) { return give_up_lease(elector, ""); }
 
 void hf_elector_end_term(struct hf_elector *elector) {
-        atomic_store(&elector->stale, true);
+        atomic_store(&elector->doubted, true);
         hf__electors_poke(elector->electors);
 }
 

@@ -36,6 +36,7 @@ struct hf_elector {
         /* any thread */
         struct hf__gate gate;
         atomic_bool stale;     /* a write of the present term met a fence that is not its own, or none */
+        atomic_bool doubted;   /* the host says so of whichever term there is, also of one whose acquire is under way */
         atomic_bool news_lost; /* an observation could not be kept for want of memory */
 
         /* the loop's only */

@@ -119,6 +119,15 @@ void hf__lease_events_note(struct hf__lease_events *events, bool began, const st
         pthread_mutex_unlock(&events->mu);
 }
 
+bool hf__lease_events_waiting(struct hf__lease_events *events) {
+        bool waiting = false;
+        pthread_mutex_lock(&events->mu);
+        for (size_t i = 0; i < MAX_NOTES; i++)
+                waiting |= events->notes[i].state == WAITING;
+        pthread_mutex_unlock(&events->mu);
+        return waiting;
+}
+
 static void member(struct hf__strbuf *out, const char *key, const char *value) {
         hf__strbuf_printf(out, ",\"%s\":", key);
         hf__strbuf_json(out, value, strlen(value));

@@ -322,10 +322,10 @@ static void on_event(void *ctx, const struct hf_event *event) {
         struct hf__record record;
         if (event->type == HF_EVENT_BOOKMARK)
                 return;
-        if (see(op->lock, event->object, event->n_object, true, event->type == HF_EVENT_DELETED, &record) != 0)
-                return;
+        /* News that cannot be taken in, for want of memory say, is lost, and so is the watch: a new one tells how things are. */
+        bool seen = see(op->lock, event->object, event->n_object, true, event->type == HF_EVENT_DELETED, &record) == 0;
         if (enter(op)) {
-                op->lock->base.on_record(op->lock->base.ctx, &record);
+                op->lock->base.on_record(op->lock->base.ctx, seen ? &record : NULL);
                 leave(op);
         }
 }

@@ -13,8 +13,24 @@
 #include "base/timetext.h"
 #include "leader/transitions.h"
 
-/* A foreign string may be longer than ours ever are; the cut one is then still not ours. */
-static void copy_text(char *to, size_t max, const char *from) { (void)snprintf(to, max, "%s", from ? from : ""); }
+/*
+ * A foreign string may be longer than ours ever are. It is cut between two characters, for it may be written again, and a mark
+ * that no identity of ours can have says so.
+ */
+static void copy_text(char *to, size_t max, const char *from) {
+        static const char mark[] = "\xe2\x80\xa6"; /* an ellipsis */
+        size_t n = from ? strlen(from) : 0;
+
+        if (n < max) {
+                (void)snprintf(to, max, "%s", from ? from : "");
+                return;
+        }
+        n = max - sizeof mark;
+        while (n > 0 && ((unsigned char)from[n] & 0xc0) == 0x80)
+                n--;
+        memcpy(to, from, n);
+        memcpy(to + n, mark, sizeof mark);
+}
 
 static int64_t read_time(const struct hf__json *spec, const char *key) {
         const char *text = hf__json_string(spec, key);

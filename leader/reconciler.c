@@ -18,6 +18,7 @@
 
 #include "base/config.h"
 #include "base/thread.h"
+#include "client/cache_barrier.h"
 
 #define LINGER (2 * HF_NSEC_PER_SEC) /* how long a worker waits beside others before it leaves */
 
@@ -82,7 +83,7 @@ static int wait_for_caches(struct run *run) {
                 return -ENOMEM;
         for (size_t i = 0; i < run->reconciler.n_sources; i++)
                 caches[i] = run->feeds[i].cache;
-        int r = hf_cache_wait_all(caches, run->reconciler.n_sources, acquired_at[0] ? acquired_at : NULL, hf_term_drain(run->term));
+        int r = hf__cache_wait_term(caches, run->reconciler.n_sources, acquired_at[0] ? acquired_at : NULL, hf_term_drain(run->term));
         free(caches);
         return r;
 }
@@ -98,9 +99,12 @@ static void work_on(struct run *run, const char *key) {
                 hf_workqueue_forget(run->queue, key);
                 if (again > 0)
                         (void)hf_workqueue_add_after(run->queue, key, again);
-        } else if (r != HF_E_CANCELED && r != HF_E_NOT_LEADER && r != HF_E_STALE_TERM) {
-                enum hf_log_level level = r == HF_E_CONFLICT ? HF_LOG_DEBUG : HF_LOG_WARNING; /* that another wrote first is daily life */
-                hf_log(&hf_term_host(run->term)->log, level, reconciler->name, "%s: %s; will be tried again", key, hf_strerror(r));
+        } else {
+                /* That another wrote first is daily life. Of the others no word is lost: when the term ends, the queue takes nothing more.
+                 */
+                bool quiet = r == HF_E_CONFLICT || r == HF_E_CANCELED || r == HF_E_NOT_LEADER || r == HF_E_STALE_TERM;
+                hf_log(&hf_term_host(run->term)->log, quiet ? HF_LOG_DEBUG : HF_LOG_WARNING, reconciler->name,
+                       "%s: %s; will be tried again", key, hf_strerror(r));
                 (void)hf_workqueue_retry(run->queue, key);
         }
 }

@@ -257,6 +257,11 @@ int hf__work_new(const struct hf_host *host, const struct hf__work_config *confi
                 return r;
         }
         atomic_store(&work->n_alive, work->n_parts + 1);
+        for (size_t i = 0; i < work->n_parts; i++) {
+                const struct hf_controller *controller = work->parts[i].controller;
+                if (controller->is_settled && controller->is_settled(controller->ctx))
+                        hf_term_started(&work->parts[i]);
+        }
         make_threads(work);
         *ret_work = work;
         return 0;

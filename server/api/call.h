@@ -61,6 +61,7 @@ struct hfd_call {
         size_t n_body;
         bool fenced;
         struct hf_fence fence;
+        bool in_process; /* of holdfastd's own client */
         hf_nsec deadline;
         void (*done)(struct hfd_call *call, const struct hfd_answer *answer);
 };

@@ -184,6 +184,11 @@ struct hfd_reader *hfd_readers_all_locked(struct hfd_api *api, int outcome);    
 void hfd_watches_change_locked(struct hfd_api *api, const struct hfd_change *change, struct hfd_watch **dirty);
 void hfd_watches_expire_locked(struct hfd_api *api, struct hfd_watch **dirty); /* 410 for all: the history was lost */
 void hfd_watches_end_locked(struct hfd_api *api, struct hfd_watch **dirty);    /* a clean end for all */
+/*
+ * A bookmark for each watch of holdfastd's own client that wants them: a Lease has changed hands, and the new holder's controllers wait
+ * until their caches have reached its acquiring write.
+ */
+void hfd_watches_taken_locked(struct hfd_api *api, struct hfd_watch **dirty);
 void hfd_watches_tick_locked(struct hfd_api *api, hf_nsec now, struct hfd_watch **dirty);
 void hfd_watches_deliver(struct hfd_watch *dirty);
 

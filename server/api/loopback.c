@@ -323,6 +323,7 @@ static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *sp
         p->on_end = on_end;
         p->ctx = ctx;
         p->call.verb = HFD_LIST;
+        p->call.in_process = true;
         int e = enlist(p, ret_id);
         if (e) {
                 discard(p);

@@ -38,7 +38,7 @@ struct hfd_watch {
         struct hfd_selector labels, fields; /* owned */
         const char *name;                   /* what the path or the field selector demands; NULL = any */
         char name_in_path[HF_NAME_MAX + 1];
-        bool bookmarks;
+        bool bookmarks, in_process;
         uint64_t after; /* changes up to it are not for this watch */
         struct hfd_watch_sink sink;
         void *ctx;
@@ -142,6 +142,15 @@ static void bookmark_locked(struct hfd_watch *watch) {
         struct hfd_change none = {.type = HF_EVENT_BOOKMARK};
 
         queue_locked(watch, &none, watch->api->revision > watch->after ? watch->api->revision : watch->after);
+}
+
+void hfd_watches_taken_locked(struct hfd_api *api, struct hfd_watch **dirty) {
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+                for (struct hfd_watch *w = api->watches[i]; w; w = w->next)
+                        if (w->in_process && w->bookmarks && !w->end_wanted) {
+                                bookmark_locked(w);
+                                mark_dirty_locked(w, dirty);
+                        }
 }
 
 void hfd_watches_tick_locked(struct hfd_api *api, hf_nsec now, struct hfd_watch **dirty) {
@@ -348,6 +357,7 @@ static struct hfd_watch *watch_alloc(struct hfd_api *api, struct hfd_call *call,
         (void)snprintf(watch->name_in_path, sizeof watch->name_in_path, "%s", call->name);
         watch->name = *watch->name_in_path ? watch->name_in_path : hfd_selector_name(&watch->fields);
         watch->bookmarks = call->options.bookmarks;
+        watch->in_process = call->in_process;
         watch->sink = *sink;
         watch->ctx = ctx;
         /* Without a wish the ends are spread over half an hour, so that clients do not come back all at once. */

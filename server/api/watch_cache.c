@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "server/api/core.h"
+#include "server/storage/keys.h"
 
 #define PAGE           500
 #define LIST_DEADLINE  (30 * HF_NSEC_PER_SEC)
@@ -220,11 +221,19 @@ static bool is_new_epoch(struct hfd_api *api, const struct hfd_watch_event *even
                hfd_epoch_changed(api, event->kv.value);
 }
 
+/* Whether a term record names a holder anew. */
+static bool is_taking(struct hfd_api *api, const struct hfd_watch_event *event) {
+        const struct hf__buf *value = event->kv.value;
+
+        return event->type == HFD_WATCH_PUT && value && value->n && value->data[0] != '\n' &&
+               hfd_key_is_of_terms(event->kv.key, api->prefix);
+}
+
 static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n) {
         struct hfd_api *api = ctx;
         struct hfd_watch *dirty = NULL;
         struct hfd_reader *passed;
-        bool whole = true, replaced = false;
+        bool whole = true, replaced = false, taken = false;
 
         for (size_t i = 0; i < n && whole; i++) {
                 const struct hfd_watch_event *event = &events[i];
@@ -233,8 +242,10 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
                 const char *path = NULL;
                 if (event->type != HFD_WATCH_PROGRESS)
                         resource = hfd_object_of_key(api, event->kv.key, &path);
-                if (!resource)
+                if (!resource) {
                         replaced |= is_new_epoch(api, event);
+                        taken |= is_taking(api, event);
+                }
                 if (resource && event->type == HFD_WATCH_PUT) {
                         object = object_of_put(api, resource, path, &event->kv);
                         if (!object) {
@@ -254,6 +265,8 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
         pthread_mutex_lock(&api->mu);
         if (!whole)
                 api->fill_relist = true;
+        else if (taken)
+                hfd_watches_taken_locked(api, &dirty);
         uint64_t cancel = whole ? 0 : api->fill_watch_id;
         api->fill_backoff = BACKOFF_MIN;
         passed = hfd_readers_passed_locked(api);

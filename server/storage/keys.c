@@ -12,6 +12,13 @@ int hfd_key_terms(char *key, const char *prefix, const char *ns, const char *nam
         return n < 0 || n >= HFD_KEY_MAX ? HF_E_TOO_LARGE : 0;
 }
 
+bool hfd_key_is_of_terms(const char *key, const char *prefix) {
+        static const char terms[] = ".holdfast/terms/";
+        size_t n = strlen(prefix);
+
+        return strncmp(key, prefix, n) == 0 && strncmp(key + n, terms, sizeof terms - 1) == 0;
+}
+
 int hfd_key_prefix_end(char *end, const char *prefix) {
         size_t n = strlen(prefix);
 

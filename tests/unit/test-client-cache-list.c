@@ -328,6 +328,27 @@ static void test_a_server_set_back_is_listed_again(void **state) {
         teardown();
 }
 
+/* In the time that was undone n1 was given a revision; in the time that came instead it is given the same one. */
+static void test_a_revision_that_was_issued_anew(void **state) {
+        char *object = NULL;
+
+        setup(false);
+        uint64_t revision = put_many(0, 2);
+        api_fake_other_writes(w.fake, 100);
+        assert_int_equal(hf_cache_start(w.cache), 0);
+        wait_for(0);
+        api_fake_await_watch(w.fake, 1);
+        api_fake_set_back(w.fake, revision - 1);
+        assert_int_equal(api_fake_put(w.fake, "a", "n1", "another"), revision);
+        api_fake_await_watch(w.fake, 2);
+        wait_for(put_many(2, 3));
+        assert_told("+n0 +n1 ~n1 +n2 ");
+        assert_int_equal(hf_cache_get(w.cache, "a", "n1", &object, NULL), 0);
+        assert_non_null(strstr(object, "another"));
+        free(object);
+        teardown();
+}
+
 static void test_a_server_that_is_behind_is_listed_again(void **state) {
         setup(false);
         put_many(0, 2);
@@ -355,6 +376,7 @@ int main(void) {
                 cmocka_unit_test(test_a_lost_watch_does_not_wait_for_a_probe),
                 cmocka_unit_test(test_several_are_waited_for_at_once),
                 cmocka_unit_test(test_a_server_set_back_is_listed_again),
+                cmocka_unit_test(test_a_revision_that_was_issued_anew),
                 cmocka_unit_test(test_a_server_that_is_behind_is_listed_again),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,6 +66,25 @@ static void test_absent_fields_are_nobodys(void **state) { /* CG02 */
         }
 }
 
+/* Whatever bytes a cut falls between, what is left can be written again, and is nobody whom we could be. */
+static void test_a_longer_holder_is_cut_between_characters(void **state) {
+        static const char *const characters[] = {"h", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+        for (size_t i = 0; i < 4; i++)
+                for (size_t n_before = 0; n_before < 5; n_before++) {
+                        char holder[1200] = {0}, text[1400];
+                        memset(holder, 'x', n_before);
+                        for (size_t n = 0; n < 200 + (i == 0 ? 100 : 0); n++)
+                                strcat(holder, characters[i]);
+                        (void)snprintf(text, sizeof text, "{\"spec\":{\"holderIdentity\":\"%s\"}}", holder);
+                        struct hf__record record = read_text(text);
+                        assert_true(hf__utf8_valid(record.holder, strlen(record.holder)));
+                        assert_true(strlen(record.holder) > HF_IDENTITY_MAX - 8);
+                        assert_string_not_equal(record.holder + strlen(record.holder) - strlen(characters[i]), characters[i]);
+                        holder[HF_IDENTITY_MAX] = '\0';
+                        assert_string_not_equal(record.holder, holder);
+                }
+}
+
 static void test_a_foreign_revision_is_kept_as_text(void **state) {
         struct hf__record record = read_text("{\"metadata\":{\"resourceVersion\":\"a-17\"}}");
         assert_string_equal(record.rv, "a-17");
@@ -312,6 +331,23 @@ static void test_the_watch_tells_of_changes_and_deletions(void **state) {
         fixture_free(f);
 }
 
+/* What it said is lost: whoever waits for news has to read. */
+static void test_news_that_cannot_be_taken_in_is_a_lost_watch(void **state) {
+        struct fixture *f = fixture_new();
+        f->lock->ops->watch(f->lock);
+        fake_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\"}}");
+        await(&f->heard, &f->heard.n_records, 1);
+        pthread_mutex_lock(&f->api->mu);
+        fake_tell_watch(f->api->watches, HF_EVENT_MODIFIED, "7", ++f->api->rv);
+        pthread_cond_broadcast(&f->api->changed);
+        pthread_mutex_unlock(&f->api->mu);
+        await(&f->heard, &f->heard.n_ends, 1);
+        assert_int_equal(f->heard.n_records, 1);
+        f->lock->ops->watch(f->lock);
+        await(&f->heard, &f->heard.n_records, 2);
+        fixture_free(f);
+}
+
 /* n times "cause" in the Lease's history; it is JSON within JSON. */
 static int n_in_history(struct fixture *f) {
         char *text = fake_get(f->api, KEY);
@@ -374,6 +410,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_record_of_client_go_is_read),
                 cmocka_unit_test(test_absent_fields_are_nobodys),
+                cmocka_unit_test(test_a_longer_holder_is_cut_between_characters),
                 cmocka_unit_test(test_a_foreign_revision_is_kept_as_text),
                 cmocka_unit_test(test_what_is_no_object_is_invalid),
                 cmocka_unit_test(test_a_record_survives_the_round_trip),
@@ -385,6 +422,7 @@ int main(void) {
                 cmocka_unit_test(test_labels_may_be_absent_on_either_side),
                 cmocka_unit_test(test_the_lock_keeps_foreign_labels_and_reasserts_its_own),
                 cmocka_unit_test(test_the_watch_tells_of_changes_and_deletions),
+                cmocka_unit_test(test_news_that_cannot_be_taken_in_is_a_lost_watch),
                 cmocka_unit_test(test_a_history_is_remembered_past_a_deletion),
                 cmocka_unit_test(test_an_unknown_outcome_of_a_write_is_a_timeout),
                 cmocka_unit_test(test_freeing_with_calls_under_way_is_silent),

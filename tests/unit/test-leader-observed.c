@@ -49,11 +49,11 @@ static void on_change(void *ctx, const struct hf_leader_info *info) {
         pthread_mutex_unlock(&node->api->mu);
 }
 
-static struct node *node_start(struct fake_api *api, const char *identity) {
+static struct node *node_start_by(const struct hf_clock *clock, struct fake_api *api, const char *identity) {
         struct node *node = calloc(1, sizeof *node);
         struct hf_controller worker = {.name = "worker", .run = idle, .ctx = node};
         node->api = api;
-        node->host = (struct hf_host){.size = sizeof node->host};
+        node->host = (struct hf_host){.size = sizeof node->host, .clock = clock};
         node->client = fake_client_new(api);
         assert_int_equal(hf_health_new(&node->host.health), 0);
         assert_int_equal(hf_metrics_new(&node->host.metrics), 0);
@@ -76,6 +76,8 @@ static struct node *node_start(struct fake_api *api, const char *identity) {
         assert_int_equal(hf_electors_start(node->electors, NULL), 0);
         return node;
 }
+
+static struct node *node_start(struct fake_api *api, const char *identity) { return node_start_by(NULL, api, identity); }
 
 static void node_free(struct node *node) {
         hf_electors_free(node->electors);
@@ -374,6 +376,48 @@ static void test_asking_at_any_time(void **state) { /* CG20 */
         fake_api_free(api);
 }
 
+/* A clock that, read by the loop for a step, ends the term as soon as the Lease was taken: before the loop knows that it was. */
+static struct ender {
+        _Atomic(struct node *) node;
+        char acquired[64]; /* when the Lease was first taken; guarded by the api's mu */
+} ender;
+
+static hf_nsec end_term_and_tell_time(void *ctx) {
+        struct node *node = atomic_load(&ender.node);
+        if (node) {
+                pthread_mutex_lock(&node->api->mu);
+                const struct fake_object *lease = fake_find(node->api, "leases/kube-system/lead");
+                bool ends = lease && !ender.acquired[0];
+                if (ends)
+                        strcpy(ender.acquired, lease->acquired);
+                pthread_mutex_unlock(&node->api->mu);
+                if (ends)
+                        hf_elector_end_term(node->elector);
+        }
+        return hf_clock_system()->real(hf_clock_system()->ctx);
+}
+
+static bool is_taken_anew(struct node *node) {
+        pthread_mutex_lock(&node->api->mu);
+        const struct fake_object *lease = fake_find(node->api, "leases/kube-system/lead");
+        bool anew = lease && ender.acquired[0] && strcmp(lease->acquired, ender.acquired) != 0;
+        pthread_mutex_unlock(&node->api->mu);
+        return anew;
+}
+
+static void test_a_term_is_ended_before_it_is_known(void **state) {
+        struct hf_clock clock = *hf_clock_system();
+        struct fake_api *api = fake_api_new();
+        clock.real = end_term_and_tell_time;
+        struct node *a = node_start_by(&clock, api, "a");
+        atomic_store(&ender.node, a);
+        AWAIT(a, is_taken_anew);
+        assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
+        atomic_store(&ender.node, NULL);
+        node_free(a);
+        fake_api_free(api);
+}
+
 /* ---- elections ---- */
 
 static bool sees_b(struct node *node) { return strcmp(info_of(node).holder, "b") == 0; }
@@ -418,6 +462,7 @@ int main(void) {
                 cmocka_unit_test(test_events_tell_who_led),
                 cmocka_unit_test(test_no_thread_is_left),
                 cmocka_unit_test(test_asking_at_any_time),
+                cmocka_unit_test(test_a_term_is_ended_before_it_is_known),
                 cmocka_unit_test(test_each_election_is_seen_by_all),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

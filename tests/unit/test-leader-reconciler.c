@@ -36,6 +36,7 @@ static struct {
         char text[4096];
         size_t n;
         unsigned n_done, n_inside, most_inside, hold_until, n_failures;
+        int failure; /* 0 = HF_E_UNAVAILABLE */
         bool same_twice, drained, let_go;
         char inside[8][HF_KEY_MAX];
         struct hf__work *work;
@@ -96,7 +97,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         assert_true(w.n < sizeof w.text);
         if (w.n_failures > 0) {
                 w.n_failures--;
-                r = HF_E_UNAVAILABLE;
+                r = w.failure ? w.failure : HF_E_UNAVAILABLE;
         }
         w.inside[place][0] = '\0';
         w.n_inside--;
@@ -265,6 +266,21 @@ static void test_a_failure_is_tried_again(void **state) {
         teardown();
 }
 
+/* What looks like the term's end may come from a token of the embedder's own. */
+static void test_a_cancellation_of_its_own_is_tried_again(void **state) {
+        static const int failures[] = {HF_E_CANCELED, HF_E_NOT_LEADER, HF_E_STALE_TERM};
+        for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+                setup(1);
+                w.failure = failures[i];
+                w.n_failures = 2;
+                begin_term(api_fake_put(w.fakes[0], "a", "one", "1"));
+                await_done(3);
+                end_term();
+                assert_seen("a/one a/one a/one ");
+                teardown();
+        }
+}
+
 static void test_every_instance_needs_no_revision(void **state) {
         setup(1);
         api_fake_put(w.fakes[0], "a", "one", "1");
@@ -424,6 +440,7 @@ int main(void) {
                 cmocka_unit_test(test_several_caches_feed_one_queue),
                 cmocka_unit_test(test_all_caches_reach_the_acquiring_revision_first),
                 cmocka_unit_test(test_a_failure_is_tried_again),
+                cmocka_unit_test(test_a_cancellation_of_its_own_is_tried_again),
                 cmocka_unit_test(test_every_instance_needs_no_revision),
                 cmocka_unit_test(test_wrong_set_ups_are_refused),
                 cmocka_unit_test(test_workers_share_the_keys),

@@ -384,6 +384,24 @@ static int hesitates(struct hf_term *term, void *ctx) {
         return 0;
 }
 
+static bool is_said_to_be_settled(void *ctx) { return strcmp(ctx, "a") == 0; }
+
+/* It never calls hf_term_started, and is drained last all the same. */
+static void test_a_settled_one_holds_up_nobody(void **state) {
+        struct joint joint;
+        struct hf_controller controllers[] =
+                {{.name = "a", .run = hesitates, .ctx = (void *)"a", .is_settled = is_said_to_be_settled},
+                 {.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a, .is_settled = is_said_to_be_settled}};
+        forget_history();
+        struct hf__work *work = start(&joint, controllers, 2);
+        await_words("+a ");
+        await_words("!b ");
+        hf__work_fire_drain(work);
+        await_joined(&joint);
+        hf__work_free(work);
+        assert_true(place_of("-b") < place_of("-a"));
+}
+
 static void test_those_that_never_began_are_skipped_by_the_drain(void **state) {
         struct joint joint;
         struct hf_controller controllers[] = {{.name = "a", .run = hesitates, .ctx = (void *)"a"},
@@ -457,6 +475,7 @@ int main(void) {
                 cmocka_unit_test(test_each_begins_after_those_before_it_and_drains_before_them),
                 cmocka_unit_test(test_one_that_returned_0_has_started_and_is_no_part_of_the_drain),
                 cmocka_unit_test(test_failing_holds_up_only_before_the_start),
+                cmocka_unit_test(test_a_settled_one_holds_up_nobody),
                 cmocka_unit_test(test_those_that_never_began_are_skipped_by_the_drain),
                 cmocka_unit_test(test_an_abort_is_for_all_at_once),
                 cmocka_unit_test(test_a_drain_at_any_point_of_the_start_ends),

@@ -63,6 +63,11 @@ struct hf_controller {
          * that fails after that is restarted under them. All of a term drain within the one drain_deadline.
          */
         const char *const *after;
+        /*
+         * Optional. Asked when a term begins: true = there is nothing those after it need wait for this time, it counts as started. On the
+         * elector's loop: must not block.
+         */
+        bool (*is_settled)(void *ctx);
 };
 
 /* The calling controller is under way: those that come after it may begin. Holds for the term. Idempotent. Thread: any. */
@@ -145,12 +150,17 @@ int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_elector
  */
 int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *config, struct hf_elector **ret_elector,
                     struct hf_status *reterr_status);
-int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status); /* returns at once */
+/*
+ * Returns at once. HF_E_EXISTS when another set has its checks in the host's health already: a process has one set, with as many
+ * Leases as it wants, or hosts with a health of their own.
+ */
+int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status);
 /*
  * Drains, joins, releases, joins the loop. Blocks up to drain_deadline + stop_grace + request_timeout x 2 (of the elector with the
  * longest), 2 s for the machine's own delays, and another stop_grace for HF_EVERY_INSTANCE controllers that ignore drain. Returns 0,
  * HF_E_STUCK naming the controller (nothing of it may be freed; its Lease was not released), or the release's failure.
- * Asked again, also while another thread is at it, it waits for that stop and returns the same.
+ * Asked again, also while another thread is at it, it waits for that stop and returns the same. Not from on_change nor from a
+ * controller's run: it would wait for itself.
  */
 int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
 struct hf_electors *hf_electors_free(struct hf_electors *electors); /* after stop; accepts NULL; leaks a stuck one */

@@ -45,8 +45,8 @@ struct hf_reconciler {
         unsigned retry_burst; /* 0 = 1 */
         /*
          * Brings what key names to where it should be. 0 = done; *ret_again > 0 = look again after that delay; else an error: tried
-         * again with the queue's growing delay, but for HF_E_CANCELED, HF_E_NOT_LEADER and HF_E_STALE_TERM, which mean that
-         * the term ends. Runs on a worker's thread; gives way to hf_term_abort.
+         * again with the queue's growing delay, as long as the term goes on. HF_E_CONFLICT, and what tells of the term's end
+         * (HF_E_CANCELED, HF_E_NOT_LEADER, HF_E_STALE_TERM), is logged as detail only. Runs on a worker's thread; gives way to hf_term_abort.
          */
         int (*reconcile)(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again);
         void *ctx; /* of reconcile and the maps; borrowed */
