@@ -97,6 +97,7 @@ struct place {
         const struct hf__kinds *kinds;
         const char *source;
         size_t number, line; /* of the document in it; from 1 */
+        bool named;          /* what is wrong has been said, and where */
 };
 
 /* What files and their names say goes into messages of one line. */
@@ -106,9 +107,20 @@ static void make_one_line(char *text) {
                         *c = ' ';
 }
 
-static void name_place(const struct place *place, char *text, size_t max) {
-        (void)snprintf(text, max, "%s: document %zu, line %zu", place->source, place->number, place->line);
+/* Of a long path the end, which tells more. */
+static void name_source(const char *source, char *text, size_t max) {
+        size_t n = strlen(source);
+
+        (void)snprintf(text, max, "%s%s", n < max ? "" : "...", n < max ? source : source + n - (max - 4));
         make_one_line(text);
+}
+
+static void name_place(const struct place *place, char *text, size_t max) {
+        char where[64];
+        int n = snprintf(where, sizeof where, ": document %zu, line %zu", place->number, place->line);
+
+        name_source(place->source, text, max - (size_t)n);
+        memcpy(text + strlen(text), where, (size_t)n + 1);
 }
 
 static int refuse(const struct place *place, struct hf_status *reterr_status, const char *format, ...)
@@ -161,7 +173,7 @@ static int fill(const struct place *place, struct hf__json *object, struct hf__s
         const char *name = hf__json_string(object, "metadata.name"), *ns = hf__json_string(object, "metadata.namespace");
         const struct hf__kind *kind = step->kind;
         struct hf__strbuf text = {.max = MAX_JSON};
-        char where[4096 + 64];
+        char where[160]; /* what messages about the step have room for */
 
         hf__content_strip(object);
         int r = hf__content_hash(object, step->hash);
@@ -205,43 +217,46 @@ static int add_object(const struct place *place, struct hf__json *object, struct
 
 static int on_document(void *ctx, size_t number, size_t line, const char *json, size_t n, struct hf_status *reterr_status) {
         struct place *place = ctx;
-        struct hf__json *object;
+        struct hf__json *object = NULL;
 
         place->number = number;
         place->line = line;
         if (n == 4 && memcmp(json, "null", 4) == 0)
                 return 0; /* nothing between two marks, or comments only */
         int r = hf__json_parse(json, n, &object, NULL);
-        if (r != 0)
-                return r < 0 ? r : refuse(place, reterr_status, "it is not an object that JSON can say");
-        r = add_object(place, object, reterr_status);
+        if (r < 0)
+                return r;
+        r = r ? refuse(place, reterr_status, "it is not an object that JSON can say") : add_object(place, object, reterr_status);
+        place->named = r != 0;
         hf__json_free(object);
         return r;
 }
 
 static int add_yaml(struct place *place, const char *text, size_t n, struct hf_status *reterr_status) {
         struct hf_status why = {0};
+        char source[256];
         int r = hf__yaml_each(text, n, MAX_JSON, on_document, place, &why);
 
-        if (r == 0 || strncmp(why.message, place->source, strlen(place->source)) == 0) { /* named already */
-                if (r != 0 && reterr_status)
-                        *reterr_status = why;
+        if (r != 0 && place->named && reterr_status)
+                *reterr_status = why;
+        if (r == 0 || place->named)
                 return r;
-        }
-        return hf_fail(reterr_status, r, "%s: %s", place->source, why.message[0] ? why.message : hf_strerror(r));
+        name_source(place->source, source, sizeof source);
+        return hf_fail(reterr_status, r, "%s: %s", source, why.message[0] ? why.message : hf_strerror(r));
 }
 
 static int add_json(struct place *place, const char *text, size_t n, struct hf_status *reterr_status) {
         struct hf__json *object;
-        size_t offset = 0, line = 1;
+        size_t offset = 0;
         int r = hf__json_parse(text, n, &object, &offset);
 
         if (r < 0)
                 return hf_fail(reterr_status, r, "%s: %s", place->source, hf_strerror(r));
         for (size_t i = 0; i < offset && i < n; i++)
-                line += text[i] == '\n';
+                place->line += text[i] == '\n';
         if (r != 0)
-                return hf_fail(reterr_status, r, "%s: document 1, line %zu: this is not JSON", place->source, line);
+                return refuse(place, reterr_status, "this is not JSON");
+        place->line = 1;
         r = add_object(place, object, reterr_status);
         hf__json_free(object);
         return r;

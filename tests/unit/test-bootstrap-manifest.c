@@ -118,6 +118,29 @@ static void test_a_mistake_is_one_line_that_names_file_document_and_place(void *
         }
 }
 
+/* Where in the file it is does not fall victim to the length of the file's name, nor one line to a name of two. */
+static void test_a_long_name_of_a_file_keeps_document_and_line(void **state) {
+        static const char *const texts[] = {"a: 1\n---\nb: 1\n", "a: 1\n---\n b: [\n", "{\n]"};
+        static const char fine[] = "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"a\"}}";
+        char name[400];
+        struct hf__steps steps = {0};
+
+        memset(name, 'd', sizeof name);
+        name[300] = '\n';
+        memcpy(name + sizeof name - sizeof "/x\ny.yml", "/x\ny.yml", sizeof "/x\ny.yml");
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                struct hf_status status = {0};
+                assert_int_equal(hf__steps_add_text(&steps, &kinds, name, texts[i], strlen(texts[i]), &status), HF_E_INVALID);
+                assert_memory_equal(status.message, "...d", 4);
+                assert_non_null(strstr(status.message, "d/x y.yml: document "));
+                assert_null(strchr(status.message, '\n'));
+        }
+        assert_int_equal(hf__steps_add_text(&steps, &kinds, name, fine, strlen(fine), NULL), 0);
+        assert_non_null(strstr(steps.list[0].source, "d/x y.yml: document 1, line 1"));
+        assert_true(strlen(steps.list[0].source) < 160); /* as much as a message about the step shows of it */
+        hf__steps_done(&steps);
+}
+
 static void test_a_step_is_there_once(void **state) {
         static const char *const text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n";
         struct hf__steps one = {0}, two = {0}, none = {0};
@@ -202,6 +225,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_documents_become_steps_in_order),
                 cmocka_unit_test(test_a_mistake_is_one_line_that_names_file_document_and_place),
+                cmocka_unit_test(test_a_long_name_of_a_file_keeps_document_and_line),
                 cmocka_unit_test(test_a_step_is_there_once),
                 cmocka_unit_test(test_there_is_a_limit),
                 cmocka_unit_test(test_files_are_read_by_name),
