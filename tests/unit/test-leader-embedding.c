@@ -323,10 +323,12 @@ static void test_a_forked_child_does_not_lead(void **state) {
         assert_true(hf_elector_may_act(g->elector));
         pid_t pid = fork();
         assert_true(pid >= 0);
+        /* It ends by a signal: at an exit a memory checker would call lost what threads that are not in the child had in hand. */
         if (pid == 0)
-                _exit(hf_elector_may_act(g->elector) ? 1 : 0);
+                (void)kill(getpid(), hf_elector_may_act(g->elector) ? SIGTERM : SIGKILL);
         assert_int_equal(waitpid(pid, &status, 0), pid);
-        assert_int_equal(status, 0);
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(WTERMSIG(status), SIGKILL);
         assert_true(hf_elector_may_act(g->elector)); /* the parent goes on */
         assert_int_equal(hf_electors_stop(g->electors, NULL), 0);
         guest_free(g);
