@@ -133,7 +133,7 @@ static const char *key_of(const cJSON *c) { return c->string ? c->string : ""; }
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* Sorted, for an object may have as many members as a body has room for. */
-static int keys_unique(const cJSON *object) {
+static int keys_unique(const cJSON *object, const char **reterr_key) {
         size_t n = (size_t)cJSON_GetArraySize(object), i = 0;
         const char *few[32], **keys = n <= sizeof few / sizeof few[0] ? few : malloc(n * sizeof *keys);
         int r = 0;
@@ -145,19 +145,23 @@ static int keys_unique(const cJSON *object) {
         if (n > 1)
                 qsort(keys, n, sizeof *keys, by_text);
         for (i = 1; i < n && !r; i++)
-                r = strcmp(keys[i - 1], keys[i]) ? 0 : HF_E_INVALID;
+                if (strcmp(keys[i - 1], keys[i]) == 0) {
+                        r = HF_E_INVALID;
+                        if (reterr_key)
+                                *reterr_key = keys[i];
+                }
         if (keys != few)
                 free(keys);
         return r;
 }
 
-int hf__json_check_unique(const struct hf__json *json) {
+int hf__json_check_unique(const struct hf__json *json, const char **reterr_key) {
         const cJSON *c = item(json);
-        int r = cJSON_IsObject(c) ? keys_unique(c) : 0;
+        int r = cJSON_IsObject(c) ? keys_unique(c, reterr_key) : 0;
 
         if (cJSON_IsObject(c) || cJSON_IsArray(c))
                 for (const cJSON *m = c->child; m && !r; m = m->next)
-                        r = hf__json_check_unique(json_of((cJSON *)(uintptr_t)m));
+                        r = hf__json_check_unique(json_of((cJSON *)(uintptr_t)m), reterr_key);
         return r;
 }
 

@@ -22,7 +22,8 @@ bool hf__utf8_valid(const char *data, size_t n);
 /* data needs no NUL. Rejects trailing bytes other than white space. 0, -ENOMEM, HF_E_INVALID; *reterr_offset where (may be NULL). */
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset);
 /* For what a client sends: readers differ in which of two equal keys counts. */
-int hf__json_check_unique(const struct hf__json *json);     /* 0; HF_E_INVALID: an object in it has a key twice; -ENOMEM */
+/* 0; HF_E_INVALID: an object in it has a key twice, *reterr_key (may be NULL) is the key, borrowed from the tree; -ENOMEM. */
+int hf__json_check_unique(const struct hf__json *json, const char **reterr_key);
 struct hf__json *hf__json_free(struct hf__json *json);      /* accepts NULL, returns NULL; a root only */
 struct hf__json *hf__json_dup(const struct hf__json *json); /* deep; NULL = out of memory or json is NULL */
 bool hf__json_equal(const struct hf__json *a, const struct hf__json *b);

@@ -196,10 +196,11 @@ static int fill(const struct place *place, struct hf__json *object, struct hf__s
 
 static int add_object(const struct place *place, struct hf__json *object, struct hf_status *reterr_status) {
         struct hf__step step = {0};
-        int r = hf__json_check_unique(object);
+        const char *key = "";
+        int r = hf__json_check_unique(object, &key);
 
         if (r == HF_E_INVALID)
-                return refuse(place, reterr_status, "an object in it has a key twice");
+                return refuse(place, reterr_status, "an object in it has the key \"%.100s\" twice", key);
         if (r == 0)
                 r = check_identity(place, object, &step, reterr_status);
         if (r != 0)

@@ -86,7 +86,7 @@ bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json 
 
 /* Of two equal keys readers take the first or the last: neither is stored. False: answer is filled. */
 static bool keys_unique(const struct hf__json *json, struct hfd_answer *answer) {
-        int e = hf__json_check_unique(json);
+        int e = hf__json_check_unique(json, NULL);
 
         if (e == -ENOMEM)
                 hfd_answer_no_memory(answer);

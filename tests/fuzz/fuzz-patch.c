@@ -19,7 +19,7 @@ static struct hf__json *parse(const char *text, size_t n) {
 
         if (!hf__utf8_valid(text, n) || hf__json_parse(text, n, &json, NULL))
                 return NULL;
-        return hf__json_check_unique(json) ? hf__json_free(json) : json;
+        return hf__json_check_unique(json, NULL) ? hf__json_free(json) : json;
 }
 
 static void check(const struct hf__json *document) {

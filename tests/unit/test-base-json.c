@@ -246,7 +246,7 @@ static void test_unique(void **state) {
         };
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__json *json = parse(cases[i].text);
-                assert_int_equal(hf__json_check_unique(json), cases[i].r);
+                assert_int_equal(hf__json_check_unique(json, NULL), cases[i].r);
                 hf__json_free(json);
         }
 }
