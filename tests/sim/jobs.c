@@ -109,10 +109,13 @@ static void tell(const struct sim_plan *plan, struct shared *shared, double bega
 
 /* A job that dies without a word is a failure too: the simulator itself is wrong, or the core runs into an assertion. */
 static int await_jobs(const struct sim_plan *plan, struct shared *shared) {
-        const struct timespec nap = {.tv_nsec = 100 * 1000 * 1000};
+        const struct timespec until_told = {.tv_sec = 1};
+        sigset_t ended;
         double began = seconds(), told = began;
         int n_left = plan->n_jobs, result = 0, status;
 
+        sigemptyset(&ended);
+        sigaddset(&ended, SIGCHLD);
         while (n_left > 0) {
                 pid_t pid = waitpid(-1, &status, WNOHANG);
 
@@ -127,7 +130,7 @@ static int await_jobs(const struct sim_plan *plan, struct shared *shared) {
                 }
                 if (plan->progress)
                         tell(plan, shared, began, &told);
-                nanosleep(&nap, NULL);
+                (void)sigtimedwait(&ended, NULL, &until_told); /* run_jobs has blocked it: none is missed */
         }
         if (plan->progress && isatty(2))
                 fputc('\n', stderr);
@@ -136,10 +139,14 @@ static int await_jobs(const struct sim_plan *plan, struct shared *shared) {
 
 static int run_jobs(const struct sim_plan *plan, struct shared *shared) {
         pid_t pids[MAX_JOBS], parent = getpid();
+        sigset_t ended;
         int n = 0, result;
 
         if (plan->n_jobs == 1)
                 return run_job(plan, shared, 0);
+        sigemptyset(&ended);
+        sigaddset(&ended, SIGCHLD);
+        sigprocmask(SIG_BLOCK, &ended, NULL);
         fflush(NULL);
         for (; n < plan->n_jobs; n++) {
                 pids[n] = fork();
