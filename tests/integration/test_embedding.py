@@ -33,10 +33,10 @@ class Installed:
         subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", directory], check=True,
                        stdout=subprocess.DEVNULL)
         self.pc = next(directory.rglob("libholdfast.pc"))
-        self.library = next(p for p in directory.rglob("libholdfast.so*") if not p.is_symlink())
+        self.shared_object = next(p for p in directory.rglob("libholdfast.so*") if not p.is_symlink())
         self.env = {**os.environ, "PKG_CONFIG_PATH": str(self.pc.parent), "PKG_CONFIG_SYSROOT_DIR": str(directory)}
         # A sanitizer's report goes to where tools/test looks for it.
-        self.run_env = {**os.environ, "LD_LIBRARY_PATH": str(self.library.parent)}
+        self.run_env = {**os.environ, "LD_LIBRARY_PATH": str(self.shared_object.parent)}
 
     def pkg_config(self, *args):
         # The sysroot goes before the system's own paths too, which are not in it.
