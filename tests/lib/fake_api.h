@@ -71,7 +71,9 @@ struct fake_watch {
         int end; /* -1 = open */
 };
 
+#ifndef FAKE_MAX_COMMITS
 #define FAKE_MAX_COMMITS 4096
+#endif
 
 struct fake_api {
         struct hf_host host;

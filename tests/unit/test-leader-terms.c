@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "api-fake.c"
+#define FAKE_MAX_COMMITS 65536 /* of ten thousand terms */
 #include "fake_api.h"
 
 #include <holdfast/reconciler.h>
