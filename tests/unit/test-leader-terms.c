@@ -15,12 +15,12 @@
 #include <cmocka.h>
 
 #include "api-fake.c"
-#define FAKE_MAX_COMMITS 65536 /* of ten thousand terms */
+#define FAKE_MAX_COMMITS 65536
 #include "fake_api.h"
 
 #include <holdfast/reconciler.h>
 
-#define N_TERMS 60 /* or HOLDFAST_TERMS of them: ten thousand under valgrind are minutes */
+#define N_TERMS 60 /* or HOLDFAST_TERMS of them, for valgrind; the API in memory has room for some 1,300 */
 
 /* The Lease is in one server, what the controllers watch in another: its revisions mean nothing there. */
 static struct {
