@@ -108,6 +108,7 @@ struct hfd_api {
         size_t n_store_calls;
 
         /* the history's identity (history_guard.c) */
+        unsigned long n_signs;                  /* of a replacement: what began before the last one says nothing about what is there now */
         uint64_t known_revision, known_cluster; /* the highest revision answered, and by which cluster; 0 = nothing known */
         struct hf__buf *epoch;                  /* owned; as last read, "" when there is none; NULL = not read yet */
         bool epoch_exists;
@@ -149,8 +150,13 @@ int hfd_store_keys(struct hfd_api *api, const char *prefix, const char *start_ke
 
 /* The history is another one: ends the term and the watches, and has the cache filled anew. */
 void hfd_history_replaced(struct hfd_api *api, const char *why);
-uint64_t hfd_history_known(struct hfd_api *api); /* to be read before a request is sent */
-void hfd_history_check(struct hfd_api *api, uint64_t known_when_sent, const struct hfd_store_reply *reply);
+/* What was known when a request was sent (read under the lock), to compare its reply with. */
+struct hfd_history_mark {
+        unsigned long n_signs;
+        uint64_t revision;
+};
+struct hfd_history_mark hfd_history_mark_locked(const struct hfd_api *api);
+void hfd_history_check(struct hfd_api *api, struct hfd_history_mark sent, const struct hfd_store_reply *reply);
 int hfd_epoch_key(struct hfd_api *api, char key[HFD_KEY_MAX]);
 /* Notes the epoch; whether it is another than the one known. value NULL: there is none. */
 bool hfd_epoch_changed(struct hfd_api *api, const struct hf__buf *value);

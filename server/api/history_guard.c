@@ -4,10 +4,10 @@
  *
  * Replaced: a restored backup, or another cluster behind the same address. Told by a reply with another cluster id; by a
  * revision below the highest that was known when its request was sent (replies overtake each other, so it is not compared
- * with the highest known when it comes); or by another value of the epoch key, which is read before every new watch and
- * which a restore procedure rewrites. A leader's write does not wait for that: its transaction compares the epoch beside the
- * fence, so that a term which is also in the backup ends there with its first write. What follows is the same: the term ends (the host is
- * told), the API's watches end with 410, the cache is filled anew.
+ * with the highest known when it comes, and a reply to what was sent before a sign was noticed is not compared at all); or by another value
+ * of the epoch key, which is read before every new watch and which a restore procedure rewrites. A leader's write does not wait for that:
+ * its transaction compares the epoch beside the fence, so that a term which is also in the backup ends there with its first write. What
+ * follows is the same: the term ends (the host is told), the API's watches end with 410, the cache is filled anew.
  *
  * Complete: every few minutes a keys-only range at the cache's own revision is compared with the cache. A version that
  * differs although neither side has moved on since means that the store's watch lost an event; it is counted, logged, and
@@ -37,6 +37,7 @@ void hfd_history_replaced(struct hfd_api *api, const char *why) {
 
         pthread_mutex_lock(&api->mu);
         bool told = api->replaced; /* until the cache is filled again, further signs are of the same event */
+        api->n_signs++;
         api->replaced = api->settles = true;
         api->known_revision = 0;
         api->known_cluster = 0;
@@ -53,25 +54,21 @@ void hfd_history_replaced(struct hfd_api *api, const char *why) {
                 api->store->ops->watch_cancel(api->store, cancel);
 }
 
-uint64_t hfd_history_known(struct hfd_api *api) {
-        pthread_mutex_lock(&api->mu);
-        uint64_t known = api->known_revision;
-        pthread_mutex_unlock(&api->mu);
-        return known;
+struct hfd_history_mark hfd_history_mark_locked(const struct hfd_api *api) {
+        return (struct hfd_history_mark){api->n_signs, api->known_revision};
 }
 
-void hfd_history_check(struct hfd_api *api, uint64_t known_when_sent, const struct hfd_store_reply *reply) {
+void hfd_history_check(struct hfd_api *api, struct hfd_history_mark sent, const struct hfd_store_reply *reply) {
         char why[96] = "";
 
         if (!reply->revision || (reply->error && reply->error != HF_E_CONFLICT))
                 return;
         pthread_mutex_lock(&api->mu);
-        /* What was sent before a replacement was noticed says nothing about what is there now. */
-        bool current = !api->replaced && (known_when_sent || !api->known_revision);
+        bool current = !api->replaced && sent.n_signs == api->n_signs;
         if (current && reply->cluster_id && api->known_cluster && reply->cluster_id != api->known_cluster)
                 (void)snprintf(why, sizeof why, "another cluster answers: %" PRIx64, reply->cluster_id);
-        else if (current && reply->revision < known_when_sent)
-                (void)snprintf(why, sizeof why, "revision %" PRIu64 " after %" PRIu64, reply->revision, known_when_sent);
+        else if (current && reply->revision < sent.revision)
+                (void)snprintf(why, sizeof why, "revision %" PRIu64 " after %" PRIu64, reply->revision, sent.revision);
         if (!*why && current) {
                 if (reply->revision > api->known_revision)
                         api->known_revision = reply->revision;

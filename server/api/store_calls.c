@@ -15,7 +15,7 @@ struct tracked {
         void *ctx;
         hf_nsec started;
         struct hf_metric *metric;
-        uint64_t known; /* the highest revision known when it was sent */
+        struct hfd_history_mark sent;
 };
 
 static void untrack(struct tracked *t) {
@@ -36,7 +36,7 @@ static void tracked_done(void *ctx, const struct hfd_store_reply *reply) {
         hf_metric_observe(t->metric, (double)(now - t->started) / (double)HF_NSEC_PER_SEC);
         if (reply->error != HF_E_UNAVAILABLE && reply->error != HF_E_TIMEOUT && reply->error != HF_E_CANCELED)
                 atomic_store(&t->api->heard_at, now);
-        hfd_history_check(t->api, t->known, reply);
+        hfd_history_check(t->api, t->sent, reply);
         t->done(t->ctx, reply);
         untrack(t);
 }
@@ -48,7 +48,7 @@ static struct tracked *track(struct hfd_api *api, int op, hfd_store_fn done, voi
                 return NULL;
         *t = (struct tracked){.api = api, .done = done, .ctx = ctx, .started = hfd_api_now(api), .metric = api->metrics[op]};
         pthread_mutex_lock(&api->mu);
-        t->known = api->known_revision;
+        t->sent = hfd_history_mark_locked(api);
         api->n_store_calls++;
         pthread_mutex_unlock(&api->mu);
         return t;

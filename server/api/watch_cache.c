@@ -26,7 +26,8 @@
 struct listing {
         struct hfd_api *api;
         struct hfd_tree trees[HFD_RESOURCES_MAX];
-        uint64_t revision; /* the first page's; 0 = no page yet */
+        uint64_t revision;     /* the first page's; 0 = no page yet */
+        unsigned long n_signs; /* of a replaced history, when it began */
         char start[HFD_KEY_MAX];
 };
 
@@ -85,6 +86,7 @@ static void history_add_locked(struct hfd_api *api, struct hfd_change change) {
 /* ---- the list ---- */
 
 static void listing_next(struct listing *listing);
+static void read_epoch(struct hfd_api *api);
 
 static void publish(struct listing *listing) {
         struct hfd_api *api = listing->api;
@@ -92,6 +94,12 @@ static void publish(struct listing *listing) {
         struct hfd_reader *passed;
 
         pthread_mutex_lock(&api->mu);
+        if (listing->n_signs != api->n_signs) { /* begun on the history that was replaced */
+                pthread_mutex_unlock(&api->mu);
+                listing_free(listing);
+                read_epoch(api);
+                return;
+        }
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
                 struct hfd_tree old = api->trees[i];
                 api->trees[i] = listing->trees[i];
@@ -310,9 +318,9 @@ static void begin_watch(struct hfd_api *api) {
         pthread_mutex_lock(&api->mu);
         if (api->fill_watching && api->fill_n_watches == mine)
                 api->fill_watch_id = id;
-        bool stopping = api->stopping;
+        bool unwanted = api->stopping || api->fill_relist; /* who wanted it ended had no id to cancel yet */
         pthread_mutex_unlock(&api->mu);
-        if (stopping)
+        if (unwanted)
                 api->store->ops->watch_cancel(api->store, id);
 }
 
@@ -369,6 +377,9 @@ static void begin_list(struct hfd_api *api) {
                 return;
         }
         listing->api = api;
+        pthread_mutex_lock(&api->mu);
+        listing->n_signs = api->n_signs;
+        pthread_mutex_unlock(&api->mu);
         listing_next(listing);
 }
 

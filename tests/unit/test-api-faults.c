@@ -2,6 +2,7 @@
 /* The API over a store that misbehaves: its watch ends or is late, its history is gone, its replies are lost. */
 #undef NDEBUG
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -31,12 +32,25 @@ struct faulty {
         uint64_t watch_id;
         const struct hfd_watch_handler *handler;
         void *ctx;
-        int end_as;               /* what the next end of the watch is told as; 0 = as it is */
-        bool deaf;                /* events are dropped: the cache falls behind */
-        int txn_error;            /* transactions are answered so, after they were done */
-        uint64_t answer_revision; /* the next answers to revision say this; 0 = the truth */
+        int end_as;                                               /* what the next end of the watch is told as; 0 = as it is */
+        bool deaf;                                                /* events are dropped: the cache falls behind */
+        int txn_error;                                            /* transactions are answered so, after they were done */
+        uint64_t answer_revision;                                 /* the next answers to revision say this; 0 = the truth */
+        struct hfd_api *replaced_amid_list, *replaced_amid_watch; /* whose history is replaced meanwhile, once; NULL = no */
+        bool hold;                                                /* the next answer to revision is kept back */
+        hfd_store_fn held;
+        void *held_ctx;
         int n_gets, n_lists, n_revisions;
 };
+
+static void replace_once(struct faulty *f, struct hfd_api **which) {
+        pthread_mutex_lock(&f->mu);
+        struct hfd_api *api = *which;
+        *which = NULL;
+        pthread_mutex_unlock(&f->mu);
+        if (api)
+                hfd_history_replaced(api, "a test says so");
+}
 
 static int count(struct faulty *f, int *n) {
         pthread_mutex_lock(&f->mu);
@@ -54,11 +68,18 @@ static int f_list(struct hfd_store *s, const char *prefix, const char *start, ui
                   hf_nsec deadline, hfd_store_fn done, void *ctx) {
         struct faulty *f = (struct faulty *)s;
         count(f, &f->n_lists);
+        replace_once(f, &f->replaced_amid_list);
         return f->inner->ops->list(f->inner, prefix, start, revision, limit, keys_only, deadline, done, ctx);
 }
 static int f_revision(struct hfd_store *s, hf_nsec deadline, hfd_store_fn done, void *ctx) {
         struct faulty *f = (struct faulty *)s;
         count(f, &f->n_revisions);
+        if (f->hold) {
+                f->hold = false;
+                f->held = done;
+                f->held_ctx = ctx;
+                return 0;
+        }
         if (f->answer_revision) {
                 struct hfd_store_reply reply = {.revision = f->answer_revision};
                 done(ctx, &reply);
@@ -113,6 +134,7 @@ static int f_watch(struct hfd_store *s, const char *begin, const char *end, uint
         pthread_mutex_lock(&f->mu);
         f->watch_id = *ret_id;
         pthread_mutex_unlock(&f->mu);
+        replace_once(f, &f->replaced_amid_watch);
         return e;
 }
 static void f_watch_cancel(struct hfd_store *s, uint64_t id) {
@@ -381,6 +403,67 @@ static void test_revision_goes_back(void **state) {
         assert_int_equal(call(box, HF_VERB_GET, "a0", NULL), 0);
 }
 
+static void ignore_reply(void *ctx, const struct hfd_store_reply *reply) { atomic_fetch_add((atomic_int *)ctx, 1); }
+
+/* A reply that was under way since before the replacement: it is no second one. */
+static void test_late_reply_of_the_old_history(void **state) {
+        struct box *box = *state;
+        struct seen seen, again;
+        atomic_int n_replies = 0;
+
+        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        watch(box, &seen);
+        await(&seen, 1, false);
+        box->store.hold = true;
+        assert_int_equal(hfd_store_revision(box->api, hf_now(hf_clock_system()) + 60 * HF_NSEC_PER_SEC, ignore_reply, &n_replies), 0);
+        put_raw(box, "/registry.holdfast/epoch", "after the restore");
+        await(&seen, 1, true);
+        watch(box, &again);
+        await(&again, 1, false); /* the cache is filled again */
+        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"b\"}}"), 0);
+        struct hfd_store_reply reply = {.revision = 1};
+        box->store.held(box->store.held_ctx, &reply);
+        assert_int_equal(atomic_load(&n_replies), 1);
+        assert_int_equal(atomic_load(&box->n_replaced), 1);
+        await(&again, 2, false);
+        assert_false(again.ended);
+        hfd_api_end_watches(box->api);
+        await(&again, 2, true);
+}
+
+static int n_lists_of(struct box *box) {
+        pthread_mutex_lock(&box->store.mu);
+        int n = box->store.n_lists;
+        pthread_mutex_unlock(&box->store.mu);
+        return n;
+}
+
+/* What the cache is being filled with is of the old history; or its watch has just been begun there and has no id yet. */
+static void test_replaced_while_the_cache_is_filled(void **state) {
+        struct box *box = *state;
+        struct seen seen[3];
+
+        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        watch(box, &seen[0]);
+        for (int amid_watch = 0; amid_watch < 2; amid_watch++) {
+                await(&seen[amid_watch], 1, false);
+                pthread_mutex_lock(&box->store.mu);
+                *(amid_watch ? &box->store.replaced_amid_watch : &box->store.replaced_amid_list) = box->api;
+                int n_lists = box->store.n_lists;
+                pthread_mutex_unlock(&box->store.mu);
+                end_watch_as(&box->store, HF_E_GONE);
+                await(&seen[amid_watch], 1, true);
+                while (n_lists_of(box) < n_lists + 2 || hfd_history_settles(box->api))
+                        sched_yield();
+                assert_int_equal(atomic_load(&box->n_replaced), 1 + amid_watch);
+                assert_int_equal(call(box, HF_VERB_GET, "a", NULL), 0);
+                watch(box, &seen[amid_watch + 1]);
+        }
+        await(&seen[2], 1, false);
+        hfd_api_end_watches(box->api);
+        await(&seen[2], 1, true);
+}
+
 /* An event that the store's watch lost: the audit finds the difference and the cache is filled anew. */
 static void test_audit_finds_a_lost_event(void **state) {
         struct box *box = *state;
@@ -590,6 +673,8 @@ int main(void) {
                 TEST(test_late_cache),
                 TEST(test_lost_reply_is_unknown),
                 TEST(test_new_epoch),
+                TEST(test_late_reply_of_the_old_history),
+                TEST(test_replaced_while_the_cache_is_filled),
                 TEST(test_a_leaders_write_compares_the_epoch),
                 TEST(test_revision_goes_back),
                 TEST(test_audit_finds_a_lost_event),
