@@ -238,6 +238,7 @@ static void turn(struct hf__http_engine *engine) {
                 take_letters(engine);
         hf__lanes_run(engine);
         run_due(engine);
+        hf__lanes_flush(engine);
 }
 
 static void *loop(void *ctx) {

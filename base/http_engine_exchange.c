@@ -153,6 +153,7 @@ static void detach(struct hf__exchange *x) {
         if (!x->easy)
                 return;
         if (x->pool) {
+                engine->stirred = true; /* curl may reset its stream */
                 (void)curl_multi_remove_handle(x->pool->multi, x->easy);
                 x->pool->n_active--;
                 x->pool = NULL;

@@ -11,11 +11,17 @@
  * And libcurl 7.88 makes connections in vain: of a thousand streams begun at once it gives eight hundred one of their own, where four
  * connections would do. So a lane is allowed as many to one origin as its requests need when each has 64 streams. That holds until a
  * request cannot share a connection, or an answer comes in HTTP/1.1: then the limit is lifted, and those that wait begin again.
+ *
+ * And it writes each frame of HTTP/2 by itself: the head of a request, its body, a window's update, and the peer's process is
+ * woken for every one. So connections that are shared are corked, and uncorked for a moment at the end of a turn.
  */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/http_engine_private.h"
@@ -58,17 +64,20 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
                 return 0;
         if (what == CURL_POLL_REMOVE) {
                 /* curl may have closed it before it says so, and the number may be another thread's by now. Closing takes it
-                 * out of the set; if it is only idle, its next event does. */
+                 * out of the set; if it is only idle, its next event does, or its next request finds it there. */
                 sock->pool = NULL;
                 return 0;
         }
         event.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
-        int r = epoll_ctl(engine->epoll_fd, sock->pool ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
-        if (r < 0 && errno == EEXIST)
-                r = epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, fd, &event);
-        else if (r < 0 && errno == ENOENT)
-                r = epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, fd, &event);
-        sock->pool = r < 0 ? NULL : pool;
+        if (sock->watched != event.events) {
+                int r = epoll_ctl(engine->epoll_fd, sock->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
+                if (r < 0 && errno == EEXIST)
+                        r = epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, fd, &event);
+                else if (r < 0 && errno == ENOENT)
+                        r = epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+                sock->watched = r < 0 ? 0 : event.events;
+        }
+        sock->pool = sock->watched ? pool : NULL;
         return 0;
 }
 
@@ -76,11 +85,33 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
 int hf__lanes_close_socket(void *ctx, curl_socket_t fd) {
         struct hf__http_engine *engine = ctx;
 
-        if ((size_t)fd < engine->n_sockets && engine->sockets[fd].pool) {
-                (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-                engine->sockets[fd].pool = NULL;
+        for (size_t i = 0; i < engine->n_corked; i++)
+                if (engine->corked[i] == fd)
+                        engine->corked[i--] = engine->corked[--engine->n_corked];
+        if ((size_t)fd < engine->n_sockets) {
+                struct hf__socket *sock = &engine->sockets[fd];
+                if (sock->watched)
+                        (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+                *sock = (struct hf__socket){0};
         }
         return close(fd);
+}
+
+/* ---- what a turn writes ---- */
+
+static int set_cork(int fd, int on) { return setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on); }
+
+void hf__lanes_cork(struct hf__http_engine *engine, curl_socket_t fd) {
+        if (engine->n_corked < HF__HTTP_N_CORKED && set_cork(fd, 1) == 0)
+                engine->corked[engine->n_corked++] = fd;
+}
+
+void hf__lanes_flush(struct hf__http_engine *engine) {
+        for (size_t i = 0; i < engine->n_corked && engine->stirred; i++) {
+                (void)set_cork(engine->corked[i], 0);
+                (void)set_cork(engine->corked[i], 1);
+        }
+        engine->stirred = false;
 }
 
 static int on_curl_timer(CURLM *multi, long timeout_ms, void *ctx) {
@@ -202,11 +233,14 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
          * is one call for nothing. */
         if ((size_t)fd >= engine->n_sockets || !engine->sockets[fd].pool) {
                 (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+                if ((size_t)fd < engine->n_sockets)
+                        engine->sockets[fd].watched = 0;
                 return;
         }
         struct hf__pool *pool = engine->sockets[fd].pool;
         if (events & EPOLLIN)
                 engine->sockets[fd].last_in = engine->now;
+        engine->stirred = true;
         (void)curl_multi_socket_action(pool->multi, fd, mask, &n_running);
         if (events & EPOLLIN)
                 hf__gate_heard(pool);
@@ -219,6 +253,7 @@ static void kick(struct hf__http_engine *engine, struct hf__pool *pool) {
         uint64_t n_moved = pool->n_moved;
         int n_running;
 
+        engine->stirred = true;
         for (size_t fd = 0; fd < engine->n_sockets; fd++)
                 if (engine->sockets[fd].pool == pool && engine->sockets[fd].last_in > 0)
                         (void)curl_multi_socket_action(pool->multi, (int)fd, CURL_CSELECT_IN, &n_running);
@@ -233,6 +268,7 @@ void hf__lanes_run(struct hf__http_engine *engine) {
                 for (struct hf__pool **link = &engine->lanes[i], *pool; (pool = *link);) {
                         if (pool->curl_due <= engine->now) {
                                 pool->curl_due = HF_NSEC_NEVER; /* curl sets it anew */
+                                engine->stirred = true;
                                 (void)curl_multi_socket_action(pool->multi, CURL_SOCKET_TIMEOUT, 0, &n_running);
                                 end_done(pool);
                         }

@@ -22,8 +22,11 @@
         code = curl_easy_setopt(easy, option, value)
 
 static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose) {
+        struct hf__exchange *x = ctx;
         unsigned timeout_ms = UNACKED_TIMEOUT_MS;
         (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms); /* fails on unix sockets */
+        if (hf__http_shares_connections(&x->request))
+                hf__lanes_cork(x->engine, fd);
         return CURL_SOCKOPT_OK;
 }
 
@@ -106,6 +109,7 @@ static CURLcode set_transport(struct hf__exchange *x, CURL *easy) {
         SET(CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
         SET(CURLOPT_TCP_KEEPINTVL, KEEPALIVE_INTVL_S);
         SET(CURLOPT_SOCKOPTFUNCTION, on_socket);
+        SET(CURLOPT_SOCKOPTDATA, x);
         SET(CURLOPT_CLOSESOCKETFUNCTION, hf__lanes_close_socket);
         SET(CURLOPT_CLOSESOCKETDATA, x->engine);
         SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);

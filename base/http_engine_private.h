@@ -93,11 +93,13 @@ struct hf__exchange {
 
 #define HF__HTTP_N_BUCKETS 1024
 #define HF__HTTP_N_IDLE    64
+#define HF__HTTP_N_CORKED  16
 #define HF__N_POOLS        (2 * HF__HTTP_N_LANES)
 
 struct hf__socket {
-        struct hf__pool *pool; /* NULL = this descriptor is not curl's */
+        struct hf__pool *pool; /* NULL = curl does not want it watched */
         hf_nsec last_in;       /* when bytes came last */
+        uint32_t watched;      /* the events it is in the epoll set with; 0 = it is not there */
 };
 
 struct hf__http_engine {
@@ -124,6 +126,9 @@ struct hf__http_engine {
         struct hf__pool *lanes[HF__N_POOLS]; /* each lane has a second one for clear-text HTTP/2 */
         struct hf__socket *sockets;          /* by descriptor */
         size_t n_sockets;
+        int corked[HF__HTTP_N_CORKED]; /* connections that gather what a turn writes (http_engine_lane.c) */
+        size_t n_corked;
+        bool stirred;                /* curl was called in this turn: there may be something gathered */
         CURL *idle[HF__HTTP_N_IDLE]; /* handles to use again */
         size_t n_idle;
 };
@@ -132,8 +137,10 @@ struct hf__http_engine {
 int hf__lanes_init(struct hf__http_engine *engine);
 void hf__lanes_done(struct hf__http_engine *engine);
 void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t events);
-int hf__lanes_close_socket(void *engine, curl_socket_t fd); /* for curl */
-void hf__lanes_run(struct hf__http_engine *engine);         /* calls curl where it is due, ends what is done, closes empty old pools */
+int hf__lanes_close_socket(void *engine, curl_socket_t fd);            /* for curl */
+void hf__lanes_cork(struct hf__http_engine *engine, curl_socket_t fd); /* of a new connection that will be shared */
+void hf__lanes_flush(struct hf__http_engine *engine);                  /* before the loop sleeps */
+void hf__lanes_run(struct hf__http_engine *engine); /* calls curl where it is due, ends what is done, closes empty old pools */
 hf_nsec hf__lanes_due(const struct hf__http_engine *engine);
 void hf__lanes_distrust(struct hf__pool *pool);
 /* Before a request is added: lets the pool have the connections it needs. shares = the request can share one with others. */

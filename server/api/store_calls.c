@@ -24,7 +24,7 @@ static void untrack(struct tracked *t) {
         free(t);
         pthread_mutex_lock(&api->mu);
         api->n_store_calls--;
-        if (!api->n_store_calls)
+        if (!api->n_store_calls && api->stopping)
                 pthread_cond_broadcast(&api->cond);
         pthread_mutex_unlock(&api->mu);
 }
