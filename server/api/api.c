@@ -167,6 +167,7 @@ struct hfd_api *hfd_api_free(struct hfd_api *api) {
         pthread_mutex_unlock(&api->mu);
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
                 hfd_tree_clear(&api->trees[i]);
+        hfd_tree_clear(&api->unreadable);
         hf__buf_unref(api->epoch);
         pthread_cond_destroy(&api->cond);
         pthread_mutex_destroy(&api->mu);

@@ -82,7 +82,8 @@ struct hfd_api {
         pthread_mutex_t mu;
         pthread_cond_t cond; /* the timer's wake-up; synced; the last call of the store is back */
         struct hfd_tree trees[HFD_RESOURCES_MAX];
-        uint64_t revision; /* all changes up to it are in the trees */
+        struct hfd_tree unreadable; /* by key: what is stored where objects are and is none; not served, but expected by the audit */
+        uint64_t revision;          /* all changes up to it are in the trees */
         bool synced, stopping, watches_ended;
         struct hf_status fill_status;                  /* why the cache is not filled */
         struct hfd_change history[HFD_HISTORY_EVENTS]; /* ring: n_history from first_history on */

@@ -143,6 +143,7 @@ static void audit_end(struct audit *audit, bool whole) {
         if (whole && !*audit->difference && api->revision == audit->revision) {
                 for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
                         n_cached += api->trees[i].n;
+                n_cached += api->unreadable.n;
                 if (n_cached != audit->n_keys)
                         (void)snprintf(audit->difference, sizeof audit->difference, "%zu objects cached, %zu stored", n_cached,
                                        audit->n_keys);
@@ -164,9 +165,13 @@ static void audit_end(struct audit *audit, bool whole) {
 }
 
 /* Whether the cache has this key at this version, or has moved on from it. */
-static bool agrees_locked(struct hfd_api *api, const struct hfd_resource *resource, const char *path, uint64_t at, uint64_t stored) {
+static bool agrees_locked(struct hfd_api *api, const struct hfd_resource *resource, const struct hfd_kv *kv, const char *path,
+                          uint64_t at) {
         struct hfd_node *node = hfd_tree_find(&api->trees[hfd_resource_index(resource)], path);
+        uint64_t stored = kv->mod_revision;
 
+        if (!node)
+                node = hfd_tree_find(&api->unreadable, kv->key);
         if (node)
                 return node->object->revision == stored || node->object->revision > at;
         for (size_t i = 0; i < api->n_history; i++) {
@@ -193,7 +198,7 @@ static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
                 if (!resource)
                         continue;
                 audit->n_keys++;
-                if (!agrees_locked(api, resource, path, audit->revision, kv->mod_revision))
+                if (!agrees_locked(api, resource, kv, path, audit->revision))
                         (void)snprintf(audit->difference, sizeof audit->difference, "%s is stored at revision %" PRIu64, kv->key,
                                        kv->mod_revision);
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/object.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,6 +110,20 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
         }
         hf__buf_unref(normal);
         return object;
+}
+
+int hfd_object_check(const struct hf__buf *stored) {
+        struct hf__json *json = NULL;
+        int e = hf__json_parse(stored->data, stored->n, &json, NULL);
+
+        if (!e && !hf__json_is_object(json))
+                e = HF_E_INVALID;
+        hf__json_free(json);
+        return e && e != -ENOMEM ? HF_E_INVALID : e;
+}
+
+struct hfd_object *hfd_object_unreadable(const struct hfd_resource *resource, const char *key, uint64_t revision) {
+        return object_alloc(resource, key, revision);
 }
 
 struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revision) {

@@ -32,6 +32,10 @@ struct hfd_object {
         char path[];                         /* "ns/name" or "name" */
 };
 
+/* Whether the store's bytes are an object at all: 0, HF_E_INVALID, -ENOMEM. */
+int hfd_object_check(const struct hf__buf *stored);
+/* Stands for stored bytes that are none: it has its key for a path, and a revision, and nothing to serve. NULL: out of memory. */
+struct hfd_object *hfd_object_unreadable(const struct hfd_resource *resource, const char *key, uint64_t revision);
 /* stored: the store's bytes. NULL when memory ran out or they are no object at all. */
 struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path, uint64_t revision, const struct hf__buf *stored);
 /* The same object under another revision: what a DELETED event carries. */

@@ -25,7 +25,7 @@
 
 struct listing {
         struct hfd_api *api;
-        struct hfd_tree trees[HFD_RESOURCES_MAX];
+        struct hfd_tree trees[HFD_RESOURCES_MAX], unreadable;
         uint64_t revision;     /* the first page's; 0 = no page yet */
         unsigned long n_signs; /* of a replaced history, when it began */
         char start[HFD_KEY_MAX];
@@ -36,6 +36,7 @@ static void begin_watch(struct hfd_api *api);
 static struct listing *listing_free(struct listing *listing) {
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
                 hfd_tree_clear(&listing->trees[i]);
+        hfd_tree_clear(&listing->unreadable);
         free(listing);
         return NULL;
 }
@@ -105,6 +106,9 @@ static void publish(struct listing *listing) {
                 api->trees[i] = listing->trees[i];
                 listing->trees[i] = old;
         }
+        struct hfd_tree unreadable = api->unreadable;
+        api->unreadable = listing->unreadable;
+        listing->unreadable = unreadable;
         hfd_watches_expire_locked(api, &dirty);
         history_clear_locked(api);
         api->history_floor = api->revision = listing->revision;
@@ -121,6 +125,30 @@ static void publish(struct listing *listing) {
         begin_watch(api);
 }
 
+/*
+ * A value of which no object could be made: NULL for want of memory, and the cache must be filled anew; else somebody else has stored what
+ * is none, which is told here, and what is returned is to be remembered.
+ */
+static struct hfd_object *unreadable(struct hfd_api *api, const struct hfd_resource *resource, const struct hfd_kv *kv) {
+        if (hfd_object_check(kv->value) != HF_E_INVALID)
+                return NULL;
+        hf_log(&api->host->log, HF_LOG_ERROR, "api", "%s is no object, it is not served", kv->key);
+        return hfd_object_unreadable(resource, kv->key, kv->mod_revision);
+}
+
+/* Takes mark, NULL = key is readable or gone. False: out of memory. */
+static bool remember(struct hfd_tree *tree, const char *key, struct hfd_object *mark) {
+        struct hfd_object *old = NULL;
+        bool good = true;
+
+        if (mark)
+                good = hfd_tree_put(tree, mark, &old) == 0;
+        else if (tree->n)
+                old = hfd_tree_remove(tree, key);
+        hfd_object_unref(old);
+        return good;
+}
+
 static int listing_take(struct listing *listing, const struct hfd_store_reply *reply) {
         for (size_t i = 0; i < reply->n_kvs; i++) {
                 const struct hfd_kv *kv = &reply->kvs[i];
@@ -131,7 +159,9 @@ static int listing_take(struct listing *listing, const struct hfd_store_reply *r
                         continue;
                 object = hfd_object_new(resource, path, kv->mod_revision, kv->value);
                 if (!object) {
-                        hf_log(&listing->api->host->log, HF_LOG_ERROR, "api", "%s is no object, it is not served", kv->key);
+                        struct hfd_object *mark = unreadable(listing->api, resource, kv);
+                        if (!mark || !remember(&listing->unreadable, kv->key, mark))
+                                return -ENOMEM;
                         continue;
                 }
                 if (hfd_tree_put(&listing->trees[hfd_resource_index(resource)], object, &old))
@@ -246,7 +276,7 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
         for (size_t i = 0; i < n && whole; i++) {
                 const struct hfd_watch_event *event = &events[i];
                 const struct hfd_resource *resource = NULL;
-                struct hfd_object *object = NULL;
+                struct hfd_object *object = NULL, *mark = NULL;
                 const char *path = NULL;
                 if (event->type != HFD_WATCH_PROGRESS)
                         resource = hfd_object_of_key(api, event->kv.key, &path);
@@ -256,14 +286,13 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
                 }
                 if (resource && event->type == HFD_WATCH_PUT) {
                         object = object_of_put(api, resource, path, &event->kv);
-                        if (!object) {
-                                hf_log(&api->host->log, HF_LOG_ERROR, "api", "%s is no object, it is not served", event->kv.key);
-                                resource = NULL;
-                        }
+                        if (!object) /* what was there before is no more */
+                                whole = (mark = unreadable(api, resource, &event->kv));
                 }
                 pthread_mutex_lock(&api->mu);
-                if (resource)
-                        whole = apply_locked(api, resource, path, object, event->kv.mod_revision, &dirty);
+                if (resource && whole)
+                        whole = remember(&api->unreadable, event->kv.key, mark) &&
+                                apply_locked(api, resource, path, object, event->kv.mod_revision, &dirty);
                 /* With the last of a revision's events all of it is in the trees; a list must not hold what is newer than it says. */
                 bool last = i + 1 == n || events[i + 1].revision != event->revision;
                 if (whole && last && event->revision > api->revision)

@@ -2,6 +2,7 @@
 /* The API over a store whose content is not what it left there: a restored backup, and values that are no objects. */
 #undef NDEBUG
 #include <assert.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,12 +94,114 @@ static void test_watch_from_an_own_write(void **state) {
         }
 }
 
+/* ---- what is no object ---- */
+
+struct written {
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        bool done;
+        int error;
+};
+
+static void on_written(void *ctx, const struct hfd_store_reply *reply) {
+        struct written *w = ctx;
+
+        pthread_mutex_lock(&w->mu);
+        w->done = true;
+        w->error = reply->error;
+        pthread_cond_signal(&w->cond);
+        pthread_mutex_unlock(&w->mu);
+}
+
+/* text NULL deletes. */
+static void write_raw(struct box *box, const char *key, const char *text) {
+        struct written w = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0};
+        struct hfd_op op = {.kind = text ? HFD_PUT : HFD_DELETE, .key = key, .value = text ? hf__buf_copy(text, strlen(text)) : NULL};
+        struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+
+        assert_int_equal(box->store->ops->txn(box->store, &txn, hf_now(hf_clock_system()) + 30 * HF_NSEC_PER_SEC, on_written, &w), 0);
+        pthread_mutex_lock(&w.mu);
+        while (!w.done)
+                pthread_cond_wait(&w.cond, &w.mu);
+        pthread_mutex_unlock(&w.mu);
+        assert_int_equal(w.error, 0);
+        hf__buf_unref(op.value);
+}
+
+static void audit(struct box *box) {
+        bool over = false;
+
+        hfd_audit_run(box->api);
+        while (!over) {
+                pthread_mutex_lock(&box->api->mu);
+                over = !box->api->audit_running;
+                pthread_mutex_unlock(&box->api->mu);
+                sched_yield();
+        }
+}
+
+/* Values that others have left among the objects cost nobody his watch, however often the audit comes by. */
+static void test_audit_expects_what_is_no_object(void **state) {
+        struct box *box = *state;
+        static struct seen before, after;
+
+        write_raw(box, "/registry/tenancy.holdfast.dev/workspaces/bad", "no object");
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"good\"}}"), 0);
+        watch(box, &before, NULL);
+        await(&before, 1);
+        audit(box);
+        assert_false(before.ended);
+        /* A difference for once: the list that follows finds the value, too. */
+        pthread_mutex_lock(&box->api->mu);
+        hfd_object_unref(hfd_tree_remove(&box->api->trees[hfd_resource_index(
+                                                 hfd_resource_find(workspaces.group, workspaces.version, workspaces.plural))],
+                                         "good"));
+        pthread_mutex_unlock(&box->api->mu);
+        audit(box);
+        await(&before, 0);
+        assert_int_equal(before.error, HF_E_GONE);
+        watch(box, &after, NULL);
+        await(&after, 1);
+        audit(box);
+        write_raw(box, "/registry/tenancy.holdfast.dev/workspaces/bad", NULL);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"next\"}}"), 0);
+        await(&after, 2);
+        audit(box);
+        assert_false(after.ended);
+        hfd_api_end_watches(box->api);
+        await(&after, 0);
+}
+
+/* An object that was overwritten with what is none is gone, until it is one again. */
+static void test_object_becomes_none(void **state) {
+        struct box *box = *state;
+        static struct seen seen;
+
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        watch(box, &seen, NULL);
+        await(&seen, 1);
+        write_raw(box, "/registry/tenancy.holdfast.dev/workspaces/a", "no object");
+        await(&seen, 2);
+        assert_int_equal(seen.last, HF_EVENT_DELETED);
+        audit(box);
+        write_raw(box, "/registry/tenancy.holdfast.dev/workspaces/a", "{\"metadata\":{\"name\":\"a\"}}");
+        await(&seen, 3);
+        assert_int_equal(seen.last, HF_EVENT_ADDED);
+        assert_int_equal(box->api->unreadable.n, 0);
+        audit(box);
+        assert_false(seen.ended);
+        hfd_api_end_watches(box->api);
+        await(&seen, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_watch_from_a_lost_history),
                 TEST(test_watch_from_an_own_write),
+                TEST(test_audit_expects_what_is_no_object),
+                TEST(test_object_becomes_none),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
         free(last.body);
