@@ -38,10 +38,25 @@ static size_t find_nul(const char *data, size_t n) {
         return end;
 }
 
+/* How often c is among the n bytes; HF__JSON_DEPTH_MAX + 1 stands for more than that. */
+static size_t count(const char *data, size_t n, char c) {
+        const char *end = data + n;
+        size_t found = 0;
+
+        while (found <= HF__JSON_DEPTH_MAX && (data = memchr(data, c, (size_t)(end - data)))) {
+                data++;
+                found++;
+        }
+        return found;
+}
+
 /* Where the nesting gets too deep; n = nowhere. What is no JSON is the parser's business: it stops there. */
 static size_t find_too_deep(const char *data, size_t n) {
         size_t depth = 0;
 
+        /* Nothing is nested deeper than it has brackets, of which most bodies have few. */
+        if (count(data, n, '{') + count(data, n, '[') <= HF__JSON_DEPTH_MAX)
+                return n;
         for (size_t i = 0; i < n; i++) {
                 if (data[i] == '"') {
                         for (i++; i < n && data[i] != '"'; i++)
@@ -79,10 +94,22 @@ static size_t utf8_length(const unsigned char *p, size_t n) {
         return length;
 }
 
+/* Whether the eight bytes at p are ASCII. */
+static bool eight_ascii(const unsigned char *p) {
+        uint64_t eight;
+
+        memcpy(&eight, p, sizeof eight);
+        return !(eight & UINT64_C(0x8080808080808080));
+}
+
 bool hf__utf8_valid(const char *data, size_t n) {
         const unsigned char *p = (const unsigned char *)data;
 
         for (size_t i = 0, length; i < n; i += length) {
+                while (n - i >= 8 && eight_ascii(p + i))
+                        i += 8;
+                if (i == n)
+                        break;
                 length = utf8_length(p + i, n - i);
                 if (!length)
                         return false;
@@ -228,8 +255,10 @@ bool hf__json_equal(const struct hf__json *a, const struct hf__json *b) { return
 static void print_number(double value, struct hf__strbuf *out) {
         if (!isfinite(value))
                 hf__strbuf_puts(out, "null");
+        else if (value >= 0 && value < 0x1p53 && value == (double)(uint64_t)value) /* the usual numbers, and no negative zero */
+                hf__strbuf_u64(out, (uint64_t)value);
         else if (value == floor(value) && fabs(value) < 1e21)
-                hf__strbuf_printf(out, "%.0f", value == 0 ? 0.0 : value); /* no negative zero */
+                hf__strbuf_printf(out, "%.0f", value);
         else {
                 char text[40];
                 for (int digits = 15; digits <= 17; digits++) { /* the fewest that read back as the same value */
@@ -289,15 +318,23 @@ void hf__json_print_pretty(const struct hf__json *json, struct hf__strbuf *out) 
                 print(item(json), out, 0);
 }
 
+/* Most keys differ at once: their first bytes are compared here, without a call. */
+static bool is_key(const char *string, const char *key, size_t n) {
+        return string && (n == 0 || string[0] == key[0]) && strncmp(string, key, n) == 0 && string[n] == '\0';
+}
+
 /* The member of object whose key is the n bytes at key. */
 static cJSON *member(const cJSON *object, const char *key, size_t n) {
         if (!cJSON_IsObject(object))
                 return NULL;
         for (cJSON *m = object->child; m; m = m->next)
-                if (m->string && strncmp(m->string, key, n) == 0 && m->string[n] == '\0')
+                if (is_key(m->string, key, n))
                         return m;
         return NULL;
 }
+
+/* How many bytes of path are its first key. */
+static size_t key_length(const char *path) { return (size_t)(strchrnul(path, '.') - path); }
 
 struct hf__json *hf__json_get(const struct hf__json *object, const char *key) {
         return json_of(member(item(object), key, strlen(key)));
@@ -307,7 +344,7 @@ struct hf__json *hf__json_path(const struct hf__json *object, const char *path) 
         cJSON *c = item(object);
 
         for (;;) {
-                size_t n = strcspn(path, ".");
+                size_t n = key_length(path);
                 c = member(c, path, n);
                 if (!c || !path[n])
                         return json_of(c);
@@ -392,7 +429,7 @@ int hf__json_set(struct hf__json *object, const char *path, struct hf__json *val
         cJSON *c = item(object);
 
         for (;;) {
-                size_t n = strcspn(path, ".");
+                size_t n = key_length(path);
                 if (!cJSON_IsObject(c)) {
                         cJSON_Delete(item(value));
                         return -EINVAL;
@@ -520,7 +557,7 @@ void hf__json_remove(struct hf__json *object, const char *path) {
         cJSON *c = item(object);
 
         for (;;) {
-                size_t n = strcspn(path, ".");
+                size_t n = key_length(path);
                 cJSON *m = member(c, path, n);
                 if (!m)
                         return;
