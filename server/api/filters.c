@@ -271,7 +271,7 @@ static const char *classify(struct passage *passage, struct hfd_request_path *pa
 }
 
 void hfd_filters_head(void *ctx, struct hfd_request *request) {
-        struct hfd_request_path path = {0};
+        struct hfd_request_path path;
         bool bad_path;
         struct passage *passage = begin(ctx, request);
         if (!passage)
@@ -283,7 +283,7 @@ void hfd_filters_head(void *ctx, struct hfd_request *request) {
 
 void hfd_filters_handle(void *ctx, struct hfd_request *request) {
         struct hfd_filters *filters = ctx;
-        struct hfd_request_path path = {0};
+        struct hfd_request_path path;
         hfd_http_handler handler = NULL;
         void *handler_ctx = NULL;
         bool bad_path;

@@ -332,7 +332,7 @@ static void handle_document(struct hfd_request *request) {
 
 /* The filters authorize every path alike; a host without them has no user to ask about. */
 void hfd_api_handle(void *ctx, struct hfd_request *request) {
-        struct hfd_request_path path = {0};
+        struct hfd_request_path path;
         struct hfd_answer answer = {0};
 
         if (hfd_request_path_parse(hfd_request_path(request), &path)) {
