@@ -58,14 +58,16 @@ const char *hfd_write_name(const struct hfd_write *w) {
         return name ? name : slash ? slash + 1 : w->path;
 }
 
-static bool same_text(const struct hf__json *a, const struct hf__json *b, const char *path) {
-        const char *x = hf__json_string(a, path), *y = hf__json_string(b, path);
+static bool same_text(const struct hf__json *a, const struct hf__json *b, const char *key) {
+        const char *x = hf__json_string(a, key), *y = hf__json_string(b, key);
 
         return !strcmp(x ? x : "", y ? y : "");
 }
 
 bool hfd_term_is_same(const struct hf__json *a, const struct hf__json *b) {
-        return same_text(a, b, "spec.holderIdentity") && same_text(a, b, "spec.acquireTime");
+        const struct hf__json *x = hf__json_get(a, "spec"), *y = hf__json_get(b, "spec");
+
+        return same_text(x, y, "holderIdentity") && same_text(x, y, "acquireTime");
 }
 
 /* What the transaction does to the Lease's term record: 0 ops or 1. Takes nothing; *ret_value is the caller's to drop. */

@@ -282,7 +282,8 @@ void hfd_write_attempt_update(struct hfd_write *w) {
         }
         if (!patches)
                 take_sent(w);
-        const char *uid = hf__json_string(w->object, "metadata.uid"), *revision = hf__json_string(w->object, "metadata.resourceVersion");
+        const struct hf__json *meta = hf__json_get(w->object, "metadata");
+        const char *uid = hf__json_string(meta, "uid"), *revision = hf__json_string(meta, "resourceVersion");
         const char *old_uid = hf__json_string(old, "metadata.uid");
         if (!old)
                 hfd_write_finish_no_memory(w);
