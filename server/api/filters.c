@@ -177,7 +177,7 @@ static void finished(void *ctx, int code, size_t n_bytes) {
         const char *query = hfd_request_query(request);
         hf_log(&filters->host->log, code >= 500 ? HF_LOG_INFO : HF_LOG_DEBUG, "http", "%s %.400s%s%.200s %d %.3f ms %zu bytes %s %s %s",
                hfd_request_method(request), hfd_request_path(request), query[0] ? "?" : "", query, code, (double)took / 1e6, n_bytes,
-               hfd_request_protocol(request), hfd_request_remote(request), passage->info.user.name);
+               hfd_request_protocol(request), hfd_request_remote(request), passage->info.user);
 }
 
 static void reply_simple(struct hfd_request *request, int code, uint32_t retry_after_s, const char *message) {
@@ -205,7 +205,7 @@ static bool is_lease(const struct hfd_request_path *path) {
         return path->is_resource && strcmp(path->resource, "leases") == 0 && strcmp(path->group, "coordination.k8s.io") == 0;
 }
 
-static bool authorized(struct passage *passage, const struct hfd_request_path *path, const char *verb) {
+static bool authorized(struct passage *passage, const struct hfd_user *user, const struct hfd_request_path *path, const char *verb) {
         char single[HF_NAME_MAX + 1];
         bool many = strcmp(verb, "list") == 0 || strcmp(verb, "watch") == 0;
         const char *name = path->name;
@@ -218,24 +218,28 @@ static bool authorized(struct passage *passage, const struct hfd_request_path *p
                                              .name = name,
                                              .path = hfd_request_path(passage->request),
                                              .is_resource = path->is_resource};
-        if (hfd_auth_allows(passage->filters->auth, &passage->info.user, &asked))
+        if (hfd_auth_allows(passage->filters->auth, user, &asked))
                 return true;
-        hfd_reply_forbidden(passage->request, &passage->info.user, &asked, path->subresource);
+        hfd_reply_forbidden(passage->request, user, &asked, path->subresource);
         return false;
 }
 
 /* True: the request may go on to its handler. False: it has been answered. */
 static bool pass(struct passage *passage, const struct hfd_request_path *path, const char *verb, bool exempt) {
         struct hfd_filters *filters = passage->filters;
+        struct hfd_user user;
         if (!exempt && !passage->admitted && !enter(passage)) {
                 refuse(filters, passage->request);
                 return false;
         }
-        if (hfd_auth_authenticate(filters->auth, passage->request, &passage->info.user) != 0) {
+        user.name[0] = '\0';
+        int unknown = hfd_auth_authenticate(filters->auth, passage->request, &user);
+        (void)stpcpy(passage->info.user, user.name); /* for the log; the groups have served once it is authorized */
+        if (unknown) {
                 reply_simple(passage->request, 401, 0, "Unauthorized");
                 return false;
         }
-        if (!authorized(passage, path, verb))
+        if (!authorized(passage, &user, path, verb))
                 return false;
         if (exempt || passage->info.watch)
                 return true;
@@ -248,12 +252,10 @@ static bool pass(struct passage *passage, const struct hfd_request_path *path, c
 }
 
 static struct passage *begin(struct hfd_filters *filters, struct hfd_request *request) {
-        struct passage *passage = calloc(1, sizeof *passage);
+        struct passage *passage = malloc(sizeof *passage);
         if (!passage)
                 return NULL;
-        passage->filters = filters;
-        passage->request = request;
-        passage->lane = HFD_LANE_NONE;
+        *passage = (struct passage){.filters = filters, .request = request, .lane = HFD_LANE_NONE};
         hfd_request_set_context(request, passage, free);
         hfd_request_on_finished(request, finished, passage);
         return passage;
