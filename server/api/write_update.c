@@ -93,7 +93,7 @@ void hfd_write_attempt_create(struct hfd_write *w) {
                 return;
         (void)snprintf(w->path, sizeof w->path, "%s%s%s", w->call->ns, w->call->resource->namespaced ? "/" : "",
                        hf__json_string(w->object, "metadata.name"));
-        e = hfd_object_key(w->api, w->call->resource, w->path, w->key);
+        e = hfd_write_make_key(w);
         if (e) {
                 hfd_write_finish_store_error(w, e, NULL);
                 return;
