@@ -41,6 +41,8 @@ struct passage {
         struct hfd_filters *filters;  /* borrowed; outlives all requests */
         struct hfd_request *request;  /* borrowed: the request owns this */
         struct hfd_request_kind kind;
+        const char *verb; /* static text; "" = the method is not one of ours */
+        bool bad_path;
         bool counted;       /* in n_draining */
         bool admitted;      /* let in, at the head or when complete */
         enum hfd_lane lane; /* HFD_LANE_NONE = holds no place */
@@ -205,7 +207,8 @@ static bool is_lease(const struct hfd_request_path *path) {
         return path->is_resource && strcmp(path->resource, "leases") == 0 && strcmp(path->group, "coordination.k8s.io") == 0;
 }
 
-static bool authorized(struct passage *passage, const struct hfd_user *user, const struct hfd_request_path *path, const char *verb) {
+static bool authorized(struct passage *passage, const struct hfd_user *user, const struct hfd_request_path *path) {
+        const char *verb = passage->verb;
         char single[HF_NAME_MAX + 1];
         bool many = strcmp(verb, "list") == 0 || strcmp(verb, "watch") == 0;
         const char *name = path->name;
@@ -225,7 +228,7 @@ static bool authorized(struct passage *passage, const struct hfd_user *user, con
 }
 
 /* True: the request may go on to its handler. False: it has been answered. */
-static bool pass(struct passage *passage, const struct hfd_request_path *path, const char *verb, bool exempt) {
+static bool pass(struct passage *passage, const struct hfd_request_path *path, bool exempt) {
         struct hfd_filters *filters = passage->filters;
         struct hfd_user user;
         if (!exempt && !passage->admitted && !enter(passage)) {
@@ -239,7 +242,7 @@ static bool pass(struct passage *passage, const struct hfd_request_path *path, c
                 reply_simple(passage->request, 401, 0, "Unauthorized");
                 return false;
         }
-        if (!authorized(passage, &user, path, verb))
+        if (!authorized(passage, &user, path))
                 return false;
         if (exempt || passage->info.watch)
                 return true;
@@ -251,34 +254,32 @@ static bool pass(struct passage *passage, const struct hfd_request_path *path, c
         return true;
 }
 
-static struct passage *begin(struct hfd_filters *filters, struct hfd_request *request) {
+/* What kind of request it is. */
+static void classify(struct passage *passage, struct hfd_request_path *ret_path) {
+        struct hfd_request *request = passage->request;
+        passage->bad_path = hfd_request_path_parse(hfd_request_path(request), ret_path) != 0;
+        passage->verb = hfd_request_verb(hfd_request_method(request), ret_path, hfd_request_query(request));
+        passage->kind = hfd_request_kind(passage->verb, ret_path->resource);
+        passage->info.watch = strcmp(passage->verb, "watch") == 0;
+        passage->info.mutating = !is_reading(passage->verb);
+}
+
+static struct passage *begin(struct hfd_filters *filters, struct hfd_request *request, struct hfd_request_path *ret_path) {
         struct passage *passage = malloc(sizeof *passage);
         if (!passage)
                 return NULL;
         *passage = (struct passage){.filters = filters, .request = request, .lane = HFD_LANE_NONE};
         hfd_request_set_context(request, passage, free);
         hfd_request_on_finished(request, finished, passage);
+        classify(passage, ret_path);
         return passage;
-}
-
-/* What kind of request it is; returns the verb, "" = none. *ret_bad_path: it is not a path of ours. */
-static const char *classify(struct passage *passage, struct hfd_request_path *path, bool *ret_bad_path) {
-        struct hfd_request *request = passage->request;
-        *ret_bad_path = hfd_request_path_parse(hfd_request_path(request), path) != 0;
-        const char *verb = hfd_request_verb(hfd_request_method(request), path, hfd_request_query(request));
-        passage->kind = hfd_request_kind(verb, path->resource);
-        passage->info.watch = strcmp(verb, "watch") == 0;
-        passage->info.mutating = !is_reading(verb);
-        return verb;
 }
 
 void hfd_filters_head(void *ctx, struct hfd_request *request) {
         struct hfd_request_path path;
-        bool bad_path;
-        struct passage *passage = begin(ctx, request);
+        struct passage *passage = begin(ctx, request, &path);
         if (!passage)
                 return; /* the handler tries again */
-        (void)classify(passage, &path, &bad_path);
         if (!is_exempt(hfd_request_path(request)))
                 (void)enter(passage); /* refused: the answer is given when the request is complete */
 }
@@ -288,21 +289,21 @@ void hfd_filters_handle(void *ctx, struct hfd_request *request) {
         struct hfd_request_path path;
         hfd_http_handler handler = NULL;
         void *handler_ctx = NULL;
-        bool bad_path;
         struct passage *passage = hfd_request_context(request);
-        if (!passage)
-                passage = begin(filters, request);
+        if (passage) /* begun at the head */
+                (void)hfd_request_path_parse(hfd_request_path(request), &path);
+        else
+                passage = begin(filters, request, &path);
         if (!passage) {
                 reply_simple(request, 503, 1, "out of memory");
                 hfd_request_unref(request);
                 return;
         }
-        const char *verb = classify(passage, &path, &bad_path);
-        if (bad_path)
+        if (passage->bad_path)
                 reply_simple(request, 400, 0, "the path is not valid");
-        else if (!verb[0])
+        else if (!passage->verb[0])
                 reply_simple(request, 405, 0, "the server does not allow this method on the requested resource");
-        else if (pass(passage, &path, verb, is_exempt(hfd_request_path(request)))) {
+        else if (pass(passage, &path, is_exempt(hfd_request_path(request)))) {
                 if (hfd_router_find(filters->router, hfd_request_path(request), &handler, &handler_ctx) == 0) {
                         handler(handler_ctx, request); /* takes the reference */
                         return;
