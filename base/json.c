@@ -28,7 +28,7 @@ static size_t find_nul(const char *data, size_t n) {
         const char *raw = memchr(data, 0, n);
         size_t end = raw ? (size_t)(raw - data) : n;
 
-        for (const char *p = data; (p = memmem(p, end - (size_t)(p - data), "\\u0000", 6)); p += 6) {
+        for (const char *p = memchr(data, '\\', end); p && (p = memmem(p, end - (size_t)(p - data), "\\u0000", 6)); p += 6) {
                 size_t n_backslashes = 1;
                 while (p - n_backslashes >= data && p[-(ptrdiff_t)n_backslashes] == '\\')
                         n_backslashes++;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* create and update: one attempt each, on w->current. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "server/api/meta.h"
 #include "server/api/write.h"
 
@@ -135,9 +135,9 @@ static void update_missing(struct hfd_write *w, const char *uid, const char *rev
 /* Whether the sent resourceVersion lets the update through; false: answered, or refetching. */
 static bool revision_fits(struct hfd_write *w, const char *revision) {
         struct hfd_answer answer = {0};
-        char current[24];
+        char current[HF__U64_TEXT_MAX];
 
-        (void)snprintf(current, sizeof current, "%" PRIu64, w->current->revision);
+        (void)hf__u64_text(w->current->revision, current);
         if (revision && *revision && strcmp(revision, "0")) {
                 if (!strcmp(revision, current))
                         return true;
