@@ -43,12 +43,15 @@ static int percent_decode(const char *text, size_t n, bool plus_is_space, char *
         return (int)n_out;
 }
 
-/* One decoded segment may become a part of a storage key: nothing in it may look like a separator or climb. */
+/*
+ * One decoded segment may become a part of a storage key: nothing in it may look like a separator or climb. What was encoded is
+ * shorter now; a raw segment ends at a slash, and the HTTP server refuses raw control characters.
+ */
 static int decode_segment(const char *text, size_t n, char *ret_text, size_t max) {
         int length = percent_decode(text, n, false, ret_text, max);
         if (length <= 0 || strcmp(ret_text, ".") == 0 || strcmp(ret_text, "..") == 0)
                 return HF_E_INVALID;
-        for (const char *c = ret_text; *c; c++)
+        for (const char *c = ret_text; *c && (size_t)length < n; c++)
                 if (*c == '/' || (unsigned char)*c < 0x20 || *c == 0x7f)
                         return HF_E_INVALID;
         return 0;
