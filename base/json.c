@@ -159,27 +159,40 @@ static const char *key_of(const cJSON *c) { return c->string ? c->string : ""; }
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* Sorted, for an object may have as many members as a body has room for. */
-static int keys_unique(const cJSON *object, const char **reterr_key) {
-        size_t n = (size_t)cJSON_GetArraySize(object), i = 0;
-        const char *few[32], **keys = n <= sizeof few / sizeof few[0] ? few : malloc(n * sizeof *keys);
-        int r = 0;
+/* A key that two members have; NULL = there is none. Each is compared with each: for few of them. */
+static const char *find_twin(const cJSON *object) {
+        for (const cJSON *a = object->child; a; a = a->next)
+                for (const cJSON *b = a->next; b; b = b->next)
+                        if (*key_of(a) == *key_of(b) && strcmp(key_of(a), key_of(b)) == 0)
+                                return key_of(a);
+        return NULL;
+}
+
+/* The same by sorting, for an object may have as many members as a body has room for. 0 or -ENOMEM. */
+static int find_twin_of_many(const cJSON *object, size_t n, const char **ret_key) {
+        const char **keys = malloc(n * sizeof *keys);
+        size_t i = 0;
 
         if (!keys)
                 return -ENOMEM;
         for (const cJSON *m = object->child; m; m = m->next)
                 keys[i++] = key_of(m);
-        if (n > 1)
-                qsort(keys, n, sizeof *keys, by_text);
-        for (i = 1; i < n && !r; i++)
-                if (strcmp(keys[i - 1], keys[i]) == 0) {
-                        r = HF_E_INVALID;
-                        if (reterr_key)
-                                *reterr_key = keys[i];
-                }
-        if (keys != few)
-                free(keys);
-        return r;
+        qsort(keys, n, sizeof *keys, by_text);
+        for (i = 1; i < n && !*ret_key; i++)
+                if (strcmp(keys[i - 1], keys[i]) == 0)
+                        *ret_key = keys[i];
+        free(keys);
+        return 0;
+}
+
+static int keys_unique(const cJSON *object, const char **reterr_key) {
+        size_t n = (size_t)cJSON_GetArraySize(object);
+        const char *key = n <= 16 ? find_twin(object) : NULL;
+        int r = n <= 16 ? 0 : find_twin_of_many(object, n, &key);
+
+        if (key && reterr_key)
+                *reterr_key = key;
+        return key ? HF_E_INVALID : r;
 }
 
 int hf__json_check_unique(const struct hf__json *json, const char **reterr_key) {

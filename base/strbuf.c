@@ -56,7 +56,7 @@ static int grow(struct hf__strbuf *s, size_t n) {
         size_t need = s->n + n + 1;
         if (need <= s->space)
                 return 1;
-        size_t space = s->space < 64 ? 64 : s->space + s->space / 2;
+        size_t space = s->space < 256 ? 256 : s->space + s->space / 2;
         if (space < need)
                 space = need;
         char *data = realloc(s->data, space);
