@@ -140,8 +140,10 @@ static void end_release(struct hf__core *core, hf_nsec now, struct hf__core_acti
         core->op_kind = OP_NONE;
         if (core->stop_asked)
                 stop(core, !core->in_doubt && !core->observed.unsettled && !hf__core_is_own(core, &core->observed), actions);
-        else /* handed over: the successor has the first word, and the others the second */
-                enter_following(core, now + 2 * timing_of(core)->retry_period);
+        else { /* handed over: the successor has the first word, and the others the second */
+                enter_following(core, now);
+                core->yields_until = now + 2 * timing_of(core)->retry_period;
+        }
 }
 
 /* ---- operations ---- */
@@ -485,9 +487,13 @@ static hf_nsec takeable_at(const struct hf__core *core, hf_nsec now) {
         return hf__core_is_named(core, now) ? now : HF_NSEC_NEVER;
 }
 
+static bool is_handed_to_me(const struct hf__core *core) {
+        return core->observed.exists && !core->observed.holder[0] && strcmp(core->observed.successor, core->config.identity) == 0;
+}
+
 /* Starts the operation that is due and returns HF_NSEC_NEVER, or returns when one will be. */
 static hf_nsec drive_following(struct hf__core *core, struct hf__core_time now, struct hf__core_actions *actions) {
-        hf_nsec write_at, read_at;
+        hf_nsec write_at, read_at, allowed_at;
 
         if (unknown(core)) {
                 if (now.boot < core->next_op_at)
@@ -495,7 +501,8 @@ static hf_nsec drive_following(struct hf__core *core, struct hf__core_time now, 
                 send_op(core, OP_READ, now, actions);
                 return HF_NSEC_NEVER;
         }
-        write_at = later(takeable_at(core, now.boot), later(core->contend_at, core->next_op_at));
+        allowed_at = is_handed_to_me(core) ? core->contend_at : later(core->contend_at, core->yields_until);
+        write_at = later(takeable_at(core, now.boot), later(allowed_at, core->next_op_at));
         read_at = later(listen_at(core), core->next_op_at);
         if (now.boot >= write_at) {
                 send_op(core, OP_ACQUIRE, now, actions);
