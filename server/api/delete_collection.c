@@ -133,7 +133,7 @@ static void compare_fence(struct sweep *sweep) {
 static void finish(struct sweep *sweep) {
         if (sweep->failed)
                 fail(sweep);
-        else if (sweep->call->fenced && !sweep->compared)
+        else if (sweep->call->fence && !sweep->compared)
                 compare_fence(sweep);
         else
                 succeed(sweep);
@@ -262,7 +262,6 @@ static struct sweep *sweep_new(struct hfd_api *api, struct hfd_call *call) {
                                                .resource = call->resource,
                                                .body = call->body,
                                                .n_body = call->n_body,
-                                               .fenced = call->fenced,
                                                .fence = call->fence,
                                                .deadline = call->deadline,
                                                .done = on_deleted};
@@ -282,7 +281,7 @@ void hfd_delete_collection(struct hfd_api *api, struct hfd_call *call) {
                 sweep = sweep_new(api, call);
                 if (!sweep)
                         hfd_answer_no_memory(&answer);
-                else if (call->fenced && (e = hfd_fence_compares(&sweep->fence, api->prefix, &call->fence)))
+                else if (call->fence && (e = hfd_fence_compares(&sweep->fence, api->prefix, call->fence)))
                         hfd_answer_store_error(&answer, e, NULL);
         }
         if (sweep && !e) {
