@@ -26,7 +26,7 @@ struct api_fake_event {
 
 struct api_fake_object {
         char ns[64], name[64], value[64];
-        uint64_t revision;
+        uint64_t revision, uid;
 };
 
 struct api_fake_request {
@@ -53,7 +53,7 @@ struct api_fake {
         pthread_mutex_t mu;
         pthread_cond_t cond, started;
         bool stop, mute, hold;
-        uint64_t revision, compacted, next_id;
+        uint64_t revision, compacted, next_id, last_uid;
         struct api_fake_object objects[API_FAKE_MAX];
         size_t n_objects;
         struct api_fake_event events[API_FAKE_MAX_EVENTS];
@@ -72,8 +72,9 @@ struct api_fake {
 static char *api_fake_object_text(const struct api_fake_object *object, uint64_t revision) {
         char *text = NULL;
         if (asprintf(&text,
-                     "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\",\"resourceVersion\":\"%llu\"},\"v\":\"%s\"}",
-                     object->ns, object->name, (unsigned long long)revision, object->value) < 0)
+                     "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\",\"uid\":\"%llu\","
+                     "\"resourceVersion\":\"%llu\"},\"v\":\"%s\"}",
+                     object->ns, object->name, (unsigned long long)object->uid, (unsigned long long)revision, object->value) < 0)
                 abort();
         return text;
 }
@@ -107,6 +108,7 @@ uint64_t api_fake_put(struct api_fake *fake, const char *ns, const char *name, c
         snprintf(object->name, sizeof object->name, "%s", name);
         snprintf(object->value, sizeof object->value, "%s", value);
         uint64_t revision = object->revision = ++fake->revision;
+        object->uid = is_new ? ++fake->last_uid : object->uid;
         fake->n_objects += is_new ? 1 : 0;
         api_fake_record(fake, is_new ? HF_EVENT_ADDED : HF_EVENT_MODIFIED, object);
         api_fake_unlock_poke(fake);
