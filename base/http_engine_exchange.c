@@ -316,7 +316,7 @@ void hf__exchange_start(struct hf__exchange *x) {
         }
         if (x->is_held)
                 return;
-        x->is_h2c = hf__gate_concerns(&x->request);
+        x->is_h2c = hf__gate_concerns(engine, &x->request);
         x->expects_reuse = engine->lanes[lane_of(x)]->h2c_up;
         hf__exchange_begin(x);
 }

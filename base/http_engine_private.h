@@ -108,6 +108,7 @@ struct hf__http_engine {
         const struct hf_clock *clock;
         pthread_t thread;
         int epoll_fd, timer_fd;
+        bool needs_gate; /* libcurl is one of those for which http_engine_gate.c is there */
         struct hf__mailbox box;
         /* atomic */
         uint64_t turns;
@@ -169,7 +170,7 @@ size_t hf__answer_on_header(char *line, size_t size, size_t n, void *x);
 size_t hf__answer_on_body(char *data, size_t size, size_t n, void *x);
 
 /* http_engine_gate.c */
-bool hf__gate_concerns(const struct hf__http_request *request);
+bool hf__gate_concerns(const struct hf__http_engine *engine, const struct hf__http_request *request);
 bool hf__gate_holds(struct hf__exchange *x, struct hf__pool *pool); /* true: it waits for another's; else it is a pioneer itself */
 bool hf__gate_guessed_wrong(struct hf__exchange *x);                /* at on_prereq; true: it must start again */
 void hf__gate_leave(struct hf__exchange *x);                        /* accepts one that is in no list */
