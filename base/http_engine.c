@@ -257,8 +257,7 @@ static void *loop(void *ctx) {
 
 /* The thread has ended, or never began. */
 static void destroy(struct hf__http_engine *engine) {
-        while (engine->n_idle > 0)
-                curl_easy_cleanup(engine->idle[--engine->n_idle]);
+        hf__options_done(engine);
         hf__lanes_done(engine);
         if (engine->timer_fd >= 0)
                 close(engine->timer_fd);

@@ -52,6 +52,21 @@ struct hf__pool {
         struct hf__exchange *pioneers, *held;
 };
 
+/*
+ * A URL that recurs. libcurl works for a tenth of a request to take its URL to pieces and put it together again, and as long to
+ * forget and to learn the same options; so those are done once per URL, and once per handle.
+ */
+struct hf__http_url {
+        char *text;    /* owned */
+        CURLU *parsed; /* owned */
+};
+
+/* A handle that no request has. */
+struct hf__http_idle {
+        CURL *easy;
+        const struct hf__http_url *url; /* it has the options of the requests to this one; NULL = none are set */
+};
+
 /* One request. Submitted -> active (in a pool) -> ended; ended before it was active when there is no time left. */
 struct hf__exchange {
         struct hf__note note; /* HF__NOTE_SUBMIT */
@@ -66,6 +81,8 @@ struct hf__exchange {
         hf_nsec head_deadline;
         struct hf__pool *pool;             /* NULL = not active */
         CURL *easy;                        /* likewise */
+        const struct hf__http_url *url;    /* the engine's; NULL = it does not recur */
+        bool may_keep_options;             /* the handle's, for a request of the same URL */
         struct hf__exchange *next, **link; /* the engine's list of those taken from the mailbox and not ended */
         /* guarded by engine->mu */
         struct hf__exchange *next_in_bucket;
@@ -73,7 +90,7 @@ struct hf__exchange {
         bool cancel_posted; /* cancel_note is in the mailbox: the memory must outlive it */
         /* what has come */
         int verdict; /* why we ended it ourselves; 0 = we did not */
-        bool may_have_sent, head_done, ended;
+        bool may_have_sent, resent, head_done, ended;
         bool is_held; /* until request.not_before */
         /* of clear-text HTTP/2: see http_engine_gate.c */
         bool is_h2c, expects_reuse, must_restart;
@@ -93,6 +110,7 @@ struct hf__exchange {
 
 #define HF__HTTP_N_BUCKETS 1024
 #define HF__HTTP_N_IDLE    64
+#define HF__HTTP_N_URLS    32
 #define HF__HTTP_N_CORKED  16
 #define HF__N_POOLS        (2 * HF__HTTP_N_LANES)
 
@@ -129,9 +147,11 @@ struct hf__http_engine {
         size_t n_sockets;
         int corked[HF__HTTP_N_CORKED]; /* connections that gather what a turn writes (http_engine_lane.c) */
         size_t n_corked;
-        bool stirred;                /* curl was called in this turn: there may be something gathered */
-        CURL *idle[HF__HTTP_N_IDLE]; /* handles to use again */
+        bool stirred;                               /* curl was called in this turn: there may be something gathered */
+        struct hf__http_idle idle[HF__HTTP_N_IDLE]; /* handles to use again */
         size_t n_idle;
+        struct hf__http_url urls[HF__HTTP_N_URLS];
+        size_t n_urls;
 };
 
 /* http_engine_lane.c */
@@ -162,7 +182,9 @@ void hf__exchange_abort(struct hf__exchange *x, int outcome); /* ends it with ou
 int hf__exchange_on_prereq(void *x, char *peer, char *local, int peer_port, int local_port);
 
 /* http_engine_options.c */
-CURLcode hf__exchange_set_options(struct hf__exchange *x, CURL *easy);
+CURLcode hf__exchange_take_handle(struct hf__exchange *x); /* x->easy, with its options, or the error, perhaps with a handle as well */
+void hf__exchange_give_handle(struct hf__exchange *x);     /* it is in no multi handle any more */
+void hf__options_done(struct hf__http_engine *engine);     /* frees the handles and URLs that are kept */
 bool hf__http_shares_connections(const struct hf__http_request *request); /* as far as is known before there is one */
 
 /* http_engine_answer.c; for curl */
