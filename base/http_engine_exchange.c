@@ -150,13 +150,11 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
 
 /* Gives the curl handle back; its connection stays with the pool. */
 static void detach(struct hf__exchange *x) {
-        struct hf__http_engine *engine = x->engine;
-
         hf__gate_leave(x);
         if (!x->easy)
                 return;
         if (x->pool) {
-                engine->stirred = true; /* curl may reset its stream */
+                hf__lanes_stir(x->pool); /* curl may reset its stream */
                 (void)curl_multi_remove_handle(x->pool->multi, x->easy);
                 x->pool->n_active--;
                 x->pool = NULL;

@@ -120,6 +120,12 @@ struct hf__socket {
         uint32_t watched;      /* the events it is in the epoll set with; 0 = it is not there */
 };
 
+/* A connection that gathers what a turn writes (http_engine_lane.c). */
+struct hf__corked {
+        int fd;
+        size_t index; /* its pool's */
+};
+
 struct hf__http_engine {
         /* immutable after the start */
         const struct hf_host *host;
@@ -145,9 +151,9 @@ struct hf__http_engine {
         struct hf__pool *lanes[HF__N_POOLS]; /* each lane has a second one for clear-text HTTP/2 */
         struct hf__socket *sockets;          /* by descriptor */
         size_t n_sockets;
-        int corked[HF__HTTP_N_CORKED]; /* connections that gather what a turn writes (http_engine_lane.c) */
+        struct hf__corked corked[HF__HTTP_N_CORKED];
         size_t n_corked;
-        bool stirred;                               /* curl was called in this turn: there may be something gathered */
+        unsigned stirred; /* a bit for each index of a pool that curl was called for in this turn: something may be gathered */
         struct hf__http_idle idle[HF__HTTP_N_IDLE]; /* handles to use again */
         size_t n_idle;
         struct hf__http_url urls[HF__HTTP_N_URLS];
@@ -158,10 +164,11 @@ struct hf__http_engine {
 int hf__lanes_init(struct hf__http_engine *engine);
 void hf__lanes_done(struct hf__http_engine *engine);
 void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t events);
-int hf__lanes_close_socket(void *engine, curl_socket_t fd);            /* for curl */
-void hf__lanes_cork(struct hf__http_engine *engine, curl_socket_t fd); /* of a new connection that will be shared */
-void hf__lanes_flush(struct hf__http_engine *engine);                  /* before the loop sleeps */
-void hf__lanes_run(struct hf__http_engine *engine); /* calls curl where it is due, ends what is done, closes empty old pools */
+int hf__lanes_close_socket(void *engine, curl_socket_t fd);   /* for curl */
+void hf__lanes_cork(struct hf__pool *pool, curl_socket_t fd); /* of a new connection that will be shared */
+void hf__lanes_stir(struct hf__pool *pool);                   /* before curl is called for it */
+void hf__lanes_flush(struct hf__http_engine *engine);         /* before the loop sleeps */
+void hf__lanes_run(struct hf__http_engine *engine);           /* calls curl where it is due, ends what is done, closes empty old pools */
 hf_nsec hf__lanes_due(const struct hf__http_engine *engine);
 void hf__lanes_distrust(struct hf__pool *pool);
 /* Before a request is added: lets the pool have the connections it needs. shares = the request can share one with others. */
