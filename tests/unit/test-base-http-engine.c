@@ -219,6 +219,67 @@ static void test_lanes_do_not_share_connections(void **state) {
         assert_int_equal(f.server.n_handlers, HF__HTTP_N_LANES);
 }
 
+static void post_recurring(struct answer *a, const char *path, const char *header, const char *body) {
+        char url[128];
+
+        answer_init(a);
+        struct hf__http_request request = request_for(a, path, url, sizeof url);
+        request.method = "POST";
+        request.url_recurs = true;
+        request.headers = &header;
+        request.n_headers = header ? 1 : 0;
+        request.body = body;
+        request.n_body = strlen(body);
+        assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
+        wait_done(a);
+        answer_done(a);
+}
+
+/* What libcurl has learnt of a URL serves the next request, but nothing else of the one before does. */
+static void test_recurring_url(void **state) {
+        struct answer a;
+
+        for (int i = 0; i < 3; i++) {
+                post_recurring(&a, "/head", "X-First: 1", "abc");
+                assert_int_equal(a.outcome, 0);
+                assert_memory_equal(a.body, "POST /head HTTP/1.1", 19);
+                assert_non_null(strstr(a.body, "X-First: 1"));
+                assert_non_null(strstr(a.body, "Content-Length: 3"));
+                post_recurring(&a, "/echo", NULL, "one");
+                assert_string_equal(a.body, "one");
+                post_recurring(&a, "/head", NULL, "");
+                assert_null(strstr(a.body, "X-First"));
+                assert_non_null(strstr(a.body, "Content-Length: 0"));
+                post_recurring(&a, "/cut", NULL, "x");
+                assert_int_equal(a.outcome, HF_E_TIMEOUT);
+                post_recurring(&a, "/echo", NULL, "");
+                assert_int_equal(a.outcome, 0);
+                assert_string_equal(a.body, "");
+                get(&a, "/head");
+                assert_memory_equal(a.body, "GET /head HTTP/1.1", 18);
+        }
+}
+
+/* There is room for some only; the others are served as if they did not recur, and so is what is no URL. */
+static void test_more_recurring_urls_than_are_kept(void **state) {
+        struct answer a;
+        char path[32];
+
+        for (int i = 0; i < 100; i++) {
+                snprintf(path, sizeof path, "/echo#%d", i);
+                post_recurring(&a, path, NULL, path);
+                assert_int_equal(a.outcome, 0);
+                assert_string_equal(a.body, path);
+        }
+        answer_init(&a);
+        struct hf__http_request request =
+                {.method = "POST", .url = "nonsense://x y", .url_recurs = true, .deadline = in_ms(30000), .on_done = on_done, .ctx = &a};
+        assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
+        wait_done(&a);
+        assert_int_equal(a.outcome, HF_E_INVALID);
+        answer_done(&a);
+}
+
 static void test_unix_socket(void **state) {
         char dir[] = "/tmp/hf-http-XXXXXX", path[64];
         struct server server;
@@ -254,6 +315,8 @@ int main(void) {
                 TEST(test_stream_outlives_its_head_timeout_and_is_canceled),
                 TEST(test_post_is_never_sent_twice),
                 TEST(test_lanes_do_not_share_connections),
+                TEST(test_recurring_url),
+                TEST(test_more_recurring_urls_than_are_kept),
                 TEST(test_unix_socket),
         };
         signal(SIGPIPE, SIG_IGN);
