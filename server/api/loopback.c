@@ -23,7 +23,8 @@ struct loopback;
 struct pending {
         struct hfd_call call; /* first: done is given this */
         struct loopback *client;
-        void *body; /* owned */
+        void *body;            /* owned */
+        struct hf_fence fence; /* the call's, if it has one */
         atomic_int refs;
 
         /* guarded by client->mu */
@@ -192,8 +193,8 @@ static int loopback_call(struct hf_client *self, const struct hf_call *call, hf_
                                           : hfd_api_now(client->api) +
                                                     (call->verb == HF_VERB_DELETE_COLLECTION ? HFD_MANY_DEADLINE : HFD_DEFAULT_DEADLINE);
         if (call->fence) {
-                p->call.fenced = true;
-                p->call.fence = *call->fence;
+                p->fence = *call->fence;
+                p->call.fence = &p->fence;
         }
         p->body = call->n_body ? malloc(call->n_body) : NULL;
         if (call->n_body && !p->body) {
