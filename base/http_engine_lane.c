@@ -66,6 +66,8 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
                 /* curl may have closed it before it says so, and the number may be another thread's by now. Closing takes it
                  * out of the set; if it is only idle, its next event does, or its next request finds it there. */
                 sock->pool = NULL;
+                if (!sock->is_connection) /* what a name is awaited with: curl closes it by itself, and out of the set it is */
+                        sock->watched = 0;
                 return 0;
         }
         event.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
@@ -79,6 +81,13 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
         }
         sock->pool = sock->watched ? pool : NULL;
         return 0;
+}
+
+void hf__lanes_opened(struct hf__http_engine *engine, curl_socket_t fd) {
+        struct hf__socket *sock = socket_at(engine, fd);
+
+        if (sock)
+                sock->is_connection = true;
 }
 
 /* curl may say that it no longer watches a descriptor only after it has closed it: so closing does that too. */

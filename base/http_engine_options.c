@@ -30,6 +30,7 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose) {
         struct hf__exchange *x = ctx;
         unsigned timeout_ms = UNACKED_TIMEOUT_MS;
         (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms); /* fails on unix sockets */
+        hf__lanes_opened(x->engine, fd);
         if (hf__http_shares_connections(&x->request))
                 hf__lanes_cork(x->pool, fd);
         return CURL_SOCKOPT_OK;

@@ -118,6 +118,7 @@ struct hf__socket {
         struct hf__pool *pool; /* NULL = curl does not want it watched */
         hf_nsec last_in;       /* when bytes came last */
         uint32_t watched;      /* the events it is in the epoll set with; 0 = it is not there */
+        bool is_connection;    /* and so is closed by hf__lanes_close_socket */
 };
 
 /* A connection that gathers what a turn writes (http_engine_lane.c). */
@@ -164,11 +165,12 @@ struct hf__http_engine {
 int hf__lanes_init(struct hf__http_engine *engine);
 void hf__lanes_done(struct hf__http_engine *engine);
 void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t events);
-int hf__lanes_close_socket(void *engine, curl_socket_t fd);   /* for curl */
-void hf__lanes_cork(struct hf__pool *pool, curl_socket_t fd); /* of a new connection that will be shared */
-void hf__lanes_stir(struct hf__pool *pool);                   /* before curl is called for it */
-void hf__lanes_flush(struct hf__http_engine *engine);         /* before the loop sleeps */
-void hf__lanes_run(struct hf__http_engine *engine);           /* calls curl where it is due, ends what is done, closes empty old pools */
+void hf__lanes_opened(struct hf__http_engine *engine, curl_socket_t fd); /* a connection's socket */
+int hf__lanes_close_socket(void *engine, curl_socket_t fd);              /* for curl */
+void hf__lanes_cork(struct hf__pool *pool, curl_socket_t fd);            /* of a new connection that will be shared */
+void hf__lanes_stir(struct hf__pool *pool);                              /* before curl is called for it */
+void hf__lanes_flush(struct hf__http_engine *engine);                    /* before the loop sleeps */
+void hf__lanes_run(struct hf__http_engine *engine); /* calls curl where it is due, ends what is done, closes empty old pools */
 hf_nsec hf__lanes_due(const struct hf__http_engine *engine);
 void hf__lanes_distrust(struct hf__pool *pool);
 /* Before a request is added: lets the pool have the connections it needs. shares = the request can share one with others. */

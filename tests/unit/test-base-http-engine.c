@@ -9,6 +9,11 @@
 
 #include <cmocka.h>
 
+#include <netdb.h>
+#include <sched.h>
+#include <sys/epoll.h>
+
+#include "base/http_engine_private.h"
 #include "http_engine_rig.h"
 
 static void test_get_and_connection_is_kept(void **state) {
@@ -280,6 +285,52 @@ static void test_more_recurring_urls_than_are_kept(void **state) {
         answer_done(&a);
 }
 
+/* In the place of the C library's: an answer that no name server gives, once the engine waits for it. */
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **ret_addresses) {
+        uint64_t turns = hf__http_engine_turns(f.engine);
+
+        while (hf__http_engine_turns(f.engine) < turns + 3)
+                sched_yield();
+        return EAI_NONAME;
+}
+
+/* What waits for a name is a descriptor of curl's own, which curl closes by itself; the next connection may have its number. */
+static void test_unix_socket_after_an_unknown_name(void **state) {
+        char dir[] = "/tmp/hf-http-XXXXXX", path[64];
+        struct server server;
+        struct answer a;
+
+        assert_non_null(mkdtemp(dir));
+        snprintf(path, sizeof path, "%s/s", dir);
+        server_start(&server, path);
+        answer_init(&a);
+        struct hf__http_request request = {.method = "GET",
+                                           .url = "http://name.invalid/ok",
+                                           .deadline = in_ms(30000),
+                                           .on_done = on_done,
+                                           .ctx = &a};
+        assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
+        wait_done(&a);
+        assert_int_equal(a.outcome, HF_E_UNAVAILABLE);
+        answer_done(&a);
+        answer_init(&a);
+        request.url = "http://localhost/ok";
+        request.unix_socket = path;
+        assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
+        wait_done(&a);
+        assert_int_equal(a.outcome, 0);
+        answer_done(&a);
+        /* Each descriptor that is said to be in the epoll set is: else an answer is seen only when some timer of curl's is due. */
+        for (size_t fd = 0; fd < f.engine->n_sockets; fd++) {
+                struct epoll_event event = {.events = f.engine->sockets[fd].watched, .data.fd = (int)fd};
+                if (event.events)
+                        assert_int_equal(epoll_ctl(f.engine->epoll_fd, EPOLL_CTL_MOD, (int)fd, &event), 0);
+        }
+        server_stop(&server);
+        unlink(path);
+        rmdir(dir);
+}
+
 static void test_unix_socket(void **state) {
         char dir[] = "/tmp/hf-http-XXXXXX", path[64];
         struct server server;
@@ -318,6 +369,7 @@ int main(void) {
                 TEST(test_recurring_url),
                 TEST(test_more_recurring_urls_than_are_kept),
                 TEST(test_unix_socket),
+                TEST(test_unix_socket_after_an_unknown_name),
         };
         signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_DEFAULT);
