@@ -217,7 +217,8 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
         struct page page = {.read = read,
                             .revision = read->at ? read->at : reply->revision,
                             .limit = read->call->options.limit,
-                            .from_store = true};
+                            .from_store = true,
+                            .more = reply->more};
 
         if (reply->error == HF_E_GONE && read->call->options.continue_token) {
                 struct hfd_answer answer = {0};

@@ -194,14 +194,32 @@ static void test_object_becomes_none(void **state) {
         await(&seen, 0);
 }
 
+/* A page of the store that has one less than was asked for is not the last for that. */
+static void test_page_with_what_is_no_object(void **state) {
+        struct box *box = *state;
+        char query[160];
+
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"c\"}}"), 0);
+        write_raw(box, "/registry/tenancy.holdfast.dev/workspaces/b", "no object");
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        (void)snprintf(query, sizeof query, "resourceVersionMatch=Exact&limit=1&resourceVersion=%s", text_at("metadata.resourceVersion"));
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"later\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_GET, workspaces, NULL, "later", NULL, NULL), 0); /* the cache has passed that revision */
+        assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, query, NULL), 0);
+        (void)snprintf(query, sizeof query, "limit=1&continue=%s", text_at("metadata.continue"));
+        assert_non_null(strstr(last.body, "\"name\":\"a\""));
+        assert_string_not_equal(text_at("metadata.continue"), "");
+        assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, query, NULL), 0);
+        assert_non_null(strstr(last.body, "\"name\":\"c\""));
+        assert_string_equal(text_at("metadata.continue"), "");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(test_watch_from_a_lost_history),
-                TEST(test_watch_from_an_own_write),
-                TEST(test_audit_expects_what_is_no_object),
-                TEST(test_object_becomes_none),
+                TEST(test_watch_from_a_lost_history), TEST(test_watch_from_an_own_write),     TEST(test_audit_expects_what_is_no_object),
+                TEST(test_object_becomes_none),       TEST(test_page_with_what_is_no_object),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
         free(last.body);
