@@ -294,6 +294,16 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
         return EAI_NONAME;
 }
 
+/* Each descriptor that is said to be in the epoll set is: else an answer is seen only when some timer of curl's is due. */
+static void check_watched(void *ctx, const struct hf__http_result *result) {
+        for (size_t fd = 0; fd < f.engine->n_sockets; fd++) {
+                struct epoll_event event = {.events = f.engine->sockets[fd].watched, .data.fd = (int)fd};
+                if (event.events)
+                        assert(epoll_ctl(f.engine->epoll_fd, EPOLL_CTL_MOD, (int)fd, &event) == 0);
+        }
+        on_done(ctx, result);
+}
+
 /* What waits for a name is a descriptor of curl's own, which curl closes by itself; the next connection may have its number. */
 static void test_unix_socket_after_an_unknown_name(void **state) {
         char dir[] = "/tmp/hf-http-XXXXXX", path[64];
@@ -316,16 +326,11 @@ static void test_unix_socket_after_an_unknown_name(void **state) {
         answer_init(&a);
         request.url = "http://localhost/ok";
         request.unix_socket = path;
+        request.on_done = check_watched;
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
         wait_done(&a);
         assert_int_equal(a.outcome, 0);
         answer_done(&a);
-        /* Each descriptor that is said to be in the epoll set is: else an answer is seen only when some timer of curl's is due. */
-        for (size_t fd = 0; fd < f.engine->n_sockets; fd++) {
-                struct epoll_event event = {.events = f.engine->sockets[fd].watched, .data.fd = (int)fd};
-                if (event.events)
-                        assert_int_equal(epoll_ctl(f.engine->epoll_fd, EPOLL_CTL_MOD, (int)fd, &event), 0);
-        }
         server_stop(&server);
         unlink(path);
         rmdir(dir);
