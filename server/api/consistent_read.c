@@ -63,11 +63,11 @@ struct hfd_reader *hfd_readers_late_locked(struct hfd_api *api, hf_nsec now, hf_
                 }
                 *link = reader->next;
                 reader->outcome = HF_E_TIMEOUT;
-                if (!counted && ++api->n_late >= LATE_IN_A_ROW) {
+                if (!reader->by_client && !counted && ++api->n_late >= LATE_IN_A_ROW) {
                         api->direct_until = now + DIRECT_FOR;
                         api->rewatch = true;
                 }
-                counted = true;
+                counted |= !reader->by_client;
                 push(&late, reader);
         }
         return late;
@@ -167,6 +167,7 @@ void hfd_reader_after(struct hfd_api *api, struct hfd_reader *reader, uint64_t r
 
         pthread_mutex_lock(&api->mu);
         reader->revision = revision;
+        reader->by_client = true;
         if (!api->synced || api->stopping) {
                 reader->outcome = HF_E_TIMEOUT;
                 push(&passed, reader);

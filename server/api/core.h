@@ -60,6 +60,7 @@ struct hfd_reader {
         uint64_t revision;       /* what the cache must have passed */
         hf_nsec until;           /* when to stop waiting for the cache */
         hf_nsec deadline;        /* the call's */
+        bool by_client;          /* the revision is a client's word, and may never come: its lateness says nothing about the cache */
         int outcome;
         struct hf_status status;
         /* outcome 0: the cache has passed revision. HF_E_TIMEOUT: it has not, in time: ask the store. Else the store's failure. */

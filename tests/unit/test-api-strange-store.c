@@ -94,6 +94,42 @@ static void test_watch_from_an_own_write(void **state) {
         }
 }
 
+struct late {
+        struct hfd_reader reader; /* first: ready is given this */
+        pthread_mutex_t mu;
+        pthread_cond_t cond;
+        bool ready;
+};
+
+static void on_ready(struct hfd_reader *reader) {
+        struct late *late = (struct late *)reader;
+
+        pthread_mutex_lock(&late->mu);
+        late->ready = true;
+        pthread_cond_signal(&late->cond);
+        pthread_mutex_unlock(&late->mu);
+}
+
+/* Lists that ask for a revision of the lost history come in vain; the cache is not late for that, and reads stay with it. */
+static void test_reads_of_a_lost_history(void **state) {
+        struct box *box = *state;
+
+        for (int i = 0; i < 5; i++) {
+                struct late late = {.reader = {.ready = on_ready, .deadline = HF_NSEC_NEVER},
+                                    .mu = PTHREAD_MUTEX_INITIALIZER,
+                                    .cond = PTHREAD_COND_INITIALIZER};
+                hfd_reader_after(box->api, &late.reader, 1000000, HF_NSEC_PER_MSEC);
+                pthread_mutex_lock(&late.mu);
+                while (!late.ready)
+                        pthread_cond_wait(&late.cond, &late.mu);
+                pthread_mutex_unlock(&late.mu);
+                assert_int_equal(late.reader.outcome, HF_E_TIMEOUT);
+        }
+        pthread_mutex_lock(&box->api->mu);
+        assert_int_equal(box->api->direct_until, 0);
+        pthread_mutex_unlock(&box->api->mu);
+}
+
 /* ---- what is no object ---- */
 
 struct written {
@@ -218,8 +254,8 @@ static void test_page_with_what_is_no_object(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(test_watch_from_a_lost_history), TEST(test_watch_from_an_own_write),     TEST(test_audit_expects_what_is_no_object),
-                TEST(test_object_becomes_none),       TEST(test_page_with_what_is_no_object),
+                TEST(test_watch_from_a_lost_history),       TEST(test_watch_from_an_own_write), TEST(test_reads_of_a_lost_history),
+                TEST(test_audit_expects_what_is_no_object), TEST(test_object_becomes_none),     TEST(test_page_with_what_is_no_object),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
         free(last.body);
