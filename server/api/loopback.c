@@ -253,9 +253,9 @@ static bool on_watch_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         struct pending *p = ctx;
 
         for (size_t i = 0; i < n; i++) {
-                char revision[24], bookmark[320], version[128];
+                char revision[HFD_REVISION_TEXT], bookmark[320], version[128];
                 struct hf_event event = {.type = items[i].type, .resource_version = revision};
-                (void)snprintf(revision, sizeof revision, "%" PRIu64, items[i].revision);
+                (void)hfd_revision_text(items[i].revision, revision);
                 if (items[i].object) {
                         event.object = items[i].object->bytes->data;
                         event.n_object = items[i].object->bytes->n;

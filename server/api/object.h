@@ -51,5 +51,9 @@ const struct hf__json *hfd_object_meta(struct hfd_object *object);
 struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type);
 const char *hfd_event_type_name(enum hf_event_type type);
 
+/* In decimal, with its NUL. Returns its length. */
+#define HFD_REVISION_TEXT 21
+size_t hfd_revision_text(uint64_t revision, char text[HFD_REVISION_TEXT]);
+
 /* Prints an object in the stored order: kind, apiVersion, metadata, the rest; without resourceVersion and selfLink. */
 struct hf__buf *hfd_object_encode(const struct hfd_resource *resource, const struct hf__json *object);
