@@ -254,9 +254,9 @@ static bool on_watch_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         struct pending *p = ctx;
 
         for (size_t i = 0; i < n; i++) {
-                char revision[24], bookmark[320], version[128];
+                char revision[HF__U64_TEXT_MAX], bookmark[320], version[128];
                 struct hf_event event = {.type = items[i].type, .resource_version = revision};
-                (void)snprintf(revision, sizeof revision, "%" PRIu64, items[i].revision);
+                (void)hf__u64_text(items[i].revision, revision);
                 if (items[i].object) {
                         event.object = items[i].object->bytes->data;
                         event.n_object = items[i].object->bytes->n;

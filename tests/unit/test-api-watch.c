@@ -181,6 +181,7 @@ static void hammer_reply(void *ctx, const struct hf_reply *reply) {
 static void *hammer_thread(void *ctx) {
         struct hammer *h = ctx;
         char body[160];
+        hf_nsec until = hf_now(hf_clock_system()) + 600 * HF_NSEC_PER_SEC; /* under valgrind all is slow */
 
         for (int i = 0; i < 100; i++) {
                 (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"shared\"},\"spec\":{\"by\":%d,\"n\":%d}}", h->index, i);
@@ -188,9 +189,10 @@ static void *hammer_thread(void *ctx) {
                                          .resource = workspaces,
                                          .name = "shared",
                                          .body = body,
-                                         .n_body = strlen(body)};
-                struct hf_call get = {.verb = HF_VERB_GET, .resource = workspaces, .name = "shared"};
-                struct hf_call list = {.verb = HF_VERB_LIST, .resource = workspaces, .query = "labelSelector=!none"};
+                                         .n_body = strlen(body),
+                                         .deadline = until};
+                struct hf_call get = {.verb = HF_VERB_GET, .resource = workspaces, .name = "shared", .deadline = until};
+                struct hf_call list = {.verb = HF_VERB_LIST, .resource = workspaces, .query = "labelSelector=!none", .deadline = until};
                 pthread_mutex_lock(&h->mu);
                 h->n_left += 3;
                 pthread_mutex_unlock(&h->mu);
