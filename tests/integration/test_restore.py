@@ -177,6 +177,14 @@ def test_restored_under_two_instances(cluster, ahead):
     assert [it.pid for it in (a, b) if it.alive()] == pids
 
 
+def test_a_client_of_the_lost_history_lists_again(cluster):
+    """It comes back to an instance started after the restore, with a revision that etcd has not reached: 410, and no silence until it has."""
+    instance = cluster.instance("a")
+    instance.wait_ready()
+    watch = Watch(instance, f"{CONFIGMAPS}?watch=1&timeoutSeconds=600&resourceVersion={revision(cluster.etcd) + 1000000}")
+    assert watch.end_code() == 410
+
+
 def test_a_reissued_term_is_nobody_elses(cluster):
     """Without a new epoch, and with the very revision of the running term given to another's record: the fence's value tells them apart."""
     a, b = two(cluster, WRITER_GATE_OFF="1")
