@@ -126,6 +126,7 @@ bool hfd_history_settles(struct hfd_api *api) {
 struct audit {
         struct hfd_api *api;
         uint64_t revision;
+        unsigned long n_signs; /* of a replacement, when it began */
         char start[HFD_KEY_MAX];
         size_t n_keys;                     /* of resources that are served */
         char difference[HFD_KEY_MAX + 64]; /* "" = none so far */
@@ -192,7 +193,8 @@ static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
                 return;
         }
         pthread_mutex_lock(&api->mu);
-        for (size_t i = 0; i < reply->n_kvs && !*audit->difference && api->synced; i++) {
+        bool same_history = audit->n_signs == api->n_signs;
+        for (size_t i = 0; i < reply->n_kvs && !*audit->difference && api->synced && same_history; i++) {
                 const struct hfd_kv *kv = &reply->kvs[i];
                 const struct hfd_resource *resource = hfd_object_of_key(api, kv->key, &path);
                 if (!resource)
@@ -203,8 +205,8 @@ static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
                                        kv->mod_revision);
         }
         pthread_mutex_unlock(&api->mu);
-        if (!reply->more || !reply->n_kvs || *audit->difference) {
-                audit_end(audit, true);
+        if (!reply->more || !reply->n_kvs || *audit->difference || !same_history) {
+                audit_end(audit, same_history);
                 return;
         }
         (void)snprintf(audit->start, sizeof audit->start, "%.*s\x01", HFD_KEY_MAX - 2, reply->kvs[reply->n_kvs - 1].key);
@@ -229,7 +231,7 @@ void hfd_audit_run(struct hfd_api *api) {
         api->audit_at = hfd_api_now(api) + HFD_AUDIT_INTERVAL;
         if (go) {
                 api->audit_running = true;
-                *audit = (struct audit){.api = api, .revision = api->revision};
+                *audit = (struct audit){.api = api, .revision = api->revision, .n_signs = api->n_signs};
         }
         pthread_mutex_unlock(&api->mu);
         if (go)

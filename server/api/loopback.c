@@ -7,7 +7,6 @@
  * References of a pending: one for the core's later answer, one while listed.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
