@@ -2,10 +2,12 @@
 /*
  * Two Leases led as one: the elector's core over the decisions of the two-Lease lock, in virtual time, against two Leases in
  * memory. A world has processes of three kinds, those that know the old Lease only, both, or the new one only; requests, replies
- * and news that come late or never; pauses, and crashes anywhere, also between the two writes.
+ * and news that come late or never; pauses, and crashes anywhere, also between the two writes. What the lock tells the core takes its
+ * time too, and may be overtaken, as letters from several threads are: the core decides by what the lock knows better already.
  *
- * What must hold at every step: of processes that share a Lease at most one acts, and none takes a Lease after it said that it has
- * stopped. One seed is one schedule; HOLDFAST_SEED=n runs the schedules from n on, HOLDFAST_SCHEDULES=n so many.
+ * What must hold at every step: of processes that share a Lease at most one acts, nobody's unexpired record is replaced by another's,
+ * and none takes a Lease, or has one still, after it said that it has stopped and released. One seed is one schedule; HOLDFAST_SEED=n runs
+ * the schedules from n on, HOLDFAST_SCHEDULES=n so many.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -34,7 +36,7 @@
 #define MAX_EVENTS 512
 
 enum kind { KNOWS_OLD, KNOWS_BOTH, KNOWS_NEW };
-enum event_type { E_APPLY, E_REPLY, E_NEWS, E_JOIN };
+enum event_type { E_APPLY, E_REPLY, E_NEWS, E_LETTER, E_JOIN };
 
 struct event {
         hf_nsec at;
@@ -48,6 +50,7 @@ struct event {
         hf_nsec deadline;
         int result;
         struct hf__record record;
+        enum hf__core_event_type letter;
 };
 
 struct proc {
@@ -61,6 +64,7 @@ struct proc {
         bool acts;    /* the gate is open */
         bool is_done; /* stopped, and said that no Lease bears its name */
         hf_nsec valid_until;
+        uint32_t write_id; /* of the core's last write */
         unsigned n_requests;
 };
 
@@ -68,7 +72,8 @@ struct world {
         hf_nsec now;
         uint64_t seed, rng, seq, revision;
         struct hf__record lease[HF__TWO_SIDES];
-        uint64_t term[HF__TWO_SIDES]; /* as the term record has it */
+        uint64_t term[HF__TWO_SIDES];  /* as the term record has it */
+        hf_nsec put_at[HF__TWO_SIDES]; /* when its holder last gave a sign of life */
         struct event events[MAX_EVENTS];
         unsigned n_events;
         struct proc procs[MAX_PROCS];
@@ -147,6 +152,8 @@ static void put(struct world *w, enum hf__two_side side, const struct hf__record
 
         check_stays_stopped(w, side, record);
         w->revision++;
+        if (!hf__record_same_fields(lease, record))
+                w->put_at[side] = w->now;
         if (!lease->exists || strcmp(lease->holder, record->holder) != 0 || lease->acquire_us != record->acquire_us)
                 w->term[side] = w->revision;
         *lease = *record;
@@ -160,8 +167,20 @@ static void put(struct world *w, enum hf__two_side side, const struct hf__record
                 tell(w, (int)i, side);
 }
 
-static int apply_write(struct world *w, enum hf__two_side side, const struct hf__record *record) {
-        const struct hf__record *lease = &w->lease[side];
+/* Nobody's record is replaced, nor cleared, by another before its time is over. */
+static void check_takes_from_nobody(const struct world *w, const struct event *event) {
+        const struct hf__record *lease = &w->lease[event->side];
+
+        if (!lease->holder[0] || event->incarnation != w->procs[event->proc].incarnation ||
+            strcmp(lease->holder, w->procs[event->proc].identity) == 0)
+                return;
+        if (w->now - w->put_at[event->side] < lease->duration_s * S)
+                fail_msg("seed %llu, at %.3f s: %s takes the %s Lease from %s", (unsigned long long)w->seed, (double)w->now / 1e9,
+                         w->procs[event->proc].identity, event->side == OLD ? "old" : "new", lease->holder);
+}
+
+static int apply_write(struct world *w, const struct event *event) {
+        const struct hf__record *record = &event->record, *lease = &w->lease[event->side];
 
         if (!record->exists && lease->exists)
                 return HF_E_EXISTS;
@@ -169,13 +188,14 @@ static int apply_write(struct world *w, enum hf__two_side side, const struct hf_
                 return HF_E_NOT_FOUND;
         if (record->exists && strcmp(record->rv, lease->rv) != 0)
                 return HF_E_CONFLICT;
-        put(w, side, record);
+        check_takes_from_nobody(w, event);
+        put(w, event->side, record);
         return 0;
 }
 
 static void apply(struct world *w, const struct event *from) {
         struct event event = *from;
-        int result = event.write ? apply_write(w, event.side, &event.record) : w->lease[event.side].exists ? 0 : HF_E_NOT_FOUND;
+        int result = event.write ? apply_write(w, &event) : w->lease[event.side].exists ? 0 : HF_E_NOT_FOUND;
         hf_nsec at = w->now + way(w);
         bool lost = w->faults && chance(w, 20);
         struct event *reply = add_event(w, E_REPLY, event.proc, lost || at > event.deadline ? event.deadline : at);
@@ -194,12 +214,20 @@ static void apply(struct world *w, const struct event *from) {
 
 static void step(struct world *w, int proc, struct hf__core_event *event);
 
+static void write_letter(struct world *w, int proc, enum hf__core_event_type type, const struct hf__two_command *command) {
+        struct event *event = add_event(w, E_LETTER, proc, w->now + 1 + up_to(w, w->faults && chance(w, 50) ? 50 * MS : MS / 5));
+
+        event->letter = type;
+        event->op_id = command->op_id;
+        event->result = command->result;
+        event->record = command->record;
+}
+
 static void carry_out_two(struct world *w, int proc, const struct hf__two_commands *commands) {
         struct proc *p = &w->procs[proc];
 
         for (unsigned i = 0; i < commands->n; i++) {
                 const struct hf__two_command *command = &commands->list[i];
-                struct hf__core_event event = {.op_id = command->op_id, .result = command->result, .record = command->record};
                 switch (command->type) {
                 case HF__TWO_READ:
                 case HF__TWO_WRITE:
@@ -212,13 +240,9 @@ static void carry_out_two(struct world *w, int proc, const struct hf__two_comman
                                 &command->record);
                         break;
                 case HF__TWO_ANSWER:
-                        event.type = p->core.op_kind == 1 ? HF__EV_READ_DONE : HF__EV_WRITE_DONE;
-                        step(w, proc, &event);
+                        write_letter(w, proc, command->op_id == p->write_id ? HF__EV_WRITE_DONE : HF__EV_READ_DONE, command);
                         break;
-                case HF__TWO_NEWS:
-                        event.type = HF__EV_WATCHED;
-                        step(w, proc, &event);
-                        break;
+                case HF__TWO_NEWS: write_letter(w, proc, HF__EV_WATCHED, command); break;
                 }
         }
 }
@@ -257,6 +281,14 @@ static void begin_term(struct world *w, int proc, const struct hf__core_action *
         check_fence(w, p, action->term);
 }
 
+static void end(const struct world *w, struct proc *p, bool released) {
+        p->is_done = released;
+        for (int side = OLD; released && side <= NEW; side++)
+                if (strcmp(w->lease[side].holder, p->identity) == 0)
+                        fail_msg("seed %llu, at %.3f s: %s (%d) has stopped and says that it has released, but a Lease bears its name",
+                                 (unsigned long long)w->seed, (double)w->now / 1e9, p->identity, p->kind);
+}
+
 static void open_watch(struct world *w, int proc) {
         w->procs[proc].watch++;
         for (int side = OLD; side <= NEW; side++)
@@ -273,6 +305,8 @@ static void ask(struct world *w, int proc, const struct hf__core_action *action)
                 request(w, proc, p->kind == KNOWS_OLD ? OLD : NEW, write, action->op_id, action->deadline, &action->record);
                 return;
         }
+        if (write)
+                p->write_id = action->op_id;
         if (write)
                 hf__two_write(&p->two, action->op_id, &action->record, action->deadline, time_of(w), &commands);
         else
@@ -300,7 +334,7 @@ static void carry_out(struct world *w, int proc, const struct hf__core_actions *
                 case HF__ACT_GATE_SHUT:
                 case HF__ACT_STUCK:
                 case HF__ACT_REPORT: break;
-                case HF__ACT_STOPPED: p->is_done = action->released; break;
+                case HF__ACT_STOPPED: end(w, p, action->released); break;
                 }
         }
 }
@@ -391,6 +425,12 @@ static void told(struct world *w, const struct event *event) {
         }
 }
 
+static void delivered(struct world *w, const struct event *event) {
+        struct hf__core_event letter = {.type = event->letter, .op_id = event->op_id, .result = event->result, .record = event->record};
+
+        step(w, event->proc, &letter);
+}
+
 static void handle(struct world *w, struct event *event) {
         struct proc *p = &w->procs[event->proc];
 
@@ -412,6 +452,8 @@ static void handle(struct world *w, struct event *event) {
                 replied(w, event);
         else if (event->type == E_NEWS)
                 told(w, event);
+        else if (event->type == E_LETTER)
+                delivered(w, event);
         else
                 order(w, event->proc, HF__EV_JOINED);
 }
@@ -568,6 +610,40 @@ static void test_of_two_holders_nobody_leads(void **state) { /* CG44, CG47 */
         expect_led(w, 20);
 }
 
+/* The one whose times are the lesser lives: nothing that the two show together changes, but for the beat. */
+static void test_either_of_two_holders_keeps_the_lock(void **state) {
+        for (int living = OLD; living <= NEW; living++) {
+                struct world *w = new_world(1);
+                given(w, OLD, "bing");
+                given(w, NEW, "other");
+                struct hf__record renewed = w->lease[living];
+                start(w, 0, KNOWS_BOTH, "baz");
+                for (int i = 0; i < 10; i++) {
+                        run_for(w, 5 * S);
+                        expect_refused(w, HF__TWO_UNKNOWN, 102 + (uint64_t)i);
+                        renewed.renew_us = 1 + i;
+                        put(w, living, &renewed);
+                }
+        }
+}
+
+/* Of two durations the longer is waited for. */
+static void test_waits_for_the_longer_of_two_holders(void **state) {
+        for (int side = OLD; side <= NEW; side++) {
+                struct world *w = new_world(1);
+                given(w, OLD, "bing");
+                given(w, NEW, "other");
+                struct hf__record longer = w->lease[side];
+                longer.duration_s = 30;
+                put(w, side, &longer);
+                start(w, 0, KNOWS_BOTH, "baz");
+                run_for(w, 29 * S);
+                expect_refused(w, HF__TWO_UNKNOWN, 103);
+                run_for(w, 2 * S);
+                expect_led(w, 1);
+        }
+}
+
 static void test_takes_over_from_holders_that_nobody_knows(void **state) { /* CG45 */
         struct world *w = new_world(1);
 
@@ -647,6 +723,42 @@ static void test_half_a_lock_is_given_back(void **state) {
         assert_int_equal(w->n_given_back, 1);
         assert_string_equal(w->lease[NEW].holder, "thief");
         assert_string_equal(w->procs[0].core.observed.holder, "thief");
+}
+
+/* Two holders: the old Lease is still mine, and the pair does not bear my name. A stop leaves none behind. */
+static void test_a_stop_gives_half_a_lock_back(void **state) {
+        struct world *w = new_world(3);
+
+        start(w, 0, KNOWS_BOTH, "baz");
+        run_for(w, S);
+        struct hf__record stolen = w->lease[NEW];
+        strcpy(stolen.holder, "thief");
+        put(w, NEW, &stolen);
+        run_for(w, 2 * S);
+        assert_string_equal(w->lease[OLD].holder, "baz");
+        order(w, 0, HF__EV_STOP);
+        run_for(w, 5 * S);
+        assert_int_equal(w->procs[0].core.state, HF_STOPPED);
+        assert_true(w->procs[0].is_done);
+        assert_string_equal(w->lease[OLD].holder, "");
+        assert_string_equal(w->lease[NEW].holder, "thief");
+}
+
+/* The old Lease is written, the new one is somebody else's: whoever knows the old one only does not wait for its expiry. */
+static void test_a_refused_taking_is_undone(void **state) {
+        struct world *w = new_world(3);
+
+        given(w, OLD, "");
+        given(w, NEW, "");
+        start(w, 0, KNOWS_BOTH, "baz");
+        while (!w->lease[OLD].holder[0])
+                run_for(w, MS / 10);
+        given(w, NEW, "other");
+        run_for(w, S);
+        assert_int_equal(w->n_undone, 1);
+        assert_string_equal(w->lease[OLD].holder, "");
+        assert_string_equal(w->lease[NEW].holder, "other");
+        assert_int_equal(w->n_terms[KNOWS_BOTH], 0);
 }
 
 static void test_a_stop_releases_both(void **state) {
@@ -795,11 +907,15 @@ int main(void) {
                 cmocka_unit_test(test_takes_over_a_silent_old_one),
                 cmocka_unit_test(test_takes_over_both_when_silent),
                 cmocka_unit_test(test_of_two_holders_nobody_leads),
+                cmocka_unit_test(test_either_of_two_holders_keeps_the_lock),
+                cmocka_unit_test(test_waits_for_the_longer_of_two_holders),
                 cmocka_unit_test(test_takes_over_from_holders_that_nobody_knows),
                 cmocka_unit_test(test_leaves_a_fresh_one_alone),
                 cmocka_unit_test(test_renews_both),
                 cmocka_unit_test(test_either_lease_ends_the_term),
                 cmocka_unit_test(test_half_a_lock_is_given_back),
+                cmocka_unit_test(test_a_stop_gives_half_a_lock_back),
+                cmocka_unit_test(test_a_refused_taking_is_undone),
                 cmocka_unit_test(test_a_stop_releases_both),
                 cmocka_unit_test(test_old_and_both_never_lead_together),
                 cmocka_unit_test(test_both_and_new_never_lead_together),
