@@ -160,6 +160,7 @@ static void detach(struct hf__exchange *x) {
         }
         if (engine->n_idle < HF__HTTP_N_IDLE) {
                 curl_easy_reset(x->easy);
+                curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L); /* for its cleanup, which would touch SIGPIPE */
                 engine->idle[engine->n_idle++] = x->easy;
         } else {
                 curl_easy_cleanup(x->easy);
