@@ -134,6 +134,16 @@ static int on_curl_timer(CURLM *multi, long timeout_ms, void *ctx) {
         return 0;
 }
 
+/* A multi handle closes by a handle of its own, which would touch the process's SIGPIPE: it takes NOSIGNAL from those that are added. */
+static bool keep_from_signals(CURLM *multi) {
+        CURL *easy = curl_easy_init();
+        bool ok = easy && !curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) && curl_multi_add_handle(multi, easy) == CURLM_OK &&
+                  curl_multi_remove_handle(multi, easy) == CURLM_OK;
+
+        curl_easy_cleanup(easy);
+        return ok;
+}
+
 static struct hf__pool *pool_new(struct hf__http_engine *engine, size_t index) {
         struct hf__pool *pool = calloc(1, sizeof *pool);
 
@@ -144,7 +154,8 @@ static struct hf__pool *pool_new(struct hf__http_engine *engine, size_t index) {
         pool->curl_due = HF_NSEC_NEVER;
         pool->kick_at = HF_NSEC_NEVER;
         pool->multi = curl_multi_init();
-        if (!pool->multi) {
+        if (!pool->multi || !keep_from_signals(pool->multi)) {
+                (void)curl_multi_cleanup(pool->multi);
                 free(pool);
                 return NULL;
         }

@@ -228,6 +228,7 @@ void hf__exchange_give_handle(struct hf__exchange *x) {
                         (void)curl_easy_setopt(x->easy, CURLOPT_ERRORBUFFER, NULL);
                 else
                         curl_easy_reset(x->easy);
+                (void)curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L); /* for its cleanup, which would touch SIGPIPE */
                 engine->idle[engine->n_idle++] = (struct hf__http_idle){x->easy, url};
         }
         x->easy = NULL;

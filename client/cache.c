@@ -24,6 +24,7 @@
 /* A list made for waiters costs as much as the collection; a large one first gives the watch a chance. */
 #define PROBE_GRACE (50 * HF_NSEC_PER_MSEC)
 #define TERM_GRACE  (10 * HF_NSEC_PER_MSEC)
+#define ONLY_A_LIST UINT64_MAX /* a revision that nothing reaches */
 
 /* ---- handlers ---- */
 
@@ -167,12 +168,9 @@ static int await(struct hf_cache *cache, const struct hf__cache_waiter *waiter, 
         return r;
 }
 
-static int wait_all(struct hf_cache *const *caches, size_t n_caches, const char *resource_version, hf_nsec grace, struct hf_cancel *token) {
-        uint64_t revision = hf__cache_revision(resource_version);
+static int wait_all(struct hf_cache *const *caches, size_t n_caches, uint64_t revision, hf_nsec grace, struct hf_cancel *token) {
         int r = 0;
 
-        if (!caches || !token || (resource_version && revision == 0))
-                return -EINVAL;
         /* A few, and always the one of hf_cache_wait, need no memory that could be short. */
         struct hf__cache_waiter few[4] = {0}, *waiters = few;
         if (n_caches > sizeof few / sizeof *few && !(waiters = calloc(n_caches, sizeof *waiters)))
@@ -195,11 +193,22 @@ static int wait_all(struct hf_cache *const *caches, size_t n_caches, const char 
 }
 
 int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const char *resource_version, struct hf_cancel *token) {
-        return wait_all(caches, n_caches, resource_version, 0, token);
+        uint64_t revision = hf__cache_revision(resource_version);
+
+        if (!caches || !token || (resource_version && revision == 0))
+                return -EINVAL;
+        return wait_all(caches, n_caches, revision, 0, token);
 }
 
 int hf__cache_wait_term(struct hf_cache *const *caches, size_t n_caches, const char *resource_version, struct hf_cancel *token) {
-        return wait_all(caches, n_caches, resource_version, TERM_GRACE, token);
+        uint64_t revision = hf__cache_revision(resource_version);
+
+        if (resource_version && revision == 0) /* no number that an event or a list could reach: a list is what it takes */
+                revision = ONLY_A_LIST;
+        for (size_t i = 0; i < n_caches && revision == ONLY_A_LIST; i++)
+                if (caches[i]->one_revision)
+                        return -EINVAL;
+        return wait_all(caches, n_caches, revision, TERM_GRACE, token);
 }
 
 int hf_cache_wait(struct hf_cache *cache, const char *resource_version, struct hf_cancel *token) {

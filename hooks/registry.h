@@ -78,3 +78,5 @@ struct hf_hooks {
 
 /* Resolves `after` and looks for circles. Thread: the one that starts, registration closed. HF_E_INVALID, -ENOMEM. */
 int hf__hooks_resolve(struct hf_hooks *hooks, struct hf_status *reterr_status);
+/* Joins and frees them; each is done, so that this is a matter of its exit. Without the lock. */
+void hf__hook_threads_join(struct hf__hook_thread *threads);

@@ -127,12 +127,29 @@ static void *spawned_main(void *ctx) {
         return NULL;
 }
 
+/* Takes those that have returned off the hook's list. */
+static struct hf__hook_thread *take_done_locked(struct hf_hook_context *hook) {
+        struct hf__hook_thread *done = NULL;
+        for (struct hf__hook_thread **at = &hook->threads; *at;) {
+                struct hf__hook_thread *thread = *at;
+                if (!thread->done) {
+                        at = &thread->next;
+                        continue;
+                }
+                *at = thread->next;
+                thread->next = done;
+                done = thread;
+        }
+        return done;
+}
+
 int hf_hook_spawn(struct hf_hook_context *context, const char *thread_name, void (*fn)(void *ctx, struct hf_cancel *token), void *ctx) {
         struct hf__hook_thread *thread = calloc(1, sizeof *thread);
         if (!thread)
                 return -ENOMEM;
         *thread = (struct hf__hook_thread){.hook = context, .fn = fn, .ctx = ctx};
         pthread_mutex_lock(&context->hooks->mu);
+        struct hf__hook_thread *done = take_done_locked(context); /* unjoined, a thread keeps its stack */
         int r = context->stop_closed || context->hooks->shutdown ? HF_E_CLOSED : 0;
         if (r == 0)
                 r = hf__thread_start(context->hooks->host, thread_name, spawned_main, thread, &thread->thread);
@@ -141,6 +158,7 @@ int hf_hook_spawn(struct hf_hook_context *context, const char *thread_name, void
                 context->threads = thread;
         }
         pthread_mutex_unlock(&context->hooks->mu);
+        hf__hook_threads_join(done);
         if (r != 0)
                 free(thread);
         return r;

@@ -69,17 +69,21 @@ static bool all_quiet_locked(const struct hf_hook_context *hook) {
         return hook->start_returned && (!hook->stop_thread_made || hook->stop_returned);
 }
 
-/* Every thread of hook has made its last touch of the registry: each join is a matter of its exit. */
-static void join_locked(struct hf_hooks *hooks, struct hf_hook_context *hook) {
-        struct hf__hook_thread *threads = hook->threads;
-        hook->threads = NULL;
-        pthread_mutex_unlock(&hooks->mu);
+void hf__hook_threads_join(struct hf__hook_thread *threads) {
         while (threads) {
                 struct hf__hook_thread *thread = threads;
                 threads = thread->next;
                 pthread_join(thread->thread, NULL);
                 free(thread);
         }
+}
+
+/* Every thread of hook has made its last touch of the registry: each join is a matter of its exit. */
+static void join_locked(struct hf_hooks *hooks, struct hf_hook_context *hook) {
+        struct hf__hook_thread *threads = hook->threads;
+        hook->threads = NULL;
+        pthread_mutex_unlock(&hooks->mu);
+        hf__hook_threads_join(threads);
         pthread_join(hook->start_thread, NULL);
         if (hook->stop_thread_made)
                 pthread_join(hook->stop_thread, NULL);

@@ -3,10 +3,11 @@
 /*
  * Two Leases led as one: the elector's core over the decisions of the two-Lease lock, in virtual time, against two Leases in
  * memory. A world has processes of three kinds, those that know the old Lease only, both, or the new one only; requests, replies
- * and news that come late or never; pauses, and crashes anywhere, also between the two writes.
+ * and news that come late or never; pauses, and crashes anywhere, also between the two writes. What the lock tells the core takes its
+ * time too, and may be overtaken, as letters from several threads are: the core decides by what the lock knows better already.
  *
- * What must hold at every step: of processes that share a Lease at most one acts, and none takes a Lease after it said that it has
- * stopped. One seed is one schedule.
+ * What must hold at every step: of processes that share a Lease at most one acts, nobody's unexpired record is replaced by another's,
+ * and none takes a Lease, or has one still, after it said that it has stopped and released. One seed is one schedule.
  *
  * To be included after cmocka; everything is static.
  */
@@ -29,7 +30,7 @@
 #define MAX_EVENTS 512
 
 enum kind { KNOWS_OLD, KNOWS_BOTH, KNOWS_NEW };
-enum event_type { E_APPLY, E_REPLY, E_NEWS, E_JOIN };
+enum event_type { E_APPLY, E_REPLY, E_NEWS, E_LETTER, E_JOIN };
 
 struct event {
         hf_nsec at;
@@ -43,6 +44,7 @@ struct event {
         hf_nsec deadline;
         int result;
         struct hf__record record;
+        enum hf__core_event_type letter;
 };
 
 struct proc {
@@ -56,6 +58,7 @@ struct proc {
         bool acts;    /* the gate is open */
         bool is_done; /* stopped, and said that no Lease bears its name */
         hf_nsec valid_until;
+        uint32_t write_id; /* of the core's last write */
         unsigned n_requests;
 };
 
@@ -63,7 +66,8 @@ struct world {
         hf_nsec now;
         uint64_t seed, rng, seq, revision;
         struct hf__record lease[HF__TWO_SIDES];
-        uint64_t term[HF__TWO_SIDES]; /* as the term record has it */
+        uint64_t term[HF__TWO_SIDES];  /* as the term record has it */
+        hf_nsec put_at[HF__TWO_SIDES]; /* when its holder last gave a sign of life */
         struct event events[MAX_EVENTS];
         unsigned n_events;
         struct proc procs[MAX_PROCS];
@@ -144,6 +148,8 @@ static inline void put(struct world *w, enum hf__two_side side, const struct hf_
 
         check_stays_stopped(w, side, record);
         w->revision++;
+        if (!hf__record_same_fields(lease, record))
+                w->put_at[side] = w->now;
         if (!lease->exists || strcmp(lease->holder, record->holder) != 0 || lease->acquire_us != record->acquire_us)
                 w->term[side] = w->revision;
         *lease = *record;
@@ -157,8 +163,20 @@ static inline void put(struct world *w, enum hf__two_side side, const struct hf_
                 tell(w, (int)i, side);
 }
 
-static inline int apply_write(struct world *w, enum hf__two_side side, const struct hf__record *record) {
-        const struct hf__record *lease = &w->lease[side];
+/* Nobody's record is replaced, nor cleared, by another before its time is over. */
+static inline void check_takes_from_nobody(const struct world *w, const struct event *event) {
+        const struct hf__record *lease = &w->lease[event->side];
+
+        if (!lease->holder[0] || event->incarnation != w->procs[event->proc].incarnation ||
+            strcmp(lease->holder, w->procs[event->proc].identity) == 0)
+                return;
+        if (w->now - w->put_at[event->side] < lease->duration_s * S)
+                fail_msg("seed %llu, at %.3f s: %s takes the %s Lease from %s", (unsigned long long)w->seed, (double)w->now / 1e9,
+                         w->procs[event->proc].identity, event->side == OLD ? "old" : "new", lease->holder);
+}
+
+static inline int apply_write(struct world *w, const struct event *event) {
+        const struct hf__record *record = &event->record, *lease = &w->lease[event->side];
 
         if (!record->exists && lease->exists)
                 return HF_E_EXISTS;
@@ -166,13 +184,14 @@ static inline int apply_write(struct world *w, enum hf__two_side side, const str
                 return HF_E_NOT_FOUND;
         if (record->exists && strcmp(record->rv, lease->rv) != 0)
                 return HF_E_CONFLICT;
-        put(w, side, record);
+        check_takes_from_nobody(w, event);
+        put(w, event->side, record);
         return 0;
 }
 
 static inline void apply(struct world *w, const struct event *from) {
         struct event event = *from;
-        int result = event.write ? apply_write(w, event.side, &event.record) : w->lease[event.side].exists ? 0 : HF_E_NOT_FOUND;
+        int result = event.write ? apply_write(w, &event) : w->lease[event.side].exists ? 0 : HF_E_NOT_FOUND;
         hf_nsec at = w->now + way(w);
         bool lost = w->faults && chance(w, 20);
         struct event *reply = add_event(w, E_REPLY, event.proc, lost || at > event.deadline ? event.deadline : at);
@@ -191,12 +210,20 @@ static inline void apply(struct world *w, const struct event *from) {
 
 static inline void step(struct world *w, int proc, struct hf__core_event *event);
 
+static inline void write_letter(struct world *w, int proc, enum hf__core_event_type type, const struct hf__two_command *command) {
+        struct event *event = add_event(w, E_LETTER, proc, w->now + 1 + up_to(w, w->faults && chance(w, 50) ? 50 * MS : MS / 5));
+
+        event->letter = type;
+        event->op_id = command->op_id;
+        event->result = command->result;
+        event->record = command->record;
+}
+
 static inline void carry_out_two(struct world *w, int proc, const struct hf__two_commands *commands) {
         struct proc *p = &w->procs[proc];
 
         for (unsigned i = 0; i < commands->n; i++) {
                 const struct hf__two_command *command = &commands->list[i];
-                struct hf__core_event event = {.op_id = command->op_id, .result = command->result, .record = command->record};
                 switch (command->type) {
                 case HF__TWO_READ:
                 case HF__TWO_WRITE:
@@ -209,13 +236,9 @@ static inline void carry_out_two(struct world *w, int proc, const struct hf__two
                                 &command->record);
                         break;
                 case HF__TWO_ANSWER:
-                        event.type = p->core.op_kind == 1 ? HF__EV_READ_DONE : HF__EV_WRITE_DONE;
-                        step(w, proc, &event);
+                        write_letter(w, proc, command->op_id == p->write_id ? HF__EV_WRITE_DONE : HF__EV_READ_DONE, command);
                         break;
-                case HF__TWO_NEWS:
-                        event.type = HF__EV_WATCHED;
-                        step(w, proc, &event);
-                        break;
+                case HF__TWO_NEWS: write_letter(w, proc, HF__EV_WATCHED, command); break;
                 }
         }
 }
@@ -254,6 +277,14 @@ static inline void begin_term(struct world *w, int proc, const struct hf__core_a
         check_fence(w, p, action->term);
 }
 
+static inline void end(const struct world *w, struct proc *p, bool released) {
+        p->is_done = released;
+        for (int side = OLD; released && side <= NEW; side++)
+                if (strcmp(w->lease[side].holder, p->identity) == 0)
+                        fail_msg("seed %llu, at %.3f s: %s (%d) has stopped and says that it has released, but a Lease bears its name",
+                                 (unsigned long long)w->seed, (double)w->now / 1e9, p->identity, p->kind);
+}
+
 static inline void open_watch(struct world *w, int proc) {
         w->procs[proc].watch++;
         for (int side = OLD; side <= NEW; side++)
@@ -270,6 +301,8 @@ static inline void ask(struct world *w, int proc, const struct hf__core_action *
                 request(w, proc, p->kind == KNOWS_OLD ? OLD : NEW, write, action->op_id, action->deadline, &action->record);
                 return;
         }
+        if (write)
+                p->write_id = action->op_id;
         if (write)
                 hf__two_write(&p->two, action->op_id, &action->record, action->deadline, time_of(w), &commands);
         else
@@ -297,7 +330,7 @@ static inline void carry_out(struct world *w, int proc, const struct hf__core_ac
                 case HF__ACT_GATE_SHUT:
                 case HF__ACT_STUCK:
                 case HF__ACT_REPORT: break;
-                case HF__ACT_STOPPED: p->is_done = action->released; break;
+                case HF__ACT_STOPPED: end(w, p, action->released); break;
                 }
         }
 }
@@ -388,6 +421,12 @@ static inline void told(struct world *w, const struct event *event) {
         }
 }
 
+static inline void delivered(struct world *w, const struct event *event) {
+        struct hf__core_event letter = {.type = event->letter, .op_id = event->op_id, .result = event->result, .record = event->record};
+
+        step(w, event->proc, &letter);
+}
+
 static inline void handle(struct world *w, struct event *event) {
         struct proc *p = &w->procs[event->proc];
 
@@ -409,6 +448,8 @@ static inline void handle(struct world *w, struct event *event) {
                 replied(w, event);
         else if (event->type == E_NEWS)
                 told(w, event);
+        else if (event->type == E_LETTER)
+                delivered(w, event);
         else
                 order(w, event->proc, HF__EV_JOINED);
 }

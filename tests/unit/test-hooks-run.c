@@ -2,6 +2,7 @@
 /* Starting and stopping: order, deadlines, tokens, supervised threads, and a stop that races a start. */
 #undef NDEBUG
 #include <assert.h>
+#include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -15,6 +16,8 @@
 #include <cmocka.h>
 
 #include <holdfast/hooks.h>
+
+#include "hooks/registry.h"
 
 static const struct hf_host host = {.size = sizeof host};
 
@@ -288,6 +291,41 @@ static void test_a_hook_without_a_stop_still_joins_its_threads(void **state) {
         hf_hooks_free(hooks);
 }
 
+static void short_job(void *ctx, struct hf_cancel *token) { sem_post(ctx); }
+static int context_start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        *(struct hf_hook_context **)ctx = context;
+        return 0;
+}
+static unsigned n_threads_kept(struct hf_hook_context *context) {
+        unsigned n = 0;
+        pthread_mutex_lock(&context->hooks->mu);
+        for (struct hf__hook_thread *thread = context->threads; thread; thread = thread->next)
+                n++;
+        pthread_mutex_unlock(&context->hooks->mu);
+        return n;
+}
+/* A hook may spawn a thread for each job that comes, for as long as the process lives. */
+static void test_threads_that_have_returned_are_not_kept(void **state) {
+        struct hf_hook_context *context = NULL;
+        struct hf_hook list[] = {{.name = "a", .start = context_start, .ctx = &context}};
+        struct hf_status status;
+        sem_t ran;
+        sem_init(&ran, 0, 0);
+        struct hf_hooks *hooks = SETUP(list);
+        assert_int_equal(hf_hooks_start(hooks, &status), 0);
+        hf_nsec until = hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC;
+        unsigned n_kept = UINT_MAX;
+        for (unsigned i = 0; (i < 100 || n_kept > 2) && hf_now(hf_clock_system()) < until; i++) {
+                assert_int_equal(hf_hook_spawn(context, "job", short_job, &ran), 0);
+                sem_wait(&ran);
+                n_kept = n_threads_kept(context);
+        }
+        assert_in_range(n_kept, 0, 2);
+        assert_int_equal(hf_hooks_stop(hooks, &status), 0);
+        hf_hooks_free(hooks);
+        sem_destroy(&ran);
+}
+
 static int token_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
         /* While hooks stop, the API still answers: only the first token has fired. */
         note(ctx, hf_cancel_fired(hf_hook_shutting_down(context)) && !hf_cancel_fired(hf_hook_stopped(context)) ? "-" : "?");
@@ -378,6 +416,7 @@ int main(void) {
                 cmocka_unit_test(test_errors_of_stops_are_collected),
                 cmocka_unit_test(test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_others),
                 cmocka_unit_test(test_spawned_threads_are_cancelled_and_joined),
+                cmocka_unit_test(test_threads_that_have_returned_are_not_kept),
                 cmocka_unit_test(test_a_hook_without_a_stop_still_joins_its_threads),
                 cmocka_unit_test(test_the_two_tokens_fire_one_after_the_other),
                 cmocka_unit_test(test_a_stop_that_races_the_start_leaves_nothing_running),

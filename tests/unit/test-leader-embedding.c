@@ -5,9 +5,11 @@
  */
 #undef NDEBUG
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -272,6 +274,16 @@ static void test_threads_have_the_stack_that_was_asked_for(void **state) {
         assert_int_equal(hf_rest_client_new(&tiny, &config, &client, NULL), -EINVAL);
 }
 
+/* Stands before the C library's, also for those that the library uses. */
+static atomic_uint n_sigactions; /* that change something */
+int sigaction(int signal, const struct sigaction *action, struct sigaction *former) {
+        static int (*real)(int, const struct sigaction *, struct sigaction *);
+        if (!real)
+                real = (int (*)(int, const struct sigaction *, struct sigaction *))dlsym(RTLD_NEXT, "sigaction");
+        atomic_fetch_add(&n_sigactions, action != NULL);
+        return real(signal, action, former);
+}
+
 static void test_signals_are_left_alone(void **state) {
         struct sigaction before[65], after;
         sigset_t mask_before, mask_after;
@@ -295,6 +307,21 @@ static void test_signals_are_left_alone(void **state) {
                 assert_int_equal(sigismember(&mask_before, i), sigismember(&mask_after, i));
         assert_int_equal(hf_electors_stop(g->electors, NULL), 0);
         guest_free(g);
+}
+
+/* Also of libcurl: it would have SIGPIPE ignored while it closes, and a host that sets its own handler at that moment loses it. */
+static void test_no_disposition_is_changed_for_a_moment(void **state) {
+        const struct hf_call get = {.verb = HF_VERB_GET, .resource = {"", "v1", "things"}, .name = "one"};
+
+        n_sigactions = 0;
+        for (int used = 0; used < 2; used++) {
+                struct guest *g = guest_new();
+                if (used) /* nobody listens there */
+                        assert_int_not_equal(hf_client_do(g->rest, &get, hf_cancel_never(), NULL, NULL, NULL), 0);
+                g->rest = hf_client_free(g->rest);
+                assert_int_equal(n_sigactions, 0);
+                guest_free(g);
+        }
 }
 
 /* A term that is lost, one that is stopped, a server that refuses: without a log callback not a byte is written. */
@@ -474,6 +501,7 @@ int main(void) {
                 cmocka_unit_test(test_threads_are_named_and_block_all_signals),
                 cmocka_unit_test(test_threads_have_the_stack_that_was_asked_for),
                 cmocka_unit_test(test_signals_are_left_alone),
+                cmocka_unit_test(test_no_disposition_is_changed_for_a_moment),
                 cmocka_unit_test(test_nothing_is_printed),
                 cmocka_unit_test(test_a_forked_child_does_not_lead),
                 cmocka_unit_test(test_the_host_s_hooks_drive_it),

@@ -164,13 +164,10 @@ static void on_joined(void *ctx) {
         pthread_mutex_unlock(&w.mu);
 }
 
-static void begin_term_with(int (*run_it)(struct hf_term *term, void *ctx), uint64_t acquired_at) {
+static void begin_term_at(int (*run_it)(struct hf_term *term, void *ctx), const char *text) {
         static struct hf_controller controller = {.name = "test"};
-        char text[24] = "";
 
         controller.run = run_it;
-        if (acquired_at > 0)
-                snprintf(text, sizeof text, "%llu", (unsigned long long)acquired_at);
         w.joined = false;
         const struct hf__work_config config = {.controllers = &controller,
                                                .n_controllers = 1,
@@ -178,6 +175,14 @@ static void begin_term_with(int (*run_it)(struct hf_term *term, void *ctx), uint
                                                .acquired_at = text,
                                                .joined = on_joined};
         assert_int_equal(hf__work_new(&host, &config, &w.work), 0);
+}
+
+static void begin_term_with(int (*run_it)(struct hf_term *term, void *ctx), uint64_t acquired_at) {
+        char text[24] = "";
+
+        if (acquired_at > 0)
+                snprintf(text, sizeof text, "%llu", (unsigned long long)acquired_at);
+        begin_term_at(run_it, text);
 }
 
 static void begin_term(uint64_t acquired_at) { begin_term_with(run, acquired_at); }
@@ -213,6 +218,21 @@ static void test_each_term_is_told_what_is_there(void **state) {
         await_done(4);
         end_term();
         assert_seen("a/one a/two a/one three ");
+        teardown();
+}
+
+/* A foreign server's revisions may be no numbers: what was written before is then waited for by a consistent list. */
+static void test_a_revision_that_is_no_number(void **state) {
+        setup(2);
+        api_fake_put(w.fakes[0], "a", "one", "1");
+        assert_int_equal(hf_cache_wait_all(w.caches, 2, NULL, hf_cancel_never()), 0);
+        unsigned n[] = {api_fake_n_lists(w.fakes[0]), api_fake_n_lists(w.fakes[1])};
+        begin_term_at(run, "v7:opaque");
+        await_done(1);
+        for (size_t i = 0; i < 2; i++)
+                assert_int_equal(api_fake_n_lists(w.fakes[i]), n[i] + 1);
+        end_term();
+        assert_seen("a/one ");
         teardown();
 }
 
@@ -436,6 +456,7 @@ static void test_terms_do_not_accumulate(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_each_term_is_told_what_is_there),
+                cmocka_unit_test(test_a_revision_that_is_no_number),
                 cmocka_unit_test(test_events_follow_the_replay),
                 cmocka_unit_test(test_several_caches_feed_one_queue),
                 cmocka_unit_test(test_all_caches_reach_the_acquiring_revision_first),
