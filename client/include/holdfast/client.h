@@ -53,7 +53,8 @@ typedef void (*hf_reply_fn)(void *ctx, const struct hf_reply *reply);
 
 /*
  * Starts a call. 0, -EINVAL, -ENOMEM, HF_E_CLOSED: then done is never called. ret_id (may be NULL) is for
- * hf_client_cancel. Refusals that need no server (the gate's HF_E_NOT_LEADER) come through done like any other.
+ * hf_client_cancel; it is written before this returns, which may be after done was called: it must not lie in what done frees. Refusals
+ * that need no server (the gate's HF_E_NOT_LEADER) come through done like any other.
  */
 int hf_client_call(struct hf_client *client, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id);
 /* The call's done comes soon with HF_E_CANCELED unless it is answered already; a write may still happen. Never blocks. */
@@ -81,6 +82,7 @@ typedef void (*hf_event_fn)(void *ctx, const struct hf_event *event);
 /* Called once, last: HF_E_GONE (list again), 0 (the server ended it, start again), HF_E_CANCELED or another failure. */
 typedef void (*hf_watch_end_fn)(void *ctx, int error, const struct hf_status *status);
 
+/* Returns and sets ret_id as hf_client_call does; 0: on_end comes, once. */
 int hf_client_watch(struct hf_client *client, const struct hf_watch_spec *spec, hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
                     uint64_t *ret_id);
 void hf_client_watch_cancel(struct hf_client *client, uint64_t id); /* on_end comes soon with HF_E_CANCELED. Never blocks */
