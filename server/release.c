@@ -6,7 +6,8 @@
  * Known to be dead means: its run file's lock could be taken. The lock is the kernel's and goes with the last of the
  * process, so a process that hangs, is stopped or will not die still holds it, and the release is refused. What may be
  * cleared is exactly the Lease, identity and term that the run file names, in one transaction that compares the term
- * record; another incarnation's Lease, or a later term, is left untouched. It speaks to the instance's own store, never to
+ * record; another incarnation's Lease, or a later term, is left untouched. In a migration the old Lease follows, whichever term of
+ * that identity it is in: an identity is one incarnation's, and this one is dead. It speaks to the instance's own store, never to
  * another API server.
  */
 #include <errno.h>
@@ -103,8 +104,26 @@ static int commit(struct hfd_store *store, struct wait *wait, const char *prefix
         return r ? r : wait_done(wait, store->host);
 }
 
-/* 0 released; HF_E_STALE_TERM: it is not that incarnation's and term's any more; else a failure of the store. */
-static int release(struct hfd_store *store, const char *prefix, const struct hf_fence *fence, struct hf_status *reterr_status) {
+static int get(struct hfd_store *store, struct wait *wait, const char *key, hf_nsec deadline) {
+        wait->value = hf__buf_unref(wait->value);
+        int r = store->ops->get(store, key, deadline, on_reply, wait);
+        return r ? r : wait_done(wait, store->host);
+}
+
+/* The term that a Lease is in now, whoever holds it. */
+static int find_term(struct hfd_store *store, struct wait *wait, const char *prefix, struct hf_fence *fence, hf_nsec deadline) {
+        char key[HFD_KEY_MAX];
+        int r = hfd_key_terms(key, prefix, fence->ns, fence->name);
+
+        if (r == 0)
+                r = get(store, wait, key, deadline);
+        fence->term = wait->mod_revision;
+        return r ? r : wait->value ? 0 : HF_E_STALE_TERM;
+}
+
+/* fence->term 0 = the one that it is in. 0 released; HF_E_STALE_TERM: it is not that incarnation's and term's any more; else a failure of
+ * the store. */
+static int release(struct hfd_store *store, const char *prefix, struct hf_fence *fence, struct hf_status *reterr_status) {
         struct wait wait = {.mu = PTHREAD_MUTEX_INITIALIZER};
         char key[HFD_KEY_MAX], now[HF__MICROTIME_MAX];
         const struct hf_clock *clock = hf_host_clock(store->host);
@@ -115,9 +134,10 @@ static int release(struct hfd_store *store, const char *prefix, const struct hf_
                 return r;
         (void)snprintf(key, sizeof key, "%s/leases/%s/%s", prefix, fence->ns, fence->name);
         hf__microtime_format(clock->real(clock->ctx) / 1000, now);
-        r = store->ops->get(store, key, deadline, on_reply, &wait);
+        if (!fence->term)
+                r = find_term(store, &wait, prefix, fence, deadline);
         if (r == 0)
-                r = wait_done(&wait, store->host);
+                r = get(store, &wait, key, deadline);
         if (r == 0) {
                 struct hf__buf *lease = wait.value ? cleared(wait.value, now, fence->identity) : NULL;
                 r = lease ? commit(store, &wait, prefix, fence, key, lease, now, deadline) : HF_E_STALE_TERM;
@@ -152,16 +172,10 @@ static int open_store(const struct hf_host *host, const struct hfd_config *confi
         return r;
 }
 
-/* Holding the dead instance's lock: frees what its run file names. */
-static int release_lease(const struct hf_host *host, const struct hfd_config *config, const struct hf_fence *fence) {
+static int release_lease(struct hfd_store *store, const char *prefix, struct hf_fence *fence) {
         struct hf_status status = {0};
-        struct hfd_store *store;
-        int r = open_store(host, config, &store, &status);
+        int r = release(store, prefix, fence, &status);
 
-        if (r == 0) {
-                r = release(store, config->etcd_prefix, fence, &status);
-                store->ops->free(store);
-        }
         if (r == 0)
                 (void)printf("released the Lease %s/%s of %s, term %llu\n", fence->ns, fence->name, fence->identity,
                              (unsigned long long)fence->term);
@@ -172,6 +186,32 @@ static int release_lease(const struct hf_host *host, const struct hfd_config *co
                 (void)fprintf(stderr, "holdfastd release: cannot free the Lease %s/%s: %s\n", fence->ns, fence->name,
                               *status.message ? status.message : hf_strerror(r));
         return r == 0 || r == HF_E_STALE_TERM ? 0 : 1;
+}
+
+/* Holding the dead instance's lock: frees what its run file names. */
+static int release_leases(const struct hf_host *host, const struct hfd_config *config, const struct hf_fence *leads) {
+        struct hf_fence fence = {.term = leads->term}, also = {0};
+        struct hf_status status = {0};
+        struct hfd_store *store;
+
+        int r = open_store(host, config, &store, &status);
+        if (r) {
+                (void)fprintf(stderr, "holdfastd release: cannot free the Lease %s/%s: %s\n", leads->ns, leads->name,
+                              *status.message ? status.message : hf_strerror(r));
+                return 1;
+        }
+        memcpy(fence.ns, leads->ns, sizeof fence.ns);
+        memcpy(fence.name, leads->name, sizeof fence.name);
+        memcpy(fence.identity, leads->identity, sizeof fence.identity);
+        int exit_status = release_lease(store, config->etcd_prefix, &fence);
+        if (exit_status == 0 && leads->also_name[0]) {
+                memcpy(also.ns, leads->also_ns, sizeof also.ns);
+                memcpy(also.name, leads->also_name, sizeof also.name);
+                memcpy(also.identity, leads->identity, sizeof also.identity);
+                exit_status = release_lease(store, config->etcd_prefix, &also);
+        }
+        store->ops->free(store);
+        return exit_status;
 }
 
 int hfd_release_main(const struct hfd_config *config) {
@@ -188,7 +228,7 @@ int hfd_release_main(const struct hfd_config *config) {
                 return 1;
         }
         hfd_log_init(&host.log, (int)config->v);
-        int exit_status = release_lease(&host, config, &fence);
+        int exit_status = release_leases(&host, config, &fence);
         if (exit_status == 0)
                 (void)hfd_runfile_write(runfile, NULL);
         hfd_runfile_free(runfile);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Content: one line of JSON, {"format":1,"pid":N} or {"format":1,"pid":N,"lease":{"namespace","name","identity","term"}}, and a
- * newline. A write empties the file first and then writes the line in one call: whatever moment a process dies at, the
- * file is empty, or a beginning of the new line, or all of it, never a mixture of two. The line's end is its seal.
+ * Content: one line of JSON, {"format":1,"pid":N} or {"format":1,"pid":N,"lease":{"namespace","name","identity","term"}}, where
+ * "also":{"namespace","name"} may follow, and a newline. A write empties the file first and then writes the line in one call: whatever
+ * moment a process dies at, the file is empty, or a beginning of the new line, or all of it, never a mixture of two. The line's end is its
+ * seal.
  */
 #include "server/runfile.h"
 
@@ -84,7 +85,7 @@ static int lock(const char *path, bool create, struct hfd_runfile **ret_runfile,
         struct hfd_runfile *runfile = malloc(sizeof *runfile);
         if (!runfile)
                 return hf_fail(reterr_status, -ENOMEM, "%s: out of memory", path);
-        int r = hfd_lock_file(path, create, 0, &runfile->fd, reterr_status);
+        int r = hfd_lock_file(path, create, &runfile->fd, reterr_status);
         if (r != 0) {
                 free(runfile);
                 if (r != HF_E_BUSY)
@@ -116,22 +117,30 @@ int hfd_runfile_take(const char *runtime_dir, const char *instance, struct hfd_r
         return 0;
 }
 
-static void add_lease(struct hf__strbuf *line, const struct hf_fence *leads) {
-        hf__strbuf_puts(line, ",\"lease\":{\"namespace\":");
-        hf__strbuf_json(line, leads->ns, strlen(leads->ns));
+static void add_name(struct hf__strbuf *line, const char *key, const char *ns, const char *name) {
+        hf__strbuf_printf(line, ",\"%s\":{\"namespace\":", key);
+        hf__strbuf_json(line, ns, strlen(ns));
         hf__strbuf_puts(line, ",\"name\":");
-        hf__strbuf_json(line, leads->name, strlen(leads->name));
+        hf__strbuf_json(line, name, strlen(name));
+}
+
+static void add_leases(struct hf__strbuf *line, const struct hf_fence *leads) {
+        add_name(line, "lease", leads->ns, leads->name);
         hf__strbuf_puts(line, ",\"identity\":");
         hf__strbuf_json(line, leads->identity, strlen(leads->identity));
         /* A string: a term is 64 bits, a JSON number 53. */
         hf__strbuf_printf(line, ",\"term\":\"%llu\"}", (unsigned long long)leads->term);
+        if (leads->also_name[0]) {
+                add_name(line, "also", leads->also_ns, leads->also_name);
+                hf__strbuf_puts(line, "}");
+        }
 }
 
 int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leads) {
         struct hf__strbuf line = {.max = MAX_BYTES - 1};
         hf__strbuf_printf(&line, "{\"format\":%d,\"pid\":%lld", FORMAT, (long long)getpid());
         if (leads)
-                add_lease(&line, leads);
+                add_leases(&line, leads);
         hf__strbuf_puts(&line, "}\n");
         int r = line.error;
         if (ftruncate(runfile->fd, 0) != 0 && r == 0)
@@ -172,7 +181,7 @@ static bool parse_term(const char *text, uint64_t *ret_term) {
 }
 
 static int parse_leads(const struct hf__json *json, struct hf_fence *ret_leads) {
-        const struct hf__json *lease = hf__json_get(json, "lease");
+        const struct hf__json *lease = hf__json_get(json, "lease"), *also = hf__json_get(json, "also");
         if (!json)
                 return HF_E_INVALID;
         if (!lease)
@@ -181,6 +190,9 @@ static int parse_leads(const struct hf__json *json, struct hf_fence *ret_leads) 
                   copy_text(ret_leads->name, sizeof ret_leads->name, hf__json_string(lease, "name")) &&
                   copy_text(ret_leads->identity, sizeof ret_leads->identity, hf__json_string(lease, "identity")) &&
                   parse_term(hf__json_string(lease, "term"), &ret_leads->term);
+        if (also)
+                ok = ok && copy_text(ret_leads->also_ns, sizeof ret_leads->also_ns, hf__json_string(also, "namespace")) &&
+                     copy_text(ret_leads->also_name, sizeof ret_leads->also_name, hf__json_string(also, "name"));
         return ok ? 0 : HF_E_INVALID;
 }
 

@@ -23,7 +23,10 @@ struct hfd_runfile;
  * the message names file and pid. HF_E_INVALID: an instance name that cannot be a file name.
  */
 int hfd_runfile_take(const char *runtime_dir, const char *instance, struct hfd_runfile **ret_runfile, struct hf_status *reterr_status);
-/* What this process leads now: the Lease, the identity, the term. NULL = nothing. 0 or -errno; on failure the record is unreadable. */
+/*
+ * What this process leads now: the Lease, the identity, the term; in a migration also the second Lease, whose term counts for nothing
+ * here. NULL = nothing. 0 or -errno; on failure the record is unreadable.
+ */
 int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leads);
 /* Unlocks. The content stays. Accepts NULL, returns NULL. */
 struct hfd_runfile *hfd_runfile_free(struct hfd_runfile *runfile);

@@ -74,6 +74,11 @@ void hfd_host_leader_changed(void *host, const struct hf_leader_info *info) {
         memcpy(leads.ns, info->ns, sizeof leads.ns);
         memcpy(leads.name, info->name, sizeof leads.name);
         memcpy(leads.identity, info->identity, sizeof leads.identity);
+        if (h->config->migrate_from[0]) {
+                const char *ns = h->config->migrate_from_ns;
+                (void)snprintf(leads.also_ns, sizeof leads.also_ns, "%s", ns[0] ? ns : info->ns);
+                (void)snprintf(leads.also_name, sizeof leads.also_name, "%s", h->config->migrate_from);
+        }
         int r = hfd_runfile_write(h->runfile, may_hold ? &leads : NULL);
         if (r)
                 hf_log(&h->host.log, HF_LOG_WARNING, "holdfastd", "run file in %s: %s; a crash now costs a lease duration",

@@ -5,6 +5,7 @@ Processes are the library in a program of its own (contender). Whoever leads wri
 """
 import json
 import signal
+import subprocess
 
 import pytest
 
@@ -150,3 +151,24 @@ def test_holdfastd_moves_to_another_lease(cluster):
             name = next(n for n in must if f"_{n}_" in writer)
             assert all(holders[key] == writer for key in must[name]), (event, holders)
     assert running["c3"].kubectl("get", "lease", "holdfast-controllers", "-n", "kube-system", "-o", "jsonpath={.spec.holderIdentity}").stdout == ""
+
+
+def test_release_after_a_crash_frees_both(cluster):
+    """What a dead instance of a migration held is freed, and nothing that another holds; the standby need not wait."""
+    old_key, new_key = LEASE, "/registry/leases/kube-system/moved"
+    flags = ["--leader-elect-resource-name=moved", "--leader-elect-migrate-from=holdfast-controllers"]
+    instance = cluster.instance("d", *flags, binary=WRITER).wait_ready()
+    for key in (old_key, new_key):
+        wait_until("both to be held", lambda key=key: "_d_" in (cluster.witness.holder(key) or ""))
+    release = [instance.args[0], "release", f"--etcd-servers={cluster.etcd.url}", f"--data-dir={instance.data}", "--instance=d"]
+    assert subprocess.run(release, capture_output=True, check=False).returncode == 1, "it lives"
+    identity = cluster.witness.holder(old_key)
+    instance.send(signal.SIGKILL)
+    instance.wait()
+    done = subprocess.run(release, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done
+    assert done.stdout.count(f" of {identity}, term ") == 2, done
+    for key in (old_key, new_key):
+        wait_until("both to be free", lambda key=key: cluster.witness.holder(key) == "")
+    again = subprocess.run(release, capture_output=True, text=True, check=False)
+    assert (again.returncode, again.stdout) == (0, ""), again

@@ -14,6 +14,9 @@
 #include "base/thread.h"
 
 #define API_FAKE_MAX 4096
+#ifndef API_FAKE_MAX_EVENTS
+#define API_FAKE_MAX_EVENTS API_FAKE_MAX
+#endif
 
 struct api_fake_event {
         uint64_t revision;
@@ -53,7 +56,7 @@ struct api_fake {
         uint64_t revision, compacted, next_id, last_uid;
         struct api_fake_object objects[API_FAKE_MAX];
         size_t n_objects;
-        struct api_fake_event events[API_FAKE_MAX];
+        struct api_fake_event events[API_FAKE_MAX_EVENTS];
         size_t n_events;
         struct api_fake_request *requests;
         unsigned n_lists, n_watches, n_open, fail_lists, fail_list;
@@ -82,7 +85,7 @@ static void api_fake_unlock_poke(struct api_fake *fake) {
 }
 
 static void api_fake_record(struct api_fake *fake, enum hf_event_type type, const struct api_fake_object *object) {
-        if (fake->n_events == API_FAKE_MAX)
+        if (fake->n_events == API_FAKE_MAX_EVENTS)
                 abort();
         fake->events[fake->n_events++] = (struct api_fake_event){fake->revision, type, api_fake_object_text(object, fake->revision)};
 }

@@ -130,14 +130,22 @@ static void test_the_lock_does_not_survive_exec(void **state) {
 }
 
 static void test_a_shorter_record_replaces_a_longer_one(void **state) {
-        struct hf_fence found = {0}, brief = {.ns = "n", .name = "l", .term = 7, .identity = "i"};
+        struct hf_fence found = {0}, brief = {.ns = "n", .name = "l", .term = 7, .identity = "i"}, both = leads;
         struct hfd_runfile *runfile = NULL;
+        strcpy(both.also_ns, "old-ns");
+        strcpy(both.also_name, "old");
         assert_int_equal(hfd_runfile_take(dir, "a", &runfile, NULL), 0);
-        assert_int_equal(hfd_runfile_write(runfile, &leads), 0);
+        assert_int_equal(hfd_runfile_write(runfile, &both), 0);
+        hfd_runfile_free(runfile);
+        assert_int_equal(hfd_runfile_read_if_dead(dir, "a", &found, &runfile, NULL), 0);
+        assert_string_equal(found.name, leads.name);
+        assert_string_equal(found.also_ns, "old-ns");
+        assert_string_equal(found.also_name, "old");
         assert_int_equal(hfd_runfile_write(runfile, &brief), 0);
         hfd_runfile_free(runfile);
         assert_int_equal(hfd_runfile_read_if_dead(dir, "a", &found, &runfile, NULL), 0);
         assert_string_equal(found.identity, "i");
+        assert_string_equal(found.also_name, "");
         assert_true(found.term == 7);
         hfd_runfile_free(runfile);
 }
@@ -152,6 +160,7 @@ static void test_torn_and_foreign_content_is_refused(void **state) {
                 "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\",\"identity\":\"\",\"term\":\"7\"}}\n",
                 "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\",\"term\":\"7\"}}\n",
                 "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\",\"identity\":\"i\",\"term\":\"7\"}}\n}\n",
+                "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\",\"identity\":\"i\",\"term\":\"7\"},\"also\":{}}\n",
         };
         struct hfd_runfile *runfile = NULL;
         struct hf_fence found = {0};
