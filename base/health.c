@@ -112,7 +112,7 @@ size_t hf_health_each(struct hf_health *health, unsigned endpoint,
                 return 0;
         pthread_rwlock_rdlock(&health->lock);
         for (struct check *check = health->checks; check; check = check->next) {
-                char reason[256] = "";
+                char reason[600] = "";
                 if (!(check->endpoints & endpoint))
                         continue;
                 bool healthy = check->fn(check->ctx, reason, sizeof reason);

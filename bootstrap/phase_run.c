@@ -335,12 +335,21 @@ static void give_way(struct run *run) {
         (void)hf_cancel_wait(hf_term_drain(run->term), now_of(run) + RETRY_MAX);
 }
 
+#define ROOM 180 /* for what the server says, beside where the step is from and which it is */
+
+/* A refusal begins with the object's name, which may be long, and is told already: the field behind it is what must not be cut off. */
+static const char *without_name(const char *words) {
+        static const char refused[] = "\" is invalid: ";
+        const char *at = strlen(words) > ROOM ? strstr(words, refused) : NULL;
+        return at ? at + 2 : words;
+}
+
 static void name_failure(const struct run *run, int error, const struct hf_status *from, struct hf_status *why) {
         const char *words = from->message[0] ? from->message : hf_strerror(error);
 
         *why = *from;
         if (run->step)
-                (void)hf_fail(why, error, "%.160s (%.100s): %.180s", run->step->source, run->step->id, words);
+                (void)hf_fail(why, error, "%.160s (%.100s): %.*s", run->step->source, run->step->id, ROOM, without_name(words));
         else
                 (void)hf_fail(why, error, "ledger %.60s/%.60s: %.300s", run->bootstrap->ledger_ns, run->bootstrap->ledger_name, words);
 }

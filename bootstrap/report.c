@@ -32,7 +32,7 @@ static bool check_failing(void *ctx, char *reason, size_t max_reason) {
                 const struct hf_bootstrap_info *info = &bootstrap->phases[i].info;
                 healthy = !info->failing;
                 if (!healthy)
-                        (void)snprintf(reason, max_reason, "%s fails at %s: %s", info->phase, info->step[0] ? info->step : "its ledger",
+                        (void)snprintf(reason, max_reason, "%s fails at %.60s: %s", info->phase, info->step[0] ? info->step : "its ledger",
                                        info->message);
         }
         pthread_mutex_unlock(&bootstrap->mu);
@@ -46,7 +46,7 @@ static bool check_complete(void *ctx, char *reason, size_t max_reason) {
         pthread_mutex_lock(&phase->bootstrap->mu);
         bool complete = info->complete;
         if (info->failing)
-                (void)snprintf(reason, max_reason, "not complete, it fails at %s: %s", info->step[0] ? info->step : "its ledger",
+                (void)snprintf(reason, max_reason, "not complete, it fails at %.60s: %s", info->step[0] ? info->step : "its ledger",
                                info->message);
         else if (info->running)
                 (void)snprintf(reason, max_reason, "not complete: %zu of %zu steps are done", info->n_settled, info->n_steps);

@@ -52,6 +52,7 @@ struct hfd_call {
         const struct hfd_resource *resource;
         char ns[HF_NAME_MAX + 1];   /* "" = all, or cluster scope */
         char name[HF_NAME_MAX + 1]; /* "" = the collection */
+        char only_uid[64];          /* of a delete: any other object of that name counts as not found; "" = whichever it is */
         enum hfd_subresource subresource;
         enum hfd_patch patch; /* which of them the body of HFD_PATCH is */
         struct hfd_options options;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * deletecollection: one list of what is selected, then a delete of each, as if it had been asked for by itself: with the
- * same options, fenced as the call is, by the optimistic loop of write.c. WIDTH of them are under way at a time. What is gone
+ * same options, fenced as the call is, by the optimistic loop of write.c. Only what was listed is deleted: one that was made anew
+ * under its name meanwhile stays. WIDTH of them are under way at a time. What is gone
  * by then is passed over; the first failure ends it, and is the answer; what was deleted before stays deleted. The answer lists
  * what was deleted, and has to hold it, which the cache no longer does. Where more than ANSWER_MAX_BYTES are selected each object is
  * let go once it is deleted, and the answer is a Status, which is what the field's OpenAPI says, and what its clients take as well.
@@ -20,6 +21,7 @@
 
 #include "base/json.h"
 #include "base/thread.h"
+#include "client/json_span.h"
 #include "server/api/read.h"
 #include "server/api/write.h"
 
@@ -139,6 +141,14 @@ static void finish(struct sweep *sweep) {
                 succeed(sweep);
 }
 
+static void copy_uid(const struct hfd_object *object, char uid[64]) {
+        struct hf__span text = {object->bytes->data, object->bytes->n};
+
+        *uid = '\0';
+        if (hf__span_member(text, "metadata", &text) && hf__span_member(text, "uid", &text) && text.n > 2 && text.n - 2 < 64)
+                (void)snprintf(uid, 64, "%.*s", (int)(text.n - 2), text.data + 1);
+}
+
 /* The next delete, filled in; NULL: no room, nothing left, or no more wanted. */
 static struct slot *next_locked(struct sweep *sweep) {
         struct slot *slot = sweep->free;
@@ -161,6 +171,7 @@ static struct slot *next_locked(struct sweep *sweep) {
                                                   .orphan = o->orphan};
         (void)snprintf(slot->call.ns, sizeof slot->call.ns, "%.*s", (int)object->n_ns, object->path);
         (void)snprintf(slot->call.name, sizeof slot->call.name, "%s", object->name);
+        copy_uid(object, slot->call.only_uid);
         return slot;
 }
 

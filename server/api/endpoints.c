@@ -189,7 +189,7 @@ static void handle_probe(struct probe *probe, struct hfd_request *request) {
 struct single {
         const char *name;
         bool found, healthy;
-        char reason[256];
+        char reason[600];
 };
 
 static void pick_check(void *ctx, const char *name, bool healthy, const char *reason) {
@@ -203,7 +203,7 @@ static void pick_check(void *ctx, const char *name, bool healthy, const char *re
 
 static void handle_single(struct probe *probe, struct hfd_request *request, const char *name) {
         struct single single = {.name = name};
-        char text[320];
+        char text[700];
         if (probe->endpoints->host->health)
                 (void)hf_health_each(probe->endpoints->host->health, probe->bit, pick_check, &single);
         if (!single.found) {

@@ -110,19 +110,25 @@ static void delete_existing(struct hfd_write *w, struct hf__json *old) {
                 hfd_write_commit(w);
 }
 
-void hfd_write_attempt_delete(struct hfd_write *w) {
+/* The store's word that there is none; the cache's only makes it ask. */
+static void finish_not_found(struct hfd_write *w) {
         struct hfd_answer answer = {0};
+
+        if (!w->fresh) {
+                hfd_write_refetch(w);
+                return;
+        }
+        hfd_answer_not_found(&answer, w->call->resource, w->call->name);
+        hfd_write_finish(w, &answer);
+}
+
+void hfd_write_attempt_delete(struct hfd_write *w) {
         const char *uid = hf__json_string(w->sent, "preconditions.uid");
         const char *revision = hf__json_string(w->sent, "preconditions.resourceVersion");
         char current[24];
 
         if (!w->current) {
-                if (!w->fresh) {
-                        hfd_write_refetch(w);
-                        return;
-                }
-                hfd_answer_not_found(&answer, w->call->resource, w->call->name);
-                hfd_write_finish(w, &answer);
+                finish_not_found(w);
                 return;
         }
         struct hf__json *old = hfd_object_parse(w->current);
@@ -130,6 +136,8 @@ void hfd_write_attempt_delete(struct hfd_write *w) {
         (void)snprintf(current, sizeof current, "%" PRIu64, w->current->revision);
         if (!old)
                 hfd_write_finish_no_memory(w);
+        else if (*w->call->only_uid && strcmp(w->call->only_uid, old_uid ? old_uid : ""))
+                finish_not_found(w);
         else if (uid && strcmp(uid, old_uid ? old_uid : ""))
                 hfd_write_precondition_failed(w, "UID", uid, old_uid ? old_uid : "");
         else if (revision && strcmp(revision, current))

@@ -14,6 +14,9 @@
  * will ever be in a marked namespace was there before the mark. A list no older than the mark therefore shows all of it,
  * and costs the store nothing; what is still there after a deletion is asked by a consistent read.
  *
+ * Nothing of another namespace of that name is touched, however old the cache's word or long the pause in between: the contents are
+ * looked at, then the namespace is found to be the marked one still, by a consistent read, then what was looked at is deleted.
+ *
  * Leftovers, objects whose namespace does not exist, come about when somebody else finalizes a namespace that is not empty. They are
  * listed, then the namespace is found missing by a consistent read, then they are deleted by uid: so nothing of a
  * namespace that was made anew is touched.
@@ -60,25 +63,33 @@ static int list(struct hf_term *term, const struct hfd_kind *kind, const char *n
         return 0;
 }
 
-/* since: what was there at that revision or later; NULL = a consistent read. */
-static int count(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const char *since, size_t *ret_n) {
+/* since: what was there at that revision or later, at is it then; NULL = a consistent read. */
+static int count(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const char *since, size_t *ret_n, char at[32]) {
         struct hf__json *page;
         char query[128];
 
         (void)snprintf(query, sizeof query, "limit=1%s%.32s", since ? "&resourceVersionMatch=NotOlderThan&resourceVersion=" : "",
                        since ? since : "");
         int r = list(term, kind, ns, query, &page, ret_n);
-        if (r == 0)
-                hf__json_free(page);
-        return r;
+        if (r)
+                return r;
+        const char *revision = hf__json_string(page, "metadata.resourceVersion");
+        (void)snprintf(at, 32, "%.31s", revision ? revision : "");
+        hf__json_free(page);
+        return *at ? 0 : HF_E_INVALID;
 }
 
-static int delete_collection(struct hf_term *term, const struct hfd_kind *kind, const char *ns, struct hf_status *reterr_status) {
+/* What there was at that revision, and no other objects of those names. */
+static int delete_collection(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const char *at,
+                             struct hf_status *reterr_status) {
+        char query[128];
         struct hf_call call = {.verb = HF_VERB_DELETE_COLLECTION,
                                .resource = kind->row.resource,
                                .ns = ns,
+                               .query = query,
                                .deadline = hf_now(hf_host_clock(hf_term_host(term))) + COLLECTION_LIMIT};
 
+        (void)snprintf(query, sizeof query, "resourceVersionMatch=Exact&resourceVersion=%s", at);
         return hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL, reterr_status);
 }
 
@@ -99,16 +110,35 @@ static void report_held(void *ctx, const char *ns, const char *name, const char 
         hf__json_free(json);
 }
 
+/* Still the incarnation that is marked? HF_E_CONFLICT: not any more. */
+static int check_same(struct hf_term *term, const char *name, const char *uid) {
+        struct hf__json *ns;
+        int r = hfd_object_read(term, &namespaces, NULL, name, &ns);
+
+        if (r)
+                return r == HF_E_NOT_FOUND ? HF_E_CONFLICT : r;
+        const char *found = hf__json_string(ns, "metadata.uid");
+        r = found && strcmp(found, uid) == 0 ? 0 : HF_E_CONFLICT;
+        hf__json_free(ns);
+        return r;
+}
+
 /* Deletes what there is of one kind; reports what is left. An error ends the round: the term ends, or nothing can be known. */
-static int empty_kind(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const char *since, struct hfd_ns_report *report) {
+static int empty_kind(struct hf_term *term, const struct hfd_kind *kind, const struct hf__json *object, struct hfd_ns_report *report) {
+        const char *ns = hf__json_string(object, "metadata.name"), *uid = hf__json_string(object, "metadata.uid");
+        const char *since = hf__json_string(object, "metadata.resourceVersion"); /* at the mark, or later */
         struct hf_status status = {0};
         struct held held = {ns, report};
+        char at[32];
         size_t n;
-        int r = count(term, kind, ns, since, &n);
+        int r = ns && uid ? count(term, kind, ns, since, &n, at) : HF_E_INVALID;
 
         if (r || n == 0)
                 return r;
-        r = delete_collection(term, kind, ns, &status);
+        r = check_same(term, ns, uid);
+        if (r)
+                return r;
+        r = delete_collection(term, kind, ns, at, &status);
         if (r == HF_E_CANCELED || r == HF_E_NOT_LEADER || r == HF_E_STALE_TERM)
                 return r;
         if (r) {
@@ -116,7 +146,7 @@ static int empty_kind(struct hf_term *term, const struct hfd_kind *kind, const c
                 (void)snprintf(words, sizeof words, "%s: %s", kind->row.resource.plural, *status.message ? status.message : hf_strerror(r));
                 hfd_ns_report_failure(report, words);
         }
-        r = count(term, kind, ns, NULL, &n);
+        r = count(term, kind, ns, NULL, &n, at);
         if (r || n == 0)
                 return r;
         hfd_ns_report_remaining(report, kind->row.resource.plural, kind->row.resource.group, n);
@@ -144,13 +174,12 @@ static int say_what_is_left(struct hf_term *term, struct hf__json *ns, const cha
 }
 
 static int empty(struct hfd_controllers *controllers, struct hf_term *term, struct hf__json *ns, const char *name, hf_nsec *ret_again) {
-        const char *since = hf__json_string(ns, "metadata.resourceVersion"); /* at the mark, or later */
         struct hfd_ns_report report = {0};
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < controllers->kinds.n; i++)
                 if (controllers->kinds.kinds[i].row.namespaced)
-                        r = empty_kind(term, &controllers->kinds.kinds[i], name, since, &report);
+                        r = empty_kind(term, &controllers->kinds.kinds[i], ns, &report);
         if (r == 0 && hfd_ns_report_clean(&report)) {
                 r = finalize(term, ns, name);
         } else if (r == 0) {

@@ -114,8 +114,9 @@ static int make_namespace(struct hf_term *term, const char *full, const char *na
 }
 
 /*
- * Deletes it if it is ours. *ret_gone: nothing of ours is there any more. What the cache says of it is enough to delete it, by its
- * uid, and to wait; that there is none of ours is asked of the server, for it may have been made a moment ago.
+ * Deletes it if it is ours. *ret_gone: nothing of ours is there any more. What the cache says of it is enough to delete it, if it is
+ * still that version (in a later one it may be nobody's: a workspace that is deleted as "orphan" has left it), and to wait; that
+ * there is none of ours is asked of the server, for it may have been made a moment ago.
  */
 static int end_namespace(struct hfd_controllers *controllers, struct hf_term *term, const char *full, const char *uid, bool *ret_gone) {
         struct hf__json *ns;
@@ -132,9 +133,10 @@ static int end_namespace(struct hfd_controllers *controllers, struct hf_term *te
                 return *ret_gone ? 0 : r;
         *ret_gone = whose_namespace(ns, uid) != OURS;
         if (!*ret_gone && !hf__json_string(ns, "metadata.deletionTimestamp")) {
-                struct hfd_delete what = {.uid = hf__json_string(ns, "metadata.uid")};
+                struct hfd_delete what = {.uid = hf__json_string(ns, "metadata.uid"),
+                                          .resource_version = hf__json_string(ns, "metadata.resourceVersion")};
                 r = hfd_object_delete(term, &namespaces, NULL, full, &what);
-                r = r == HF_E_NOT_FOUND || r == HF_E_CONFLICT ? 0 : r; /* its event tells */
+                r = r == HF_E_NOT_FOUND ? 0 : r; /* its event tells; after a conflict it is looked at again */
         }
         hf__json_free(ns);
         return r;

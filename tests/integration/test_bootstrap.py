@@ -351,16 +351,18 @@ def test_a_step_that_fails_is_seen_and_moves_the_leadership(cluster):
 
 
 def test_phase_1_does_not_keep_anybody_from_being_ready(cluster):
-    """What the server refuses is named with file, document and field. The controllers of a cluster that was complete once run on."""
+    """What the server refuses is named with file, document and field, however long its name. The controllers of a cluster that was
+    complete once run on."""
     one = cluster.directory / "one"
     one.mkdir()
     a = instance(cluster, "a", f"--bootstrap-manifests={one}", version="1.0.0").wait_ready()
     wait_complete(cluster, "1.0.0")
     stop(a)
-    (one / "bad.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\ndata: {'a b': c}\n")
+    name = "a" * 200
+    (one / "bad.yaml").write_text(f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: default}}\ndata: {{'a b': c}}\n")
     a = instance(cluster, "a", f"--bootstrap-manifests={one}", version="1.1.0").wait_ready()
     text = wait_until("health to name it", lambda: a.get("/healthz/bootstrap")[0] == 500 and a.get("/healthz/bootstrap")[1])
-    assert "phase-1 fails at ConfigMap/default/a: " in text and "bad.yaml: document 1, line 1" in text and "data[a b]" in text
+    assert "phase-1 fails at ConfigMap/default/aaa" in text and "bad.yaml: document 1, line 1" in text and "data[a b]" in text
     assert a.get("/readyz")[0] == 200 and a.get("/livez")[0] == 200
     assert a.request("POST", "/apis/tenancy.holdfast.dev/v1alpha1/workspaces", {
         "apiVersion": "tenancy.holdfast.dev/v1alpha1", "kind": "Workspace", "metadata": {"name": "w"}})[0] == 201

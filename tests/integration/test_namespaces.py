@@ -162,6 +162,34 @@ def test_finalized_by_somebody_else(cluster):
         wait_until(f"nothing to be left of {ns}", lambda ns=ns: not contents(cluster, ns))
 
 
+def test_made_anew_while_the_leader_stands_still(cluster):
+    """A namespace that somebody finalized and made anew: the leader, which knows the old one, deletes nothing of the new one."""
+    serving = leaderless(cluster)
+    a = cluster.instance("a", fast=False).wait_ready()
+    cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
+    again = [f"again{i}" for i in range(60)]
+    for ns in again:
+        make(serving, ns)
+        assert fill(serving, ns, "held", finalizers=["test/holds"])[0] == 201
+        assert serving.request("DELETE", f"{NAMESPACES}/{ns}")[0] == 200
+    for ns in again:
+        cluster.witness.wait_for("its condition", lambda e, ns=ns: e["key"].endswith(f"/{ns}") and conditions(e))
+    a.send(signal.SIGSTOP)
+    for ns in again:
+        found = json.loads(serving.get(f"{NAMESPACES}/{ns}")[1])
+        found["spec"]["finalizers"] = []
+        assert serving.request("PUT", f"{NAMESPACES}/{ns}/finalize", found)[0] == 200
+        release(serving, f"{NAMESPACES}/{ns}/configmaps/held")
+        make(serving, ns)
+        assert fill(serving, ns, "new")[0] == 201
+    make(serving, "mark")
+    assert serving.request("DELETE", f"{NAMESPACES}/mark")[0] == 200
+    a.send(signal.SIGCONT)
+    cluster.witness.wait_for("the leader to go on", is_namespace("mark", "DELETE"))
+    for ns in again:
+        assert contents(cluster, ns) == {f"/registry/configmaps/{ns}/new"}
+
+
 def event(name, **more):
     return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, "involvedObject": {"kind": "X"}, **more}
 

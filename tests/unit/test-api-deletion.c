@@ -461,6 +461,25 @@ static void test_collection(void **state) {
         assert_int_equal(last.status.http_code, 405);
 }
 
+/* What was made anew since the list, under a name that is on it, is not what was selected. */
+static void test_collection_of_another_time(void **state) {
+        struct box *box = *state;
+        char at[64];
+
+        make(box, configmaps, "default", "{\"metadata\":{\"name\":\"a\"}}");
+        make(box, configmaps, "default", "{\"metadata\":{\"name\":\"b\"}}");
+        assert_int_equal(n_left(box), 2);
+        (void)snprintf(at, sizeof at, "resourceVersionMatch=Exact&resourceVersion=%s", text_at("metadata.resourceVersion"));
+        assert_int_equal(drop(box, configmaps, "default", "a", NULL), 0);
+        make(box, configmaps, "default", "{\"metadata\":{\"name\":\"a\"}}");
+        make(box, configmaps, "default", "{\"metadata\":{\"name\":\"c\"}}");
+        assert_int_equal(sweep(box, at, NULL), 0);
+        assert_int_equal(count_at("items"), 1);
+        assert_int_equal(get(box, configmaps, "default", "a"), 0);
+        assert_int_equal(get(box, configmaps, "default", "b"), HF_E_NOT_FOUND);
+        assert_int_equal(get(box, configmaps, "default", "c"), 0);
+}
+
 static void make_mebibytes(struct box *box, int from, int to) {
         enum { MEBIBYTE = 1 << 20 };
         char *body = malloc(MEBIBYTE + 1);
@@ -573,6 +592,7 @@ int main(void) {
                 TEST(test_system_namespaces_stay),
                 TEST(test_storm_leaves_no_orphan),
                 TEST(test_collection),
+                TEST(test_collection_of_another_time),
                 TEST(test_big_collection),
                 TEST(test_collection_of_one_namespace),
                 TEST(test_collection_is_fenced),

@@ -107,12 +107,73 @@ static void test_the_list_has_a_limit(void **state) {
         hf__json_free(workspace);
 }
 
+/* ---- the end, beside a cache and a server that know different things of the namespace ---- */
+
+static struct {
+        const char *cached, *served; /* NULL = there is none */
+        const char *served_revision;
+        bool deleted;
+} world;
+
+static int fake_cached(struct hf_cache *cache, const char *ns, const char *name, struct hf__json **ret_object) {
+        return world.cached ? hf__json_parse(world.cached, strlen(world.cached), ret_object, NULL) : HF_E_NOT_FOUND;
+}
+
+static int fake_read(struct hf_term *term, const struct hf_resource *resource, const char *ns, const char *name,
+                     struct hf__json **ret_object) {
+        return world.served ? hf__json_parse(world.served, strlen(world.served), ret_object, NULL) : HF_E_NOT_FOUND;
+}
+
+static int fake_delete(struct hf_term *term, const struct hf_resource *resource, const char *ns, const char *name,
+                       const struct hfd_delete *what) {
+        assert_string_equal(what->uid, "n");
+        if (what->resource_version && strcmp(what->resource_version, world.served_revision) != 0)
+                return HF_E_CONFLICT;
+        world.deleted = true;
+        return 0;
+}
+
+#define hfd_object_cached fake_cached
+#define hfd_object_read   fake_read
+#define hfd_object_delete fake_delete
+#include "server/controllers/workspace_initializer.c" /* NOLINT: its static functions */
+
+#define NS(revision, owner) "{\"metadata\":{\"uid\":\"n\",\"resourceVersion\":\"" revision "\"" owner "}}"
+#define OWNED               ",\"ownerReferences\":[{\"kind\":\"Workspace\",\"uid\":\"w\"}]"
+
+static int end(const char *cached, const char *served, const char *revision, bool *ret_gone) {
+        static struct hfd_kind kind;
+        struct hfd_controllers controllers = {.namespaces = &kind};
+
+        world.cached = cached;
+        world.served = served;
+        world.served_revision = revision;
+        world.deleted = false;
+        return end_namespace(&controllers, NULL, "ws-x", "w", ret_gone);
+}
+
+static void test_a_namespace_that_was_let_go_stays(void **state) {
+        bool gone;
+
+        (void)state;
+        assert_int_equal(end(NS("1", OWNED), NS("1", OWNED), "1", &gone), 0);
+        assert_true(world.deleted && !gone);
+        assert_int_equal(end(NS("1", ""), NS("1", ""), "1", &gone), 0);
+        assert_true(!world.deleted && gone);
+        assert_int_equal(end(NULL, NS("1", OWNED), "1", &gone), 0);
+        assert_true(world.deleted && !gone);
+        /* The garbage collector has taken the owner off, as the workspace is deleted as "orphan", and the cache does not know yet. */
+        assert_int_equal(end(NS("1", OWNED), NS("2", ""), "2", &gone), HF_E_CONFLICT);
+        assert_false(world.deleted);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_steps),
                 cmocka_unit_test(test_a_life),
                 cmocka_unit_test(test_alone_our_own_step_makes_it_ready),
                 cmocka_unit_test(test_the_list_has_a_limit),
+                cmocka_unit_test(test_a_namespace_that_was_let_go_stays),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
