@@ -224,6 +224,21 @@ static bool authorized(struct passage *passage, const struct hfd_request_path *p
         return false;
 }
 
+/* For whom the request is made, where it is for somebody else. False: it has been answered. */
+static bool impersonated(struct passage *passage) {
+        struct hfd_user asked;
+        int r = hfd_auth_impersonate(passage->request, &passage->info.user, &asked);
+        if (r == 0)
+                return true;
+        if (r == HF_E_FORBIDDEN) {
+                const struct hfd_attributes users =
+                        {.verb = "impersonate", .group = "", .resource = "users", .ns = "", .name = asked.name, .is_resource = true};
+                hfd_reply_forbidden(passage->request, &passage->info.user, &users, "");
+        } else
+                reply_simple(passage->request, 400, 0, "the headers of the impersonation name no user, or too many groups");
+        return false;
+}
+
 /* True: the request may go on to its handler. False: it has been answered. */
 static bool pass(struct passage *passage, const struct hfd_request_path *path, const char *verb, bool exempt) {
         struct hfd_filters *filters = passage->filters;
@@ -235,7 +250,7 @@ static bool pass(struct passage *passage, const struct hfd_request_path *path, c
                 reply_simple(passage->request, 401, 0, "Unauthorized");
                 return false;
         }
-        if (!authorized(passage, path, verb))
+        if (!impersonated(passage) || !authorized(passage, path, verb))
                 return false;
         if (exempt || passage->info.watch)
                 return true;
