@@ -56,8 +56,8 @@ static size_t find_too_deep(const char *data, size_t n) {
         return n;
 }
 
-/* How many bytes the character at p has, of at most n; 0 = it is none. */
-static size_t utf8_length(const unsigned char *p, size_t n) {
+size_t hf__utf8_length(const char *text, size_t n) {
+        const unsigned char *p = (const unsigned char *)text;
         unsigned char first = p[0], low = 0x80, high = 0xbf;
         size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
 
@@ -80,10 +80,8 @@ static size_t utf8_length(const unsigned char *p, size_t n) {
 }
 
 bool hf__utf8_valid(const char *data, size_t n) {
-        const unsigned char *p = (const unsigned char *)data;
-
         for (size_t i = 0, length; i < n; i += length) {
-                length = utf8_length(p + i, n - i);
+                length = hf__utf8_length(data + i, n - i);
                 if (!length)
                         return false;
         }

@@ -2,6 +2,7 @@
 """What a client may send: read as it was meant or refused, never passed over, and never more than it may cost."""
 import http.client
 import json
+import urllib.parse
 
 import pytest
 from harness import Cluster
@@ -24,7 +25,8 @@ def workspace(name, **meta):
 
 @pytest.mark.parametrize("options,code", [({"dryRun": "All"}, 400), ({"dryRun": {"a": 1}}, 400), ({"dryRun": ["Some"]}, 422),
                                           ({"dryRun": [1]}, 400), ({"preconditions": []}, 400), ({"preconditions": {"uid": 5}}, 400),
-                                          ({"preconditions": {"resourceVersion": 5}}, 400)], ids=json.dumps)
+                                          ({"preconditions": {"resourceVersion": 5}}, 400), ({"kind": "Workspace"}, 400),
+                                          ({"kind": 5}, 400)], ids=json.dumps)
 def test_delete_options_that_cannot_be_read_delete_nothing(api, options, code):
     api.request("POST", WORKSPACES, workspace("kept"))
     assert api.request("DELETE", f"{WORKSPACES}/kept", options)[0] == code
@@ -50,6 +52,29 @@ def test_one_reading_of_the_query(api):
         assert json.loads(api.get(f"{WORKSPACES}?{query}&timeoutSeconds=1")[1])["kind"] == "WorkspaceList"
     items = json.loads(api.get(f"{WORKSPACES}?fieldSelector=metadata.name%3Done&fieldSelector=")[1])["items"]
     assert [i["metadata"]["name"] for i in items] == ["one"]
+
+
+@pytest.mark.parametrize("path", [CONFIGMAPS + "/%ff", CONFIGMAPS + "/\xff", CONFIGMAPS + "?labelSelector=%ff", CONFIGMAPS + "?limit=%c3",
+                                  "/api/v1/namespaces/%ff/configmaps"], ids=ascii)
+def test_what_is_not_utf_8_is_not_said_again(api, path):
+    host, port = api.url.removeprefix("https://").split(":")
+    connection = http.client.HTTPSConnection(host, int(port), context=api.context(), timeout=20)
+    connection._validate_path = lambda url: None
+    connection._encode_request = lambda request: request.encode("latin-1")
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    assert answer.status == 400 and (text == "Bad Request" or json.loads(text)["code"] == 400), (answer.status, text)
+    connection.close()
+
+
+def test_a_refusal_that_is_cut_short_is_still_json(api):
+    for n in range(2, 6):  # a text is cut at a fixed length, so that some of these are cut in the middle of a character
+        name = "a" * n + "\N{GRINNING FACE}" * 400
+        for code, text in (api.request("POST", CONFIGMAPS, {"metadata": {"name": name}}),
+                           api.request("PUT", CONFIGMAPS + "/x", {"metadata": {"name": name}}),
+                           api.get(f"{CONFIGMAPS}?limit={urllib.parse.quote(name)}")):
+            assert code in (400, 422) and json.loads(text)["code"] == code, text
 
 
 def test_future_revision_is_no_internal_error(api):
