@@ -131,7 +131,7 @@ bool hfd_write_accept(struct hfd_write *w, struct hf__json *object, struct hfd_a
 
         if (!hfd_meta_accept(w->call, object, answer) || !fields_known(w, object, answer))
                 return false;
-        if (r->decode && !r->decode(object, reason, sizeof reason)) {
+        if ((r->decode && !r->decode(object, reason, sizeof reason)) || !hfd_fields_typed(r, object, reason, sizeof reason)) {
                 hfd_answer_bad_request(answer, "%s in version \"%s\" cannot be handled as a %s: %s", r->kind, r->version, r->kind, reason);
                 return false;
         }
