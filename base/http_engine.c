@@ -257,8 +257,7 @@ static void *loop(void *ctx) {
 
 /* The thread has ended, or never began. */
 static void destroy(struct hf__http_engine *engine) {
-        while (engine->n_idle > 0)
-                curl_easy_cleanup(engine->idle[--engine->n_idle]);
+        hf__options_done(engine);
         hf__lanes_done(engine);
         if (engine->timer_fd >= 0)
                 close(engine->timer_fd);
@@ -292,6 +291,7 @@ int hf__http_engine_new(const struct hf_host *host, const char *thread_name, str
                 return -ENOMEM;
         engine->host = host;
         engine->clock = hf_host_clock(host);
+        engine->needs_gate = curl_version_info(CURLVERSION_NOW)->version_num < 0x080000; /* it prints texts each time it is asked */
         engine->epoll_fd = engine->timer_fd = -1;
         engine->armed_at = HF_NSEC_NEVER;
         engine->now = hf_now(engine->clock);

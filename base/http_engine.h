@@ -44,6 +44,7 @@ struct hf__http_result {
 struct hf__http_request {
         const char *method;         /* "GET", "POST"; all strings are copied before submit returns */
         const char *url;            /* absolute; https, http, or with unix_socket set http://localhost/... */
+        bool url_recurs;            /* one of a few: what libcurl makes of it is kept for as long as the engine lives */
         const char *unix_socket;    /* path; NULL = TCP */
         const char *const *headers; /* "Name: value", n_headers of them */
         size_t n_headers;

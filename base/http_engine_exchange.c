@@ -57,12 +57,14 @@ static int host_header(const struct hf__http_request *request, char **ret_header
 
 /* One block of memory holds the exchange, curl's list of headers, the strings and the body. */
 struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine, const struct hf__http_request *request) {
-        const char *extra[3] = {"Expect:"}; /* an empty value takes a header of curl's own away */
-        size_t n_extra = 1;
+        const char *extra[3]; /* an empty value takes a header of curl's own away */
+        size_t n_extra = 0;
         char *host;
 
         if (host_header(request, &host) < 0)
                 return NULL;
+        if (request->version != HF__HTTP_2_PRIOR_KNOWLEDGE) /* HTTP/2 has none */
+                extra[n_extra++] = "Expect:";
         if (!has_header(request, "Content-Type"))
                 extra[n_extra++] = "Content-Type:";
         if (host)
@@ -137,6 +139,7 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
                 (void)strcpy(x->error_text, "the connection broke after the request was sent");
                 return CURL_PREREQFUNC_ABORT;
         }
+        x->resent = x->may_have_sent;
         x->may_have_sent = true;
         x->sent_at = hf_now(x->engine->clock);
         x->local_port = local_port;
@@ -147,24 +150,16 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
 
 /* Gives the curl handle back; its connection stays with the pool. */
 static void detach(struct hf__exchange *x) {
-        struct hf__http_engine *engine = x->engine;
-
         hf__gate_leave(x);
         if (!x->easy)
                 return;
         if (x->pool) {
-                engine->stirred = true; /* curl may reset its stream */
+                hf__lanes_stir(x->pool); /* curl may reset its stream */
                 (void)curl_multi_remove_handle(x->pool->multi, x->easy);
                 x->pool->n_active--;
                 x->pool = NULL;
         }
-        if (engine->n_idle < HF__HTTP_N_IDLE) {
-                curl_easy_reset(x->easy);
-                engine->idle[engine->n_idle++] = x->easy;
-        } else {
-                curl_easy_cleanup(x->easy);
-        }
-        x->easy = NULL;
+        hf__exchange_give_handle(x);
 }
 
 /* The last act: answers, and forgets it. */
@@ -241,6 +236,8 @@ void hf__exchange_curl_done(struct hf__exchange *x, CURLcode result) {
                 strncpy(x->error_text, curl_easy_strerror(result), sizeof x->error_text - 1);
                 x->error_text[sizeof x->error_text - 1] = '\0';
         }
+        /* After anything else curl may remember what went wrong. */
+        x->may_keep_options = result == CURLE_OK && !x->verdict && !x->resent;
         finish(x, outcome_of(x, result));
 }
 
@@ -289,8 +286,7 @@ void hf__exchange_begin(struct hf__exchange *x) {
 
         if (x->is_h2c && !x->expects_reuse && hf__gate_holds(x, pool))
                 return;
-        x->easy = engine->n_idle > 0 ? engine->idle[--engine->n_idle] : curl_easy_init();
-        CURLcode code = x->easy ? hf__exchange_set_options(x, x->easy) : CURLE_OUT_OF_MEMORY;
+        CURLcode code = hf__exchange_take_handle(x);
         x->pool = pool; /* before the handle is added: callbacks look at it */
         hf__lanes_make_room(pool, hf__http_shares_connections(&x->request));
         if (!code && curl_multi_add_handle(pool->multi, x->easy) == CURLM_OK) {
@@ -316,7 +312,7 @@ void hf__exchange_start(struct hf__exchange *x) {
         }
         if (x->is_held)
                 return;
-        x->is_h2c = hf__gate_concerns(&x->request);
+        x->is_h2c = hf__gate_concerns(engine, &x->request);
         x->expects_reuse = engine->lanes[lane_of(x)]->h2c_up;
         hf__exchange_begin(x);
 }

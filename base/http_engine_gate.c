@@ -18,9 +18,8 @@
 
 #include "base/http_engine_private.h"
 
-bool hf__gate_concerns(const struct hf__http_request *request) {
-        return request->version == HF__HTTP_2_PRIOR_KNOWLEDGE && strncmp(request->url, "http:", 5) == 0 &&
-               curl_version_info(CURLVERSION_NOW)->version_num < 0x080000;
+bool hf__gate_concerns(const struct hf__http_engine *engine, const struct hf__http_request *request) {
+        return engine->needs_gate && request->version == HF__HTTP_2_PRIOR_KNOWLEDGE && strncmp(request->url, "http:", 5) == 0;
 }
 
 static void enter_gate(struct hf__pool *pool, struct hf__exchange **list, struct hf__exchange *x) {

@@ -13,7 +13,7 @@
  * request cannot share a connection, or an answer comes in HTTP/1.1: then the limit is lifted, and those that wait begin again.
  *
  * And it writes each frame of HTTP/2 by itself: the head of a request, its body, a window's update, and the peer's process is
- * woken for every one. So connections that are shared are corked, and uncorked for a moment at the end of a turn.
+ * woken for every one. So connections that are shared are corked, and what they have gathered is sent at the end of a turn.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -86,7 +86,7 @@ int hf__lanes_close_socket(void *ctx, curl_socket_t fd) {
         struct hf__http_engine *engine = ctx;
 
         for (size_t i = 0; i < engine->n_corked; i++)
-                if (engine->corked[i] == fd)
+                if (engine->corked[i].fd == fd)
                         engine->corked[i--] = engine->corked[--engine->n_corked];
         if ((size_t)fd < engine->n_sockets) {
                 struct hf__socket *sock = &engine->sockets[fd];
@@ -99,19 +99,24 @@ int hf__lanes_close_socket(void *ctx, curl_socket_t fd) {
 
 /* ---- what a turn writes ---- */
 
-static int set_cork(int fd, int on) { return setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on); }
+void hf__lanes_stir(struct hf__pool *pool) { pool->engine->stirred |= 1u << pool->index; }
 
-void hf__lanes_cork(struct hf__http_engine *engine, curl_socket_t fd) {
-        if (engine->n_corked < HF__HTTP_N_CORKED && set_cork(fd, 1) == 0)
-                engine->corked[engine->n_corked++] = fd;
+void hf__lanes_cork(struct hf__pool *pool, curl_socket_t fd) {
+        struct hf__http_engine *engine = pool->engine;
+        const int on = 1;
+
+        if (engine->n_corked < HF__HTTP_N_CORKED && setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0)
+                engine->corked[engine->n_corked++] = (struct hf__corked){fd, pool->index};
 }
 
+/* To set TCP_NODELAY, though it is set, sends what is gathered, and the cork stays in: see tcp(7). */
 void hf__lanes_flush(struct hf__http_engine *engine) {
-        for (size_t i = 0; i < engine->n_corked && engine->stirred; i++) {
-                (void)set_cork(engine->corked[i], 0);
-                (void)set_cork(engine->corked[i], 1);
-        }
-        engine->stirred = false;
+        const int on = 1;
+
+        for (size_t i = 0; i < engine->n_corked && engine->stirred; i++)
+                if (engine->stirred & 1u << engine->corked[i].index)
+                        (void)setsockopt(engine->corked[i].fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        engine->stirred = 0;
 }
 
 static int on_curl_timer(CURLM *multi, long timeout_ms, void *ctx) {
@@ -240,7 +245,7 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
         struct hf__pool *pool = engine->sockets[fd].pool;
         if (events & EPOLLIN)
                 engine->sockets[fd].last_in = engine->now;
-        engine->stirred = true;
+        hf__lanes_stir(pool);
         (void)curl_multi_socket_action(pool->multi, fd, mask, &n_running);
         if (events & EPOLLIN)
                 hf__gate_heard(pool);
@@ -253,7 +258,7 @@ static void kick(struct hf__http_engine *engine, struct hf__pool *pool) {
         uint64_t n_moved = pool->n_moved;
         int n_running;
 
-        engine->stirred = true;
+        hf__lanes_stir(pool);
         for (size_t fd = 0; fd < engine->n_sockets; fd++)
                 if (engine->sockets[fd].pool == pool && engine->sockets[fd].last_in > 0)
                         (void)curl_multi_socket_action(pool->multi, (int)fd, CURL_CSELECT_IN, &n_running);
@@ -268,7 +273,7 @@ void hf__lanes_run(struct hf__http_engine *engine) {
                 for (struct hf__pool **link = &engine->lanes[i], *pool; (pool = *link);) {
                         if (pool->curl_due <= engine->now) {
                                 pool->curl_due = HF_NSEC_NEVER; /* curl sets it anew */
-                                engine->stirred = true;
+                                hf__lanes_stir(pool);
                                 (void)curl_multi_socket_action(pool->multi, CURL_SOCKET_TIMEOUT, 0, &n_running);
                                 end_done(pool);
                         }

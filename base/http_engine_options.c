@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is asked of curl for one request: a fresh handle's options. Nothing here has state; the exchange owns all memory that
- * the options point to, and outlives its use of the handle.
+ * What is asked of curl for one request: its handle and the handle's options. The exchange owns all memory that the options
+ * point to, and outlives its use of the handle.
+ *
+ * The engine keeps handles for further requests, with no option set, or, after a request to a URL that recurs and that ended
+ * well, with all of them: the next to that URL sets those that are its own (set_own). What the others of a kept handle point to
+ * is stale, and is not looked at before they are set again.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -26,7 +31,7 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose) {
         unsigned timeout_ms = UNACKED_TIMEOUT_MS;
         (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms); /* fails on unix sockets */
         if (hf__http_shares_connections(&x->request))
-                hf__lanes_cork(x->engine, fd);
+                hf__lanes_cork(x->pool, fd);
         return CURL_SOCKOPT_OK;
 }
 
@@ -83,7 +88,7 @@ static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
 
         switch (x->request.version) {
         case HF__HTTP_ANY: break;
-        case HF__HTTP_1_1: return curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+        case HF__HTTP_1_1: version = CURL_HTTP_VERSION_1_1; break;
         case HF__HTTP_2: version = CURL_HTTP_VERSION_2TLS; break;
         case HF__HTTP_2_PRIOR_KNOWLEDGE:
                 version = x->is_h2c && x->expects_reuse ? CURL_HTTP_VERSION_2_0 : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
@@ -91,8 +96,7 @@ static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
         }
         SET(CURLOPT_HTTP_VERSION, version);
         /* Waits for a connection that is being made, and may then share it, instead of making one more. */
-        if (hf__http_shares_connections(&x->request))
-                SET(CURLOPT_PIPEWAIT, 1L);
+        SET(CURLOPT_PIPEWAIT, (long)hf__http_shares_connections(&x->request));
         return code;
 }
 
@@ -109,7 +113,6 @@ static CURLcode set_transport(struct hf__exchange *x, CURL *easy) {
         SET(CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
         SET(CURLOPT_TCP_KEEPINTVL, KEEPALIVE_INTVL_S);
         SET(CURLOPT_SOCKOPTFUNCTION, on_socket);
-        SET(CURLOPT_SOCKOPTDATA, x);
         SET(CURLOPT_CLOSESOCKETFUNCTION, hf__lanes_close_socket);
         SET(CURLOPT_CLOSESOCKETDATA, x->engine);
         SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
@@ -122,24 +125,119 @@ static CURLcode set_transport(struct hf__exchange *x, CURL *easy) {
         return code;
 }
 
-CURLcode hf__exchange_set_options(struct hf__exchange *x, CURL *easy) {
+/* What differs between requests of one URL. */
+static CURLcode set_own(struct hf__exchange *x, CURL *easy) {
         CURLcode code = CURLE_OK;
 
         SET(CURLOPT_PRIVATE, x);
         SET(CURLOPT_ERRORBUFFER, x->error_text);
-        SET(CURLOPT_URL, x->request.url);
         SET(CURLOPT_HTTPHEADER, x->headers);
-        SET(CURLOPT_PREREQFUNCTION, hf__exchange_on_prereq);
         SET(CURLOPT_PREREQDATA, x);
-        SET(CURLOPT_HEADERFUNCTION, hf__answer_on_header);
         SET(CURLOPT_HEADERDATA, x);
-        SET(CURLOPT_WRITEFUNCTION, hf__answer_on_body);
         SET(CURLOPT_WRITEDATA, x);
+        SET(CURLOPT_SOCKOPTDATA, x);
         if (!code)
                 code = set_method(x, easy);
         if (!code)
                 code = set_version(x, easy);
+        return code;
+}
+
+static CURLcode set_all(struct hf__exchange *x, CURL *easy) {
+        CURLcode code = CURLE_OK;
+
+        SET(CURLOPT_URL, x->request.url);
+        if (x->url)
+                SET(CURLOPT_CURLU, x->url->parsed);
+        SET(CURLOPT_PREREQFUNCTION, hf__exchange_on_prereq);
+        SET(CURLOPT_HEADERFUNCTION, hf__answer_on_header);
+        SET(CURLOPT_WRITEFUNCTION, hf__answer_on_body);
+        if (!code)
+                code = set_own(x, easy);
         if (!code)
                 code = set_transport(x, easy);
         return code;
+}
+
+/* ---- what is kept ---- */
+
+/*
+ * Its like are alike in all but what set_own says: a POST always has a body there. A handle outlives its request's hold on its
+ * certificates, and a server name of their own makes another URL (set_server_name), so those are not among them.
+ */
+static bool is_plain(const struct hf__http_request *request) {
+        return !request->tls && !request->unix_socket && strcmp(request->method, "POST") == 0;
+}
+
+/* NULL = it is not one that recurs, or there is no room or no memory, or libcurl will say itself what is wrong with it. */
+static const struct hf__http_url *find_url(struct hf__http_engine *engine, const struct hf__http_request *request) {
+        if (!request->url_recurs || !is_plain(request))
+                return NULL;
+        for (size_t i = 0; i < engine->n_urls; i++)
+                if (strcmp(engine->urls[i].text, request->url) == 0)
+                        return &engine->urls[i];
+        if (engine->n_urls == HF__HTTP_N_URLS)
+                return NULL;
+        struct hf__http_url url = {.text = strdup(request->url), .parsed = curl_url()};
+        if (!url.text || !url.parsed || curl_url_set(url.parsed, CURLUPART_URL, url.text, 0)) {
+                free(url.text);
+                curl_url_cleanup(url.parsed);
+                return NULL;
+        }
+        engine->urls[engine->n_urls] = url;
+        return &engine->urls[engine->n_urls++];
+}
+
+/* The last that has the URL's options, or the last. */
+static struct hf__http_idle take_idle(struct hf__http_engine *engine, const struct hf__http_url *url) {
+        size_t i = engine->n_idle;
+
+        if (i == 0)
+                return (struct hf__http_idle){.easy = curl_easy_init()};
+        while (url && i > 0 && engine->idle[i - 1].url != url)
+                i--;
+        if (i == 0)
+                i = engine->n_idle;
+        struct hf__http_idle idle = engine->idle[i - 1];
+        engine->idle[i - 1] = engine->idle[--engine->n_idle];
+        return idle;
+}
+
+CURLcode hf__exchange_take_handle(struct hf__exchange *x) {
+        x->url = find_url(x->engine, &x->request);
+        struct hf__http_idle idle = take_idle(x->engine, x->url);
+        x->easy = idle.easy;
+        if (!x->easy)
+                return CURLE_OUT_OF_MEMORY;
+        if (idle.url && idle.url == x->url)
+                return set_own(x, x->easy);
+        if (idle.url)
+                curl_easy_reset(x->easy);
+        return set_all(x, x->easy);
+}
+
+void hf__exchange_give_handle(struct hf__exchange *x) {
+        struct hf__http_engine *engine = x->engine;
+        const struct hf__http_url *url = x->may_keep_options ? x->url : NULL;
+
+        if (engine->n_idle == HF__HTTP_N_IDLE) {
+                curl_easy_cleanup(x->easy);
+        } else {
+                if (url)
+                        (void)curl_easy_setopt(x->easy, CURLOPT_ERRORBUFFER, NULL);
+                else
+                        curl_easy_reset(x->easy);
+                engine->idle[engine->n_idle++] = (struct hf__http_idle){x->easy, url};
+        }
+        x->easy = NULL;
+}
+
+void hf__options_done(struct hf__http_engine *engine) {
+        while (engine->n_idle > 0)
+                curl_easy_cleanup(engine->idle[--engine->n_idle].easy);
+        while (engine->n_urls > 0) {
+                struct hf__http_url *url = &engine->urls[--engine->n_urls];
+                free(url->text);
+                curl_url_cleanup(url->parsed);
+        }
 }

@@ -52,6 +52,21 @@ struct hf__pool {
         struct hf__exchange *pioneers, *held;
 };
 
+/*
+ * A URL that recurs. libcurl works for a tenth of a request to take its URL to pieces and put it together again, and as long to
+ * forget and to learn the same options; so those are done once per URL, and once per handle.
+ */
+struct hf__http_url {
+        char *text;    /* owned */
+        CURLU *parsed; /* owned */
+};
+
+/* A handle that no request has. */
+struct hf__http_idle {
+        CURL *easy;
+        const struct hf__http_url *url; /* it has the options of the requests to this one; NULL = none are set */
+};
+
 /* One request. Submitted -> active (in a pool) -> ended; ended before it was active when there is no time left. */
 struct hf__exchange {
         struct hf__note note; /* HF__NOTE_SUBMIT */
@@ -66,6 +81,8 @@ struct hf__exchange {
         hf_nsec head_deadline;
         struct hf__pool *pool;             /* NULL = not active */
         CURL *easy;                        /* likewise */
+        const struct hf__http_url *url;    /* the engine's; NULL = it does not recur */
+        bool may_keep_options;             /* the handle's, for a request of the same URL */
         struct hf__exchange *next, **link; /* the engine's list of those taken from the mailbox and not ended */
         /* guarded by engine->mu */
         struct hf__exchange *next_in_bucket;
@@ -73,7 +90,7 @@ struct hf__exchange {
         bool cancel_posted; /* cancel_note is in the mailbox: the memory must outlive it */
         /* what has come */
         int verdict; /* why we ended it ourselves; 0 = we did not */
-        bool may_have_sent, head_done, ended;
+        bool may_have_sent, resent, head_done, ended;
         bool is_held; /* until request.not_before */
         /* of clear-text HTTP/2: see http_engine_gate.c */
         bool is_h2c, expects_reuse, must_restart;
@@ -93,6 +110,7 @@ struct hf__exchange {
 
 #define HF__HTTP_N_BUCKETS 1024
 #define HF__HTTP_N_IDLE    64
+#define HF__HTTP_N_URLS    32
 #define HF__HTTP_N_CORKED  16
 #define HF__N_POOLS        (2 * HF__HTTP_N_LANES)
 
@@ -102,12 +120,19 @@ struct hf__socket {
         uint32_t watched;      /* the events it is in the epoll set with; 0 = it is not there */
 };
 
+/* A connection that gathers what a turn writes (http_engine_lane.c). */
+struct hf__corked {
+        int fd;
+        size_t index; /* its pool's */
+};
+
 struct hf__http_engine {
         /* immutable after the start */
         const struct hf_host *host;
         const struct hf_clock *clock;
         pthread_t thread;
         int epoll_fd, timer_fd;
+        bool needs_gate; /* libcurl is one of those for which http_engine_gate.c is there */
         struct hf__mailbox box;
         /* atomic */
         uint64_t turns;
@@ -126,21 +151,24 @@ struct hf__http_engine {
         struct hf__pool *lanes[HF__N_POOLS]; /* each lane has a second one for clear-text HTTP/2 */
         struct hf__socket *sockets;          /* by descriptor */
         size_t n_sockets;
-        int corked[HF__HTTP_N_CORKED]; /* connections that gather what a turn writes (http_engine_lane.c) */
+        struct hf__corked corked[HF__HTTP_N_CORKED];
         size_t n_corked;
-        bool stirred;                /* curl was called in this turn: there may be something gathered */
-        CURL *idle[HF__HTTP_N_IDLE]; /* handles to use again */
+        unsigned stirred; /* a bit for each index of a pool that curl was called for in this turn: something may be gathered */
+        struct hf__http_idle idle[HF__HTTP_N_IDLE]; /* handles to use again */
         size_t n_idle;
+        struct hf__http_url urls[HF__HTTP_N_URLS];
+        size_t n_urls;
 };
 
 /* http_engine_lane.c */
 int hf__lanes_init(struct hf__http_engine *engine);
 void hf__lanes_done(struct hf__http_engine *engine);
 void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t events);
-int hf__lanes_close_socket(void *engine, curl_socket_t fd);            /* for curl */
-void hf__lanes_cork(struct hf__http_engine *engine, curl_socket_t fd); /* of a new connection that will be shared */
-void hf__lanes_flush(struct hf__http_engine *engine);                  /* before the loop sleeps */
-void hf__lanes_run(struct hf__http_engine *engine); /* calls curl where it is due, ends what is done, closes empty old pools */
+int hf__lanes_close_socket(void *engine, curl_socket_t fd);   /* for curl */
+void hf__lanes_cork(struct hf__pool *pool, curl_socket_t fd); /* of a new connection that will be shared */
+void hf__lanes_stir(struct hf__pool *pool);                   /* before curl is called for it */
+void hf__lanes_flush(struct hf__http_engine *engine);         /* before the loop sleeps */
+void hf__lanes_run(struct hf__http_engine *engine);           /* calls curl where it is due, ends what is done, closes empty old pools */
 hf_nsec hf__lanes_due(const struct hf__http_engine *engine);
 void hf__lanes_distrust(struct hf__pool *pool);
 /* Before a request is added: lets the pool have the connections it needs. shares = the request can share one with others. */
@@ -161,7 +189,9 @@ void hf__exchange_abort(struct hf__exchange *x, int outcome); /* ends it with ou
 int hf__exchange_on_prereq(void *x, char *peer, char *local, int peer_port, int local_port);
 
 /* http_engine_options.c */
-CURLcode hf__exchange_set_options(struct hf__exchange *x, CURL *easy);
+CURLcode hf__exchange_take_handle(struct hf__exchange *x); /* x->easy, with its options, or the error, perhaps with a handle as well */
+void hf__exchange_give_handle(struct hf__exchange *x);     /* it is in no multi handle any more */
+void hf__options_done(struct hf__http_engine *engine);     /* frees the handles and URLs that are kept */
 bool hf__http_shares_connections(const struct hf__http_request *request); /* as far as is known before there is one */
 
 /* http_engine_answer.c; for curl */
@@ -169,7 +199,7 @@ size_t hf__answer_on_header(char *line, size_t size, size_t n, void *x);
 size_t hf__answer_on_body(char *data, size_t size, size_t n, void *x);
 
 /* http_engine_gate.c */
-bool hf__gate_concerns(const struct hf__http_request *request);
+bool hf__gate_concerns(const struct hf__http_engine *engine, const struct hf__http_request *request);
 bool hf__gate_holds(struct hf__exchange *x, struct hf__pool *pool); /* true: it waits for another's; else it is a pioneer itself */
 bool hf__gate_guessed_wrong(struct hf__exchange *x);                /* at on_prereq; true: it must start again */
 void hf__gate_leave(struct hf__exchange *x);                        /* accepts one that is in no list */

@@ -28,7 +28,7 @@ static size_t find_nul(const char *data, size_t n) {
         const char *raw = memchr(data, 0, n);
         size_t end = raw ? (size_t)(raw - data) : n;
 
-        for (const char *p = data; (p = memmem(p, end - (size_t)(p - data), "\\u0000", 6)); p += 6) {
+        for (const char *p = memchr(data, '\\', end); p && (p = memmem(p, end - (size_t)(p - data), "\\u0000", 6)); p += 6) {
                 size_t n_backslashes = 1;
                 while (p - n_backslashes >= data && p[-(ptrdiff_t)n_backslashes] == '\\')
                         n_backslashes++;
@@ -38,10 +38,25 @@ static size_t find_nul(const char *data, size_t n) {
         return end;
 }
 
+/* How often c is among the n bytes; HF__JSON_DEPTH_MAX + 1 stands for more than that. */
+static size_t count(const char *data, size_t n, char c) {
+        const char *end = data + n;
+        size_t found = 0;
+
+        while (found <= HF__JSON_DEPTH_MAX && (data = memchr(data, c, (size_t)(end - data)))) {
+                data++;
+                found++;
+        }
+        return found;
+}
+
 /* Where the nesting gets too deep; n = nowhere. What is no JSON is the parser's business: it stops there. */
 static size_t find_too_deep(const char *data, size_t n) {
         size_t depth = 0;
 
+        /* Nothing is nested deeper than it has brackets, of which most bodies have few. */
+        if (count(data, n, '{') + count(data, n, '[') <= HF__JSON_DEPTH_MAX)
+                return n;
         for (size_t i = 0; i < n; i++) {
                 if (data[i] == '"') {
                         for (i++; i < n && data[i] != '"'; i++)
@@ -79,8 +94,20 @@ size_t hf__utf8_length(const char *text, size_t n) {
         return length;
 }
 
+/* Whether the eight bytes at p are ASCII. */
+static bool eight_ascii(const char *p) {
+        uint64_t eight;
+
+        memcpy(&eight, p, sizeof eight);
+        return !(eight & UINT64_C(0x8080808080808080));
+}
+
 bool hf__utf8_valid(const char *data, size_t n) {
         for (size_t i = 0, length; i < n; i += length) {
+                while (n - i >= 8 && eight_ascii(data + i))
+                        i += 8;
+                if (i == n)
+                        break;
                 length = hf__utf8_length(data + i, n - i);
                 if (!length)
                         return false;
@@ -130,27 +157,40 @@ static const char *key_of(const cJSON *c) { return c->string ? c->string : ""; }
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* Sorted, for an object may have as many members as a body has room for. */
-static int keys_unique(const cJSON *object, const char **reterr_key) {
-        size_t n = (size_t)cJSON_GetArraySize(object), i = 0;
-        const char *few[32], **keys = n <= sizeof few / sizeof few[0] ? few : malloc(n * sizeof *keys);
-        int r = 0;
+/* A key that two members have; NULL = there is none. Each is compared with each: for few of them. */
+static const char *find_twin(const cJSON *object) {
+        for (const cJSON *a = object->child; a; a = a->next)
+                for (const cJSON *b = a->next; b; b = b->next)
+                        if (*key_of(a) == *key_of(b) && strcmp(key_of(a), key_of(b)) == 0)
+                                return key_of(a);
+        return NULL;
+}
+
+/* The same by sorting, for an object may have as many members as a body has room for. 0 or -ENOMEM. */
+static int find_twin_of_many(const cJSON *object, size_t n, const char **ret_key) {
+        const char **keys = malloc(n * sizeof *keys);
+        size_t i = 0;
 
         if (!keys)
                 return -ENOMEM;
         for (const cJSON *m = object->child; m; m = m->next)
                 keys[i++] = key_of(m);
-        if (n > 1)
-                qsort(keys, n, sizeof *keys, by_text);
-        for (i = 1; i < n && !r; i++)
-                if (strcmp(keys[i - 1], keys[i]) == 0) {
-                        r = HF_E_INVALID;
-                        if (reterr_key)
-                                *reterr_key = keys[i];
-                }
-        if (keys != few)
-                free(keys);
-        return r;
+        qsort(keys, n, sizeof *keys, by_text);
+        for (i = 1; i < n && !*ret_key; i++)
+                if (strcmp(keys[i - 1], keys[i]) == 0)
+                        *ret_key = keys[i];
+        free(keys);
+        return 0;
+}
+
+static int keys_unique(const cJSON *object, const char **reterr_key) {
+        size_t n = (size_t)cJSON_GetArraySize(object);
+        const char *key = n <= 16 ? find_twin(object) : NULL;
+        int r = n <= 16 ? 0 : find_twin_of_many(object, n, &key);
+
+        if (key && reterr_key)
+                *reterr_key = key;
+        return key ? HF_E_INVALID : r;
 }
 
 int hf__json_check_unique(const struct hf__json *json, const char **reterr_key) {
@@ -226,8 +266,10 @@ bool hf__json_equal(const struct hf__json *a, const struct hf__json *b) { return
 static void print_number(double value, struct hf__strbuf *out) {
         if (!isfinite(value))
                 hf__strbuf_puts(out, "null");
+        else if (value >= 0 && value < 0x1p53 && value == (double)(uint64_t)value) /* the usual numbers, and no negative zero */
+                hf__strbuf_u64(out, (uint64_t)value);
         else if (value == floor(value) && fabs(value) < 1e21)
-                hf__strbuf_printf(out, "%.0f", value == 0 ? 0.0 : value); /* no negative zero */
+                hf__strbuf_printf(out, "%.0f", value);
         else {
                 char text[40];
                 for (int digits = 15; digits <= 17; digits++) { /* the fewest that read back as the same value */
@@ -287,15 +329,23 @@ void hf__json_print_pretty(const struct hf__json *json, struct hf__strbuf *out) 
                 print(item(json), out, 0);
 }
 
+/* Most keys differ at once: their first bytes are compared here, without a call. */
+static bool is_key(const char *string, const char *key, size_t n) {
+        return string && (n == 0 || string[0] == key[0]) && strncmp(string, key, n) == 0 && string[n] == '\0';
+}
+
 /* The member of object whose key is the n bytes at key. */
 static cJSON *member(const cJSON *object, const char *key, size_t n) {
         if (!cJSON_IsObject(object))
                 return NULL;
         for (cJSON *m = object->child; m; m = m->next)
-                if (m->string && strncmp(m->string, key, n) == 0 && m->string[n] == '\0')
+                if (is_key(m->string, key, n))
                         return m;
         return NULL;
 }
+
+/* How many bytes of path are its first key. */
+static size_t key_length(const char *path) { return (size_t)(strchrnul(path, '.') - path); }
 
 struct hf__json *hf__json_get(const struct hf__json *object, const char *key) {
         return json_of(member(item(object), key, strlen(key)));
@@ -305,7 +355,7 @@ struct hf__json *hf__json_path(const struct hf__json *object, const char *path) 
         cJSON *c = item(object);
 
         for (;;) {
-                size_t n = strcspn(path, ".");
+                size_t n = key_length(path);
                 c = member(c, path, n);
                 if (!c || !path[n])
                         return json_of(c);
@@ -390,7 +440,7 @@ int hf__json_set(struct hf__json *object, const char *path, struct hf__json *val
         cJSON *c = item(object);
 
         for (;;) {
-                size_t n = strcspn(path, ".");
+                size_t n = key_length(path);
                 if (!cJSON_IsObject(c)) {
                         cJSON_Delete(item(value));
                         return -EINVAL;
@@ -518,7 +568,7 @@ void hf__json_remove(struct hf__json *object, const char *path) {
         cJSON *c = item(object);
 
         for (;;) {
-                size_t n = strcspn(path, ".");
+                size_t n = key_length(path);
                 cJSON *m = member(c, path, n);
                 if (!m)
                         return;

@@ -51,9 +51,10 @@ void hf__mailbox_post(struct hf__mailbox *box, struct hf__letter *letter) {
 struct hf__letter *hf__mailbox_take(struct hf__mailbox *box) {
         uint64_t count;
 
-        pthread_mutex_lock(&box->mu);
+        /* Before the lock, so that nobody waits for it: whoever finds the box empty from then on pokes anew. */
         ssize_t n = read(box->fd, &count, sizeof count); /* EAGAIN: nothing to clear */
         (void)n;
+        pthread_mutex_lock(&box->mu);
         struct hf__letter *letters = box->head;
         box->head = NULL;
         box->tail = &box->head;

@@ -12,6 +12,38 @@
 #include "base/buf.h"
 #include "base/json.h"
 
+size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]) {
+        char backwards[HF__U64_TEXT_MAX - 1];
+        size_t n = 0;
+
+        do
+                backwards[n++] = (char)('0' + value % 10);
+        while (value /= 10);
+        for (size_t i = 0; i < n; i++)
+                text[i] = backwards[n - 1 - i];
+        text[n] = '\0';
+        return n;
+}
+
+size_t hf__join(char *out, size_t max, ...) {
+        size_t n = 0;
+        va_list parts;
+
+        va_start(parts, max);
+        for (const char *part; (part = va_arg(parts, const char *));) {
+                size_t n_part = strlen(part);
+                if (n_part >= max - n) {
+                        n = 0;
+                        break;
+                }
+                memcpy(out + n, part, n_part);
+                n += n_part;
+        }
+        va_end(parts);
+        out[n] = '\0';
+        return n;
+}
+
 /* Makes room for n more bytes and the NUL. False once there is an error. */
 static int grow(struct hf__strbuf *s, size_t n) {
         size_t max = s->max ? s->max : SIZE_MAX / 2;
@@ -25,7 +57,7 @@ static int grow(struct hf__strbuf *s, size_t n) {
         size_t need = s->n + n + 1;
         if (need <= s->space)
                 return 1;
-        size_t space = s->space < 64 ? 64 : s->space + s->space / 2;
+        size_t space = s->space < 256 ? 256 : s->space + s->space / 2;
         if (space < need)
                 space = need;
         char *data = realloc(s->data, space);
@@ -61,7 +93,12 @@ void hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n) {
 
 void hf__strbuf_puts(struct hf__strbuf *s, const char *text) { hf__strbuf_add(s, text, strlen(text)); }
 
-void hf__strbuf_putc(struct hf__strbuf *s, char c) { hf__strbuf_add(s, &c, 1); }
+void hf__strbuf_putc(struct hf__strbuf *s, char c) {
+        if (!grow(s, 1))
+                return;
+        s->data[s->n++] = c;
+        s->data[s->n] = '\0';
+}
 
 void hf__strbuf_printf(struct hf__strbuf *s, const char *format, ...) {
         va_list args;
@@ -83,12 +120,9 @@ void hf__strbuf_printf(struct hf__strbuf *s, const char *format, ...) {
 }
 
 void hf__strbuf_u64(struct hf__strbuf *s, uint64_t value) {
-        char text[20], *p = text + sizeof text;
+        char text[HF__U64_TEXT_MAX];
 
-        do
-                *--p = (char)('0' + value % 10);
-        while (value /= 10);
-        hf__strbuf_add(s, p, (size_t)(text + sizeof text - p));
+        hf__strbuf_add(s, text, hf__u64_text(value, text));
 }
 
 void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n) {

@@ -17,6 +17,13 @@ struct hf__strbuf {
         int error;    /* 0, -ENOMEM or HF_E_TOO_LARGE */
 };
 
+#define HF__U64_TEXT_MAX 21 /* the digits of a uint64_t, and the NUL */
+
+/* Without a struct, into the caller's array. Both return the length without the NUL. */
+size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]);
+/* One string behind the other, up to a NULL. What does not fit in max bytes is 0 and "". */
+size_t hf__join(char *out, size_t max, ...) __attribute__((sentinel));
+
 void hf__strbuf_done(struct hf__strbuf *s);  /* frees the contents, zeroes the struct */
 void hf__strbuf_reset(struct hf__strbuf *s); /* empties it, keeps the memory, clears error */
 void hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n);

@@ -28,6 +28,14 @@ static void date_from_days(int64_t days, int64_t *ret_year, int *ret_month, int 
         *ret_year = year_of_era + era * 400 + (*ret_month <= 2);
 }
 
+/* Writes value as exactly n digits and what follows them; returns where to go on. */
+static char *put_digits(char *at, uint64_t value, int n, char after) {
+        for (int i = n; i-- > 0; value /= 10)
+                at[i] = (char)('0' + value % 10);
+        at[n] = after;
+        return at + n + 1;
+}
+
 /* usec < 0: none is written. The wire knows four-digit years only; what lies outside is clamped. */
 static void format(int64_t sec, int usec, char *text) {
         static const int64_t first = INT64_C(-62135596800), last = INT64_C(253402300799); /* years 1 and 9999 */
@@ -38,12 +46,15 @@ static void format(int64_t sec, int usec, char *text) {
         int64_t days = sec / 86400 - (sec % 86400 < 0);
         int64_t rest = sec - days * 86400;
         date_from_days(days, &year, &month, &day);
-        int n = snprintf(text, HF__MICROTIME_MAX, "%04u-%02u-%02uT%02u:%02u:%02u", (unsigned)year % 10000, (unsigned)month % 100,
-                         (unsigned)day % 100, (unsigned)(rest / 3600) % 100, (unsigned)(rest / 60 % 60), (unsigned)(rest % 60));
+        text = put_digits(text, (uint64_t)year, 4, '-');
+        text = put_digits(text, (uint64_t)month, 2, '-');
+        text = put_digits(text, (uint64_t)day, 2, 'T');
+        text = put_digits(text, (uint64_t)(rest / 3600), 2, ':');
+        text = put_digits(text, (uint64_t)(rest / 60 % 60), 2, ':');
+        text = put_digits(text, (uint64_t)(rest % 60), 2, usec >= 0 ? '.' : 'Z');
         if (usec >= 0)
-                (void)snprintf(text + n, HF__MICROTIME_MAX - (size_t)n, ".%06uZ", (unsigned)usec % 1000000);
-        else
-                (void)snprintf(text + n, HF__MICROTIME_MAX - (size_t)n, "Z");
+                text = put_digits(text, (uint64_t)usec, 6, 'Z');
+        *text = '\0';
 }
 
 /* Reads exactly n digits and steps over them; -1 = they are not there. */

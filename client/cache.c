@@ -8,8 +8,10 @@
  */
 #include "client/cache_barrier.h"
 #include "client/cache_impl.h"
+#include "client/cache_look.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,6 +243,19 @@ size_t hf_cache_count(struct hf_cache *cache) {
         size_t n = cache->store.n;
         (void)pthread_mutex_unlock(&cache->mu);
         return n;
+}
+
+bool hf__cache_has_in(struct hf_cache *cache, const char *ns) {
+        char from[HF_NAME_MAX + 2];
+        int n = snprintf(from, sizeof from, "%s/", ns);
+
+        if (n < 0 || (size_t)n >= sizeof from)
+                return false;
+        (void)pthread_mutex_lock(&cache->mu);
+        const struct hf__keyed *first = hf__key_index_from(&cache->store, from);
+        bool has = first && strncmp(first->key, from, (size_t)n) == 0;
+        (void)pthread_mutex_unlock(&cache->mu);
+        return has;
 }
 
 void hf_cache_each(struct hf_cache *cache, void (*each)(void *ctx, const char *ns, const char *name, const char *object, size_t n),

@@ -11,6 +11,8 @@
 #include "base/buf.h"
 #include "client/json_span.h"
 
+#define SCRATCH 2048
+
 /* Where the text goes; without a place it is only counted. */
 struct out {
         char *at;
@@ -72,7 +74,10 @@ static int add_object(struct out *out, struct hf__span object) {
 
 int hf__cache_cut(const char *object, size_t n, struct hf__buf **ret_cut) {
         const struct hf__span text = {object, n};
-        struct out out = {0};
+        char scratch[SCRATCH]; /* spares most objects the second look; a cut is never longer than its object, but for the ends of a broken
+                                  one */
+        struct out out = {.at = n + 4 <= sizeof scratch ? scratch : NULL};
+        bool counted_only = !out.at;
 
         int r = add_object(&out, text);
         if (r < 0)
@@ -80,8 +85,12 @@ int hf__cache_cut(const char *object, size_t n, struct hf__buf **ret_cut) {
         struct hf__buf *cut = hf__buf_new(out.n);
         if (!cut)
                 return -ENOMEM;
-        out = (struct out){.at = cut->data};
-        (void)add_object(&out, text);
+        if (counted_only) {
+                out = (struct out){.at = cut->data};
+                (void)add_object(&out, text);
+        } else {
+                memcpy(cut->data, scratch, out.n);
+        }
         *ret_cut = cut;
         return 0;
 }

@@ -77,15 +77,22 @@ static size_t letter_bytes(const struct hf__cache_letter *letter) {
 
 static void post(struct hf_cache *cache, struct hf__cache_letter *letter) {
         size_t n = letter_bytes(letter);
+        bool last = letter->last;
 
         (void)pthread_mutex_lock(&cache->mu);
         letter->next = NULL;
         *cache->letters_tail = letter;
         cache->letters_tail = &letter->next;
         cache->n_letter_bytes += n;
-        /* Signalled under the lock: after the last letter the cache may be gone as soon as the lock is free. */
-        (void)pthread_cond_signal(&cache->wake);
+        bool wakes = cache->sleeps;
+        cache->sleeps = false;
+        /* The last one's signal is under the lock: after it the cache may be gone as soon as the lock is free. With the others the
+         * cache waits for the last, and its thread need not wake only to wait for the lock. */
+        if (wakes && last)
+                (void)pthread_cond_signal(&cache->wake);
         (void)pthread_mutex_unlock(&cache->mu);
+        if (wakes && !last)
+                (void)pthread_cond_signal(&cache->wake);
 }
 
 static void on_list(void *ctx, const struct hf_reply *reply) {
@@ -530,6 +537,12 @@ static void (*next_step_locked(struct hf_cache *cache, hf_nsec *ret_until))(stru
         return at <= now ? step : NULL;
 }
 
+static void sleep_locked(struct hf_cache *cache, hf_nsec until) {
+        cache->sleeps = true;
+        (void)cache->clock->wait(cache->clock->ctx, &cache->wake, &cache->mu, until);
+        cache->sleeps = false;
+}
+
 static void turn_locked(struct hf_cache *cache) {
         void (*step)(struct hf_cache *) = NULL;
         hf_nsec until = HF_NSEC_NEVER;
@@ -538,7 +551,7 @@ static void turn_locked(struct hf_cache *cache) {
                 return;
         struct hf__cache_letter *letter = pop_locked(cache);
         if (!letter && !(step = next_step_locked(cache, &until))) {
-                (void)cache->clock->wait(cache->clock->ctx, &cache->wake, &cache->mu, until);
+                sleep_locked(cache, until);
                 return;
         }
         (void)pthread_mutex_unlock(&cache->mu);
@@ -562,7 +575,7 @@ static void leave_all_locked(struct hf_cache *cache) {
                 if (letter)
                         take_letter(cache, letter);
                 else
-                        (void)cache->clock->wait(cache->clock->ctx, &cache->wake, &cache->mu, HF_NSEC_NEVER);
+                        sleep_locked(cache, HF_NSEC_NEVER);
         }
 }
 

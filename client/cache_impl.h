@@ -85,6 +85,7 @@ struct hf_cache {
         uint64_t n_lists; /* consistent ones begun; their numbers */
         struct hf__cache_letter *letters, **letters_tail;
         size_t n_letter_bytes;
+        bool sleeps; /* the thread does, and no letter has woken it yet */
         bool stop;
 
         /* the thread's */

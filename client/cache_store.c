@@ -98,6 +98,25 @@ static int store(struct hf_cache *cache, struct hf__cache_entry *entry, struct h
         return r;
 }
 
+static void drop(struct hf_cache *cache, struct hf__cache_entry *entry, const struct hf__buf *last) {
+        (void)pthread_mutex_lock(&cache->mu);
+        hf__cache_index_leave_locked(entry);
+        hf__key_index_remove(&cache->store, entry->keyed.key);
+        (void)pthread_mutex_unlock(&cache->mu);
+        hf__cache_tell(cache, HF_EVENT_DELETED, entry, last ? last : entry->object);
+        entry_free(entry);
+}
+
+/* Another object than the one known by that name, which went while nobody watched; a list shows the one that came after it only. */
+static bool is_another(const struct hf__cache_entry *entry, const struct metadata *metadata) {
+        const char *uid = hf__json_string(metadata->json, "uid");
+        struct hf__span known = {entry->object->data, entry->object->n};
+
+        if (!uid || !hf__span_member(known, "metadata", &known) || !hf__span_member(known, "uid", &known))
+                return false;
+        return known.n != strlen(uid) + 2 || memcmp(known.data + 1, uid, known.n - 2) != 0;
+}
+
 /* object may be NULL: then what is kept of data becomes one when it is needed. */
 static int put(struct hf_cache *cache, const struct metadata *metadata, struct hf__buf *object, struct hf__span data) {
         struct hf__cache_entry *fresh = entry_new(metadata);
@@ -119,6 +138,10 @@ static int put(struct hf_cache *cache, const struct metadata *metadata, struct h
                 (void)hf__buf_unref(mine);
                 return 0;
         }
+        if (r == 0 && entry && is_another(entry, metadata)) {
+                drop(cache, entry, NULL);
+                entry = NULL;
+        }
         if (r == 0)
                 r = store(cache, entry, fresh, metadata->resource_version, object);
         if (r == 0)
@@ -127,15 +150,6 @@ static int put(struct hf_cache *cache, const struct metadata *metadata, struct h
                 entry_free(fresh);
         (void)hf__buf_unref(mine);
         return r;
-}
-
-static void drop(struct hf_cache *cache, struct hf__cache_entry *entry, const struct hf__buf *last) {
-        (void)pthread_mutex_lock(&cache->mu);
-        hf__cache_index_leave_locked(entry);
-        hf__key_index_remove(&cache->store, entry->keyed.key);
-        (void)pthread_mutex_unlock(&cache->mu);
-        hf__cache_tell(cache, HF_EVENT_DELETED, entry, last ? last : entry->object);
-        entry_free(entry);
 }
 
 int hf__cache_take_object(struct hf_cache *cache, enum hf_event_type type, struct hf__buf *object) {

@@ -38,6 +38,12 @@ struct hf__keyed *hf__key_index_find(const struct hf__key_index *index, const ch
         return found ? index->items[i] : NULL;
 }
 
+struct hf__keyed *hf__key_index_from(const struct hf__key_index *index, const char *key) {
+        bool found;
+        size_t i = place_of(index, key, &found);
+        return i < index->n ? index->items[i] : NULL;
+}
+
 int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item) {
         bool found;
 

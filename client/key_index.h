@@ -19,6 +19,7 @@ struct hf__key_index {
 
 void hf__key_index_done(struct hf__key_index *index); /* frees the array only */
 struct hf__keyed *hf__key_index_find(const struct hf__key_index *index, const char *key);
+struct hf__keyed *hf__key_index_from(const struct hf__key_index *index, const char *key); /* the first that is not before key */
 /* The key must not be in yet. 0 or -ENOMEM. */
 int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item);
 void hf__key_index_remove(struct hf__key_index *index, const char *key); /* nothing when absent */

@@ -50,6 +50,9 @@ static void note(struct hf__core *core, const struct hf__record *record, hf_nsec
         if (!core->observed_once || !hf__record_same_fields(&core->observed, record))
                 core->observed_at = now;
         core->heard_at = now;
+        /* The hold after a release was for whoever comes next, who has come; or a coordinator has named me. */
+        if (record->exists && record->holder[0] && !hf__core_is_own(core, record))
+                core->yields_until = 0;
         if (record->exists) {
                 core->saw_lease = true;
                 core->last_renew_us = record->renew_us;

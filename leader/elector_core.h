@@ -149,7 +149,7 @@ struct hf__core {
         hf_nsec renew_at;                            /* leading: the next renewal is due */
         hf_nsec poll_at;                             /* following without a watch: the next read is due */
         hf_nsec contend_at;                          /* following: no acquire before (backoff) */
-        hf_nsec yields_until;                        /* following: nor before this, unless the Lease names me (after a release) */
+        hf_nsec yields_until;                        /* following: nor before this until the Lease names somebody (after release) */
         int64_t own_acquires[HF__CORE_OWN_ACQUIRES]; /* acquire times written by this core, a ring: what else bears my identity is a twin */
         unsigned n_own_acquires;
         int64_t last_acquire_us;

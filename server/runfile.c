@@ -85,7 +85,7 @@ static int lock(const char *path, bool create, struct hfd_runfile **ret_runfile,
         struct hfd_runfile *runfile = malloc(sizeof *runfile);
         if (!runfile)
                 return hf_fail(reterr_status, -ENOMEM, "%s: out of memory", path);
-        int r = hfd_lock_file(path, create, 0, &runfile->fd, reterr_status);
+        int r = hfd_lock_file(path, create, &runfile->fd, reterr_status);
         if (r != 0) {
                 free(runfile);
                 if (r != HF_E_BUSY)

@@ -263,10 +263,11 @@ void hfd_answer_deleted(struct hfd_answer *answer, const struct hfd_resource *re
         struct hf__strbuf s = {0};
 
         hf__strbuf_puts(&s, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\",\"details\":{");
-        put_member(&s, "", "name", name);
+        if (name)
+                put_member(&s, "", "name", name);
         if (*resource->group)
-                put_member(&s, ",", "group", resource->group);
-        put_member(&s, ",", "kind", resource->plural);
+                put_member(&s, name ? "," : "", "group", resource->group);
+        put_member(&s, name || *resource->group ? "," : "", "kind", resource->plural);
         if (uid && *uid)
                 put_member(&s, ",", "uid", uid);
         hf__strbuf_puts(&s, "}}\n");

@@ -70,5 +70,5 @@ void hfd_answer_invalid(struct hfd_answer *answer, const struct hfd_resource *re
 void hfd_answer_no_memory(struct hfd_answer *answer);
 /* What the store answered: 504, 503, 410, 413, 500. */
 void hfd_answer_store_error(struct hfd_answer *answer, int error, const struct hf_status *status);
-/* 200 Status Success of a deletion. */
+/* 200 Status Success of a deletion; name NULL: of many. */
 void hfd_answer_deleted(struct hfd_answer *answer, const struct hfd_resource *resource, const char *name, const char *uid);

@@ -59,9 +59,8 @@ struct hfd_call {
         char table_version[16]; /* "v1", "v1beta1" */
         const void *body;       /* owned by the adapter until done */
         size_t n_body;
-        bool fenced;
-        struct hf_fence fence;
-        bool in_process; /* of holdfastd's own client */
+        const struct hf_fence *fence; /* the adapter's until done; NULL = not fenced */
+        bool in_process;              /* of holdfastd's own client */
         hf_nsec deadline;
         void (*done)(struct hfd_call *call, const struct hfd_answer *answer);
 };

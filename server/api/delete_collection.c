@@ -2,7 +2,9 @@
 /*
  * deletecollection: one list of what is selected, then a delete of each, as if it had been asked for by itself: with the
  * same options, fenced as the call is, by the optimistic loop of write.c. WIDTH of them are under way at a time. What is gone
- * by then is passed over; the first failure ends it, and is the answer; what was deleted before stays deleted.
+ * by then is passed over; the first failure ends it, and is the answer; what was deleted before stays deleted. The answer lists
+ * what was deleted, and has to hold it, which the cache no longer does. Where more than ANSWER_MAX_BYTES are selected each object is
+ * let go once it is deleted, and the answer is a Status, which is what the field's OpenAPI says, and what its clients take as well.
  *
  *      list -> pump: start deletes while there is room <-- each delete's answer -> the last one: answer
  *
@@ -21,7 +23,8 @@
 #include "server/api/read.h"
 #include "server/api/write.h"
 
-#define WIDTH 16
+#define WIDTH            16
+#define ANSWER_MAX_BYTES ((size_t)8 << 20)
 
 struct sweep;
 
@@ -37,8 +40,9 @@ struct sweep {
         struct hfd_call list; /* first: take is given this */
         struct hfd_api *api;
         struct hfd_call *call;       /* the adapter's until done */
-        struct hfd_object **objects; /* owned, with its references; one that was not deleted becomes NULL */
+        struct hfd_object **objects; /* owned, with its references; one that the answer is without becomes NULL */
         size_t n;
+        bool lists;        /* the answer has what was deleted */
         uint64_t revision; /* of the list */
         struct hfd_fence_compares fence;
 
@@ -68,6 +72,11 @@ static void succeed(struct sweep *sweep) {
         char meta[64];
         size_t n = 0;
 
+        if (!sweep->lists) {
+                hfd_answer_deleted(&answer, sweep->call->resource, NULL, NULL);
+                answer_and_free(sweep, &answer);
+                return;
+        }
         for (size_t i = 0; i < sweep->n; i++)
                 if (sweep->objects[i])
                         sweep->objects[n++] = sweep->objects[i];
@@ -124,7 +133,7 @@ static void compare_fence(struct sweep *sweep) {
 static void finish(struct sweep *sweep) {
         if (sweep->failed)
                 fail(sweep);
-        else if (sweep->call->fenced && !sweep->compared)
+        else if (sweep->call->fence && !sweep->compared)
                 compare_fence(sweep);
         else
                 succeed(sweep);
@@ -182,7 +191,7 @@ static void on_deleted(struct hfd_call *call, const struct hfd_answer *answer) {
 
         pthread_mutex_lock(&sweep->mu);
         sweep->compared |= answer->fence_compared;
-        if (answer->status.error)
+        if (answer->status.error || !sweep->lists)
                 sweep->objects[slot->index] = hfd_object_unref(sweep->objects[slot->index]);
         if (answer->status.error && answer->status.error != HF_E_NOT_FOUND && !sweep->failed) {
                 sweep->failed = true;
@@ -198,8 +207,12 @@ static void on_deleted(struct hfd_call *call, const struct hfd_answer *answer) {
 
 static void on_selected(struct hfd_call *list, struct hfd_object **objects, size_t n, uint64_t revision) {
         struct sweep *sweep = (struct sweep *)list;
+        size_t n_bytes = 0;
 
+        for (size_t i = 0; i < n && n_bytes <= ANSWER_MAX_BYTES; i++)
+                n_bytes += objects[i]->bytes->n + 1;
         pthread_mutex_lock(&sweep->mu);
+        sweep->lists = n_bytes <= ANSWER_MAX_BYTES;
         sweep->objects = objects;
         sweep->n = n;
         sweep->revision = revision;
@@ -249,7 +262,6 @@ static struct sweep *sweep_new(struct hfd_api *api, struct hfd_call *call) {
                                                .resource = call->resource,
                                                .body = call->body,
                                                .n_body = call->n_body,
-                                               .fenced = call->fenced,
                                                .fence = call->fence,
                                                .deadline = call->deadline,
                                                .done = on_deleted};
@@ -269,7 +281,7 @@ void hfd_delete_collection(struct hfd_api *api, struct hfd_call *call) {
                 sweep = sweep_new(api, call);
                 if (!sweep)
                         hfd_answer_no_memory(&answer);
-                else if (call->fenced && (e = hfd_fence_compares(&sweep->fence, api->prefix, &call->fence)))
+                else if (call->fence && (e = hfd_fence_compares(&sweep->fence, api->prefix, call->fence)))
                         hfd_answer_store_error(&answer, e, NULL);
         }
         if (sweep && !e) {

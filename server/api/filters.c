@@ -41,6 +41,8 @@ struct passage {
         struct hfd_filters *filters;  /* borrowed; outlives all requests */
         struct hfd_request *request;  /* borrowed: the request owns this */
         struct hfd_request_kind kind;
+        const char *verb; /* static text; "" = the method is not one of ours */
+        bool bad_path;
         bool counted;       /* in n_draining */
         bool admitted;      /* let in, at the head or when complete */
         enum hfd_lane lane; /* HFD_LANE_NONE = holds no place */
@@ -177,7 +179,7 @@ static void finished(void *ctx, int code, size_t n_bytes) {
         const char *query = hfd_request_query(request);
         hf_log(&filters->host->log, code >= 500 ? HF_LOG_INFO : HF_LOG_DEBUG, "http", "%s %.400s%s%.200s %d %.3f ms %zu bytes %s %s %s",
                hfd_request_method(request), hfd_request_path(request), query[0] ? "?" : "", query, code, (double)took / 1e6, n_bytes,
-               hfd_request_protocol(request), hfd_request_remote(request), passage->info.user.name);
+               hfd_request_protocol(request), hfd_request_remote(request), passage->info.user);
 }
 
 static void reply_simple(struct hfd_request *request, int code, uint32_t retry_after_s, const char *message) {
@@ -205,7 +207,8 @@ static bool is_lease(const struct hfd_request_path *path) {
         return path->is_resource && strcmp(path->resource, "leases") == 0 && strcmp(path->group, "coordination.k8s.io") == 0;
 }
 
-static bool authorized(struct passage *passage, const struct hfd_request_path *path, const char *verb) {
+static bool authorized(struct passage *passage, const struct hfd_user *user, const struct hfd_request_path *path) {
+        const char *verb = passage->verb;
         char single[HF_NAME_MAX + 1];
         bool many = strcmp(verb, "list") == 0 || strcmp(verb, "watch") == 0;
         const char *name = path->name;
@@ -218,39 +221,43 @@ static bool authorized(struct passage *passage, const struct hfd_request_path *p
                                              .name = name,
                                              .path = hfd_request_path(passage->request),
                                              .is_resource = path->is_resource};
-        if (hfd_auth_allows(passage->filters->auth, &passage->info.user, &asked))
+        if (hfd_auth_allows(passage->filters->auth, user, &asked))
                 return true;
-        hfd_reply_forbidden(passage->request, &passage->info.user, &asked, path->subresource);
+        hfd_reply_forbidden(passage->request, user, &asked, path->subresource);
         return false;
 }
 
 /* For whom the request is made, where it is for somebody else. False: it has been answered. */
-static bool impersonated(struct passage *passage) {
+static bool impersonated(struct passage *passage, struct hfd_user *user) {
         struct hfd_user asked;
-        int r = hfd_auth_impersonate(passage->request, &passage->info.user, &asked);
+        int r = hfd_auth_impersonate(passage->request, user, &asked);
         if (r == 0)
                 return true;
         if (r == HF_E_FORBIDDEN) {
                 const struct hfd_attributes users =
                         {.verb = "impersonate", .group = "", .resource = "users", .ns = "", .name = asked.name, .is_resource = true};
-                hfd_reply_forbidden(passage->request, &passage->info.user, &users, "");
+                hfd_reply_forbidden(passage->request, user, &users, "");
         } else
                 reply_simple(passage->request, 400, 0, "the headers of the impersonation name no user, or too many groups");
         return false;
 }
 
 /* True: the request may go on to its handler. False: it has been answered. */
-static bool pass(struct passage *passage, const struct hfd_request_path *path, const char *verb, bool exempt) {
+static bool pass(struct passage *passage, const struct hfd_request_path *path, bool exempt) {
         struct hfd_filters *filters = passage->filters;
+        struct hfd_user user;
         if (!exempt && !passage->admitted && !enter(passage)) {
                 refuse(filters, passage->request);
                 return false;
         }
-        if (hfd_auth_authenticate(filters->auth, passage->request, &passage->info.user) != 0) {
+        user.name[0] = '\0';
+        int unknown = hfd_auth_authenticate(filters->auth, passage->request, &user);
+        (void)stpcpy(passage->info.user, user.name); /* for the log; the groups have served once it is authorized */
+        if (unknown) {
                 reply_simple(passage->request, 401, 0, "Unauthorized");
                 return false;
         }
-        if (!impersonated(passage) || !authorized(passage, path, verb))
+        if (!impersonated(passage, &user) || !authorized(passage, &user, path))
                 return false;
         if (exempt || passage->info.watch)
                 return true;
@@ -262,60 +269,56 @@ static bool pass(struct passage *passage, const struct hfd_request_path *path, c
         return true;
 }
 
-static struct passage *begin(struct hfd_filters *filters, struct hfd_request *request) {
-        struct passage *passage = calloc(1, sizeof *passage);
+/* What kind of request it is. */
+static void classify(struct passage *passage, struct hfd_request_path *ret_path) {
+        struct hfd_request *request = passage->request;
+        passage->bad_path = hfd_request_path_parse(hfd_request_path(request), ret_path) != 0;
+        passage->verb = hfd_request_verb(hfd_request_method(request), ret_path, hfd_request_query(request));
+        passage->kind = hfd_request_kind(passage->verb, ret_path->resource);
+        passage->info.watch = strcmp(passage->verb, "watch") == 0;
+        passage->info.mutating = !is_reading(passage->verb);
+}
+
+static struct passage *begin(struct hfd_filters *filters, struct hfd_request *request, struct hfd_request_path *ret_path) {
+        struct passage *passage = malloc(sizeof *passage);
         if (!passage)
                 return NULL;
-        passage->filters = filters;
-        passage->request = request;
-        passage->lane = HFD_LANE_NONE;
+        *passage = (struct passage){.filters = filters, .request = request, .lane = HFD_LANE_NONE};
         hfd_request_set_context(request, passage, free);
         hfd_request_on_finished(request, finished, passage);
+        classify(passage, ret_path);
         return passage;
 }
 
-/* What kind of request it is; returns the verb, "" = none. *ret_bad_path: it is not a path of ours. */
-static const char *classify(struct passage *passage, struct hfd_request_path *path, bool *ret_bad_path) {
-        struct hfd_request *request = passage->request;
-        *ret_bad_path = hfd_request_path_parse(hfd_request_path(request), path) != 0;
-        const char *verb = hfd_request_verb(hfd_request_method(request), path, hfd_request_query(request));
-        passage->kind = hfd_request_kind(verb, path->resource);
-        passage->info.watch = strcmp(verb, "watch") == 0;
-        passage->info.mutating = !is_reading(verb);
-        return verb;
-}
-
 void hfd_filters_head(void *ctx, struct hfd_request *request) {
-        struct hfd_request_path path = {0};
-        bool bad_path;
-        struct passage *passage = begin(ctx, request);
+        struct hfd_request_path path;
+        struct passage *passage = begin(ctx, request, &path);
         if (!passage)
                 return; /* the handler tries again */
-        (void)classify(passage, &path, &bad_path);
         if (!is_exempt(hfd_request_path(request)))
                 (void)enter(passage); /* refused: the answer is given when the request is complete */
 }
 
 void hfd_filters_handle(void *ctx, struct hfd_request *request) {
         struct hfd_filters *filters = ctx;
-        struct hfd_request_path path = {0};
+        struct hfd_request_path path;
         hfd_http_handler handler = NULL;
         void *handler_ctx = NULL;
-        bool bad_path;
         struct passage *passage = hfd_request_context(request);
-        if (!passage)
-                passage = begin(filters, request);
+        if (passage) /* begun at the head */
+                (void)hfd_request_path_parse(hfd_request_path(request), &path);
+        else
+                passage = begin(filters, request, &path);
         if (!passage) {
                 reply_simple(request, 503, 1, "out of memory");
                 hfd_request_unref(request);
                 return;
         }
-        const char *verb = classify(passage, &path, &bad_path);
-        if (bad_path)
+        if (passage->bad_path)
                 reply_simple(request, 400, 0, "the path is not valid");
-        else if (!verb[0])
+        else if (!passage->verb[0])
                 reply_simple(request, 405, 0, "the server does not allow this method on the requested resource");
-        else if (pass(passage, &path, verb, is_exempt(hfd_request_path(request)))) {
+        else if (pass(passage, &path, is_exempt(hfd_request_path(request)))) {
                 if (hfd_router_find(filters->router, hfd_request_path(request), &handler, &handler_ctx) == 0) {
                         handler(handler_ctx, request); /* takes the reference */
                         return;

@@ -28,7 +28,7 @@ struct hfd_filters_config {
 };
 
 struct hfd_request_info {
-        struct hfd_user user;
+        char user[sizeof((struct hfd_user *)NULL)->name];
         bool watch; /* long-running: not counted as in flight, drained apart */
         bool mutating;
 };

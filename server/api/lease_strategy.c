@@ -94,18 +94,19 @@ static void validate_strategy(const char *strategy, struct hfd_causes *causes) {
 }
 
 void hfd_lease_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec");
         char value[32];
         int64_t number;
 
-        if (hf__json_i64(object, "spec.leaseDurationSeconds", &number) && number <= 0) {
+        if (hf__json_i64(spec, "leaseDurationSeconds", &number) && number <= 0) {
                 (void)snprintf(value, sizeof value, "%lld", (long long)number);
                 hfd_cause_invalid(causes, "spec.leaseDurationSeconds", value, "must be greater than 0");
         }
-        if (hf__json_i64(object, "spec.leaseTransitions", &number) && number < 0) {
+        if (hf__json_i64(spec, "leaseTransitions", &number) && number < 0) {
                 (void)snprintf(value, sizeof value, "%lld", (long long)number);
                 hfd_cause_invalid(causes, "spec.leaseTransitions", value, "must be greater than or equal to 0");
         }
-        const char *strategy = hf__json_string(object, "spec.strategy"), *preferred = hf__json_string(object, "spec.preferredHolder");
+        const char *strategy = hf__json_string(spec, "strategy"), *preferred = hf__json_string(spec, "preferredHolder");
         if (strategy && *strategy)
                 validate_strategy(strategy, causes);
         else if (preferred && *preferred)

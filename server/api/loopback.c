@@ -23,7 +23,8 @@ struct loopback;
 struct pending {
         struct hfd_call call; /* first: done is given this */
         struct loopback *client;
-        void *body; /* owned */
+        void *body;            /* owned */
+        struct hf_fence fence; /* the call's, if it has one */
         atomic_int refs;
 
         /* guarded by client->mu */
@@ -192,8 +193,8 @@ static int loopback_call(struct hf_client *self, const struct hf_call *call, hf_
                                           : hfd_api_now(client->api) +
                                                     (call->verb == HF_VERB_DELETE_COLLECTION ? HFD_MANY_DEADLINE : HFD_DEFAULT_DEADLINE);
         if (call->fence) {
-                p->call.fenced = true;
-                p->call.fence = *call->fence;
+                p->fence = *call->fence;
+                p->call.fence = &p->fence;
         }
         p->body = call->n_body ? malloc(call->n_body) : NULL;
         if (call->n_body && !p->body) {
@@ -253,9 +254,9 @@ static bool on_watch_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         struct pending *p = ctx;
 
         for (size_t i = 0; i < n; i++) {
-                char revision[24], bookmark[320], version[128];
+                char revision[HF__U64_TEXT_MAX], bookmark[320], version[128];
                 struct hf_event event = {.type = items[i].type, .resource_version = revision};
-                (void)snprintf(revision, sizeof revision, "%" PRIu64, items[i].revision);
+                (void)hf__u64_text(items[i].revision, revision);
                 if (items[i].object) {
                         event.object = items[i].object->bytes->data;
                         event.n_object = items[i].object->bytes->n;

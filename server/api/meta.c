@@ -100,28 +100,26 @@ static void invalid_text(struct hfd_causes *causes, const char *field, const cha
         hfd_cause_invalid(causes, field, quoted, rule);
 }
 
+/* What a path "metadata.x" names, looked for in the metadata: messages name the whole path. */
+static struct hf__json *of_meta(const struct hf__json *meta, const char *path) { return hf__json_get(meta, path + strlen("metadata.")); }
+static const char *meta_text(const struct hf__json *meta, const char *path) { return hf__json_text(of_meta(meta, path)); }
+
 /* ---- what was sent ---- */
 
-static bool text_or_absent(const struct hf__json *object, const char *path) {
-        const struct hf__json *value = hf__json_path(object, path);
+static bool text_or_absent(const struct hf__json *value) { return !value || hf__json_is_null(value) || hf__json_is_string(value); }
 
-        return !value || hf__json_is_null(value) || hf__json_is_string(value);
-}
-
-static bool object_or_absent(const struct hf__json *object, const char *path, bool of_strings) {
-        struct hf__json *value = hf__json_path(object, path);
-
+static bool strings_or_absent(const struct hf__json *value) {
         if (!value || hf__json_is_null(value))
                 return true;
         if (!hf__json_is_object(value))
                 return false;
-        for (struct hf__json *m = hf__json_first(value); m && of_strings; m = hf__json_next(m))
+        for (struct hf__json *m = hf__json_first(value); m; m = hf__json_next(m))
                 if (!hf__json_is_string(m))
                         return false;
         return true;
 }
 
-static bool types_fit(struct hf__json *object, const char **ret_field) {
+static bool types_fit(const struct hf__json *meta, const char **ret_field) {
         static const char *const texts[] = {"metadata.name",
                                             "metadata.generateName",
                                             "metadata.namespace",
@@ -133,17 +131,19 @@ static bool types_fit(struct hf__json *object, const char **ret_field) {
         int64_t when;
 
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-                if (*ret_field = texts[i], !text_or_absent(object, texts[i]))
+                if (*ret_field = texts[i], !text_or_absent(of_meta(meta, texts[i])))
                         return false;
-        for (size_t i = 5; i < sizeof texts / sizeof texts[0]; i++)
-                if (*ret_field = texts[i], hf__json_string(object, texts[i]) && hf__time_parse(hf__json_string(object, texts[i]), &when))
+        for (size_t i = 5; i < sizeof texts / sizeof texts[0]; i++) {
+                const char *text = meta_text(meta, texts[i]);
+                if (*ret_field = texts[i], text && hf__time_parse(text, &when))
                         return false;
-        if (*ret_field = "metadata.labels", !object_or_absent(object, "metadata.labels", true))
+        }
+        if (*ret_field = "metadata.labels", !strings_or_absent(of_meta(meta, *ret_field)))
                 return false;
-        if (*ret_field = "metadata.annotations", !object_or_absent(object, "metadata.annotations", true))
+        if (*ret_field = "metadata.annotations", !strings_or_absent(of_meta(meta, *ret_field)))
                 return false;
         for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-                struct hf__json *list = hf__json_path(object, lists[i]);
+                struct hf__json *list = of_meta(meta, lists[i]);
                 *ret_field = lists[i];
                 if (list && !hf__json_is_null(list) && !hf__json_is_array(list))
                         return false;
@@ -158,19 +158,19 @@ static bool types_fit(struct hf__json *object, const char **ret_field) {
  * Times are stored as this server writes them. Clients that parse what they read send them back in another form of the same
  * instant (the Python client: "+00:00" for "Z"), which must be neither a change nor an error.
  */
-static int normalise_times(struct hf__json *object) {
-        static const char *const times[] = {"metadata.creationTimestamp", "metadata.deletionTimestamp"};
+static int normalise_times(struct hf__json *meta) {
+        static const char *const times[] = {"creationTimestamp", "deletionTimestamp"};
         char text[HF__MICROTIME_MAX];
         int64_t when;
         int e = 0;
 
         for (size_t i = 0; !e && i < sizeof times / sizeof times[0]; i++) {
-                const char *sent = hf__json_string(object, times[i]);
+                const char *sent = hf__json_string(meta, times[i]);
                 if (!sent || hf__time_parse(sent, &when))
                         continue;
                 hf__time_format(when, text);
                 if (strcmp(text, sent))
-                        e = hf__json_set_string(object, times[i], text);
+                        e = hf__json_set_string(meta, times[i], text);
         }
         return e;
 }
@@ -192,20 +192,23 @@ bool hfd_meta_accept(const struct hfd_call *call, struct hf__json *object, struc
                                        kind, r->version, r->kind);
                 return false;
         }
-        if ((!meta || hf__json_is_null(meta)) && hf__json_set(object, "metadata", hf__json_object())) {
-                hfd_answer_no_memory(answer);
-                return false;
+        if (!meta || hf__json_is_null(meta)) {
+                if (hf__json_set(object, "metadata", hf__json_object())) {
+                        hfd_answer_no_memory(answer);
+                        return false;
+                }
+                meta = hf__json_get(object, "metadata");
         }
-        if (!hf__json_is_object(hf__json_get(object, "metadata")) || !types_fit(object, &field)) {
+        if (!hf__json_is_object(meta) || !types_fit(meta, &field)) {
                 hfd_answer_bad_request(answer, "%s in version \"%s\" cannot be handled as a %s: json: cannot unmarshal field %s", r->kind,
-                                       r->version, r->kind, hf__json_is_object(hf__json_get(object, "metadata")) ? field : "metadata");
+                                       r->version, r->kind, hf__json_is_object(meta) ? field : "metadata");
                 return false;
         }
-        if (normalise_times(object)) {
+        if (normalise_times(meta)) {
                 hfd_answer_no_memory(answer);
                 return false;
         }
-        const char *ns = hf__json_string(object, "metadata.namespace"), *name = hf__json_string(object, "metadata.name");
+        const char *ns = hf__json_string(meta, "namespace"), *name = hf__json_string(meta, "name");
         if (ns && *ns && strcmp(ns, r->namespaced ? call->ns : "")) {
                 hfd_answer_bad_request(answer, "the namespace of the provided object does not match the namespace sent on the request");
                 return false;
@@ -269,13 +272,13 @@ int hfd_meta_generate_name(struct hf__json *object) {
         return hf__json_set_string(object, "metadata.name", name);
 }
 
-static int carry(struct hf__json *object, const struct hf__json *old, const char *path) {
-        const struct hf__json *mine = hf__json_path(object, path), *theirs = hf__json_path(old, path);
+static int carry(struct hf__json *meta, const struct hf__json *old_meta, const char *key) {
+        const struct hf__json *mine = hf__json_get(meta, key), *theirs = hf__json_get(old_meta, key);
 
         if ((mine && !hf__json_is_null(mine)) || !theirs)
                 return 0;
         struct hf__json *copy = hf__json_dup(theirs);
-        return copy ? hf__json_set(object, path, copy) : -ENOMEM;
+        return copy ? hf__json_put(meta, key, copy) : -ENOMEM;
 }
 
 /* A copy without what a generation does not count. NULL = out of memory. */
@@ -313,15 +316,15 @@ static int set_generation(const struct hfd_resource *resource, struct hf__json *
 }
 
 int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json *object, const struct hf__json *old) {
-        static const char *const carried[] = {"metadata.namespace", "metadata.uid", "metadata.creationTimestamp",
-                                              "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds"};
+        static const char *const carried[] = {"namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"};
+        struct hf__json *meta = hf__json_get(object, "metadata"), *old_meta = hf__json_get(old, "metadata");
         int e = 0;
 
         for (size_t i = 0; !e && i < sizeof carried / sizeof carried[0]; i++)
-                e = carry(object, old, carried[i]);
-        hf__json_remove(object, "metadata.resourceVersion");
-        hf__json_remove(object, "metadata.selfLink");
-        hf__json_remove(object, "metadata.managedFields");
+                e = carry(meta, old_meta, carried[i]);
+        hf__json_remove(meta, "resourceVersion");
+        hf__json_remove(meta, "selfLink");
+        hf__json_remove(meta, "managedFields");
         return e ? e : set_generation(resource, object, old);
 }
 
@@ -366,10 +369,10 @@ static void validate_name(const struct hfd_resource *r, const struct hf__json *o
                 invalid_text(causes, "metadata.namespace", ns, LABEL_RULE);
 }
 
-static void validate_maps(const struct hf__json *object, struct hfd_causes *causes) {
+static void validate_maps(const struct hf__json *meta, struct hfd_causes *causes) {
         size_t total = 0;
 
-        for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.labels")); m; m = hf__json_next(m)) {
+        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "labels")); m; m = hf__json_next(m)) {
                 const char *value = hf__json_text(m);
                 if (!hfd_is_qualified_name(hf__json_key(m)))
                         invalid_text(causes, "metadata.labels", hf__json_key(m), NAME_PART_RULE);
@@ -378,7 +381,7 @@ static void validate_maps(const struct hf__json *object, struct hfd_causes *caus
                 else if (*value && !is_name_part(value))
                         invalid_text(causes, "metadata.labels", value, LABEL_VALUE_RULE);
         }
-        for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.annotations")); m; m = hf__json_next(m)) {
+        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "annotations")); m; m = hf__json_next(m)) {
                 if (!hfd_is_qualified_name(hf__json_key(m)))
                         invalid_text(causes, "metadata.annotations", hf__json_key(m), NAME_PART_RULE);
                 total += strlen(hf__json_key(m)) + strlen(hf__json_text(m));
@@ -390,11 +393,11 @@ static void validate_maps(const struct hf__json *object, struct hfd_causes *caus
         }
 }
 
-static void validate_owners(const struct hf__json *object, struct hfd_causes *causes) {
+static void validate_owners(const struct hf__json *meta, struct hfd_causes *causes) {
         static const char *const required[] = {"apiVersion", "kind", "name", "uid"};
         size_t i = 0, n_controllers = 0;
 
-        for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.ownerReferences")); m; m = hf__json_next(m), i++) {
+        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "ownerReferences")); m; m = hf__json_next(m), i++) {
                 char field[96];
                 for (size_t k = 0; k < 4; k++) {
                         const char *value = hf__json_string(m, required[k]);
@@ -408,7 +411,7 @@ static void validate_owners(const struct hf__json *object, struct hfd_causes *ca
                 hfd_cause_invalid(causes, "metadata.ownerReferences", "[]", "Only one reference can have Controller set to true");
 }
 
-static void validate_unchanged(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes) {
+static void validate_unchanged(const struct hf__json *meta, const struct hf__json *old_meta, struct hfd_causes *causes) {
         static const char *const immutable[] = {"metadata.name",
                                                 "metadata.namespace",
                                                 "metadata.uid",
@@ -417,7 +420,7 @@ static void validate_unchanged(const struct hf__json *object, const struct hf__j
                                                 "metadata.deletionGracePeriodSeconds"};
 
         for (size_t i = 0; i < sizeof immutable / sizeof immutable[0]; i++) {
-                const struct hf__json *a = hf__json_path(object, immutable[i]), *b = hf__json_path(old, immutable[i]);
+                const struct hf__json *a = of_meta(meta, immutable[i]), *b = of_meta(old_meta, immutable[i]);
                 if ((!a && !b) || (a && b && hf__json_equal(a, b)))
                         continue;
                 if (hf__json_is_string(a)) {
@@ -435,19 +438,18 @@ static bool has_text(const struct hf__json *list, const char *text) {
         return false;
 }
 
-static void validate_finalizers(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes) {
-        const struct hf__json *had = hf__json_path(old, "metadata.finalizers");
-        bool deleting = hf__json_string(old, "metadata.deletionTimestamp");
+static void validate_finalizers(const struct hf__json *meta, const struct hf__json *old_meta, struct hfd_causes *causes) {
+        const struct hf__json *list = hf__json_get(meta, "finalizers"), *had = hf__json_get(old_meta, "finalizers");
+        bool deleting = hf__json_string(old_meta, "deletionTimestamp");
 
-        if (hf__json_count(hf__json_path(object, "metadata.finalizers")) > FINALIZERS_MAX) {
+        if (hf__json_count(list) > FINALIZERS_MAX) {
                 hfd_cause_invalid(causes, "metadata.finalizers", "[]", "Too many: must have at most 1000 items");
                 return;
         }
-        if (has_text(hf__json_path(object, "metadata.finalizers"), "orphan") &&
-            has_text(hf__json_path(object, "metadata.finalizers"), "foregroundDeletion"))
+        if (has_text(list, "orphan") && has_text(list, "foregroundDeletion"))
                 hfd_cause_invalid(causes, "metadata.finalizers", "[]string{\"orphan\", \"foregroundDeletion\"}",
                                   "finalizer orphan and finalizer foregroundDeletion cannot be both set");
-        for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.finalizers")); m; m = hf__json_next(m)) {
+        for (struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
                 if (!hfd_is_qualified_name(hf__json_text(m)))
                         invalid_text(causes, "metadata.finalizers", hf__json_text(m), NAME_PART_RULE);
                 if (deleting && !has_text(had, hf__json_text(m)))
@@ -457,11 +459,13 @@ static void validate_finalizers(const struct hf__json *object, const struct hf__
 
 void hfd_meta_validate(const struct hfd_resource *resource, const struct hf__json *object, const struct hf__json *old,
                        struct hfd_causes *causes) {
+        const struct hf__json *meta = hf__json_get(object, "metadata"), *old_meta = hf__json_get(old, "metadata");
+
         if (!old) /* it never changes: what a stricter rule of today would refuse can still be written, and so be deleted */
                 validate_name(resource, object, causes);
-        validate_maps(object, causes);
-        validate_owners(object, causes);
-        validate_finalizers(object, old, causes);
+        validate_maps(meta, causes);
+        validate_owners(meta, causes);
+        validate_finalizers(meta, old_meta, causes);
         if (old)
-                validate_unchanged(object, old, causes);
+                validate_unchanged(meta, old_meta, causes);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/object.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +13,7 @@ static size_t head_of(const struct hfd_resource *resource, char head[HEAD_MAX]) 
         char version[128];
 
         hfd_resource_api_version(resource, version);
-        return (size_t)snprintf(head, HEAD_MAX, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{", resource->kind, version);
+        return hf__join(head, HEAD_MAX, "{\"kind\":\"", resource->kind, "\",\"apiVersion\":\"", version, "\",\"metadata\":{", NULL);
 }
 
 struct hf__buf *hfd_object_encode(const struct hfd_resource *resource, const struct hf__json *object) {
@@ -52,9 +50,10 @@ struct hf__buf *hfd_object_encode(const struct hfd_resource *resource, const str
 
 /* n_head bytes of stored, then the resourceVersion, then the rest, without n_old bytes of an earlier splice. */
 static struct hf__buf *splice(const struct hf__buf *stored, size_t n_head, size_t n_old, uint64_t revision, size_t *ret_n_splice) {
-        char text[48];
+        char digits[HF__U64_TEXT_MAX], text[48];
         bool empty = stored->n > n_head + n_old && stored->data[n_head + n_old] == '}';
-        size_t n = (size_t)snprintf(text, sizeof text, "\"resourceVersion\":\"%" PRIu64 "\"%s", revision, empty ? "" : ",");
+        (void)hf__u64_text(revision, digits);
+        size_t n = hf__join(text, sizeof text, "\"resourceVersion\":\"", digits, empty ? "\"" : "\",", NULL);
         struct hf__buf *bytes = hf__buf_new(stored->n - n_old + n);
 
         if (!bytes)
@@ -205,7 +204,7 @@ struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type t
 
         if (frame)
                 return hf__buf_ref(frame);
-        size_t n_head = (size_t)snprintf(head, sizeof head, "{\"type\":\"%s\",\"object\":", hfd_event_type_name(type));
+        size_t n_head = hf__join(head, sizeof head, "{\"type\":\"", hfd_event_type_name(type), "\",\"object\":", NULL);
         frame = hf__buf_new(n_head + object->bytes->n + 2);
         if (!frame)
                 return NULL;

@@ -24,6 +24,11 @@ static int hex_digit(char c) {
  */
 static int percent_decode(const char *text, size_t n, bool plus_is_space, char *ret_text, size_t max) {
         size_t n_out = 0;
+        if (n < max && !plus_is_space && !memchr(text, '%', n)) { /* the usual segment: there is nothing to decode */
+                memcpy(ret_text, text, n);
+                ret_text[n] = '\0';
+                return hf__utf8_valid(text, n) ? (int)n : -1;
+        }
         for (size_t i = 0; i < n; i++) {
                 char c = text[i];
                 if (c == '%') {
@@ -43,12 +48,15 @@ static int percent_decode(const char *text, size_t n, bool plus_is_space, char *
         return hf__utf8_valid(ret_text, n_out) ? (int)n_out : -1;
 }
 
-/* One decoded segment may become a part of a storage key: nothing in it may look like a separator or climb. */
+/*
+ * One decoded segment may become a part of a storage key: nothing in it may look like a separator or climb. What was encoded is
+ * shorter now; a raw segment ends at a slash, and the HTTP server refuses raw control characters.
+ */
 static int decode_segment(const char *text, size_t n, char *ret_text, size_t max) {
         int length = percent_decode(text, n, false, ret_text, max);
         if (length <= 0 || strcmp(ret_text, ".") == 0 || strcmp(ret_text, "..") == 0)
                 return HF_E_INVALID;
-        for (const char *c = ret_text; *c; c++)
+        for (const char *c = ret_text; *c && (size_t)length < n; c++)
                 if (*c == '/' || (unsigned char)*c < 0x20 || *c == 0x7f)
                         return HF_E_INVALID;
         return 0;
@@ -101,7 +109,7 @@ static int parse_resource(struct walk *walk, struct hfd_request_path *path) {
                 if (!walk_peek(*walk, next, sizeof next))
                         return HF_E_INVALID;
                 if (!is_namespace_subresource(next)) {
-                        memcpy(path->ns, path->name, sizeof path->ns);
+                        memcpy(path->ns, path->name, strlen(path->name) + 1);
                         r = walk_next(walk, path->resource, sizeof path->resource);
                         if (r == 0)
                                 r = walk_next(walk, path->name, sizeof path->name);
@@ -119,32 +127,38 @@ static int check_segments(struct walk walk) {
         return 0;
 }
 
+/* All strings "": what stands behind their first byte is of no account, and clearing it costs more than all else here. */
+static void clear(struct hfd_request_path *path) {
+        path->is_resource = false;
+        path->group[0] = path->version[0] = path->resource[0] = path->subresource[0] = path->ns[0] = path->name[0] = '\0';
+}
+
+/* Takes every segment: one that is odd makes the path invalid. Not is_resource: what the strings hold is no matter. */
+static int parse(struct walk walk, struct hfd_request_path *path) {
+        char root[8];
+        bool valid = walk_peek(walk, root, sizeof root), core = valid && strcmp(root, "api") == 0;
+        if (!core && (!valid || strcmp(root, "apis") != 0))
+                return check_segments(walk);
+        (void)walk_next(&walk, root, sizeof root);
+        int r = core ? 0 : walk_next(&walk, path->group, sizeof path->group);
+        if (r == 0)
+                r = walk_next(&walk, path->version, sizeof path->version);
+        if (r != 0 || !walk_more(&walk))
+                return r;
+        path->is_resource = true;
+        return parse_resource(&walk, path);
+}
+
 int hfd_request_path_parse(const char *path, struct hfd_request_path *ret_path) {
-        struct hfd_request_path parsed = {0};
-        char root[8] = "";
         size_t n = strlen(path);
+        clear(ret_path);
         if (n == 0 || path[0] != '/')
                 return HF_E_INVALID;
         if (path[n - 1] == '/')
                 n--;
-        struct walk walk = {.at = path, .end = path + n};
-        if (check_segments(walk) != 0)
-                return HF_E_INVALID;
-        *ret_path = (struct hfd_request_path){0};
-
-        bool core = walk_peek(walk, root, sizeof root) && strcmp(root, "api") == 0;
-        if (!core && strcmp(root, "apis") != 0)
-                return 0;
-        (void)walk_next(&walk, root, sizeof root);
-        int r = core ? 0 : walk_next(&walk, parsed.group, sizeof parsed.group);
-        if (r == 0)
-                r = walk_next(&walk, parsed.version, sizeof parsed.version);
-        if (r != 0 || !walk_more(&walk))
-                return r;
-        r = parse_resource(&walk, &parsed);
-        parsed.is_resource = true;
-        if (r == 0)
-                *ret_path = parsed;
+        int r = parse((struct walk){.at = path, .end = path + n}, ret_path);
+        if (r != 0 || !ret_path->is_resource)
+                clear(ret_path);
         return r;
 }
 

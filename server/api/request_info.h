@@ -27,7 +27,7 @@ struct hfd_request_path {
         char name[HF_NAME_MAX + 1];        /* "" = the collection */
 };
 
-/* path: as sent, begins with '/', no query. 0, or HF_E_INVALID: answer 400. */
+/* path: as sent, begins with '/', no query. 0, or HF_E_INVALID: answer 400, and *ret_path is that of no resource. */
 int hfd_request_path_parse(const char *path, struct hfd_request_path *ret_path);
 
 /*

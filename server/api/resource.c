@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/strbuf.h"
+
 static const struct hfd_resource table[] = {
         {
                 .group = "",
@@ -250,7 +252,7 @@ bool hfd_is_system_namespace(const char *name) {
 }
 
 void hfd_resource_api_version(const struct hfd_resource *resource, char text[128]) {
-        (void)snprintf(text, 128, "%s%s%s", resource->group, *resource->group ? "/" : "", resource->version);
+        (void)hf__join(text, 128, resource->group, *resource->group ? "/" : "", resource->version, NULL);
 }
 
 void hfd_resource_qualified(const struct hfd_resource *resource, char text[128]) {

@@ -90,6 +90,7 @@ void hfd_rest_reply(struct hfd_request *request, const struct hfd_answer *answer
 void hfd_rest_free(struct hfd_rest_call *rest) {
         hfd_options_done(&rest->call.options);
         hf__strbuf_done(&rest->translated);
+        free(rest->fence);
         hfd_request_unref(rest->request);
         free(rest);
 }
@@ -230,6 +231,21 @@ static bool take_body(struct hfd_rest_call *rest, struct hfd_answer *answer) {
         return !e;
 }
 
+/* False: answer is filled. */
+static bool take_fence(struct hfd_rest_call *rest, const char *text, struct hfd_answer *answer) {
+        rest->fence = malloc(sizeof *rest->fence);
+        if (!rest->fence) {
+                hfd_answer_no_memory(answer);
+                return false;
+        }
+        if (hf_fence_parse(text, strlen(text), rest->fence)) {
+                hfd_answer_bad_request(answer, "the header " HF_FENCE_HEADER " is malformed: namespace/name;term;identity is expected");
+                return false;
+        }
+        rest->call.fence = rest->fence;
+        return true;
+}
+
 /* Whether the verb is one of this path's. */
 static bool verb_fits(const struct hfd_call *call, const struct hfd_request_path *path) {
         if (call->resource->namespaced && !*path->ns && call->verb != HFD_LIST)
@@ -255,8 +271,9 @@ static bool fill_call(struct hfd_rest_call *rest, const struct hfd_request_path 
                 hfd_answer_not_allowed(answer);
                 return false;
         }
-        (void)snprintf(call->ns, sizeof call->ns, "%s", path->ns);
-        (void)snprintf(call->name, sizeof call->name, "%s", path->name);
+        _Static_assert(sizeof call->ns == sizeof path->ns && sizeof call->name == sizeof path->name, "what fits there fits here");
+        (void)stpcpy(call->ns, path->ns);
+        (void)stpcpy(call->name, path->name);
         call->body = hfd_request_body(request, &call->n_body);
         call->deadline = hfd_api_now(rest->api) + (call->verb == HFD_DELETE_MANY ? HFD_MANY_DEADLINE : HFD_DEFAULT_DEADLINE);
         if (!negotiate(call, hfd_request_header(request, "accept"))) {
@@ -270,16 +287,13 @@ static bool fill_call(struct hfd_rest_call *rest, const struct hfd_request_path 
                 return false;
         if (call->verb == HFD_PATCH && !take_patch(rest, answer))
                 return false;
-        call->fenced = fence && (sends || deletes || call->verb == HFD_PATCH);
-        if (call->fenced && hf_fence_parse(fence, strlen(fence), &call->fence)) {
-                hfd_answer_bad_request(answer, "the header " HF_FENCE_HEADER " is malformed: namespace/name;term;identity is expected");
+        if (fence && (sends || deletes || call->verb == HFD_PATCH) && !take_fence(rest, fence, answer))
                 return false;
-        }
         return hfd_options_parse(call, hfd_request_query(request), answer);
 }
 
 static void handle_resource(struct hfd_api *api, struct hfd_request *request, const struct hfd_request_path *path) {
-        struct hfd_rest_call *rest = calloc(1, sizeof *rest);
+        struct hfd_rest_call *rest = malloc(sizeof *rest);
         const char *verb = hfd_request_verb(hfd_request_method(request), path, hfd_request_query(request));
         struct hfd_answer answer = {0};
 
@@ -290,9 +304,7 @@ static void handle_resource(struct hfd_api *api, struct hfd_request *request, co
                 hfd_request_unref(request);
                 return;
         }
-        rest->api = api;
-        rest->request = request;
-        rest->call.done = on_done;
+        *rest = (struct hfd_rest_call){.call.done = on_done, .api = api, .request = request};
         if (!fill_call(rest, path, verb, &answer)) {
                 hfd_rest_reply(request, &answer);
                 hfd_answer_done(&answer);
@@ -332,7 +344,7 @@ static void handle_document(struct hfd_request *request) {
 
 /* The filters authorize every path alike; a host without them has no user to ask about. */
 void hfd_api_handle(void *ctx, struct hfd_request *request) {
-        struct hfd_request_path path = {0};
+        struct hfd_request_path path;
         struct hfd_answer answer = {0};
 
         if (hfd_request_path_parse(hfd_request_path(request), &path)) {

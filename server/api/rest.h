@@ -7,6 +7,7 @@ struct hfd_rest_call {
         struct hfd_call call; /* first: done is given this */
         struct hfd_api *api;
         struct hfd_request *request;  /* a reference; its body is the call's */
+        struct hf_fence *fence;       /* owned; the call's; NULL = none */
         struct hf__strbuf translated; /* the call's body instead, when it came as protobuf */
 };
 

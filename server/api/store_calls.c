@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The core's calls of the store: measured (etcd_request_duration_seconds), counted, and heard. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strbuf.h"
 #include "server/api/core.h"
 
 enum { OP_GET, OP_LIST, OP_TXN, OP_REVISION };
@@ -95,9 +95,7 @@ int hfd_store_revision(struct hfd_api *api, hf_nsec deadline, hfd_store_fn done,
 }
 
 int hfd_object_key(struct hfd_api *api, const struct hfd_resource *resource, const char *path, char key[HFD_KEY_MAX]) {
-        int n = snprintf(key, HFD_KEY_MAX, "%s/%s/%s", api->prefix, resource->storage, path);
-
-        return n < 0 || n >= HFD_KEY_MAX ? HF_E_TOO_LARGE : 0;
+        return hf__join(key, HFD_KEY_MAX, api->prefix, "/", resource->storage, "/", path, NULL) ? 0 : HF_E_TOO_LARGE;
 }
 
 const struct hfd_resource *hfd_object_of_key(struct hfd_api *api, const char *key, const char **ret_path) {
@@ -119,6 +117,7 @@ const struct hfd_resource *hfd_object_of_key(struct hfd_api *api, const char *ke
 }
 
 void hfd_call_path(const struct hfd_call *call, char path[2 * HF_NAME_MAX + 2]) {
-        (void)snprintf(path, 2 * HF_NAME_MAX + 2, "%s%s%s", call->resource->namespaced ? call->ns : "",
-                       call->resource->namespaced ? "/" : "", call->name);
+        bool namespaced = call->resource->namespaced;
+
+        (void)hf__join(path, 2 * HF_NAME_MAX + 2, namespaced ? call->ns : "", namespaced ? "/" : "", call->name, NULL);
 }

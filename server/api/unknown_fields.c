@@ -75,7 +75,7 @@ static bool is_field(const char *fields, const char *key) {
         size_t n = strlen(key);
 
         for (const char *word = fields; word; word = strchr(word, ' '), word += word ? 1 : 0)
-                if (!strncmp(word, key, n) && (word[n] == ' ' || !word[n]))
+                if (*word == *key && !strncmp(word, key, n) && (word[n] == ' ' || !word[n]))
                         return true;
         return false;
 }
@@ -119,9 +119,9 @@ int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *obj
 
         *ret_unknown = NULL;
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-                struct hf__json *part = *shapes[i].part ? hf__json_get(object, shapes[i].part) : object;
                 if (shapes[i].kind && strcmp(shapes[i].kind, resource->kind))
                         continue;
+                struct hf__json *part = *shapes[i].part ? hf__json_get(object, shapes[i].part) : object;
                 if (strchr(shapes[i].part, '['))
                         find_in_array(&shapes[i], object, &n_found, &s);
                 else if (hf__json_is_object(part))

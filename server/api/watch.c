@@ -400,6 +400,31 @@ static __attribute__((noinline)) void refuse_initial(struct hfd_answer *answer) 
         hfd_answer_invalid(answer, &list_options, "", &causes);
 }
 
+/*
+ * A revision that the store itself has not reached when it is asked is one of a history that a restored backup has replaced. Its client
+ * would wait, and believe itself up to date, until the new one has got there; it is told to list again.
+ */
+static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
+        struct hfd_watch *watch = ctx;
+
+        if (!reply->error && reply->revision < watch->after) {
+                pthread_mutex_lock(&watch->api->mu);
+                want_end_locked(watch, HF_E_GONE);
+                pthread_mutex_unlock(&watch->api->mu);
+                deliver(watch);
+        }
+        hfd_watch_unref(watch);
+}
+
+/* Of a watch from beyond the cache: which may only be late. */
+static void doubt_revision(struct hfd_watch *watch) {
+        struct hfd_api *api = watch->api;
+
+        atomic_fetch_add(&watch->refs, 1);
+        if (hfd_store_revision(api, hfd_api_now(api) + HFD_DEFAULT_DEADLINE, on_revision, watch))
+                hfd_watch_unref(watch);
+}
+
 bool hfd_watch_new(struct hfd_api *api, struct hfd_call *call, const struct hfd_watch_sink *sink, void *ctx, struct hfd_answer *answer,
                    struct hfd_watch **ret_watch) {
         const struct hfd_details soon = {.retry_after_s = 1};
@@ -414,12 +439,15 @@ bool hfd_watch_new(struct hfd_api *api, struct hfd_call *call, const struct hfd_
                 return false;
         }
         pthread_mutex_lock(&api->mu);
-        bool ended = api->watches_ended, synced = api->synced, good = false;
+        bool ended = api->watches_ended, synced = api->synced, good = false, ahead = false;
         if (!ended && synced && begin_locked(watch, &call->options)) {
                 list_locked(watch);
                 good = true;
+                ahead = watch->after > api->revision;
         }
         pthread_mutex_unlock(&api->mu);
+        if (ahead)
+                doubt_revision(watch);
         if (good) {
                 *ret_watch = watch;
                 return true;

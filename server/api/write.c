@@ -90,6 +90,20 @@ void hfd_write_attempt(struct hfd_write *w) {
 
 /* ---- start ---- */
 
+int hfd_write_make_key(struct hfd_write *w) {
+        char key[HFD_KEY_MAX];
+        int e = hfd_object_key(w->api, w->call->resource, w->path, key);
+
+        free(w->key);
+        w->key = e ? NULL : strdup(key);
+        return e || w->key ? e : -ENOMEM;
+}
+
+static int make_fence(struct hfd_write *w) {
+        w->fence = malloc(sizeof *w->fence);
+        return w->fence ? hfd_fence_compares(w->fence, w->api->prefix, w->call->fence) : -ENOMEM;
+}
+
 /* Whatever its state, it is not deleted. True: answer is filled. */
 static bool is_immortal(const struct hfd_call *call, struct hfd_answer *answer) {
         if (call->verb != HFD_DELETE_ONE || call->resource != hfd_resource_namespaces() || !hfd_is_system_namespace(call->name))
@@ -99,7 +113,7 @@ static bool is_immortal(const struct hfd_call *call, struct hfd_answer *answer) 
 }
 
 void hfd_write_start(struct hfd_api *api, struct hfd_call *call) {
-        struct hfd_write *w = calloc(1, sizeof *w);
+        struct hfd_write *w = malloc(sizeof *w);
         struct hfd_answer answer = {0};
         int e = 0;
 
@@ -109,18 +123,17 @@ void hfd_write_start(struct hfd_api *api, struct hfd_call *call) {
                 hfd_answer_done(&answer);
                 return;
         }
-        w->api = api;
-        w->call = call;
+        *w = (struct hfd_write){.api = api, .call = call};
         if (is_immortal(call, &answer) || !hfd_write_parse(w, &answer)) {
                 hfd_write_finish(w, &answer);
                 return;
         }
-        if (call->fenced)
-                e = hfd_fence_compares(&w->fence, api->prefix, &call->fence);
+        if (call->fence)
+                e = make_fence(w);
         if (!e && call->verb != HFD_CREATE) {
                 bool synced;
                 hfd_call_path(call, w->path);
-                e = hfd_object_key(api, call->resource, w->path, w->key);
+                e = hfd_write_make_key(w);
                 if (!e)
                         w->current = hfd_cache_newest(api, call->resource, w->path, &synced);
         }

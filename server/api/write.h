@@ -20,14 +20,18 @@ struct hfd_write {
         bool epoch_exists;
         bool same_term; /* a Lease whose holder and acquireTime stay as they are in w->current */
         unsigned tries, n_generated;
-        char path[2 * HF_NAME_MAX + 2], key[HFD_KEY_MAX];
+        char path[2 * HF_NAME_MAX + 2];
+        char *key;              /* owned; the path's in the store; NULL = the object has no name yet */
         struct hf__buf *stored; /* owned; what the transaction puts; NULL = it deletes, or only compares */
         struct hf__buf *last;   /* owned; of an update that deletes: the state that is answered */
         /* The namespace an object is created in, as last seen: revision 0 and fresh = there is none. */
         uint64_t ns_revision;
         bool ns_terminating, ns_fresh;
-        struct hfd_fence_compares fence;
+        struct hfd_fence_compares *fence; /* owned; NULL = the call is not fenced */
 };
+
+/* Makes w->key of w->path. 0, -ENOMEM or HF_E_TOO_LARGE. */
+int hfd_write_make_key(struct hfd_write *w);
 
 void hfd_write_attempt(struct hfd_write *w); /* with w->current as it is now */
 void hfd_write_attempt_create(struct hfd_write *w);

@@ -24,6 +24,8 @@ void hfd_write_finish(struct hfd_write *w, struct hfd_answer *answer) {
         hf__buf_unref(w->stored);
         hf__buf_unref(w->epoch);
         hf__buf_unref(w->last);
+        free(w->key);
+        free(w->fence);
         free(w);
         call->done(call, answer);
         hfd_answer_done(answer);
@@ -58,14 +60,16 @@ const char *hfd_write_name(const struct hfd_write *w) {
         return name ? name : slash ? slash + 1 : w->path;
 }
 
-static bool same_text(const struct hf__json *a, const struct hf__json *b, const char *path) {
-        const char *x = hf__json_string(a, path), *y = hf__json_string(b, path);
+static bool same_text(const struct hf__json *a, const struct hf__json *b, const char *key) {
+        const char *x = hf__json_string(a, key), *y = hf__json_string(b, key);
 
         return !strcmp(x ? x : "", y ? y : "");
 }
 
 bool hfd_term_is_same(const struct hf__json *a, const struct hf__json *b) {
-        return same_text(a, b, "spec.holderIdentity") && same_text(a, b, "spec.acquireTime");
+        const struct hf__json *x = hf__json_get(a, "spec"), *y = hf__json_get(b, "spec");
+
+        return same_text(x, y, "holderIdentity") && same_text(x, y, "acquireTime");
 }
 
 /* What the transaction does to the Lease's term record: 0 ops or 1. Takes nothing; *ret_value is the caller's to drop. */
@@ -131,8 +135,8 @@ static bool term_holds(const struct hfd_compare compares[2], const struct hfd_st
 }
 
 static bool fence_holds(const struct hfd_write *w, const struct hfd_store_reply *reply) {
-        for (size_t i = 0; i < w->fence.n_leases; i++)
-                if (!term_holds(&w->fence.compares[2 * i], reply))
+        for (size_t i = 0; i < w->fence->n_leases; i++)
+                if (!term_holds(&w->fence->compares[2 * i], reply))
                         return false;
         return true;
 }
@@ -165,7 +169,7 @@ static void finish_stale_term(struct hfd_write *w) {
 static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply) {
         struct hfd_object *found = NULL;
 
-        if (w->call->fenced && (is_another_epoch(w, reply) || !fence_holds(w, reply))) {
+        if (w->call->fence && (is_another_epoch(w, reply) || !fence_holds(w, reply))) {
                 finish_stale_term(w);
                 return;
         }
@@ -192,7 +196,7 @@ static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply)
 static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
 
-        w->fence_compared = w->call->fenced && (!reply->error || reply->error == HF_E_CONFLICT);
+        w->fence_compared = w->call->fence && (!reply->error || reply->error == HF_E_CONFLICT);
         if (!reply->error)
                 succeeded(w, reply->revision);
         else if (reply->error == HF_E_CONFLICT)
@@ -235,7 +239,7 @@ void hfd_write_commit(struct hfd_write *w) {
                 succeeded(w, revision);
                 return;
         }
-        if (w->call->fenced && hfd_history_settles(w->api)) { /* a term of before may not know yet that it is over */
+        if (w->call->fence && hfd_history_settles(w->api)) { /* a term of before may not know yet that it is over */
                 w->fence_compared = true;
                 finish_stale_term(w);
                 return;
@@ -243,11 +247,11 @@ void hfd_write_commit(struct hfd_write *w) {
         int e = term_op(w, term_key, &ops[1], &term_value);
         if (!e && ops[1].key)
                 txn.n_ops = 2;
-        if (!e && w->call->fenced) {
-                memcpy(&compares[1], w->fence.compares, sizeof w->fence.compares);
-                txn.n_compares += 2 * w->fence.n_leases;
-                for (size_t i = 0; i < w->fence.n_leases; i++)
-                        reads[txn.n_get_on_failure++] = w->fence.key[i];
+        if (!e && w->call->fence) {
+                memcpy(&compares[1], w->fence->compares, sizeof w->fence->compares);
+                txn.n_compares += 2 * w->fence->n_leases;
+                for (size_t i = 0; i < w->fence->n_leases; i++)
+                        reads[txn.n_get_on_failure++] = w->fence->key[i];
                 e = compare_epoch(w, epoch_key, &compares[txn.n_compares]);
                 if (!e && w->epoch) {
                         txn.n_compares++;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* create and update: one attempt each, on w->current. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "server/api/meta.h"
 #include "server/api/write.h"
 
@@ -93,7 +93,7 @@ void hfd_write_attempt_create(struct hfd_write *w) {
                 return;
         (void)snprintf(w->path, sizeof w->path, "%s%s%s", w->call->ns, w->call->resource->namespaced ? "/" : "",
                        hf__json_string(w->object, "metadata.name"));
-        e = hfd_object_key(w->api, w->call->resource, w->path, w->key);
+        e = hfd_write_make_key(w);
         if (e) {
                 hfd_write_finish_store_error(w, e, NULL);
                 return;
@@ -135,9 +135,9 @@ static void update_missing(struct hfd_write *w, const char *uid, const char *rev
 /* Whether the sent resourceVersion lets the update through; false: answered, or refetching. */
 static bool revision_fits(struct hfd_write *w, const char *revision) {
         struct hfd_answer answer = {0};
-        char current[24];
+        char current[HF__U64_TEXT_MAX];
 
-        (void)snprintf(current, sizeof current, "%" PRIu64, w->current->revision);
+        (void)hf__u64_text(w->current->revision, current);
         if (revision && *revision && strcmp(revision, "0")) {
                 if (!strcmp(revision, current))
                         return true;
@@ -282,7 +282,8 @@ void hfd_write_attempt_update(struct hfd_write *w) {
         }
         if (!patches)
                 take_sent(w);
-        const char *uid = hf__json_string(w->object, "metadata.uid"), *revision = hf__json_string(w->object, "metadata.resourceVersion");
+        const struct hf__json *meta = hf__json_get(w->object, "metadata");
+        const char *uid = hf__json_string(meta, "uid"), *revision = hf__json_string(meta, "resourceVersion");
         const char *old_uid = hf__json_string(old, "metadata.uid");
         if (!old)
                 hfd_write_finish_no_memory(w);

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -146,32 +148,97 @@ int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_st
         return r;
 }
 
-static hf_nsec monotonic_now(void) {
-        const struct hf_clock *clock = hf_clock_system();
-        return clock->monotonic(clock->ctx);
+static int open_lock_file(const char *path, bool create, struct hf_status *reterr_status) {
+        int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
+        if (fd >= 0)
+                return fd;
+        int error = errno;
+        (void)hf_fail(reterr_status, error == ENOENT && !create ? HF_E_NOT_FOUND : -error, "cannot open lock file %s: %s", path,
+                      strerror(error));
+        return -error;
 }
 
-int hfd_lock_file(const char *path, bool create, hf_nsec timeout, int *ret_fd, struct hf_status *reterr_status) {
+/* command: F_SETLK or F_OFD_SETLK. 0, HF_E_BUSY, -errno. */
+static int try_lock(int fd, int command) {
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-        hf_nsec deadline = monotonic_now() + timeout;
-        int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
-        if (fd < 0) {
-                int error = errno == ENOENT && !create ? HF_E_NOT_FOUND : -errno;
-                return hf_fail(reterr_status, error, "cannot open lock file %s: %s", path, strerror(errno));
+        while (fcntl(fd, command, &lock) != 0) {
+                if (errno == EAGAIN || errno == EACCES)
+                        return HF_E_BUSY;
+                if (errno != EINTR)
+                        return -errno;
         }
-        while (fcntl(fd, F_OFD_SETLK, &lock) != 0) {
-                int error = errno;
-                bool held = error == EAGAIN || error == EACCES;
-                if (error == EINTR)
-                        continue;
-                if (!held || monotonic_now() >= deadline) {
-                        (void)close(fd);
-                        return held ? hf_fail(reterr_status, HF_E_BUSY, "lock file %s is held by another process", path)
-                                    : hf_fail(reterr_status, -error, "cannot lock %s: %s", path, strerror(error));
-                }
-                /* F_OFD_SETLKW has no deadline; the holder needs milliseconds. */
-                nanosleep(&(struct timespec){.tv_nsec = 5 * HF_NSEC_PER_MSEC}, NULL);
-        }
-        *ret_fd = fd;
         return 0;
+}
+
+/* The end of either way to lock: the descriptor is given away, or closed and told of. */
+static int lock_end(int r, int fd, const char *path, int *ret_fd, struct hf_status *reterr_status) {
+        if (r == 0) {
+                *ret_fd = fd;
+                return 0;
+        }
+        (void)close(fd);
+        return r == HF_E_BUSY ? hf_fail(reterr_status, r, "lock file %s is held by another process", path)
+                              : hf_fail(reterr_status, r, "cannot lock %s: %s", path, strerror(-r));
+}
+
+int hfd_lock_file(const char *path, bool create, int *ret_fd, struct hf_status *reterr_status) {
+        int fd = open_lock_file(path, create, reterr_status);
+        if (fd < 0)
+                return fd == -ENOENT && !create ? HF_E_NOT_FOUND : fd;
+        return lock_end(try_lock(fd, F_OFD_SETLK), fd, path, ret_fd, reterr_status);
+}
+
+/* Until something was told to events or the deadline. 0 or -errno. */
+static int wait_for_event(int events, hf_nsec deadline) {
+        const struct hf_clock *clock = hf_clock_system();
+        char told[4096];
+        for (;;) {
+                hf_nsec left = deadline - clock->monotonic(clock->ctx);
+                struct pollfd pollfd = {.fd = events, .events = POLLIN};
+                struct timespec timeout = {.tv_sec = left / HF_NSEC_PER_SEC, .tv_nsec = left % HF_NSEC_PER_SEC};
+                if (left <= 0)
+                        return 0;
+                int n = ppoll(&pollfd, 1, &timeout, NULL);
+                if (n < 0 && errno != EINTR)
+                        return -errno;
+                if (n <= 0)
+                        continue;
+                while (read(events, told, sizeof told) > 0)
+                        ; /* that there was an event says it all */
+                return 0;
+        }
+}
+
+/*
+ * Every holder has the file open for writing, so that its close, or its death, is an event for who watches the file. It must be a
+ * record lock of the process: the kernel takes such a one away before it tells of the close, an OFD lock only afterwards, and then
+ * the lock may still be held when the only event there will be is looked at. Whoever watches tries once more before it waits.
+ */
+static int wait_for_lock(int fd, const char *path, hf_nsec deadline) {
+        const struct hf_clock *clock = hf_clock_system();
+        int events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+        int r = events >= 0 && inotify_add_watch(events, path, IN_CLOSE_WRITE) >= 0 ? 0 : -errno;
+        while (r == 0) {
+                /* read before the try: that of the deadline is the last one */
+                bool last = clock->monotonic(clock->ctx) >= deadline;
+                r = try_lock(fd, F_SETLK);
+                if (r != HF_E_BUSY || last)
+                        break;
+                r = wait_for_event(events, deadline);
+        }
+        if (events >= 0)
+                (void)close(events);
+        return r;
+}
+
+int hfd_await_lock(const char *path, hf_nsec timeout, int *ret_fd, struct hf_status *reterr_status) {
+        const struct hf_clock *clock = hf_clock_system();
+        hf_nsec deadline = clock->monotonic(clock->ctx) + timeout;
+        int fd = open_lock_file(path, true, reterr_status);
+        if (fd < 0)
+                return fd;
+        int r = try_lock(fd, F_SETLK);
+        if (r == HF_E_BUSY)
+                r = wait_for_lock(fd, path, deadline);
+        return lock_end(r, fd, path, ret_fd, reterr_status);
 }

@@ -165,7 +165,7 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
         int n_path = snprintf(lock_path, sizeof lock_path, "%s/.lock", cert_dir);
         if (n_path < 0 || (size_t)n_path >= sizeof lock_path)
                 return hf_fail(reterr_status, -ENAMETOOLONG, "certificate directory %.200s: %s", cert_dir, strerror(ENAMETOOLONG));
-        r = hfd_lock_file(lock_path, true, LOCK_TIMEOUT, &lock, reterr_status);
+        r = hfd_await_lock(lock_path, LOCK_TIMEOUT, &lock, reterr_status);
         if (r == 0)
                 r = load_ca(&dir, &ca);
         if (r == 0)

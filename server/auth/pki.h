@@ -4,7 +4,7 @@
  * The self-made certificates: a CA, a serving certificate and an admin client certificate, under --cert-dir.
  *
  * Files: ca.crt, ca.key (0600), server.crt, server.key, admin.crt, admin.key. Instances that share the directory share the
- * CA: the first creator wins under a lock file (OFD lock); what exists and is valid is used, an expired or soon expiring
+ * CA: the first creator wins under a lock file, which death frees; what exists and is valid is used, an expired or soon expiring
  * serving certificate is made anew from the CA. Keys are P-256. Uses OpenSSL's X509 interface, which is why it is one of
  * the two doors to OpenSSL beside server/http. Blocks on files: for start-up and reload only.
  */

@@ -89,8 +89,9 @@ static const struct hfd_kind *kind_of_key(const struct collector *collector, con
 struct walk {
         const struct collector *collector;
         const struct hfd_kind *kind;
-        struct hf_workqueue *queue; /* enqueue: where to */
         const char *uid;            /* the owner's */
+        struct hf_workqueue *queue; /* enqueue: where to */
+        const struct item *owner;   /* look: whose dependents */
         bool any, waits, blocks;    /* look: what was found */
 };
 
@@ -102,9 +103,20 @@ static void enqueue_one(void *ctx, const char *ns, const char *name, const char 
         (void)hf_workqueue_add(walk->queue, key);
 }
 
+/* Whether a reference of an object in ns finds the owner, and does not only have its uid: else nothing would come of its waiting. */
+static bool is_found_by(const struct item *owner, const struct hf__json *reference, const char *ns) {
+        const char *uid = hf__json_string(reference, "uid"), *name = hf__json_string(reference, "name");
+
+        return uid && name && strcmp(uid, owner->uid) == 0 && strcmp(name, owner->name) == 0 &&
+               (!owner->kind->row.namespaced || strcmp(ns, owner->ns) == 0) &&
+               hfd_kinds_named(owner->collector->kinds, hf__json_string(reference, "apiVersion"), hf__json_string(reference, "kind")) ==
+                       owner->kind;
+}
+
 static void look_at_one(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
         struct walk *walk = ctx;
         struct hf__json *json;
+        bool depends = false;
 
         if (walk->any && walk->waits && walk->blocks)
                 return;
@@ -117,9 +129,14 @@ static void look_at_one(void *ctx, const char *ns, const char *name, const char 
                 hf__json_free(json);
                 return;
         }
-        walk->any = true;
-        walk->waits = walk->waits || hfd_gc_waits(json);
-        walk->blocks = walk->blocks || hfd_gc_blocks(json, walk->uid);
+        for (const struct hf__json *m = hf__json_first(hf__json_path(json, "metadata.ownerReferences")); m; m = hf__json_next(m)) {
+                if (!is_found_by(walk->owner, m, ns))
+                        continue;
+                depends = true;
+                walk->blocks = walk->blocks || hf__json_bool(m, "blockOwnerDeletion", false);
+        }
+        walk->any = walk->any || depends;
+        walk->waits = walk->waits || (depends && hfd_gc_waits(json));
         hf__json_free(json);
 }
 
@@ -291,6 +308,17 @@ static int remove_item(struct item *item, enum hfd_gc_verdict verdict) {
 
 /* ---- an object with owners ---- */
 
+/* One that stands stays an owner, whatever else a reference with its uid names. */
+static int keep_solid(struct hfd_gc_view *view, struct hf__json *uids) {
+        int r = 0;
+
+        for (const struct hf__json *m = hf__json_first(hf__json_path(uids, "solid")); r == 0 && m; m = hf__json_next(m))
+                r = hfd_list_drop(uids, "uids", hf__json_text(m));
+        if (view->n_solid > 0 && hf__json_count(hf__json_path(uids, "uids")) == 0)
+                view->n_waiting = view->n_absent = 0;
+        return r;
+}
+
 /* Counts its owners by what they are; uids gets those that do not stand. */
 static int look_at_owners(struct item *item, struct hfd_gc_view *view, struct hf__json *uids) {
         int r = 0;
@@ -303,10 +331,10 @@ static int look_at_owners(struct item *item, struct hfd_gc_view *view, struct hf
                 view->n_solid += owner == SOLID;
                 view->n_waiting += owner == WAITING;
                 view->n_absent += owner == ABSENT;
-                if (r == 0 && owner != SOLID && uid)
-                        r = hfd_list_add(uids, "uids", uid);
+                if (r == 0 && uid)
+                        r = hfd_list_add(uids, owner == SOLID ? "solid" : "uids", uid);
         }
-        return r;
+        return r ? r : keep_solid(view, uids);
 }
 
 /*
@@ -326,8 +354,8 @@ static int act(struct item *item, enum hfd_gc_verdict verdict, struct hf__json *
 static int look_at_owned(struct item *item) {
         struct hfd_gc_view view = {.orphan = hfd_list_has(item->object, "metadata.finalizers", HFD_ORPHAN),
                                    .foreground = hfd_list_has(item->object, "metadata.finalizers", HFD_FOREGROUND),
-                                   .blocks = hfd_gc_blocks(item->object, NULL)};
-        struct walk walk = {.collector = item->collector, .uid = item->uid};
+                                   .blocks = hfd_gc_blocks(item->object)};
+        struct walk walk = {.collector = item->collector, .uid = item->uid, .owner = item};
         struct hf__json *uids = hf__json_object();
         int r = uids ? look_at_owners(item, &view, uids) : -ENOMEM;
 
@@ -404,7 +432,7 @@ static int let_dependents_go(struct item *item) {
 }
 
 static int look_at_deleted(struct item *item, hf_nsec *ret_again) {
-        struct walk walk = {.collector = item->collector, .uid = item->uid};
+        struct walk walk = {.collector = item->collector, .uid = item->uid, .owner = item};
         bool orphan = hfd_list_has(item->object, "metadata.finalizers", HFD_ORPHAN);
 
         if (!orphan && !hfd_list_has(item->object, "metadata.finalizers", HFD_FOREGROUND))

@@ -41,12 +41,10 @@ bool hfd_gc_waits(const struct hf__json *object) {
         return hf__json_string(object, "metadata.deletionTimestamp") && hfd_list_has(object, "metadata.finalizers", HFD_FOREGROUND);
 }
 
-bool hfd_gc_blocks(const struct hf__json *object, const char *uid) {
-        for (const struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.ownerReferences")); m; m = hf__json_next(m)) {
-                const char *owner = hf__json_string(m, "uid");
-                if (owner && (!uid || strcmp(owner, uid) == 0) && hf__json_bool(m, "blockOwnerDeletion", false))
+bool hfd_gc_blocks(const struct hf__json *object) {
+        for (const struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.ownerReferences")); m; m = hf__json_next(m))
+                if (hf__json_string(m, "uid") && hf__json_bool(m, "blockOwnerDeletion", false))
                         return true;
-        }
         return false;
 }
 

@@ -46,8 +46,8 @@ bool hfd_gc_concerns(const char *object, size_t n);
 
 /* Deleted in the foreground, and waiting for its dependents. */
 bool hfd_gc_waits(const struct hf__json *object);
-/* Whether one of its owner references, that to uid or any (NULL), asks the owner to wait for it. */
-bool hfd_gc_blocks(const struct hf__json *object, const char *uid);
+/* Whether one of its owner references asks the owner to wait for it. */
+bool hfd_gc_blocks(const struct hf__json *object);
 /* Takes out the references to the owners of these uids, a list below "uids"; the references go with the last. 0, -ENOMEM. */
 int hfd_gc_drop_owners(struct hf__json *object, const struct hf__json *uids);
 /* Sets blockOwnerDeletion to false in all its references. 0, -ENOMEM. */

@@ -24,6 +24,7 @@
 
 #include "base/json.h"
 #include "base/timetext.h"
+#include "client/cache_look.h"
 #include "server/controllers/controllers.h"
 #include "server/controllers/namespace_core.h"
 #include "server/controllers/object.h"
@@ -32,7 +33,7 @@
 #define LOOK_AGAIN       (15 * HF_NSEC_PER_SEC) /* while something is left; its events come sooner */
 #define COLLECTION_LIMIT (60 * HF_NSEC_PER_SEC) /* for the deletion of one collection */
 #define PAGE             "limit=500"
-#define GROWN            '+' /* before a key: something came to be in the namespace, whether that exists or not */
+#define GROWN            '+' /* before a key: something is in the namespace, whether that exists or not */
 
 static const struct hf_resource namespaces = {"", "v1", "namespaces"};
 
@@ -216,7 +217,10 @@ static int sweep(struct hfd_controllers *controllers, struct hf_term *term, cons
 /* ---- the controller ---- */
 
 /* Made by the host at its start, which does not wait for them with its first Leases. */
-static bool is_system(const char *name) { return strcmp(name, "default") == 0 || strncmp(name, "kube-", 5) == 0; }
+static bool is_system(const char *name) {
+        return strcmp(name, "default") == 0 || strcmp(name, HFD_SYSTEM_NAMESPACE) == 0 || strcmp(name, "kube-public") == 0 ||
+               strcmp(name, "kube-node-lease") == 0;
+}
 
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct hfd_controllers *controllers = ctx;
@@ -245,12 +249,25 @@ static void map_content(void *ctx, struct hf_workqueue *queue, enum hf_event_typ
         (void)hf_workqueue_add(queue, type == HF_EVENT_DELETED ? ns : key);
 }
 
-/* One that is gone may have leftovers, but their own events say so. */
+/* What is left of one that is gone: known by now, or its own coming will tell. */
+static void map_gone(struct hfd_controllers *controllers, struct hf_workqueue *queue, const char *name) {
+        char key[HF_NAME_MAX + 2];
+        bool left = false;
+
+        for (size_t i = 0; !left && i < controllers->kinds.n; i++)
+                left = controllers->kinds.kinds[i].row.namespaced && hf__cache_has_in(controllers->kinds.kinds[i].cache, name);
+        (void)snprintf(key, sizeof key, "%c%s", GROWN, name);
+        if (left)
+                (void)hf_workqueue_add(queue, key);
+}
+
 static void map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns, const char *name,
                           const char *object, size_t n) {
         static const char mark[] = "\"deletionTimestamp\"";
 
-        if (type != HF_EVENT_DELETED && memmem(object, n, mark, sizeof mark - 1))
+        if (type == HF_EVENT_DELETED)
+                map_gone(ctx, queue, name);
+        else if (memmem(object, n, mark, sizeof mark - 1))
                 (void)hf_workqueue_add(queue, name);
 }
 

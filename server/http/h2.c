@@ -17,13 +17,13 @@
  * and a PING; when it is answered, or a tick later, the real GOAWAY. With no streams left the connection ends.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include <nghttp2/nghttp2.h>
 
+#include "base/strbuf.h"
 #include "server/http/connection.h"
 
 #define MAX_STREAMS       250
@@ -291,16 +291,16 @@ static int submit(struct h2 *h2, struct hfd_request *request, const struct hfd_a
         nghttp2_data_provider body = {.source.ptr = request, .read_callback = read_body};
         nghttp2_nv nv[MAX_ANSWER_NV];
         const char *cursor = NULL, *name, *value;
-        char code[16], length[24];
+        char code[HF__U64_TEXT_MAX], length[HF__U64_TEXT_MAX];
         size_t n = 0;
         bool has_body = hfd_answer_has_body(request) && (state->streaming || request->content_length > 0);
 
-        snprintf(code, sizeof(code), "%d", request->code);
+        (void)hf__u64_text((uint64_t)request->code, code);
         add_nv(&nv[n++], ":status", code);
         while (n < MAX_ANSWER_NV - 1 && hfd_answer_next_header(request, &cursor, &name, &value))
                 add_nv(&nv[n++], name, value);
         if (!state->streaming && request->code != 204 && request->code != 304) {
-                snprintf(length, sizeof(length), "%zu", request->content_length);
+                (void)hf__u64_text(request->content_length, length);
                 add_nv(&nv[n++], "content-length", length);
         }
         request->submitted = true;

@@ -64,23 +64,23 @@ struct hfd_origin *hfd_origin_unref(struct hfd_origin *origin) {
 
 int hfd_request_new(struct hfd_worker *worker, struct hfd_connection *connection, struct hfd_origin *origin,
                     struct hfd_request **ret_request) {
-        struct hfd_request *request = calloc(1, sizeof(*request));
+        struct hfd_request *request = malloc(sizeof(*request));
         int r;
 
         if (!request)
                 return -ENOMEM;
+        *request = (struct hfd_request){.letter.kind = HFD_LETTER_REQUEST,
+                                        .refs = 1,
+                                        .worker = worker,
+                                        .connection = connection,
+                                        .protocol = "HTTP/1.1",
+                                        .query = ""};
         r = hf__mutex_init(&request->mu);
         if (r) {
                 free(request);
                 return r;
         }
-        request->letter.kind = HFD_LETTER_REQUEST;
-        request->refs = 1;
-        request->worker = worker;
-        request->connection = connection;
         request->origin = hfd_origin_ref(origin);
-        request->protocol = "HTTP/1.1";
-        request->query = "";
         *ret_request = request;
         return 0;
 }

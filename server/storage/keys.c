@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/storage/keys.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <holdfast/error.h>
 
-int hfd_key_terms(char *key, const char *prefix, const char *ns, const char *name) {
-        int n = snprintf(key, HFD_KEY_MAX, "%s.holdfast/terms/%s/%s", prefix, ns, name);
+#include "base/strbuf.h"
 
-        return n < 0 || n >= HFD_KEY_MAX ? HF_E_TOO_LARGE : 0;
+int hfd_key_terms(char *key, const char *prefix, const char *ns, const char *name) {
+        return hf__join(key, HFD_KEY_MAX, prefix, ".holdfast/terms/", ns, "/", name, NULL) ? 0 : HF_E_TOO_LARGE;
 }
 
 bool hfd_key_is_of_terms(const char *key, const char *prefix) {

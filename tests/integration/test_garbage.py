@@ -102,6 +102,30 @@ def test_a_dependent_that_stops_blocking(cluster, server):
     assert "held" in names(server)
 
 
+def test_who_only_names_its_uid_does_not_hold_an_owner(cluster, server):
+    """A dependent that cannot have that owner: of another namespace or of none, or that names another kind. It waits for nobody's end."""
+    def blocking(owner, **more):
+        return [{**reference(owner, blockOwnerDeletion=True), **more}]
+    owners = {n: create(server, MAPS, n) for n in ("of-none", "of-another", "of-a-kind")}
+    create(server, "/api/v1/namespaces", "none", blocking(owners["of-none"]), kind="Namespace")
+    create(server, "/api/v1/namespaces/kube-public/configmaps", "another", blocking(owners["of-another"]), finalizers=["test/holds"])
+    create(server, MAPS, "unheard", blocking(owners["of-a-kind"], kind="Unheard"))
+    for name in owners:
+        delete(server, f"{MAPS}/{name}", "Foreground")
+    gone(cluster, *owners)
+    assert "unheard" in names(server) and server.get("/api/v1/namespaces/none")[0] == 200
+
+
+def test_a_wrong_name_beside_the_right_one(cluster, server):
+    """Two references with one uid, of which one finds the owner: that one stays, and counts."""
+    owner, mark = create(server, MAPS, "owner"), create(server, MAPS, "mark")
+    create(server, MAPS, "child", [reference(owner), {**reference(owner), "name": "wrong"}])
+    create(server, MAPS, "last", [{**reference(mark), "name": "wrong"}])
+    gone(cluster, "last")
+    delete(server, MAPS + "/owner", "Background")
+    gone(cluster, "owner", "child")
+
+
 def test_orphan(cluster, server):
     owner, other = create(server, MAPS, "owner"), create(server, MAPS, "other")
     for i in range(20):

@@ -141,6 +141,27 @@ def test_while_nobody_leads(cluster):
     witness.wait_for("the end of the other", is_namespace("freed", "DELETE"))
 
 
+def test_finalized_by_somebody_else(cluster):
+    """What is in a namespace goes also when that is gone before the leader, which stands still meanwhile, has seen it end."""
+    serving = leaderless(cluster)
+    a = cluster.instance("a", fast=False).wait_ready()
+    cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")
+    gone = [f"gone{i}" for i in range(20)] + ["kube-gone"]
+    for ns in gone:
+        make(serving, ns)
+        assert fill(serving, ns, "c")[0] == 201
+        assert lease(serving, ns, "l")[0] == 201
+    a.send(signal.SIGSTOP)
+    for ns in gone:
+        found = json.loads(serving.request("DELETE", f"{NAMESPACES}/{ns}")[1])
+        found["spec"]["finalizers"] = []
+        assert serving.request("PUT", f"{NAMESPACES}/{ns}/finalize", found)[0] == 200
+    a.send(signal.SIGCONT)
+    for ns in gone:
+        cluster.witness.wait_for(f"the end of {ns}", is_namespace(ns, "DELETE"))
+        wait_until(f"nothing to be left of {ns}", lambda ns=ns: not contents(cluster, ns))
+
+
 def event(name, **more):
     return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, "involvedObject": {"kind": "X"}, **more}
 

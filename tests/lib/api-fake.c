@@ -14,6 +14,9 @@
 #include "base/thread.h"
 
 #define API_FAKE_MAX 4096
+#ifndef API_FAKE_MAX_EVENTS
+#define API_FAKE_MAX_EVENTS API_FAKE_MAX
+#endif
 
 struct api_fake_event {
         uint64_t revision;
@@ -23,7 +26,7 @@ struct api_fake_event {
 
 struct api_fake_object {
         char ns[64], name[64], value[64];
-        uint64_t revision;
+        uint64_t revision, uid;
 };
 
 struct api_fake_request {
@@ -50,10 +53,10 @@ struct api_fake {
         pthread_mutex_t mu;
         pthread_cond_t cond, started;
         bool stop, mute, hold;
-        uint64_t revision, compacted, next_id;
+        uint64_t revision, compacted, next_id, last_uid;
         struct api_fake_object objects[API_FAKE_MAX];
         size_t n_objects;
-        struct api_fake_event events[API_FAKE_MAX];
+        struct api_fake_event events[API_FAKE_MAX_EVENTS];
         size_t n_events;
         struct api_fake_request *requests;
         unsigned n_lists, n_watches, n_open, fail_lists, fail_list;
@@ -69,8 +72,9 @@ struct api_fake {
 static char *api_fake_object_text(const struct api_fake_object *object, uint64_t revision) {
         char *text = NULL;
         if (asprintf(&text,
-                     "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\",\"resourceVersion\":\"%llu\"},\"v\":\"%s\"}",
-                     object->ns, object->name, (unsigned long long)revision, object->value) < 0)
+                     "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\",\"uid\":\"%llu\","
+                     "\"resourceVersion\":\"%llu\"},\"v\":\"%s\"}",
+                     object->ns, object->name, (unsigned long long)object->uid, (unsigned long long)revision, object->value) < 0)
                 abort();
         return text;
 }
@@ -81,7 +85,7 @@ static void api_fake_unlock_poke(struct api_fake *fake) {
 }
 
 static void api_fake_record(struct api_fake *fake, enum hf_event_type type, const struct api_fake_object *object) {
-        if (fake->n_events == API_FAKE_MAX)
+        if (fake->n_events == API_FAKE_MAX_EVENTS)
                 abort();
         fake->events[fake->n_events++] = (struct api_fake_event){fake->revision, type, api_fake_object_text(object, fake->revision)};
 }
@@ -104,6 +108,7 @@ uint64_t api_fake_put(struct api_fake *fake, const char *ns, const char *name, c
         snprintf(object->name, sizeof object->name, "%s", name);
         snprintf(object->value, sizeof object->value, "%s", value);
         uint64_t revision = object->revision = ++fake->revision;
+        object->uid = is_new ? ++fake->last_uid : object->uid;
         fake->n_objects += is_new ? 1 : 0;
         api_fake_record(fake, is_new ? HF_EVENT_ADDED : HF_EVENT_MODIFIED, object);
         api_fake_unlock_poke(fake);

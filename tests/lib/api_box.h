@@ -217,4 +217,18 @@ static inline void expect_status(int code, const char *reason, const char *messa
         assert_string_equal(text_at("status"), "Failure");
 }
 
+static inline void make_workspaces(struct box *box, int n) {
+        for (int i = 0; i < n; i++) {
+                char body[200];
+                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"w%02d\",\"labels\":{\"parity\":\"%s\",\"a.b/n\":\"%d\"}}}", i,
+                               i % 2 ? "odd" : "even", i);
+                assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, body), 0);
+        }
+}
+
+static inline size_t n_selected(struct box *box, const char *query) {
+        assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, query, NULL), 0);
+        return count_at("items");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

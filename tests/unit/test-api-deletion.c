@@ -461,6 +461,43 @@ static void test_collection(void **state) {
         assert_int_equal(last.status.http_code, 405);
 }
 
+static void make_mebibytes(struct box *box, int from, int to) {
+        enum { MEBIBYTE = 1 << 20 };
+        char *body = malloc(MEBIBYTE + 1);
+
+        assert_non_null(body);
+        for (int i = from; i < to; i++) {
+                int head = snprintf(body, MEBIBYTE, "{\"metadata\":{\"name\":\"m%d\"},\"data\":{\"a\":\"", i);
+                memset(body + head, 'x', (size_t)(MEBIBYTE - head));
+                strcpy(body + MEBIBYTE - 3, "\"}}");
+                make(box, configmaps, "default", body);
+        }
+        free(body);
+}
+
+/* The answer lists as much as it may hold, and of more nothing. */
+static void test_big_collection(void **state) {
+        struct box *box = *state;
+
+        make_mebibytes(box, 0, 7);
+        assert_int_equal(sweep(box, "dryRun=All", NULL), 0);
+        assert_string_equal(text_at("kind"), "ConfigMapList");
+        assert_int_equal(count_at("items"), 7);
+        make_mebibytes(box, 7, 9);
+        assert_int_equal(sweep(box, "dryRun=All", NULL), 0);
+        assert_string_equal(text_at("kind"), "Status");
+        assert_int_equal(n_left(box), 9);
+        assert_int_equal(sweep(box, "fieldSelector=metadata.name%3Dm3", NULL), 0);
+        assert_string_equal(text_at("kind"), "ConfigMapList");
+        assert_int_equal(sweep(box, NULL, "{\"preconditions\":{\"uid\":\"other\"}}"), HF_E_CONFLICT);
+        assert_int_equal(n_left(box), 8);
+        assert_int_equal(sweep(box, NULL, NULL), 0);
+        assert_int_equal(last.status.http_code, 200);
+        assert_string_equal(last.body, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\","
+                                       "\"details\":{\"kind\":\"configmaps\"}}\n");
+        assert_int_equal(n_left(box), 0);
+}
+
 static void test_collection_of_one_namespace(void **state) {
         struct box *box = *state;
 
@@ -536,6 +573,7 @@ int main(void) {
                 TEST(test_system_namespaces_stay),
                 TEST(test_storm_leaves_no_orphan),
                 TEST(test_collection),
+                TEST(test_big_collection),
                 TEST(test_collection_of_one_namespace),
                 TEST(test_collection_is_fenced),
                 TEST(test_collections_at_once),

@@ -22,7 +22,7 @@ static bool hold; /* the handler keeps requests unanswered; their reference is t
 
 static void handle(void *ctx, struct hfd_request *request) {
         const struct hfd_request_info *info = hfd_request_info(request);
-        assert_string_equal(info->user.name, "admin");
+        assert_string_equal(info->user, "admin");
         if (hold)
                 return;
         hfd_request_reply(request, 200, "text/plain", NULL, 0, NULL);

@@ -432,18 +432,17 @@ static void test_fenced_patch(void **state) {
                          0);
         term = strtoull(text_at("metadata.resourceVersion"), NULL, 10);
         for (int stale = 0; stale < 2; stale++) {
-                struct patch_call patch =
-                        {.call = {.verb = HFD_PATCH,
-                                  .patch = HFD_PATCH_MERGE,
-                                  .ns = "default",
-                                  .name = "c",
-                                  .body = "{\"data\":{\"k\":\"fenced\"}}",
-                                  .n_body = 23,
-                                  .fenced = true,
-                                  .fence = {.ns = "kube-system", .name = "l", .identity = "me", .term = term + (uint64_t)stale},
-                                  .deadline = hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC,
-                                  .done = on_patched},
-                         .result = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER}};
+                const struct hf_fence fence = {.ns = "kube-system", .name = "l", .identity = "me", .term = term + (uint64_t)stale};
+                struct patch_call patch = {.call = {.verb = HFD_PATCH,
+                                                    .patch = HFD_PATCH_MERGE,
+                                                    .ns = "default",
+                                                    .name = "c",
+                                                    .body = "{\"data\":{\"k\":\"fenced\"}}",
+                                                    .n_body = 23,
+                                                    .fence = &fence,
+                                                    .deadline = hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC,
+                                                    .done = on_patched},
+                                           .result = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER}};
                 patch.call.resource = hfd_resource_find("", "v1", "configmaps");
                 await_patch(box, &patch);
                 assert_int_equal(patch.result.error, stale ? HF_E_STALE_TERM : 0);

@@ -74,6 +74,8 @@ static void test_odd_paths_are_refused(void **state) {
                                             "/api/v1/configmaps/a%",
                                             "/api/v1/configmaps/%ff",
                                             "/api/v1/configmaps/\xc3",
+                                            "/api%/v1/configmaps/a",
+                                            "/apis%/g/v1/things/a",
                                             "/healthz/../metrics"};
         char long_path[400] = "/api/v1/configmaps/";
         struct hfd_request_path path;

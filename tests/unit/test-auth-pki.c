@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #undef NDEBUG
 #include <assert.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -226,6 +229,75 @@ static void test_processes_that_start_at_once_share_one_ca(void **state) {
         assert_true(openssl_says("x509 -noout -text -in server.crt", "DNS:node-7.example"));
 }
 
+/* The calls that make a file whole and put it in place; a doomed process is killed before one of them. */
+static struct {
+        int n_left;   /* until its end; 0 = not doomed */
+        int begun[2]; /* pipes: it tells that it has the lock, ... */
+        int go[2];    /* ... and waits until the other one is on its way */
+} doom;
+
+static void count_call(void) {
+        char byte = 0;
+        if (doom.n_left == 0)
+                return;
+        if (doom.begun[1] >= 0) {
+                assert(write(doom.begun[1], &byte, 1) == 1 && read(doom.go[0], &byte, 1) == 1);
+                doom.begun[1] = -1;
+        }
+        if (--doom.n_left == 0)
+                (void)kill(getpid(), SIGKILL);
+}
+
+int fsync(int fd) {
+        count_call();
+        return (int)syscall(SYS_fsync, fd);
+}
+
+int rename(const char *from, const char *to) {
+        count_call();
+        return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+static pid_t start_in_child(int n_calls) {
+        struct hfd_pki pki = {0};
+        pid_t pid = fork();
+        assert(pid >= 0);
+        if (pid > 0)
+                return pid;
+        doom.n_left = n_calls;
+        int r = hfd_pki_load_or_make(dir, NULL, &pki, NULL);
+        hfd_pki_done(&pki);
+        _exit(r == 0 ? 0 : 1);
+}
+
+/* Who waits for the killed one goes on, and so does the next, with what there is by then. */
+static void test_a_start_killed_at_any_point_blocks_nobody(void **state) {
+        bool killed = true;
+        int n_killed = 0;
+        for (; killed; n_killed += killed) {
+                struct hfd_pki pki = {0};
+                int status = -1;
+                char byte = 0;
+                assert(pipe(doom.begun) == 0 && pipe(doom.go) == 0);
+                snprintf(dir, sizeof dir, "%s/%d", base, n_killed);
+                pid_t doomed = start_in_child(n_killed + 1);
+                assert_int_equal(read(doom.begun[0], &byte, 1), 1);
+                pid_t waiting = start_in_child(0);
+                assert_int_equal(write(doom.go[1], &byte, 1), 1);
+                assert_int_equal(waitpid(doomed, &status, 0), doomed);
+                killed = WIFSIGNALED(status);
+                assert_int_equal(status, killed ? SIGKILL : 0);
+                assert_int_equal(waitpid(waiting, &status, 0), waiting);
+                assert_int_equal(status, 0);
+                assert_int_equal(hfd_pki_load_or_make(dir, NULL, &pki, NULL), 0);
+                assert_true(openssl_says("verify -CAfile ca.crt server.crt admin.crt", "admin.crt: OK"));
+                hfd_pki_done(&pki);
+                for (int i = 0; i < 2; i++)
+                        close(doom.begun[i]), close(doom.go[i]);
+        }
+        assert_int_equal(n_killed, 6 * 3); /* of each file: the file, its place, the directory */
+}
+
 static void test_kubeconfig(void **state) {
         struct hfd_pki pki = {0};
         struct hf__json *json = NULL;
@@ -256,6 +328,7 @@ static void test_kubeconfig(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_processes_that_start_at_once_share_one_ca, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_a_start_killed_at_any_point_blocks_nobody, make_dir, remove_dir),
                 cmocka_unit_test_setup_teardown(test_makes_what_openssl_accepts, make_dir, remove_dir),
                 cmocka_unit_test_setup_teardown(test_what_is_there_is_used_and_renewal_keeps_key_and_names, make_dir, remove_dir),
                 cmocka_unit_test_setup_teardown(test_a_certificate_about_to_expire_is_made_anew, make_dir, remove_dir),

@@ -80,6 +80,7 @@ static struct call *start(int i, const char *body, int64_t deadline_ms) {
         f.call[i] = (struct call){.calls = &f};
         struct hf__http_request request = {.method = "POST",
                                            .url = f.url,
+                                           .url_recurs = i % 2 == 0,
                                            .headers = headers,
                                            .n_headers = 2,
                                            .body = body,

@@ -38,6 +38,20 @@ static void test_appends(void **state) {
         hf__strbuf_done(&s);
 }
 
+static void test_arrays(void **state) {
+        char digits[HF__U64_TEXT_MAX], text[8];
+        assert_int_equal(hf__u64_text(UINT64_MAX, digits), 20);
+        assert_string_equal(digits, "18446744073709551615");
+        assert_int_equal(hf__u64_text(0, digits), 1);
+        assert_string_equal(digits, "0");
+        assert_int_equal(hf__join(text, sizeof text, "abc", "", "/", "def", NULL), 7);
+        assert_string_equal(text, "abc/def");
+        assert_int_equal(hf__join(text, sizeof text, "abc", "/", "defg", NULL), 0);
+        assert_string_equal(text, "");
+        assert_int_equal(hf__join(text, sizeof text, NULL), 0);
+        assert_string_equal(text, "");
+}
+
 static void test_limit_sticks(void **state) {
         struct hf__strbuf s = {.max = 4};
         hf__strbuf_puts(&s, "1234");
@@ -51,6 +65,7 @@ static void test_limit_sticks(void **state) {
 }
 
 int main(void) {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_appends), cmocka_unit_test(test_limit_sticks)};
+        const struct CMUnitTest tests[] = {cmocka_unit_test(test_appends), cmocka_unit_test(test_arrays),
+                                           cmocka_unit_test(test_limit_sticks)};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

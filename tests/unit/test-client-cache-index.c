@@ -226,8 +226,8 @@ static void test_only_metadata_is_kept(void **state) {
         start();
         api_fake_await_watch(w.fake, 1);
         assert_int_equal(hf_cache_get(w.cache, "a", "listed", &object, &n), 0);
-        assert_string_equal(object,
-                            "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"a\",\"name\":\"listed\",\"resourceVersion\":\"2\"}}");
+        assert_string_equal(object, "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"a\",\"name\":\"listed\",\"uid\":\"1\","
+                                    "\"resourceVersion\":\"2\"}}");
         assert_int_equal(n, strlen(object));
         free(object);
         wait_for(api_fake_put(w.fake, "a", "watched", "big"));

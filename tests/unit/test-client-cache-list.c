@@ -176,6 +176,25 @@ static void test_a_list_in_pages_tells_what_went(void **state) {
         teardown();
 }
 
+/* Deleted and made anew while nobody watched: who knew the old one is told that it went. */
+static void test_another_of_the_same_name_is_another(void **state) {
+        setup(false);
+        put_many(0, 2);
+        assert_int_equal(hf_cache_start(w.cache), 0);
+        wait_for(0);
+        api_fake_await_watch(w.fake, 1);
+        api_fake_mute_watches(w.fake, true);
+        api_fake_delete(w.fake, "a", "n0");
+        uint64_t last = api_fake_put(w.fake, "a", "n0", "1");
+        api_fake_compact(w.fake);
+        api_fake_mute_watches(w.fake, false);
+        api_fake_await_watch(w.fake, 2);
+        wait_for(last);
+        assert_told("+n0 +n1 -n0 +n0 ");
+        assert_int_equal(hf_cache_count(w.cache), 2);
+        teardown();
+}
+
 /* ---- lists for who waits ---- */
 
 /* A probe whose answer has more pages is not laid beside the watch: it becomes the list. */
@@ -369,6 +388,7 @@ int main(void) {
                 cmocka_unit_test(test_a_broken_list_begins_again),
                 cmocka_unit_test(test_a_forgotten_page_makes_a_whole_list),
                 cmocka_unit_test(test_a_list_in_pages_tells_what_went),
+                cmocka_unit_test(test_another_of_the_same_name_is_another),
                 cmocka_unit_test(test_a_probe_of_many_becomes_the_list),
                 cmocka_unit_test(test_a_consistent_list_is_as_good_as_a_revision),
                 cmocka_unit_test(test_a_list_under_way_is_not),

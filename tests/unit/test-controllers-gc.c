@@ -66,12 +66,9 @@ static void test_owner_references(void **state) {
         struct hf__json *object = parsed("{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"x\",\"blockOwnerDeletion\":true},"
                                          "{\"uid\":\"y\"}]}}");
         struct hf__json *uids = parsed("{\"uids\":[\"w\",\"x\"]}");
-        assert_true(hfd_gc_blocks(object, "x"));
-        assert_false(hfd_gc_blocks(object, "y"));
-        assert_false(hfd_gc_blocks(object, "z"));
-        assert_true(hfd_gc_blocks(object, NULL));
+        assert_true(hfd_gc_blocks(object));
         assert_int_equal(hfd_gc_unblock(object), 0);
-        assert_false(hfd_gc_blocks(object, NULL));
+        assert_false(hfd_gc_blocks(object));
         assert_int_equal(hfd_gc_drop_owners(object, uids), 0);
         expect_text(object, "{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"y\",\"blockOwnerDeletion\":false}]}}");
         object = parsed("{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"x\"}]}}");

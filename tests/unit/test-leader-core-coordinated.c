@@ -105,6 +105,24 @@ static void test_coordinated_makes_way_for_the_preferred(void **state) {
         assert_non_null(did(&rig, HF__ACT_WRITE));
 }
 
+/* Nobody else can take what bears my name: to hold back from it would leave the Lease without a leader. */
+static void test_coordinated_comes_back_at_once_when_named_again(void **state) {
+        struct rig rig;
+        struct hf__record record;
+
+        lead_coordinated(&rig);
+        record = rig.lease;
+        record.preferred = true;
+        set_rv(&rig, &record);
+        watch(&rig, &record);
+        step(&rig, HF__EV_JOINED);
+        answer_write(&rig, 0);
+        record = held_by(&rig, "baz", 5); /* the preferred one is gone meanwhile */
+        watch(&rig, &record);
+        assert_non_null(did(&rig, HF__ACT_WRITE));
+        assert_string_equal(rig.sent.holder, "baz");
+}
+
 static void test_coordinated_ends_with_its_validity_while_draining(void **state) {
         struct rig rig;
         struct hf__record record;
@@ -125,6 +143,7 @@ int main(void) {
                 cmocka_unit_test(test_coordinated_waits_to_be_named),
                 cmocka_unit_test(test_coordinated_leads_when_named_and_renews),
                 cmocka_unit_test(test_coordinated_makes_way_for_the_preferred),
+                cmocka_unit_test(test_coordinated_comes_back_at_once_when_named_again),
                 cmocka_unit_test(test_coordinated_ends_with_its_validity_while_draining),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -275,6 +275,26 @@ static void test_hand_over_and_back(void **state) {
         assert_string_equal(rig.sent.holder, "baz");
 }
 
+/* The hold was for the successor: once somebody has led since, what is then left free is anybody's. */
+static void test_the_hold_ends_with_the_next_term(void **state) {
+        struct rig rig;
+        struct hf__record record;
+
+        lead(&rig);
+        watch(&rig, &rig.lease);
+        hand_over(&rig, "other");
+        step(&rig, HF__EV_JOINED);
+        answer_write(&rig, 0);
+        record = held_by(&rig, "other", 15);
+        watch(&rig, &record);
+        assert_null(wait_for(&rig, HF__ACT_WRITE, S));
+        record.holder[0] = '\0'; /* it is stopped, and nobody is named */
+        set_rv(&rig, &record);
+        watch(&rig, &record);
+        assert_non_null(did(&rig, HF__ACT_WRITE));
+        assert_string_equal(rig.sent.holder, "baz");
+}
+
 static void test_the_record_may_ask_for_a_hand_over(void **state) {
         struct rig rig;
         struct hf__record record;
@@ -393,6 +413,7 @@ int main(void) {
                 cmocka_unit_test(test_the_drain_deadline_aborts),
                 cmocka_unit_test(test_hand_over),
                 cmocka_unit_test(test_hand_over_and_back),
+                cmocka_unit_test(test_the_hold_ends_with_the_next_term),
                 cmocka_unit_test(test_the_record_may_ask_for_a_hand_over),
                 cmocka_unit_test(test_a_late_answer_of_a_former_operation_is_ignored),
                 cmocka_unit_test(test_stop_beats_everything_under_way),

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The contract of the storage port, case by case, run over every store there is: memory, and etcd (a private one). Each
- * case works below a prefix of its own, so that all share one store; cases that need their own make one.
- */
+/* The contract of the storage port: keys, transactions, lists, and many at once. */
 #undef NDEBUG
 #include <errno.h>
 #include <setjmp.h>
@@ -14,73 +11,9 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <curl/curl.h>
 
-#include "etcd-calls.h"
-#include "etcd-spawn.h"
-#include "server/storage/keys.h"
 #include "server/storage/term_record.h"
-
-static const struct hf_host host = {.size = sizeof(struct hf_host)};
-static struct etcd_spawn etcd;
-static bool on_etcd;
-static struct hfd_store *store;
-static unsigned n_cases;
-static char prefix[64];
-
-static struct hfd_store *open_store(void) {
-        struct hfd_store *opened = NULL;
-
-        if (on_etcd) {
-                const char *endpoints[] = {etcd.url, NULL};
-                struct hfd_etcd_config config = {.endpoints = endpoints};
-                struct hf_status status = {0};
-
-                assert_int_equal(hfd_etcd_store_new(&host, &config, &opened, &status), 0);
-        } else {
-                assert_int_equal(hfd_memory_store_new(&host, &opened), 0);
-        }
-        return opened;
-}
-
-static int begin_case(void **state) {
-        snprintf(prefix, sizeof(prefix), "/case%03u/", ++n_cases);
-        return 0;
-}
-
-/* A key below the case's prefix; eight may be in use at once. */
-static const char *key(const char *name) {
-        static _Thread_local char keys[8][128];
-        static _Thread_local unsigned next;
-        char *out = keys[next++ % 8];
-
-        snprintf(out, 128, "%s%s", prefix, name);
-        return out;
-}
-
-static const char *prefix_end(void) {
-        static char end[HFD_KEY_MAX];
-
-        assert_int_equal(hfd_key_prefix_end(end, prefix), 0);
-        return end;
-}
-
-/* One compare, one op. value NULL = delete. */
-static int write_if(enum hfd_compare_kind kind, uint64_t revision, const void *wanted, size_t n_wanted, const char *name, const char *value,
-                    struct call_answer *answer) {
-        const char *k = key(name), *gets[] = {k};
-        struct hfd_compare compare = {.kind = kind, .key = k, .revision = revision, .value = wanted, .n_value = n_wanted};
-        struct hfd_op op = {.kind = value ? HFD_PUT : HFD_DELETE, .key = k, .value = value ? hf__buf_copy(value, strlen(value)) : NULL};
-        struct hfd_txn txn = {.compares = &compare, .n_compares = 1, .ops = &op, .n_ops = 1, .get_on_failure = gets, .n_get_on_failure = 1};
-        int r = call_txn(store, &txn, answer);
-
-        hf__buf_unref(op.value);
-        return r;
-}
-
-static int write_at(const char *name, uint64_t revision, const char *value, struct call_answer *answer) {
-        return write_if(HFD_MOD_EQUALS, revision, NULL, 0, name, value, answer);
-}
+#include "store_cases.h"
 
 static void test_create_get_update_delete(void **state) {
         struct call_answer created, got, updated, deleted;
@@ -386,133 +319,6 @@ static void test_pages_show_one_revision(void **state) {
         call_answer_done(&page);
 }
 
-static void test_compacted_is_gone(void **state) {
-        uint64_t first = call_put(store, key("a"), "1"), second = call_put(store, key("a"), "2"), third = call_put(store, key("b"), "1");
-        static struct recorder recorder;
-        struct call_answer list;
-
-        assert_int_equal(call_compact(store, second), 0);
-        assert_int_equal(call_list(store, prefix, NULL, first, 0, false, NULL), HF_E_GONE);
-        assert_int_equal(call_list(store, prefix, NULL, second, 0, false, &list), 0);
-        assert_int_equal(list.n_kvs, 1);
-        assert_string_equal(call_value(&list, 0), "2");
-        call_answer_done(&list);
-        assert_int_equal(call_compact(store, second), HF_E_GONE);
-        assert_int_equal(call_compact(store, third + 100), HF_E_INVALID);
-        assert_int_equal(call_list(store, prefix, NULL, third + 100, 0, false, NULL), HF_E_INVALID);
-
-        assert_int_equal(recorder_start(&recorder, store, prefix, prefix_end(), first), 0);
-        assert_int_equal(recorder_wait_end(&recorder), HF_E_GONE);
-        assert_int_equal(recorder.n, 0);
-        recorder_done(&recorder);
-        assert_int_equal(recorder_start(&recorder, store, prefix, prefix_end(), second + 1), 0);
-        recorder_wait(&recorder, 1);
-        assert_int_equal(recorder.events[0].mod_revision, third);
-        recorder_done(&recorder);
-}
-
-static void test_watch_from_the_past_and_on(void **state) {
-        uint64_t first = call_put(store, key("a"), "1"), deleted, third;
-        static struct recorder recorder;
-
-        deleted = call_delete(store, key("a"));
-        call_put(store, "/elsewhere", "x");
-        assert_int_equal(recorder_start(&recorder, store, prefix, prefix_end(), first), 0);
-        recorder_wait(&recorder, 2);
-        third = call_put(store, key("a"), "3");
-        recorder_wait(&recorder, 3);
-        assert_int_equal(recorder.n, 3);
-        assert_int_equal(recorder.events[0].type, HFD_WATCH_PUT);
-        assert_string_equal(recorder.events[0].key, key("a"));
-        assert_string_equal(recorder.events[0].value->data, "1");
-        assert_int_equal(recorder.events[0].mod_revision, first);
-        assert_int_equal(recorder.events[0].create_revision, first);
-        assert_int_equal(recorder.events[0].revision, first);
-        assert_int_equal(recorder.events[1].type, HFD_WATCH_DELETE);
-        assert_string_equal(recorder.events[1].key, key("a"));
-        assert_null(recorder.events[1].value);
-        assert_int_equal(recorder.events[1].mod_revision, deleted);
-        assert_int_equal(recorder.events[2].mod_revision, third);
-        assert_int_equal(recorder.events[2].create_revision, third);
-        recorder_done(&recorder);
-        assert_int_equal(recorder.error, HF_E_CANCELED);
-}
-
-static void test_watch_sees_its_range_only(void **state) {
-        static struct recorder recorder;
-        char end[128];
-        uint64_t start = call_revision(store) + 1;
-
-        snprintf(end, sizeof(end), "%s", key("c"));
-        assert_int_equal(recorder_start(&recorder, store, key("b"), end, start), 0);
-        call_put(store, key("a"), "-");
-        call_put(store, key("b"), "+");
-        call_put(store, key("bzz"), "+");
-        call_put(store, key("c"), "-");
-        call_delete(store, key("c"));
-        call_delete(store, key("b"));
-        recorder_wait(&recorder, 3);
-        assert_int_equal(recorder.n, 3);
-        assert_string_equal(recorder.events[0].key, key("b"));
-        assert_string_equal(recorder.events[1].key, key("bzz"));
-        assert_int_equal(recorder.events[2].type, HFD_WATCH_DELETE);
-        recorder_done(&recorder);
-}
-
-static void test_watch_keeps_a_revision_together(void **state) {
-        struct hf__buf *value = hf__buf_copy("v", 1);
-        static struct recorder live, late;
-        uint64_t start = call_revision(store) + 1;
-        char names[HFD_TXN_MAX][128];
-        struct hfd_op ops[HFD_TXN_MAX];
-        struct hfd_txn txn = {.ops = ops, .n_ops = HFD_TXN_MAX};
-        const size_t n = 40 * HFD_TXN_MAX;
-
-        assert_int_equal(recorder_start(&live, store, prefix, prefix_end(), start), 0);
-        for (size_t i = 0; i < HFD_TXN_MAX; i++) {
-                snprintf(names[i], sizeof(names[i]), "%s%02zu", prefix, i);
-                ops[i] = (struct hfd_op){.kind = HFD_PUT, .key = names[i], .value = value};
-        }
-        for (int i = 0; i < 40; i++)
-                assert_int_equal(call_txn(store, &txn, NULL), 0);
-        assert_int_equal(recorder_start(&late, store, prefix, prefix_end(), start), 0);
-        recorder_wait(&live, n);
-        recorder_wait(&late, n);
-        for (struct recorder *recorder = &live;; recorder = &late) {
-                assert_int_equal(recorder->n, n);
-                for (size_t i = 0; i < n; i++) {
-                        assert_int_equal(recorder->events[i].revision, start + i / HFD_TXN_MAX);
-                        assert_string_equal(recorder->events[i].key, names[i % HFD_TXN_MAX]);
-                        if (i % HFD_TXN_MAX)
-                                assert_int_equal(recorder->events[i].batch, recorder->events[i - 1].batch);
-                }
-                if (recorder == &late)
-                        break;
-        }
-        recorder_done(&live);
-        recorder_done(&late);
-        hf__buf_unref(value);
-}
-
-static void test_watch_from_now_and_cancel(void **state) {
-        static struct recorder first, second;
-
-        call_put(store, key("a"), "before");
-        assert_int_equal(recorder_start(&first, store, prefix, prefix_end(), call_revision(store) + 1), 0);
-        assert_int_equal(recorder_start(&second, store, prefix, prefix_end(), call_revision(store) + 1), 0);
-        assert_int_not_equal(first.id, second.id);
-        store->ops->watch_cancel(store, first.id);
-        assert_int_equal(recorder_wait_end(&first), HF_E_CANCELED);
-        store->ops->watch_cancel(store, first.id); /* of an ended watch: nothing */
-        store->ops->watch_cancel(store, 987654321);
-        call_put(store, key("a"), "after");
-        recorder_wait(&second, 1);
-        assert_int_equal(first.n, 0);
-        assert_string_equal(second.events[0].value->data, "after");
-        recorder_done(&first);
-        recorder_done(&second);
-}
-
 struct counter {
         const char *key;
         int rounds;
@@ -714,22 +520,8 @@ static void test_free_ends_everything(void **state) {
         hf__buf_unref(value);
 }
 
-static int begin_store(void **state) {
-        n_cases = 0;
-        store = open_store();
-        return 0;
-}
-
-static int end_store(void **state) {
-        store->ops->free(store);
-        return 0;
-}
-
 int main(void) {
-        int failed;
-
-#define CASE(name) cmocka_unit_test_setup(name, begin_case)
-        const struct CMUnitTest cases[] = {
+        const struct CMUnitTest tests[] = {
                 CASE(test_create_get_update_delete),
                 CASE(test_conflict_shows_what_is_there),
                 CASE(test_empty_value),
@@ -742,11 +534,6 @@ int main(void) {
                 CASE(test_full_txn),
                 CASE(test_list),
                 CASE(test_pages_show_one_revision),
-                CASE(test_compacted_is_gone),
-                CASE(test_watch_from_the_past_and_on),
-                CASE(test_watch_sees_its_range_only),
-                CASE(test_watch_keeps_a_revision_together),
-                CASE(test_watch_from_now_and_cancel),
                 CASE(test_concurrent_writers_lose_nothing),
                 CASE(test_large_values),
                 CASE(test_deadline),
@@ -754,20 +541,5 @@ int main(void) {
                 CASE(test_callbacks_start_operations),
                 CASE(test_free_ends_everything),
         };
-
-        curl_global_init(CURL_GLOBAL_DEFAULT);
-        failed = cmocka_run_group_tests_name("memory", cases, begin_store, end_store);
-        if (!etcd_spawn_available()) {
-                fprintf(stderr, "SKIPPED over etcd: there is no etcd in PATH\n");
-                return failed;
-        }
-        if (!etcd_spawn_start(&etcd, NULL)) {
-                etcd_spawn_stop(&etcd);
-                return 1;
-        }
-        on_etcd = true;
-        failed += cmocka_run_group_tests_name("etcd", cases, begin_store, end_store);
-        etcd_spawn_stop(&etcd);
-        curl_global_cleanup();
-        return failed;
+        return run_over_every_store(tests, sizeof tests / sizeof tests[0]);
 }

@@ -7,7 +7,8 @@
  * resourceVersion seen (bookmarks included), on HF_E_GONE it lists again; failures back off (0.1 s doubling to 30 s,
  * reset by success). It runs on every instance, leading or not. Handlers are added and removed at any time: adding
  * replays the whole cache to that handler as ADDED, removing returns only when the handler no longer runs. What came, changed
- * or went while no watch was open is told after the next list as ADDED, MODIFIED and DELETED, each once.
+ * or went while no watch was open is told after the next list as ADDED, MODIFIED and DELETED, each once; an object with another
+ * uid than the one known by its name as DELETED and ADDED.
  *
  * Thread: any, except that a handler must not add or remove handlers or free the cache. Handlers run on the cache's own
  * thread, in order per object; objects are borrowed until the handler returns. Handlers do no work: they enqueue.

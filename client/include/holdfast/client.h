@@ -24,7 +24,7 @@ struct hf_resource {
         const char *plural;  /* "leases" */
 };
 
-/* HF_VERB_DELETE_COLLECTION: name is not set, query selects; the reply is the list of what was deleted. */
+/* HF_VERB_DELETE_COLLECTION: name is not set, query selects; the reply is the list of what was deleted, or a Status. */
 enum hf_verb { HF_VERB_GET, HF_VERB_LIST, HF_VERB_CREATE, HF_VERB_UPDATE, HF_VERB_DELETE, HF_VERB_DELETE_COLLECTION };
 enum hf_lane { HF_LANE_DEFAULT = 0, HF_LANE_LEASE = 1, HF_LANE_WATCH = 2 }; /* lanes share no connection */
 

@@ -28,6 +28,7 @@ void hfd_etcd_request(struct hfd_etcd *etcd, size_t endpoint, const char *path, 
         snprintf(url, HFD_ETCD_URL_MAX + 64, "%s/etcdserverpb.%s", base, path);
         request->method = "POST";
         request->url = url;
+        request->url_recurs = true;
         request->version = is_tls(base) ? HF__HTTP_2 : HF__HTTP_2_PRIOR_KNOWLEDGE;
         request->tls = is_tls(base) ? etcd->tls : NULL;
 }

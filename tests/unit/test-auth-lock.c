@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waiting for a lock file. No timeout here is ever waited out but those of nothing: a wake-up that is missed is a test that does not end.
+ */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/auth/files.h"
+#include "server/auth/pki.h"
+
+#define AGES     (3600 * HF_NSEC_PER_SEC)
+#define N_ROUNDS 200
+
+static char dir[64], path[80];
+
+static int make_dir(void **state) {
+        strcpy(dir, "/tmp/lock-XXXXXX");
+        if (!mkdtemp(dir))
+                return -1;
+        snprintf(path, sizeof path, "%s/.lock", dir);
+        return 0;
+}
+
+static int remove_dir(void **state) {
+        char command[128];
+        snprintf(command, sizeof command, "rm -rf '%s'", dir);
+        return system(command);
+}
+
+static void expect_byte(int fd) {
+        char byte;
+        assert_int_equal(read(fd, &byte, 1), 1);
+}
+
+struct holder {
+        pid_t pid;
+        int talk; /* a byte to it lets the lock go */
+};
+
+/* A process that has the lock; it goes on living when it has let it go. */
+static struct holder hold(void) {
+        int to[2], from[2], fd = -1;
+        assert(pipe(to) == 0 && pipe(from) == 0);
+        pid_t pid = fork();
+        assert(pid >= 0);
+        if (pid == 0) {
+                char byte = 0;
+                close(to[1]);
+                close(from[0]);
+                if (hfd_await_lock(path, AGES, &fd, NULL) != 0 || write(from[1], &byte, 1) != 1 || read(to[0], &byte, 1) != 1)
+                        _exit(1);
+                close(fd);
+                while (read(to[0], &byte, 1) > 0)
+                        ;
+                _exit(0);
+        }
+        close(to[0]);
+        close(from[1]);
+        expect_byte(from[0]);
+        close(from[0]);
+        return (struct holder){pid, to[1]};
+}
+
+static void end(struct holder holder, int expected_signal) {
+        int status = -1;
+        close(holder.talk);
+        assert_int_equal(waitpid(holder.pid, &status, 0), holder.pid);
+        assert_int_equal(WIFSIGNALED(status) ? WTERMSIG(status) : 0, expected_signal);
+}
+
+static void test_a_held_lock_is_busy_when_time_is_up(void **state) {
+        struct holder holder = hold();
+        struct hf_status status = {0};
+        int fd = -1;
+        assert_int_equal(hfd_await_lock(path, 0, &fd, &status), HF_E_BUSY);
+        assert_non_null(strstr(status.message, path));
+        assert_int_equal(hfd_await_lock(path, HF_NSEC_PER_MSEC, &fd, &status), HF_E_BUSY);
+        assert_int_equal(write(holder.talk, "", 1), 1);
+        assert_int_equal(hfd_await_lock(path, AGES, &fd, &status), 0);
+        assert_int_equal(close(fd), 0);
+        end(holder, 0);
+}
+
+static void test_what_is_no_file_is_named(void **state) {
+        char other[96];
+        struct hf_status status = {0};
+        int fd = -1;
+        snprintf(other, sizeof other, "%s/none/.lock", dir);
+        assert_true(hfd_await_lock(other, AGES, &fd, &status) < 0);
+        assert_non_null(strstr(status.message, other));
+        assert_int_equal(symlink("elsewhere", path), 0);
+        assert_true(hfd_await_lock(path, AGES, &fd, &status) < 0);
+        assert_non_null(strstr(status.message, path));
+}
+
+/* The holder lets go, or is killed, at any moment of the waiting. */
+static void test_release_and_death_are_noticed(void **state) {
+        for (int i = 0; i < N_ROUNDS; i++) {
+                struct holder holder = hold();
+                bool kills = i % 2;
+                int fd = -1;
+                if (kills)
+                        assert_int_equal(kill(holder.pid, SIGKILL), 0);
+                else
+                        assert_int_equal(write(holder.talk, "", 1), 1);
+                assert_int_equal(hfd_await_lock(path, AGES, &fd, NULL), 0);
+                assert_int_equal(close(fd), 0);
+                end(holder, kills ? SIGKILL : 0);
+        }
+}
+
+/* Adds one to the number in the file, in two steps that nobody may come between. */
+static bool count_up(const char *file) {
+        char text[32] = "0";
+        FILE *stream = fopen(file, "re");
+        if (stream && !fgets(text, sizeof text, stream))
+                return false;
+        if (stream)
+                fclose(stream);
+        stream = fopen(file, "we");
+        return stream && fprintf(stream, "%d", atoi(text) + 1) > 0 && fclose(stream) == 0;
+}
+
+/* Several processes, each of which lets go and comes again at once. */
+static void test_one_at_a_time(void **state) {
+        enum { PROCESSES = 5, ROUNDS = 100 };
+        pid_t pids[PROCESSES];
+        char file[80], *text = NULL;
+        snprintf(file, sizeof file, "%s/count", dir);
+        for (int i = 0; i < PROCESSES; i++) {
+                pids[i] = fork();
+                assert(pids[i] >= 0);
+                for (int round = 0; pids[i] == 0; round++) {
+                        int fd = -1;
+                        if (round == ROUNDS)
+                                _exit(0);
+                        if (hfd_await_lock(path, AGES, &fd, NULL) != 0 || !count_up(file))
+                                _exit(1);
+                        close(fd);
+                }
+        }
+        for (int i = 0; i < PROCESSES; i++) {
+                int status = -1;
+                assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+                assert_int_equal(status, 0);
+        }
+        assert_int_equal(hfd_read_file(file, &text, NULL), 0);
+        assert_int_equal(atoi(text), PROCESSES * ROUNDS);
+        free(text);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_a_held_lock_is_busy_when_time_is_up, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_what_is_no_file_is_named, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_release_and_death_are_noticed, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_one_at_a_time, make_dir, remove_dir),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
