@@ -71,8 +71,8 @@ static size_t find_too_deep(const char *data, size_t n) {
         return n;
 }
 
-/* How many bytes the character at p has, of at most n; 0 = it is none. */
-static size_t utf8_length(const unsigned char *p, size_t n) {
+size_t hf__utf8_length(const char *text, size_t n) {
+        const unsigned char *p = (const unsigned char *)text;
         unsigned char first = p[0], low = 0x80, high = 0xbf;
         size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
 
@@ -95,7 +95,7 @@ static size_t utf8_length(const unsigned char *p, size_t n) {
 }
 
 /* Whether the eight bytes at p are ASCII. */
-static bool eight_ascii(const unsigned char *p) {
+static bool eight_ascii(const char *p) {
         uint64_t eight;
 
         memcpy(&eight, p, sizeof eight);
@@ -103,14 +103,12 @@ static bool eight_ascii(const unsigned char *p) {
 }
 
 bool hf__utf8_valid(const char *data, size_t n) {
-        const unsigned char *p = (const unsigned char *)data;
-
         for (size_t i = 0, length; i < n; i += length) {
-                while (n - i >= 8 && eight_ascii(p + i))
+                while (n - i >= 8 && eight_ascii(data + i))
                         i += 8;
                 if (i == n)
                         break;
-                length = utf8_length(p + i, n - i);
+                length = hf__utf8_length(data + i, n - i);
                 if (!length)
                         return false;
         }

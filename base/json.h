@@ -19,6 +19,8 @@ struct hf__strbuf;
 
 /* Whether n bytes are UTF-8 as RFC 3629 has it: no overlong forms, no surrogates. The parser itself passes any bytes on. */
 bool hf__utf8_valid(const char *data, size_t n);
+/* How many bytes the character at the beginning of text has, which has n > 0 of them; 0 = it is none. */
+size_t hf__utf8_length(const char *text, size_t n);
 /* data needs no NUL. Rejects trailing bytes other than white space. 0, -ENOMEM, HF_E_INVALID; *reterr_offset where (may be NULL). */
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset);
 /* For what a client sends: readers differ in which of two equal keys counts. */

@@ -10,6 +10,7 @@
 #include <holdfast/error.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 
 size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]) {
         char backwards[HF__U64_TEXT_MAX - 1];
@@ -131,8 +132,11 @@ void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n) {
         hf__strbuf_putc(s, '"');
         for (size_t i = 0; i < n; i++) {
                 unsigned char c = (unsigned char)text[i];
-                if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f)
+                size_t n_character = c < 0x80 ? 1 : hf__utf8_length(text + i, n - i);
+                if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f && n_character) {
+                        i += n_character - 1;
                         continue;
+                }
                 hf__strbuf_add(s, text + done, i - done);
                 done = i + 1;
                 char escape[6] = {'\\', (char)c};
@@ -146,9 +150,11 @@ void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n) {
                 case '\b': escape[1] = 'b'; break;
                 case '\f': escape[1] = 'f'; break;
                 default:
-                        memcpy(escape, "\\u00", 4);
-                        escape[4] = hex[c >> 4];
-                        escape[5] = hex[c & 15];
+                        memcpy(escape, n_character ? "\\u0000" : "\\ufffd", 6);
+                        if (n_character) {
+                                escape[4] = hex[c >> 4];
+                                escape[5] = hex[c & 15];
+                        }
                         n_escape = 6;
                 }
                 hf__strbuf_add(s, escape, n_escape);

@@ -31,6 +31,7 @@ void hf__strbuf_puts(struct hf__strbuf *s, const char *text);
 void hf__strbuf_putc(struct hf__strbuf *s, char c);
 void hf__strbuf_printf(struct hf__strbuf *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void hf__strbuf_u64(struct hf__strbuf *s, uint64_t value);
-void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n); /* a JSON string literal with its quotes */
-void hf__strbuf_urlencode(struct hf__strbuf *s, const char *text);      /* everything but unreserved characters */
-struct hf__buf *hf__strbuf_to_buf(struct hf__strbuf *s);                /* copies; NULL on error or no memory */
+/* A JSON string literal with its quotes. What is no UTF-8 in it (a text that was cut in the middle of a character) becomes U+FFFD. */
+void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n);
+void hf__strbuf_urlencode(struct hf__strbuf *s, const char *text); /* everything but unreserved characters */
+struct hf__buf *hf__strbuf_to_buf(struct hf__strbuf *s);           /* copies; NULL on error or no memory */

@@ -75,7 +75,7 @@ static const struct flag flags[] = {
          "while draining answer new requests with 429 instead of closing the port"},
         {"max-requests-inflight", NUMBER, SERVE, AT(max_requests_inflight), "400", NULL, 1, 100000, "reading requests at a time"},
         {"max-mutating-requests-inflight", NUMBER, SERVE, AT(max_mutating_requests_inflight), "200", NULL, 1, 100000, "writing ones"},
-        {"v", NUMBER, ALL, AT(v), "1", NULL, 0, 10, "how much to log: 0 notices, 1 information, 4 debug"},
+        {"v", NUMBER, ALL, AT(v), "1", NULL, 0, 10, "how much to log: less than 2 notices, 2 information, 4 debug"},
         {"kubeconfig", TEXT, STATUS, AT(kubeconfig), "", "<data-dir>/admin.kubeconfig", 0, 0, "how to reach a server"},
         {"watch", BOOL, STATUS, AT(watch), "false", NULL, 0, 0, "keep the picture live"},
 };

@@ -55,6 +55,8 @@ int hfd_host_shut_down(struct hfd_host *h, struct hf_status *reterr_status) {
                 return r;
         if (led)
                 (void)hf_cancel_wait(hf_cancel_never(), hf_now(hf_host_clock(&h->host)) + SUCCESSOR_FIRST);
+        /* Their work has joined. Their caches' watches are not to be refused by the API that stops, for they would say so as a fault. */
+        h->controllers = hfd_controllers_free(h->controllers);
         /* Load balancers are given that time to notice that readyz is red. */
         (void)hfd_lifecycle_wait(&h->lifecycle, HFD_AFTER_SHUTDOWN_DELAY_DURATION, HF_NSEC_NEVER);
         hfd_filters_refuse(h->filters);

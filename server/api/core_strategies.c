@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "server/api/answer.h"
+#include "server/api/base64.h"
 #include "server/api/meta.h"
 #include "server/api/resource.h"
 
@@ -165,8 +166,12 @@ void hfd_configmap_validate(const struct hf__json *object, const struct hf__json
 
         for (size_t i = 0; i < 2; i++) {
                 hfd_validate_data_keys(object, parts[i], causes);
-                for (struct hf__json *m = hf__json_first(hf__json_get(object, parts[i])); m; m = hf__json_next(m))
-                        total += strlen(hf__json_text(m));
+                for (struct hf__json *m = hf__json_first(hf__json_get(object, parts[i])); m; m = hf__json_next(m)) {
+                        size_t n = strlen(hf__json_text(m));
+                        if (i == 1)
+                                (void)hfd_base64_check(hf__json_text(m), &n); /* bytes count as they are, not as they are written */
+                        total += n;
+                }
         }
         if (total > CONFIGMAP_MAX)
                 hfd_cause_too_long(causes, "data", "must have at most 1048576 bytes");

@@ -227,6 +227,21 @@ static bool authorized(struct passage *passage, const struct hfd_user *user, con
         return false;
 }
 
+/* For whom the request is made, where it is for somebody else. False: it has been answered. */
+static bool impersonated(struct passage *passage, struct hfd_user *user) {
+        struct hfd_user asked;
+        int r = hfd_auth_impersonate(passage->request, user, &asked);
+        if (r == 0)
+                return true;
+        if (r == HF_E_FORBIDDEN) {
+                const struct hfd_attributes users =
+                        {.verb = "impersonate", .group = "", .resource = "users", .ns = "", .name = asked.name, .is_resource = true};
+                hfd_reply_forbidden(passage->request, user, &users, "");
+        } else
+                reply_simple(passage->request, 400, 0, "the headers of the impersonation name no user, or too many groups");
+        return false;
+}
+
 /* True: the request may go on to its handler. False: it has been answered. */
 static bool pass(struct passage *passage, const struct hfd_request_path *path, bool exempt) {
         struct hfd_filters *filters = passage->filters;
@@ -242,7 +257,7 @@ static bool pass(struct passage *passage, const struct hfd_request_path *path, b
                 reply_simple(passage->request, 401, 0, "Unauthorized");
                 return false;
         }
-        if (!authorized(passage, &user, path))
+        if (!impersonated(passage, &user) || !authorized(passage, &user, path))
                 return false;
         if (exempt || passage->info.watch)
                 return true;

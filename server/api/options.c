@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/json.h"
+
 static int hex(char c) {
         return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
@@ -26,7 +28,7 @@ bool hfd_url_decode(char *text, bool plus) {
                 }
         }
         *out = '\0';
-        return true;
+        return hf__utf8_valid(text, (size_t)(out - text)); /* what is asked for is said again in answers */
 }
 
 void hfd_options_done(struct hfd_options *options) {

@@ -6,6 +6,8 @@
 
 #include <holdfast/error.h>
 
+#include "base/json.h"
+
 static int hex_digit(char c) {
         if (c >= '0' && c <= '9')
                 return c - '0';
@@ -16,13 +18,16 @@ static int hex_digit(char c) {
         return -1;
 }
 
-/* Decodes n bytes into at most max - 1 plus a NUL. Returns the decoded length, or -1: bad encoding, NUL inside, too long. */
+/*
+ * Decodes n bytes into at most max - 1 plus a NUL. Returns the decoded length, or -1: bad encoding, NUL inside, too long, not UTF-8
+ * (what is asked for is said again in answers, and those are JSON).
+ */
 static int percent_decode(const char *text, size_t n, bool plus_is_space, char *ret_text, size_t max) {
         size_t n_out = 0;
         if (n < max && !plus_is_space && !memchr(text, '%', n)) { /* the usual segment: there is nothing to decode */
                 memcpy(ret_text, text, n);
                 ret_text[n] = '\0';
-                return (int)n;
+                return hf__utf8_valid(text, n) ? (int)n : -1;
         }
         for (size_t i = 0; i < n; i++) {
                 char c = text[i];
@@ -40,7 +45,7 @@ static int percent_decode(const char *text, size_t n, bool plus_is_space, char *
                 ret_text[n_out++] = c;
         }
         ret_text[n_out] = '\0';
-        return (int)n_out;
+        return hf__utf8_valid(ret_text, n_out) ? (int)n_out : -1;
 }
 
 /*

@@ -69,6 +69,8 @@ void hfd_write_adopt(struct hfd_write *w, struct hfd_object *current);
  * 0 or -ENOMEM.
  */
 int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *object, char **ret_unknown);
+/* Whether each field that is there is of the type its kind gives it. False: reason. */
+bool hfd_fields_typed(const struct hfd_resource *resource, const struct hf__json *object, char *reason, size_t max_reason);
 /* The fields of a part ("" = the object itself) of a kind, separated by blanks; NULL: the part is open. */
 const char *hfd_known_fields(const char *kind, const char *part);
 const char *hfd_write_name(const struct hfd_write *w);

@@ -13,7 +13,8 @@
 
 /* An option of a type that cannot be read is refused, never passed over: a delete must not go further than was meant. */
 static const char *unreadable(const struct hf__json *sent) {
-        static const char *const texts[] = {"preconditions.uid", "preconditions.resourceVersion", "propagationPolicy"};
+        static const char *const texts[] = {"kind", "apiVersion", "preconditions.uid", "preconditions.resourceVersion",
+                                            "propagationPolicy"};
         const struct hf__json *dry = hf__json_get(sent, "dryRun"), *pre = hf__json_get(sent, "preconditions"),
                               *orphan = hf__json_get(sent, "orphanDependents"), *grace = hf__json_get(sent, "gracePeriodSeconds");
         int64_t seconds;
@@ -58,6 +59,11 @@ bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json 
 
         if (bad) {
                 hfd_answer_bad_request(answer, "DeleteOptions in version \"v1\" cannot be handled: the field %s cannot be read", bad);
+                return false;
+        }
+        const char *kind = hf__json_string(sent, "kind");
+        if (kind && *kind && strcmp(kind, "DeleteOptions")) { /* somebody meant something else */
+                hfd_answer_bad_request(answer, "%s cannot be handled as a DeleteOptions: the kind in the data does not match", kind);
                 return false;
         }
         causes.n = 0;
@@ -125,7 +131,7 @@ bool hfd_write_accept(struct hfd_write *w, struct hf__json *object, struct hfd_a
 
         if (!hfd_meta_accept(w->call, object, answer) || !fields_known(w, object, answer))
                 return false;
-        if (r->decode && !r->decode(object, reason, sizeof reason)) {
+        if ((r->decode && !r->decode(object, reason, sizeof reason)) || !hfd_fields_typed(r, object, reason, sizeof reason)) {
                 hfd_answer_bad_request(answer, "%s in version \"%s\" cannot be handled as a %s: %s", r->kind, r->version, r->kind, reason);
                 return false;
         }

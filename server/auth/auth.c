@@ -140,6 +140,41 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_request *request, st
         return 0;
 }
 
+/* Adds what a header lists, separated by commas (as repeated headers are joined). False: too many, or one is too long. */
+static bool add_groups(struct hfd_user *user, const char *list) {
+        char group[sizeof user->groups[0]];
+        for (const char *at = list; *at;) {
+                at += strspn(at, ", ");
+                size_t n = strcspn(at, ",");
+                if (n >= sizeof group)
+                        return false;
+                memcpy(group, at, n);
+                group[n] = '\0';
+                if (n > 0 && !hfd_user_in_group(user, group) && !add_group(user, group))
+                        return false;
+                at += n;
+        }
+        return true;
+}
+
+int hfd_auth_impersonate(struct hfd_request *request, struct hfd_user *user, struct hfd_user *ret_asked) {
+        const char *name = hfd_request_header(request, "impersonate-user"), *groups = hfd_request_header(request, "impersonate-group");
+        struct hfd_user asked = {0};
+        if (!name && !groups && !hfd_request_header(request, "impersonate-uid"))
+                return 0;
+        if (!name || !name[0] || !copy_text(asked.name, sizeof asked.name, name) || !add_groups(&asked, groups ? groups : ""))
+                return HF_E_INVALID;
+        const char *every = strcmp(name, USER_ANONYMOUS) ? GROUP_AUTHENTICATED : GROUP_UNAUTHENTICATED;
+        if (!hfd_user_in_group(&asked, every) && !add_group(&asked, every))
+                return HF_E_INVALID;
+        if (!hfd_user_in_group(user, GROUP_MASTERS)) {
+                *ret_asked = asked;
+                return HF_E_FORBIDDEN;
+        }
+        *user = asked;
+        return 0;
+}
+
 bool hfd_user_in_group(const struct hfd_user *user, const char *group) {
         for (size_t i = 0; i < user->n_groups; i++)
                 if (strcmp(user->groups[i], group) == 0)

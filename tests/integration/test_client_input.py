@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a client may send: read as it was meant or refused, never passed over, and never more than it may cost."""
+import base64
 import http.client
 import json
+import urllib.parse
 
 import pytest
 from harness import Cluster
@@ -24,7 +26,8 @@ def workspace(name, **meta):
 
 @pytest.mark.parametrize("options,code", [({"dryRun": "All"}, 400), ({"dryRun": {"a": 1}}, 400), ({"dryRun": ["Some"]}, 422),
                                           ({"dryRun": [1]}, 400), ({"preconditions": []}, 400), ({"preconditions": {"uid": 5}}, 400),
-                                          ({"preconditions": {"resourceVersion": 5}}, 400)], ids=json.dumps)
+                                          ({"preconditions": {"resourceVersion": 5}}, 400), ({"kind": "Workspace"}, 400),
+                                          ({"kind": 5}, 400)], ids=json.dumps)
 def test_delete_options_that_cannot_be_read_delete_nothing(api, options, code):
     api.request("POST", WORKSPACES, workspace("kept"))
     assert api.request("DELETE", f"{WORKSPACES}/kept", options)[0] == code
@@ -50,6 +53,73 @@ def test_one_reading_of_the_query(api):
         assert json.loads(api.get(f"{WORKSPACES}?{query}&timeoutSeconds=1")[1])["kind"] == "WorkspaceList"
     items = json.loads(api.get(f"{WORKSPACES}?fieldSelector=metadata.name%3Done&fieldSelector=")[1])["items"]
     assert [i["metadata"]["name"] for i in items] == ["one"]
+
+
+@pytest.mark.parametrize("path", [CONFIGMAPS + "/%ff", CONFIGMAPS + "/\xff", CONFIGMAPS + "?labelSelector=%ff", CONFIGMAPS + "?limit=%c3",
+                                  "/api/v1/namespaces/%ff/configmaps"], ids=ascii)
+def test_what_is_not_utf_8_is_not_said_again(api, path):
+    host, port = api.url.removeprefix("https://").split(":")
+    connection = http.client.HTTPSConnection(host, int(port), context=api.context(), timeout=20)
+    connection._validate_path = lambda url: None
+    connection._encode_request = lambda request: request.encode("latin-1")
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    assert answer.status == 400 and (text == "Bad Request" or json.loads(text)["code"] == 400), (answer.status, text)
+    connection.close()
+
+
+METADATA = {"metadata.selfLink": 1, "metadata.generation": "1", "metadata.ownerReferences.0.controller": "yes",
+            "metadata.ownerReferences.0.blockOwnerDeletion": 1, "metadata.managedFields": {}, "metadata.managedFields.0": "x",
+            "metadata.managedFields.0.time": "now"}
+TYPES = {
+    CONFIGMAPS: {**METADATA, "immutable": "yes", "binaryData.a": "!!", "binaryData": []},
+    "/api/v1/namespaces/default/secrets": {"immutable": 1, "data.a": "!!"},
+    "/api/v1/namespaces/default/serviceaccounts": {"secrets.0.name": 1, "imagePullSecrets.0.name": {}},
+    "/api/v1/namespaces/default/events": {"involvedObject.name": 1, "reason": {}, "source": "x", "source.host": 1, "firstTimestamp": "x",
+                                          "lastTimestamp": 5, "eventTime": "2026-11-21T00:00:00Z", "count": 1.5, "type": [],
+                                          "series": [], "series.count": 1 << 31, "series.lastObservedTime": "x", "related.uid": 1},
+    WORKSPACES: {"spec.initializers": {}, "spec.initializers.0": 1},
+}
+
+
+def nest(keys, value):
+    return value if not keys else [nest(keys[1:], value)] if keys[0] == "0" else {keys[0]: nest(keys[1:], value)}
+
+
+@pytest.mark.parametrize("path,field", [(path, field) for path, fields in TYPES.items() for field in fields])
+def test_values_that_typed_readers_cannot_decode(api, path, field):
+    """One stored object like this would hide all others of its kind: a list is decoded as a whole or not at all."""
+    body = nest(field.split("."), TYPES[path][field])
+    for reference in body.get("metadata", {}).get("ownerReferences", []):
+        reference.update(apiVersion="v1", kind="ConfigMap", name="x", uid="u")
+    body.setdefault("metadata", {})["name"] = "odd"
+    code, text = api.request("POST", path, {**workspace("odd"), **body} if path == WORKSPACES else body)
+    assert code == 400 and "cannot be handled as a" in json.loads(text)["message"], text
+    assert api.get(f"{path}/odd")[0] == 404
+
+
+def test_values_that_typed_readers_decode(api):
+    event = {"metadata": {"name": "good"}, "involvedObject": {"kind": "ConfigMap", "namespace": "default", "name": "x"}, "count": 3,
+             "firstTimestamp": "2026-11-21T00:00:00Z", "lastTimestamp": "2026-11-21T01:00:00.123+01:00", "source": {},
+             "eventTime": "2026-11-21T00:00:00.000000Z", "series": None, "related": None, "type": "Normal"}
+    configmap = {"metadata": {"name": "good", "ownerReferences": None, "generation": 4}, "binaryData": {"a": "eA==", "b": ""},
+                 "immutable": False}
+    assert api.request("POST", "/api/v1/namespaces/default/events", event)[0] == 201
+    assert api.request("POST", CONFIGMAPS, configmap)[0] == 201
+    large = {"metadata": {"name": "large"}, "binaryData": {"a": base64.b64encode(b"x" * 1000000).decode()}}
+    assert api.request("POST", CONFIGMAPS, large)[0] == 201
+    large = {"metadata": {"name": "larger"}, "binaryData": {"a": base64.b64encode(b"x" * (1 << 20)).decode(), "b": "eA=="}}
+    assert api.request("POST", CONFIGMAPS, large)[0] == 422
+
+
+def test_a_refusal_that_is_cut_short_is_still_json(api):
+    for n in range(2, 6):  # a text is cut at a fixed length, so that some of these are cut in the middle of a character
+        name = "a" * n + "\N{GRINNING FACE}" * 400
+        for code, text in (api.request("POST", CONFIGMAPS, {"metadata": {"name": name}}),
+                           api.request("PUT", CONFIGMAPS + "/x", {"metadata": {"name": name}}),
+                           api.get(f"{CONFIGMAPS}?limit={urllib.parse.quote(name)}")):
+            assert code in (400, 422) and json.loads(text)["code"] == code, text
 
 
 def test_future_revision_is_no_internal_error(api):

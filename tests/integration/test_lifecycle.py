@@ -198,6 +198,15 @@ def test_no_delay_no_clients_is_quick_and_in_order(cluster):
         idle.get("/livez")
 
 
+def test_a_clean_stop_complains_of_nothing(cluster):
+    instance = cluster.instance("quiet").wait_ready()
+    wait_until("it to lead", lambda: instance.leader()["state"] == "leading")
+    instance.send(signal.SIGTERM)
+    assert instance.wait() == 0, instance.said()
+    after = instance.said().partition("SIGTERM")[2]
+    assert not re.search(r"Z [WE] ", after), after
+
+
 def test_clients_that_never_read_do_not_hold_the_shutdown(cluster):
     a = cluster.instance("a").wait_ready()
     where = urllib.parse.urlsplit(a.url)

@@ -50,6 +50,24 @@ def test_token_of_a_nobody(pair, kubectl, tmp_path):
         assert done.returncode == 1 and not done.stdout, done.stdout
 
 
+def test_an_admin_as_somebody_else(pair, kubectl, tmp_path):
+    """--as is obeyed, for it was meant to show what somebody else may do: never passed over and done as the admin."""
+    for at in (pair.a, pair.b):
+        done = as_user(pair, kubectl, tmp_path, {"token": "alice-token"}, "delete", "ns", "default", "--as=joe", "--as-group=dev", at=at)
+        assert done.returncode == 1 and "deleted" not in done.stdout, done.stdout + done.stderr
+        joe = {"Authorization": "Bearer alice-token", "Impersonate-User": "joe"}
+        configmaps = "/api/v1/namespaces/default/configmaps"
+        for headers, code, message in [
+                (joe, 403, 'User "joe" cannot list resource "configmaps"'),
+                ({**joe, "Impersonate-Group": "system:masters"}, 200, ""),
+                ({"Authorization": "Bearer alice-token", "Impersonate-Group": "system:masters"}, 400, "name no user"),
+                ({"Authorization": "Bearer bob-token", "Impersonate-User": "joe"}, 403,
+                 'users "joe" is forbidden: User "bob" cannot impersonate resource "users" in API group "" at the cluster scope'),
+                ({"Impersonate-User": "joe", "Impersonate-Group": "system:masters"}, 403, 'User "system:anonymous" cannot impersonate')]:
+            got, body = at.request("GET", configmaps, headers=headers, client_certificate=False)
+            assert got == code and message in json.loads(body).get("message", ""), (headers, got, body)
+
+
 def test_wrong_token(pair, kubectl, tmp_path):
     done = as_user(pair, kubectl, tmp_path, {"token": "nobody-token"}, "get", "ns")
     assert done.returncode == 1

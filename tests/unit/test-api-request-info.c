@@ -72,6 +72,8 @@ static void test_odd_paths_are_refused(void **state) {
                                             "/api/v1/configmaps/%zz",
                                             "/api/v1/configmaps/a%2",
                                             "/api/v1/configmaps/a%",
+                                            "/api/v1/configmaps/%ff",
+                                            "/api/v1/configmaps/\xc3",
                                             "/api%/v1/configmaps/a",
                                             "/apis%/g/v1/things/a",
                                             "/healthz/../metrics"};
