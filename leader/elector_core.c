@@ -160,6 +160,7 @@ static void send_op(struct hf__core *core, int kind, struct hf__core_time now, s
         core->op_id = ++core->next_op_id;
         core->op_sent_at = now.boot;
         core->op_deadline = now.boot + timing_of(core)->request_timeout;
+        core->op_looks = false;
         core->news_since_send = false;
         if (leads(core))
                 core->op_deadline = earlier(core->op_deadline, core->valid_until);
@@ -201,6 +202,8 @@ static hf_nsec pace(struct hf__core *core, hf_nsec now, hf_nsec retry_after) {
 }
 
 static void op_failed(struct hf__core *core, int kind, int result, hf_nsec retry_after, struct hf__core_time now) {
+        if (core->op_looks) /* nothing depends on it */
+                return;
         bool odd = result == HF_E_CONFLICT || result == HF_E_EXISTS || result == HF_E_NOT_FOUND || result == HF_E_TIMEOUT;
 
         core->n_failures++;
@@ -338,6 +341,7 @@ static void op_done(struct hf__core *core, const struct hf__core_event *event, s
         if (kind == OP_NONE || event->op_id != core->op_id)
                 return; /* the answer to an operation that was given up */
         core->op_kind = OP_NONE;
+        core->op_took = now.boot - core->op_sent_at;
         if (kind == OP_READ)
                 read_done(core, event, now, actions);
         else
@@ -481,21 +485,37 @@ static hf_nsec listen_at(const struct hf__core *core) {
         return core->heard_at + timing_of(core)->lease_duration / 2;
 }
 
+/* A read under way that settles nothing. */
+static bool is_look(const struct hf__core *core) { return core->op_kind == OP_READ && !core->op_settles; }
+
 static hf_nsec takeable_at(const struct hf__core *core, hf_nsec now) {
         if (!core->config.coordinated)
                 return hf__core_free_at(core);
         return hf__core_is_named(core, now) ? now : HF_NSEC_NEVER;
 }
 
+/*
+ * A last look at a Lease that is about to expire, as late as its answer may still come in time: the watch may lag behind a renewal, and
+ * what the acquire will go through (threads, connection, the store) is awake then.
+ */
+static hf_nsec look_at(const struct hf__core *core, hf_nsec write_at) {
+        hf_nsec retry = timing_of(core)->retry_period;
+        hf_nsec at = write_at - earlier(later(core->op_took + core->op_took / 4, retry / 1024), retry / 4);
+
+        return core->observed.holder[0] && core->heard_at < at && core->looked_for != write_at ? at : HF_NSEC_NEVER;
+}
+
 static bool is_handed_to_me(const struct hf__core *core) {
         return core->observed.exists && !core->observed.holder[0] && strcmp(core->observed.successor, core->config.identity) == 0;
 }
 
-/* Starts the operation that is due and returns HF_NSEC_NEVER, or returns when one will be. */
+/* Starts the operation that is due and returns HF_NSEC_NEVER, or returns when one will be. A mere look is given up for an acquire. */
 static hf_nsec drive_following(struct hf__core *core, struct hf__core_time now, struct hf__core_actions *actions) {
         hf_nsec write_at, read_at, allowed_at;
 
         if (unknown(core)) {
+                if (core->op_kind != OP_NONE)
+                        return HF_NSEC_NEVER;
                 if (now.boot < core->next_op_at)
                         return core->next_op_at;
                 send_op(core, OP_READ, now, actions);
@@ -508,14 +528,19 @@ static hf_nsec drive_following(struct hf__core *core, struct hf__core_time now, 
                 send_op(core, OP_ACQUIRE, now, actions);
                 return HF_NSEC_NEVER;
         }
-        /* A read under way when the Lease expires would only delay the acquire, whose condition tells the same. */
-        if (write_at - read_at <= timing_of(core)->retry_period / 2)
+        if (core->op_kind != OP_NONE)
                 return write_at;
-        if (now.boot >= read_at) {
-                send_op(core, OP_READ, now, actions);
-                return HF_NSEC_NEVER;
-        }
-        return read_at;
+        /* Not long before the Lease expires: a failure's pace would delay the acquire, whose condition tells the same. */
+        bool looks = write_at - read_at <= timing_of(core)->retry_period / 2;
+        if (looks)
+                read_at = look_at(core, write_at);
+        if (now.boot < read_at)
+                return earlier(read_at, write_at);
+        send_op(core, OP_READ, now, actions);
+        core->op_looks = looks;
+        if (looks)
+                core->looked_for = write_at;
+        return write_at;
 }
 
 /* A coordinator prefers another holder and waits for this one to end. */
@@ -556,7 +581,7 @@ static hf_nsec drive(struct hf__core *core, struct hf__core_time now, struct hf_
 
         if (core->op_kind == OP_NONE && core->state == HF_RELEASING)
                 at = drive_releasing(core, now, actions); /* may leave the state */
-        if (core->op_kind == OP_NONE && core->state == HF_FOLLOWING)
+        if ((core->op_kind == OP_NONE || is_look(core)) && core->state == HF_FOLLOWING)
                 at = drive_following(core, now, actions);
         else if (core->op_kind == OP_NONE && leads(core))
                 at = drive_leading(core, now, actions);

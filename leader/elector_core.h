@@ -20,7 +20,8 @@
  *  - A record of mine that asks for a hand-over (the annotation) is obeyed, as HF__EV_HAND_OVER is.
  *  - A record with my identity that I do not lead by (a lost acquire) is acquired anew: new acquire time, new term.
  *  - A follower waits out the recorded duration from its own observation of the last change of the holder's fields, takes
- *    an empty or absent record at once, and writes without reading first when it has watched the record. If a successor
+ *    an empty or absent record at once, and writes without reading first when it has watched the record. It looks at an expiring one
+ *    once more, as late as the answer may still come in time, and waits for that answer no longer than the expiry. If a successor
  *    is named who is not me, it holds back one retry period. A lost watch is replaced by polling (jittered) and re-opened.
  *  - After the work of a term has joined: release if stopping and the record is still mine, else contend again after a
  *    backoff that grows with short terms and resets after a term of at least one lease duration.
@@ -133,6 +134,9 @@ struct hf__core {
         int op_kind;
         uint32_t op_id, next_op_id;
         hf_nsec op_sent_at, op_deadline;
+        hf_nsec op_took;             /* the last that was answered */
+        bool op_looks;               /* a read, the last before the Lease expires */
+        hf_nsec looked_for;          /* the expiry of the last such */
         struct hf__record op_record; /* what a write sends */
         hf_nsec next_op_at;          /* not before */
 

@@ -121,6 +121,62 @@ static void test_a_release_wakes_the_standby(void **state) {
         assert_non_null(did(&rig, HF__ACT_WRITE));
 }
 
+/* Follows a Lease that another holds and whose watch is silent, up to the last look; returns the expiry. */
+static hf_nsec until_the_last_look(struct rig *rig) {
+        start(rig);
+        rig->now += 8 * MS; /* a read takes so long */
+        rig->lease = held_by(rig, "bing", 15);
+        hf_nsec expiry = rig->now + 15 * S;
+        answer_read(rig, 0, &rig->lease);
+        watch(rig, &rig->lease);
+        assert_non_null(wait_for(rig, HF__ACT_READ, 8 * S)); /* half-way, for the watch may be dead */
+        rig->now += 8 * MS;
+        answer_read(rig, 0, &rig->lease);
+        assert_non_null(wait_for(rig, HF__ACT_READ, 8 * S));
+        assert_int_equal(expiry - rig->now, 10 * MS);
+        return expiry;
+}
+
+static void test_a_last_look_sees_a_renewal_that_the_watch_has_not_told(void **state) {
+        struct rig rig;
+        struct hf__record renewed;
+
+        hf_nsec expiry = until_the_last_look(&rig);
+        renewed = rig.lease;
+        renewed.renew_us++;
+        set_rv(&rig, &renewed);
+        rig.now += 8 * MS;
+        answer_read(&rig, 0, &renewed);
+        assert_null(wait_for(&rig, HF__ACT_WRITE, 15 * S - 1));
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 1));
+        assert_int_equal(rig.now, expiry - 2 * MS + 15 * S);
+}
+
+static void test_a_last_look_delays_nothing(void **state) {
+        struct rig rig;
+        enum { ANSWERED, LATE, FAILED, HEARD };
+
+        for (int how = ANSWERED; how <= HEARD; how++) {
+                hf_nsec expiry = until_the_last_look(&rig);
+                uint32_t look = rig.core.op_id;
+                rig.now += 8 * MS;
+                if (how == ANSWERED)
+                        answer_read(&rig, 0, &rig.lease);
+                else if (how == FAILED)
+                        answer_read(&rig, HF_E_UNAVAILABLE, NULL);
+                else if (how == HEARD)
+                        watch(&rig, &rig.lease);
+                assert_true(how == LATE || !did(&rig, HF__ACT_READ)); /* it was the last */
+                assert_non_null(wait_for(&rig, HF__ACT_WRITE, 2 * MS));
+                assert_int_equal(rig.now, expiry);
+                rig.event.op_id = look;
+                step(&rig, HF__EV_READ_DONE);
+                assert_int_equal(rig.actions.n, 0);
+                answer_write(&rig, 0);
+                assert_non_null(did(&rig, HF__ACT_TERM_START));
+        }
+}
+
 static void test_a_named_successor_goes_first(void **state) {
         struct rig rig;
         struct hf__record record;
@@ -250,6 +306,8 @@ int main(void) {
                 cmocka_unit_test(test_a_renewal_of_the_holder_starts_the_wait_again),
                 cmocka_unit_test(test_old_news_is_ignored),
                 cmocka_unit_test(test_a_release_wakes_the_standby),
+                cmocka_unit_test(test_a_last_look_sees_a_renewal_that_the_watch_has_not_told),
+                cmocka_unit_test(test_a_last_look_delays_nothing),
                 cmocka_unit_test(test_a_named_successor_goes_first),
                 cmocka_unit_test(test_polls_without_a_watch),
                 cmocka_unit_test(test_a_twin_is_nobody_we_know),
