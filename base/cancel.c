@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tokens form trees. All links of one tree (children, wakers, the propagated marks) are guarded by the mutex of its root;
- * a token holds its parent, so the root outlives them all. `reason` and `deadline` are atomic and can be read under no lock.
+ * Tokens form trees. All links of one tree (children, wakers, the propagated marks) are guarded by
+ * the mutex of its root; a token holds its parent, so the root outlives them all. `reason` and
+ * `deadline` are atomic and can be read under no lock.
  *
- * `reason` goes once from NONE to its value: by a fire, or by whoever first notices that a deadline has passed. `propagated`
- * follows when a fire reaches the token: only then are its wakers called and its waiters awakened. So a token whose deadline
- * was noticed is still fired properly later, and keeps the reason DEADLINE.
+ * `reason` goes once from NONE to its value: by a fire, or by whoever first notices that a deadline
+ * has passed. `propagated` follows when a fire reaches the token: only then are its wakers called
+ * and its waiters awakened. So a token whose deadline was noticed is still fired properly later,
+ * and keeps the reason DEADLINE.
  *
- * A fire marks the subtree under the lock and moves its wakers to a ring on its own stack; then it calls them one by one
- * with the lock released. A waker is IDLE, ADDED (in a ring, of its token or of a fire) or RUNNING; a remover takes an
- * ADDED one out of its ring, whichever that is, and waits on the token's condition for a RUNNING one.
+ * A fire marks the subtree under the lock and moves its wakers to a ring on its own stack; then it
+ * calls them one by one with the lock released. A waker is IDLE, ADDED (in a ring, of its token or
+ * of a fire) or RUNNING; a remover takes an ADDED one out of its ring, whichever that is, and waits
+ * on the token's condition for a RUNNING one.
  */
 #include <holdfast/cancel.h>
 #include <holdfast/error.h>
@@ -29,7 +32,8 @@ struct hf_cancel {
         int reason;                      /* atomic, enum hf_cancel_reason */
         hf_nsec deadline;                /* atomic, only ever gets earlier */
         pthread_mutex_t mu;              /* used in the root only */
-        pthread_cond_t cond;             /* with root->mu: fired, deadline changed, or a waker's call has returned */
+        pthread_cond_t
+                cond; /* with root->mu: fired, deadline changed, or a waker's call has returned */
         /* guarded by root->mu */
         struct hf_cancel *first_child, *next_sibling, *prev_sibling;
         struct hf_cancel_waker wakers; /* the ring's anchor */
@@ -67,7 +71,8 @@ static void free_token(struct hf_cancel *token) {
         free(token);
 }
 
-int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock, struct hf_cancel **ret_token) {
+int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
+                  struct hf_cancel **ret_token) {
         struct hf_cancel *token = calloc(1, sizeof *token);
 
         if (!token)
@@ -116,7 +121,8 @@ struct hf_cancel *hf_cancel_ref(struct hf_cancel *token) {
 }
 
 struct hf_cancel *hf_cancel_unref(struct hf_cancel *token) {
-        while (token && token != &never && __atomic_sub_fetch(&token->refs, 1, __ATOMIC_ACQ_REL) == 0) {
+        while (token && token != &never &&
+               __atomic_sub_fetch(&token->refs, 1, __ATOMIC_ACQ_REL) == 0) {
                 struct hf_cancel *parent = token->parent;
 
                 assert(!token->first_child && token->wakers.next == &token->wakers);
@@ -162,12 +168,15 @@ static enum hf_cancel_reason settle(struct hf_cancel *token, enum hf_cancel_reas
                 otherwise = HF_CANCEL_DEADLINE;
         if (otherwise == HF_CANCEL_NONE)
                 return HF_CANCEL_NONE;
-        if (__atomic_compare_exchange_n(&token->reason, &reason, (int)otherwise, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        if (__atomic_compare_exchange_n(&token->reason, &reason, (int)otherwise, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
                 return otherwise;
         return (enum hf_cancel_reason)reason;
 }
 
-enum hf_cancel_reason hf_cancel_reason(struct hf_cancel *token) { return settle(token, HF_CANCEL_NONE); }
+enum hf_cancel_reason hf_cancel_reason(struct hf_cancel *token) {
+        return settle(token, HF_CANCEL_NONE);
+}
 
 bool hf_cancel_fired(struct hf_cancel *token) { return hf_cancel_reason(token) != HF_CANCEL_NONE; }
 
@@ -188,7 +197,8 @@ void hf_cancel_fire(struct hf_cancel *token, enum hf_cancel_reason reason) {
         pthread_mutex_t *mu = &token->root->mu;
         ring_init(&firing);
         pthread_mutex_lock(mu);
-        for (struct hf_cancel *t = token->propagated ? NULL : token; t; t = next_in_subtree(token, t)) {
+        for (struct hf_cancel *t = token->propagated ? NULL : token; t;
+             t = next_in_subtree(token, t)) {
                 if (t->propagated)
                         continue;
                 (void)settle(t, reason);
@@ -214,12 +224,14 @@ void hf_cancel_set_deadline(struct hf_cancel *token, hf_nsec deadline) {
         if (deadline < token->deadline) {
                 __atomic_store_n(&token->deadline, deadline, __ATOMIC_RELEASE);
                 for (struct hf_cancel *t = token; t; t = next_in_subtree(token, t))
-                        pthread_cond_broadcast(&t->cond); /* whoever waits computes its limit anew */
+                        pthread_cond_broadcast(
+                                &t->cond); /* whoever waits computes its limit anew */
         }
         pthread_mutex_unlock(&token->root->mu);
 }
 
-static int wait_locked(struct hf_cancel *token, const struct hf_clock *clock, pthread_cond_t *cond, pthread_mutex_t *mu, hf_nsec until) {
+static int wait_locked(struct hf_cancel *token, const struct hf_clock *clock, pthread_cond_t *cond,
+                       pthread_mutex_t *mu, hf_nsec until) {
         for (;;) {
                 if (token != &never && hf_cancel_fired(token))
                         return HF_E_CANCELED;
@@ -255,7 +267,8 @@ int hf_cancel_wait(struct hf_cancel *token, hf_nsec until) {
         return r;
 }
 
-void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker, void (*fn)(void *ctx), void *ctx) {
+void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker,
+                         void (*fn)(void *ctx), void *ctx) {
         *waker = (struct hf_cancel_waker){.fn = fn, .ctx = ctx, .token = token};
         if (token == &never)
                 return;
@@ -281,7 +294,8 @@ void hf_cancel_remove_waker(struct hf_cancel_waker *waker) {
                 if (waker->state == WAKER_ADDED)
                         ring_remove(waker);
                 else
-                        while (waker->state == WAKER_RUNNING) /* ends when fn does, which must not block */
+                        while (waker->state ==
+                               WAKER_RUNNING) /* ends when fn does, which must not block */
                                 pthread_cond_wait(&token->cond, &token->root->mu);
                 waker->state = WAKER_IDLE;
                 pthread_mutex_unlock(&token->root->mu);

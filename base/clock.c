@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <time.h>
 
-/* A condition variable cannot wait on boot time, and monotonic time stands still while the machine is suspended. So no
- * sleep is longer than this, and boot time is read anew after each. */
+/* A condition variable cannot wait on boot time, and monotonic time stands still while the machine
+ * is suspended. So no sleep is longer than this, and boot time is read anew after each. */
 #define SLICE HF_NSEC_PER_SEC
 
 static hf_nsec read_clock(clockid_t id) {
@@ -27,16 +27,21 @@ static int system_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, 
                 return HF_E_TIMEOUT;
         hf_nsec slice = deadline - now < SLICE ? deadline - now : SLICE;
         hf_nsec until = read_clock(CLOCK_MONOTONIC) + slice;
-        struct timespec t = {.tv_sec = (time_t)(until / HF_NSEC_PER_SEC), .tv_nsec = (long)(until % HF_NSEC_PER_SEC)};
+        struct timespec t = {.tv_sec = (time_t)(until / HF_NSEC_PER_SEC),
+                             .tv_nsec = (long)(until % HF_NSEC_PER_SEC)};
         int error = pthread_cond_timedwait(cond, mutex, &t);
         if (error != ETIMEDOUT)
                 return -error;
-        /* The end of a slice is a spurious wake-up: a signal may have come while the mutex was taken again, so the caller looks. */
+        /* The end of a slice is a spurious wake-up: a signal may have come while the mutex was
+         * taken again, so the caller looks. */
         return read_clock(CLOCK_BOOTTIME) >= deadline ? HF_E_TIMEOUT : 0;
 }
 
 const struct hf_clock *hf_clock_system(void) {
-        static const struct hf_clock clock = {.boot = system_boot, .monotonic = system_monotonic, .real = system_real, .wait = system_wait};
+        static const struct hf_clock clock = {.boot = system_boot,
+                                              .monotonic = system_monotonic,
+                                              .real = system_real,
+                                              .wait = system_wait};
         return &clock;
 }
 

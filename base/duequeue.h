@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Things in the order of the instant at which they are due: an intrusive pairing heap, so that adding cannot fail.
- * Thread: owner only.
+ * Things in the order of the instant at which they are due: an intrusive pairing heap, so that
+ * adding cannot fail. Thread: owner only.
  */
 #include <stdbool.h>
 
@@ -20,4 +20,5 @@ struct hf__duequeue {
 };
 
 void hf__duequeue_add(struct hf__duequeue *queue, struct hf__due *due, hf_nsec at);
-void hf__duequeue_remove(struct hf__duequeue *queue, struct hf__due *due); /* nothing when it is not queued */
+void hf__duequeue_remove(struct hf__duequeue *queue,
+                         struct hf__due *due); /* nothing when it is not queued */

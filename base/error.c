@@ -39,7 +39,8 @@ int hf_fail(struct hf_status *reterr_status, int error, const char *format, ...)
                 va_list args;
                 *reterr_status = (struct hf_status){.error = error};
                 va_start(args, format);
-                (void)vsnprintf(reterr_status->message, sizeof reterr_status->message, format, args);
+                (void)vsnprintf(reterr_status->message, sizeof reterr_status->message, format,
+                                args);
                 va_end(args);
         }
         return error;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The checks are a list in the order of adding, guarded by a read-write lock: asking holds the read side while a check
- * runs, so that a removal, which takes the write side, returns only when no check is running.
+ * The checks are a list in the order of adding, guarded by a read-write lock: asking holds the read
+ * side while a check runs, so that a removal, which takes the write side, returns only when no
+ * check is running.
  */
 #include <holdfast/error.h>
 #include <holdfast/health.h>
@@ -64,12 +65,14 @@ static struct check **find_locked(struct hf_health *health, const char *name) {
         return link;
 }
 
-int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints, hf_health_fn fn, void *ctx) {
+int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints, hf_health_fn fn,
+                  void *ctx) {
         int r = 0;
 
         if (!health)
                 return 0;
-        if (!name || !*name || !fn || !endpoints || (endpoints & ~(HF_HEALTHZ | HF_LIVEZ | HF_READYZ)))
+        if (!name || !*name || !fn || !endpoints ||
+            (endpoints & ~(HF_HEALTHZ | HF_LIVEZ | HF_READYZ)))
                 return -EINVAL;
         struct check *check = calloc(1, sizeof *check);
         if (!check)
@@ -105,7 +108,8 @@ void hf_health_remove(struct hf_health *health, const char *name) {
 }
 
 size_t hf_health_each(struct hf_health *health, unsigned endpoint,
-                      void (*each)(void *ctx, const char *name, bool healthy, const char *reason), void *ctx) {
+                      void (*each)(void *ctx, const char *name, bool healthy, const char *reason),
+                      void *ctx) {
         size_t n_unhealthy = 0;
 
         if (!health)

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine's loop. One thread owns curl and all requests; others reach it through the mailbox only.
+ * The engine's loop. One thread owns curl and all requests; others reach it through the mailbox
+ * only.
  *
- * A request is in a bucket (by its id, guarded by mu) from its submission until it has ended, so that a cancellation can
- * find it; its cancel note is a member, so that cancelling allocates nothing and cannot fail. A request that ends while
- * its cancel note is in the mailbox is kept until the note is taken.
+ * A request is in a bucket (by its id, guarded by mu) from its submission until it has ended, so
+ * that a cancellation can find it; its cancel note is a member, so that cancelling allocates
+ * nothing and cannot fail. A request that ends while its cancel note is in the mailbox is kept
+ * until the note is taken.
  *
- * The loop sleeps in epoll_wait for at most a second: on curl's sockets, on the mailbox, and on a timer of boot time that
- * is set to the earliest of curl's timers, the requests' deadlines and the calls asked for. The timer is set only when it
- * must ring earlier than it is set to; ringing too early is one turn for nothing.
+ * The loop sleeps in epoll_wait for at most a second: on curl's sockets, on the mailbox, and on a
+ * timer of boot time that is set to the earliest of curl's timers, the requests' deadlines and the
+ * calls asked for. The timer is set only when it must ring earlier than it is set to; ringing too
+ * early is one turn for nothing.
  *
- * At the stop: submissions are refused from then on, what is in the mailbox is taken, every request ends with
- * HF_E_CANCELED and every timer is called, on the engine's thread, which then ends.
+ * At the stop: submissions are refused from then on, what is in the mailbox is taken, every request
+ * ends with HF_E_CANCELED and every timer is called, on the engine's thread, which then ends.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,13 +37,17 @@ struct timer {
         void *ctx;
 };
 
-#define CONTAINER(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+#define CONTAINER(pointer, type, member)                                                           \
+        ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-static struct hf__exchange **bucket_of(struct hf__http_engine *engine, uint64_t id) { return &engine->buckets[id % HF__HTTP_N_BUCKETS]; }
+static struct hf__exchange **bucket_of(struct hf__http_engine *engine, uint64_t id) {
+        return &engine->buckets[id % HF__HTTP_N_BUCKETS];
+}
 
 /* ---- any thread ---- */
 
-static void post_locked(struct hf__http_engine *engine, struct hf__note *note, enum hf__note_kind kind) {
+static void post_locked(struct hf__http_engine *engine, struct hf__note *note,
+                        enum hf__note_kind kind) {
         note->kind = kind;
         hf__mailbox_post(&engine->box, &note->letter);
 }
@@ -53,22 +60,27 @@ static struct hf__exchange *find_locked(struct hf__http_engine *engine, uint64_t
 }
 
 /* again: the id of the request that this is another try of; 0 = a new one. */
-static int submit(struct hf__http_engine *engine, const struct hf__http_request *request, uint64_t again, uint64_t *ret_id) {
-        if (!request->method || !request->url || !request->on_done || request->lane >= HF__HTTP_N_LANES ||
-            (request->n_headers > 0 && !request->headers) || (request->n_body > 0 && !request->body))
+static int submit(struct hf__http_engine *engine, const struct hf__http_request *request,
+                  uint64_t again, uint64_t *ret_id) {
+        if (!request->method || !request->url || !request->on_done ||
+            request->lane >= HF__HTTP_N_LANES || (request->n_headers > 0 && !request->headers) ||
+            (request->n_body > 0 && !request->body))
                 return -EINVAL;
         struct hf__exchange *x = hf__exchange_new(engine, request);
         if (!x)
                 return -ENOMEM;
         pthread_mutex_lock(&engine->mu);
         const struct hf__exchange *last_try = again ? find_locked(engine, again) : NULL;
-        int r = engine->closed ? HF_E_CLOSED : last_try && last_try->cancel_posted ? HF_E_CANCELED : 0;
+        int r = engine->closed                        ? HF_E_CLOSED
+                : last_try && last_try->cancel_posted ? HF_E_CANCELED
+                                                      : 0;
         if (r == 0) {
                 x->id = again ? again : ++engine->last_id;
                 if (ret_id)
                         *ret_id = x->id; /* before the first callback can come */
                 struct hf__exchange **bucket = bucket_of(engine, x->id);
-                x->next_in_bucket = *bucket; /* before the last try, which is there until its on_done has returned */
+                x->next_in_bucket = *bucket; /* before the last try, which is there until its
+                                                on_done has returned */
                 *bucket = x;
                 post_locked(engine, &x->note, HF__NOTE_SUBMIT);
         }
@@ -78,11 +90,13 @@ static int submit(struct hf__http_engine *engine, const struct hf__http_request 
         return r;
 }
 
-int hf__http_submit(struct hf__http_engine *engine, const struct hf__http_request *request, uint64_t *ret_id) {
+int hf__http_submit(struct hf__http_engine *engine, const struct hf__http_request *request,
+                    uint64_t *ret_id) {
         return submit(engine, request, 0, ret_id);
 }
 
-int hf__http_submit_again(struct hf__http_engine *engine, const struct hf__http_request *request, uint64_t id) {
+int hf__http_submit_again(struct hf__http_engine *engine, const struct hf__http_request *request,
+                          uint64_t id) {
         return submit(engine, request, id, NULL);
 }
 
@@ -96,7 +110,8 @@ void hf__http_cancel(struct hf__http_engine *engine, uint64_t id) {
         pthread_mutex_unlock(&engine->mu);
 }
 
-int hf__http_call_at(struct hf__http_engine *engine, hf_nsec when, void (*fn)(void *ctx), void *ctx) {
+int hf__http_call_at(struct hf__http_engine *engine, hf_nsec when, void (*fn)(void *ctx),
+                     void *ctx) {
         struct timer *timer = calloc(1, sizeof *timer);
 
         if (!timer)
@@ -114,7 +129,9 @@ int hf__http_call_at(struct hf__http_engine *engine, hf_nsec when, void (*fn)(vo
         return closed ? HF_E_CLOSED : 0;
 }
 
-uint64_t hf__http_engine_turns(struct hf__http_engine *engine) { return __atomic_load_n(&engine->turns, __ATOMIC_RELAXED); }
+uint64_t hf__http_engine_turns(struct hf__http_engine *engine) {
+        return __atomic_load_n(&engine->turns, __ATOMIC_RELAXED);
+}
 
 /* ---- the engine's thread ---- */
 
@@ -165,12 +182,17 @@ static void take_cancel(struct hf__exchange *x) {
 }
 
 static void take_letters(struct hf__http_engine *engine) {
-        for (struct hf__letter *letter = hf__mailbox_take(&engine->box), *next; letter; letter = next) {
+        for (struct hf__letter *letter = hf__mailbox_take(&engine->box), *next; letter;
+             letter = next) {
                 struct hf__note *note = CONTAINER(letter, struct hf__note, letter);
                 next = letter->next;
                 switch (note->kind) {
-                case HF__NOTE_SUBMIT: take_submit(engine, CONTAINER(note, struct hf__exchange, note)); break;
-                case HF__NOTE_CANCEL: take_cancel(CONTAINER(note, struct hf__exchange, cancel_note)); break;
+                case HF__NOTE_SUBMIT:
+                        take_submit(engine, CONTAINER(note, struct hf__exchange, note));
+                        break;
+                case HF__NOTE_CANCEL:
+                        take_cancel(CONTAINER(note, struct hf__exchange, cancel_note));
+                        break;
                 case HF__NOTE_TIMER: {
                         struct timer *timer = CONTAINER(note, struct timer, note);
                         hf__duequeue_add(&engine->due_timers, &timer->due, timer->when);
@@ -206,8 +228,8 @@ static int prepare_wait(struct hf__http_engine *engine) {
                 hf_nsec rest = next - hf_now(engine->clock);
                 if (rest <= 0)
                         return 0;
-                struct itimerspec spec = {
-                        .it_value = {.tv_sec = (time_t)(rest / HF_NSEC_PER_SEC), .tv_nsec = (long)(rest % HF_NSEC_PER_SEC)}};
+                struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(rest / HF_NSEC_PER_SEC),
+                                                       .tv_nsec = (long)(rest % HF_NSEC_PER_SEC)}};
                 if (timerfd_settime(engine->timer_fd, 0, &spec, NULL) == 0)
                         engine->armed_at = next;
         }
@@ -246,7 +268,8 @@ static void *loop(void *ctx) {
 
         while (!engine->stopping)
                 turn(engine);
-        take_letters(engine); /* nothing is posted any more: the last of them was the stop, or came before it */
+        take_letters(engine); /* nothing is posted any more: the last of them was the stop, or came
+                                 before it */
         while (engine->exchanges)
                 hf__exchange_abort(engine->exchanges, HF_E_CANCELED);
         run_due(engine);
@@ -284,14 +307,16 @@ static int open_fds(struct hf__http_engine *engine) {
         return r < 0 ? r : watch(engine, engine->box.fd);
 }
 
-int hf__http_engine_new(const struct hf_host *host, const char *thread_name, struct hf__http_engine **ret_engine) {
+int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
+                        struct hf__http_engine **ret_engine) {
         struct hf__http_engine *engine = calloc(1, sizeof *engine);
 
         if (!engine)
                 return -ENOMEM;
         engine->host = host;
         engine->clock = hf_host_clock(host);
-        engine->needs_gate = curl_version_info(CURLVERSION_NOW)->version_num < 0x080000; /* it prints texts each time it is asked */
+        engine->needs_gate = curl_version_info(CURLVERSION_NOW)->version_num <
+                             0x080000; /* it prints texts each time it is asked */
         engine->epoll_fd = engine->timer_fd = -1;
         engine->armed_at = HF_NSEC_NEVER;
         engine->now = hf_now(engine->clock);

@@ -2,10 +2,11 @@
 /*
  * What comes back of one request: curl calls with header lines, then with the body's pieces.
  *
- * The answer may be cut into header blocks: 1xx answers, the answer's own, and trailers, which have no status line. gRPC's
- * status is in the trailers, or in the answer's own block when there is no body. block_code is the status of the block that
- * is coming in, head_done says that the answer's own is complete; of 1xx answers nothing is kept. A callback that wants no
- * more, and a body beyond its limit, leave the verdict and fail the transfer; the first verdict stays.
+ * The answer may be cut into header blocks: 1xx answers, the answer's own, and trailers, which have
+ * no status line. gRPC's status is in the trailers, or in the answer's own block when there is no
+ * body. block_code is the status of the block that is coming in, head_done says that the answer's
+ * own is complete; of 1xx answers nothing is kept. A callback that wants no more, and a body beyond
+ * its limit, leave the verdict and fail the transfer; the first verdict stays.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,9 @@
 
 #include "base/http_engine_private.h"
 
-#define LARGE_PIECE ((size_t)CURL_MAX_WRITE_SIZE / 2) /* curl's buffer was full: the rest of it may have been headers */
+#define LARGE_PIECE                                                                                \
+        ((size_t)CURL_MAX_WRITE_SIZE /                                                             \
+         2) /* curl's buffer was full: the rest of it may have been headers */
 
 static void keep(struct hf__exchange *x, int outcome) {
         if (!x->verdict)
@@ -21,7 +24,8 @@ static void keep(struct hf__exchange *x, int outcome) {
 }
 
 /* If the line is "name: value", its value without the space around it. */
-static bool header_is(const char *line, size_t n, const char *name, const char **ret_value, size_t *ret_n) {
+static bool header_is(const char *line, size_t n, const char *name, const char **ret_value,
+                      size_t *ret_n) {
         size_t n_name = strlen(name);
 
         if (n <= n_name || line[n_name] != ':' || strncasecmp(line, name, n_name) != 0)
@@ -35,7 +39,11 @@ static bool header_is(const char *line, size_t n, const char *name, const char *
         return true;
 }
 
-static int hex_digit(char c) { return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1; }
+static int hex_digit(char c) {
+        return c >= '0' && c <= '9'                 ? c - '0'
+               : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                    : -1;
+}
 
 /* gRPC's messages are percent-encoded. */
 static void percent_decode(char *text) {
@@ -87,7 +95,9 @@ static bool note_header(struct hf__exchange *x, const char *line, size_t n) {
                 if (header_is(line, n, "retry-after", &value, &n_value))
                         x->retry_after_s = parse_seconds(value, n_value);
                 return true;
-        case 'h': return !header_is(line, n, "holdfast-fence", &value, &n_value) || keep_text(&x->fence_echo, value, n_value);
+        case 'h':
+                return !header_is(line, n, "holdfast-fence", &value, &n_value) ||
+                       keep_text(&x->fence_echo, value, n_value);
         default: return true;
         }
 }
@@ -98,7 +108,8 @@ static int status_code(const char *line, size_t n) {
         int code = 0;
 
         if (space)
-                for (const char *p = space + 1; p < line + n && p < space + 4 && *p >= '0' && *p <= '9'; p++)
+                for (const char *p = space + 1;
+                     p < line + n && p < space + 4 && *p >= '0' && *p <= '9'; p++)
                         code = code * 10 + (*p - '0');
         return code;
 }

@@ -2,16 +2,18 @@
 /*
  * One request over one curl handle: its life from submit to answer, and what its outcome is.
  *
- * What may have happened to it at the peer is the point of the outcome. curl calls on_prereq when it has a connection and
- * is about to send: before that nothing was sent, and a failure is HF_E_UNAVAILABLE; after that the peer may have acted,
- * and whatever breaks is HF_E_TIMEOUT. curl would by itself send a request a second time when a reused connection breaks
- * before the answer: the peer may have acted on the first, and the second answer ("conflict") would then be a lie. So the
- * second on_prereq ends a request that is not idempotent. Streams that crossed a goodbye on the way fall under that too, though
- * the peer has promised not to have looked at them: libcurl 7.88 calls them connections that died, with nothing that tells them
- * from those. Rather unknown once more than is needed.
+ * What may have happened to it at the peer is the point of the outcome. curl calls on_prereq when
+ * it has a connection and is about to send: before that nothing was sent, and a failure is
+ * HF_E_UNAVAILABLE; after that the peer may have acted, and whatever breaks is HF_E_TIMEOUT. curl
+ * would by itself send a request a second time when a reused connection breaks before the answer:
+ * the peer may have acted on the first, and the second answer ("conflict") would then be a lie. So
+ * the second on_prereq ends a request that is not idempotent. Streams that crossed a goodbye on the
+ * way fall under that too, though the peer has promised not to have looked at them: libcurl 7.88
+ * calls them connections that died, with nothing that tells them from those. Rather unknown once
+ * more than is needed.
  *
- * Its options are http_engine_options.c, its answer http_engine_answer.c, its wait for another's connection
- * http_engine_gate.c.
+ * Its options are http_engine_options.c, its answer http_engine_answer.c, its wait for another's
+ * connection http_engine_gate.c.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -44,19 +46,24 @@ static bool has_header(const struct hf__http_request *request, const char *name)
         return false;
 }
 
-/* "Host: " and what the URL says, when curl is asked for another name (http_engine_options.c): that one is for TLS alone. */
+/* "Host: " and what the URL says, when curl is asked for another name (http_engine_options.c): that
+ * one is for TLS alone. */
 static int host_header(const struct hf__http_request *request, char **ret_header) {
         const char *authority = strstr(request->url, "://");
 
         *ret_header = NULL;
-        if (!request->tls || !request->tls->server_name || !authority || has_header(request, "Host"))
+        if (!request->tls || !request->tls->server_name || !authority ||
+            has_header(request, "Host"))
                 return 0;
         authority += strlen("://");
-        return asprintf(ret_header, "Host: %.*s", (int)strcspn(authority, "/?#"), authority) < 0 ? -ENOMEM : 0;
+        return asprintf(ret_header, "Host: %.*s", (int)strcspn(authority, "/?#"), authority) < 0
+                       ? -ENOMEM
+                       : 0;
 }
 
 /* One block of memory holds the exchange, curl's list of headers, the strings and the body. */
-struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine, const struct hf__http_request *request) {
+struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
+                                      const struct hf__http_request *request) {
         const char *extra[3]; /* an empty value takes a header of curl's own away */
         size_t n_extra = 0;
         char *host;
@@ -78,7 +85,8 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine, const stru
                 n_strings += strlen(request->headers[i]) + 1;
         if (request->unix_socket)
                 n_strings += strlen(request->unix_socket) + 1;
-        struct hf__exchange *x = malloc(sizeof *x + n_headers * sizeof *x->headers + n_strings + request->n_body + 1);
+        struct hf__exchange *x = malloc(sizeof *x + n_headers * sizeof *x->headers + n_strings +
+                                        request->n_body + 1);
         if (!x) {
                 free(host);
                 return NULL;
@@ -90,19 +98,23 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine, const stru
         x->request.url = place(&end, request->url);
         x->request.unix_socket = place(&end, request->unix_socket);
         for (size_t i = 0; i < n_headers; i++) {
-                x->headers[i].data = place(&end, i < request->n_headers ? request->headers[i] : extra[i - request->n_headers]);
+                x->headers[i].data =
+                        place(&end, i < request->n_headers ? request->headers[i]
+                                                           : extra[i - request->n_headers]);
                 x->headers[i].next = i + 1 < n_headers ? &x->headers[i + 1] : NULL;
         }
         free(host);
         x->request.headers = NULL;
-        x->request.idempotent = request->idempotent || strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
+        x->request.idempotent = request->idempotent || strcmp(request->method, "GET") == 0 ||
+                                strcmp(request->method, "HEAD") == 0;
         if (request->n_body > 0)
                 x->request.body = memcpy(end, request->body, request->n_body);
         x->tls = hf__http_tls_ref(request->tls);
         x->body.max = request->max_body ? request->max_body : DEFAULT_MAX_BODY;
         hf_nsec now = hf_now(engine->clock);
-        x->head_deadline =
-                request->head_timeout > 0 && request->head_timeout < HF_NSEC_NEVER - now ? now + request->head_timeout : HF_NSEC_NEVER;
+        x->head_deadline = request->head_timeout > 0 && request->head_timeout < HF_NSEC_NEVER - now
+                                   ? now + request->head_timeout
+                                   : HF_NSEC_NEVER;
         return x;
 }
 
@@ -191,12 +203,12 @@ static bool tls_refused(CURLcode result, const char *text) {
         case CURLE_SSL_ISSUER_ERROR:
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
         case CURLE_SSL_CLIENTCERT: return true;
-        /* With TLS 1.3 the peer judges our certificate after our side of the handshake is done: its alert meets the first
-         * read. It has not looked at the request then. */
+        /* With TLS 1.3 the peer judges our certificate after our side of the handshake is done: its
+         * alert meets the first read. It has not looked at the request then. */
         case CURLE_RECV_ERROR:
         case CURLE_SSL_CONNECT_ERROR:
-                return strstr(text, "alert certificate") || strstr(text, "alert bad certificate") || strstr(text, "alert unknown ca") ||
-                       strstr(text, "certificate required");
+                return strstr(text, "alert certificate") || strstr(text, "alert bad certificate") ||
+                       strstr(text, "alert unknown ca") || strstr(text, "certificate required");
         default: return false;
         }
 }
@@ -249,22 +261,26 @@ static bool has_local_port(int fd, int port) {
                 return false;
         if (address.ss_family == AF_INET6)
                 return ntohs(((struct sockaddr_in6 *)&address)->sin6_port) == port;
-        return address.ss_family == AF_INET && ntohs(((struct sockaddr_in *)&address)->sin_port) == port;
+        return address.ss_family == AF_INET &&
+               ntohs(((struct sockaddr_in *)&address)->sin_port) == port;
 }
 
 /*
- * Whether its connection has been silent since the request was sent, or was not there to begin with: a request over TLS waits
- * for one that another is making, and when that one's handshake hangs, those that follow must not wait for it as well.
+ * Whether its connection has been silent since the request was sent, or was not there to begin
+ * with: a request over TLS waits for one that another is making, and when that one's handshake
+ * hangs, those that follow must not wait for it as well.
  */
 static bool is_silent(const struct hf__exchange *x) {
         const struct hf__http_engine *engine = x->engine;
 
         if (!x->may_have_sent)
-                return !x->is_h2c; /* there it may be streams that it waits for, and the gate sees to hung connections */
+                return !x->is_h2c; /* there it may be streams that it waits for, and the gate sees
+                                      to hung connections */
         if (x->local_port <= 0)
                 return false;
         for (size_t fd = 0; fd < engine->n_sockets; fd++)
-                if (engine->sockets[fd].pool == x->pool && engine->sockets[fd].last_in < x->sent_at &&
+                if (engine->sockets[fd].pool == x->pool &&
+                    engine->sockets[fd].last_in < x->sent_at &&
                     has_local_port((int)fd, x->local_port))
                         return true;
         return false;
@@ -274,11 +290,14 @@ void hf__exchange_abort(struct hf__exchange *x, int outcome) {
         if (outcome == HF_E_TIMEOUT && x->pool && is_silent(x))
                 hf__lanes_distrust(x->pool);
         if (!x->error_text[0])
-                (void)strcpy(x->error_text, outcome == HF_E_TIMEOUT ? "the deadline passed" : "canceled");
+                (void)strcpy(x->error_text,
+                             outcome == HF_E_TIMEOUT ? "the deadline passed" : "canceled");
         finish(x, outcome);
 }
 
-static size_t lane_of(const struct hf__exchange *x) { return x->request.lane + (x->is_h2c ? (size_t)HF__HTTP_N_LANES : 0); }
+static size_t lane_of(const struct hf__exchange *x) {
+        return x->request.lane + (x->is_h2c ? (size_t)HF__HTTP_N_LANES : 0);
+}
 
 void hf__exchange_begin(struct hf__exchange *x) {
         struct hf__http_engine *engine = x->engine;

@@ -2,15 +2,17 @@
 /*
  * The gate of clear-text HTTP/2: which request may make a connection, and which must share one.
  *
- * With libcurl before 8.0 a request with "prior knowledge" can only make a new connection (on a kept one it fails, curl issue
- * 10634), one with "HTTP/2" can only share one (with none it would begin in HTTP/1.1). So the version is chosen by what is
- * expected (expects_reuse), on_prereq sees which it has become, and a request that guessed wrong starts again, before
- * anything of it was sent.
+ * With libcurl before 8.0 a request with "prior knowledge" can only make a new connection (on a
+ * kept one it fails, curl issue 10634), one with "HTTP/2" can only share one (with none it would
+ * begin in HTTP/1.1). So the version is chosen by what is expected (expects_reuse), on_prereq sees
+ * which it has become, and a request that guessed wrong starts again, before anything of it was
+ * sent.
  *
- * A pool has the gate's two lists. While one request, the pioneer, makes the first connection to an origin, the others to
- * that origin are held: no curl handle yet, only their deadline runs. A pioneer leaves when the peer has spoken, or with its
- * end; that sets gate_moved, and the loop then starts all that are held, as things stand then. Later libcurls need no gate:
- * hf__gate_concerns is false for all.
+ * A pool has the gate's two lists. While one request, the pioneer, makes the first connection to an
+ * origin, the others to that origin are held: no curl handle yet, only their deadline runs. A
+ * pioneer leaves when the peer has spoken, or with its end; that sets gate_moved, and the loop then
+ * starts all that are held, as things stand then. Later libcurls need no gate: hf__gate_concerns is
+ * false for all.
  *
  * All is the engine thread's.
  */
@@ -18,8 +20,10 @@
 
 #include "base/http_engine_private.h"
 
-bool hf__gate_concerns(const struct hf__http_engine *engine, const struct hf__http_request *request) {
-        return engine->needs_gate && request->version == HF__HTTP_2_PRIOR_KNOWLEDGE && strncmp(request->url, "http:", 5) == 0;
+bool hf__gate_concerns(const struct hf__http_engine *engine,
+                       const struct hf__http_request *request) {
+        return engine->needs_gate && request->version == HF__HTTP_2_PRIOR_KNOWLEDGE &&
+               strncmp(request->url, "http:", 5) == 0;
 }
 
 static void enter_gate(struct hf__pool *pool, struct hf__exchange **list, struct hf__exchange *x) {
@@ -43,7 +47,8 @@ void hf__gate_leave(struct hf__exchange *x) {
         x->gate = NULL;
 }
 
-/* A pioneer's connection can be shared once the peer has spoken: its first words say how many streams it takes. */
+/* A pioneer's connection can be shared once the peer has spoken: its first words say how many
+ * streams it takes. */
 void hf__gate_heard(struct hf__pool *pool) {
         for (struct hf__exchange *x = pool->pioneers, *next; x; x = next) {
                 next = x->next_gate;
@@ -75,7 +80,8 @@ static bool same_origin(const struct hf__exchange *a, const struct hf__exchange 
                    *unix_b = b->request.unix_socket ? b->request.unix_socket : "";
         size_t n = 7 + strcspn(a->request.url + 7, "/?#"); /* behind "http://" */
 
-        return strncmp(a->request.url, b->request.url, n) == 0 && strchr("/?#", b->request.url[n]) && strcmp(unix_a, unix_b) == 0;
+        return strncmp(a->request.url, b->request.url, n) == 0 &&
+               strchr("/?#", b->request.url[n]) && strcmp(unix_a, unix_b) == 0;
 }
 
 /* True when it must wait for another's connection; else it is a pioneer itself. */
@@ -88,8 +94,8 @@ bool hf__gate_holds(struct hf__exchange *x, struct hf__pool *pool) {
         return pioneer != NULL;
 }
 
-/* Each starts as things stand now, or is held once more. One that ends here and now calls back, which may change the lists
- * only by way of the mailbox. */
+/* Each starts as things stand now, or is held once more. One that ends here and now calls back,
+ * which may change the lists only by way of the mailbox. */
 void hf__gate_release(struct hf__pool *pool) {
         struct hf__exchange *held = pool->held, *next;
 

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lanes: curl's multi handles, their sockets in the engine's epoll set, and their timers. curl tells by callback which
- * descriptors it wants watched and when it wants to be called; it is called for just these, never for all.
+ * The lanes: curl's multi handles, their sockets in the engine's epoll set, and their timers. curl
+ * tells by callback which descriptors it wants watched and when it wants to be called; it is called
+ * for just these, never for all.
  *
- * But libcurl 7.88 can hold input of a stream (its buffer was full while another stream was served) and forget to ask to be
- * called again: with nothing more to come on the connection, the stream stood still until its deadline. So it is told that
- * there is input on the lane's connections: at once after a piece that may have filled a buffer, else a while after input,
- * and again for as long as that moved something.
+ * But libcurl 7.88 can hold input of a stream (its buffer was full while another stream was served)
+ * and forget to ask to be called again: with nothing more to come on the connection, the stream
+ * stood still until its deadline. So it is told that there is input on the lane's connections: at
+ * once after a piece that may have filled a buffer, else a while after input, and again for as long
+ * as that moved something.
  *
- * And libcurl 7.88 makes connections in vain: of a thousand streams begun at once it gives eight hundred one of their own, where four
- * connections would do. So a lane is allowed as many to one origin as its requests need when each has 64 streams. That holds until a
- * request cannot share a connection, or an answer comes in HTTP/1.1: then the limit is lifted, and those that wait begin again.
+ * And libcurl 7.88 makes connections in vain: of a thousand streams begun at once it gives eight
+ * hundred one of their own, where four connections would do. So a lane is allowed as many to one
+ * origin as its requests need when each has 64 streams. That holds until a request cannot share a
+ * connection, or an answer comes in HTTP/1.1: then the limit is lifted, and those that wait begin
+ * again.
  *
- * And it writes each frame of HTTP/2 by itself: the head of a request, its body, a window's update, and the peer's process is
- * woken for every one. So connections that are shared are corked, and what they have gathered is sent at the end of a turn.
+ * And it writes each frame of HTTP/2 by itself: the head of a request, its body, a window's update,
+ * and the peer's process is woken for every one. So connections that are shared are corked, and
+ * what they have gathered is sent at the end of a turn.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -29,7 +34,8 @@
 /* Idle connections a lane keeps. */
 #define MAX_IDLE_CONNECTIONS 64L
 #define MAX_STREAMS          1000L
-/* To one origin; requests beyond what their streams allow wait for one. More than one, for a connection may be draining. */
+/* To one origin; requests beyond what their streams allow wait for one. More than one, for a
+ * connection may be draining. */
 #define MAX_H2C_CONNECTIONS 4L
 #define MIN_TLS_CONNECTIONS 4L
 #define STREAMS_EACH        64 /* fewer than any server of ours or of the field allows on a connection */
@@ -52,8 +58,8 @@ static struct hf__socket *socket_at(struct hf__http_engine *engine, int fd) {
         return &sockets[fd];
 }
 
-/* Without memory the descriptor stays unwatched and its requests end by their deadline: an error here would make curl give
- * up the whole lane. */
+/* Without memory the descriptor stays unwatched and its requests end by their deadline: an error
+ * here would make curl give up the whole lane. */
 static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *socket_ctx) {
         struct hf__pool *pool = ctx;
         struct hf__http_engine *engine = pool->engine;
@@ -63,16 +69,20 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
         if (!sock)
                 return 0;
         if (what == CURL_POLL_REMOVE) {
-                /* curl may have closed it before it says so, and the number may be another thread's by now. Closing takes it
-                 * out of the set; if it is only idle, its next event does, or its next request finds it there. */
+                /* curl may have closed it before it says so, and the number may be another thread's
+                 * by now. Closing takes it out of the set; if it is only idle, its next event does,
+                 * or its next request finds it there. */
                 sock->pool = NULL;
-                if (!sock->is_connection) /* what a name is awaited with: curl closes it by itself, and out of the set it is */
+                if (!sock->is_connection) /* what a name is awaited with: curl closes it by itself,
+                                             and out of the set it is */
                         sock->watched = 0;
                 return 0;
         }
-        event.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
+        event.events =
+                (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
         if (sock->watched != event.events) {
-                int r = epoll_ctl(engine->epoll_fd, sock->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
+                int r = epoll_ctl(engine->epoll_fd, sock->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
+                                  fd, &event);
                 if (r < 0 && errno == EEXIST)
                         r = epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, fd, &event);
                 else if (r < 0 && errno == ENOENT)
@@ -90,7 +100,8 @@ void hf__lanes_opened(struct hf__http_engine *engine, curl_socket_t fd) {
                 sock->is_connection = true;
 }
 
-/* curl may say that it no longer watches a descriptor only after it has closed it: so closing does that too. */
+/* curl may say that it no longer watches a descriptor only after it has closed it: so closing does
+ * that too. */
 int hf__lanes_close_socket(void *ctx, curl_socket_t fd) {
         struct hf__http_engine *engine = ctx;
 
@@ -114,30 +125,38 @@ void hf__lanes_cork(struct hf__pool *pool, curl_socket_t fd) {
         struct hf__http_engine *engine = pool->engine;
         const int on = 1;
 
-        if (engine->n_corked < HF__HTTP_N_CORKED && setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0)
+        if (engine->n_corked < HF__HTTP_N_CORKED &&
+            setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0)
                 engine->corked[engine->n_corked++] = (struct hf__corked){fd, pool->index};
 }
 
-/* To set TCP_NODELAY, though it is set, sends what is gathered, and the cork stays in: see tcp(7). */
+/* To set TCP_NODELAY, though it is set, sends what is gathered, and the cork stays in: see tcp(7).
+ */
 void hf__lanes_flush(struct hf__http_engine *engine) {
         const int on = 1;
 
         for (size_t i = 0; i < engine->n_corked && engine->stirred; i++)
                 if (engine->stirred & 1u << engine->corked[i].index)
-                        (void)setsockopt(engine->corked[i].fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+                        (void)setsockopt(engine->corked[i].fd, IPPROTO_TCP, TCP_NODELAY, &on,
+                                         sizeof on);
         engine->stirred = 0;
 }
 
 static int on_curl_timer(CURLM *multi, long timeout_ms, void *ctx) {
         struct hf__pool *pool = ctx;
-        pool->curl_due = timeout_ms < 0 ? HF_NSEC_NEVER : timeout_ms == 0 ? 0 : hf_now(pool->engine->clock) + timeout_ms * HF_NSEC_PER_MSEC;
+        pool->curl_due = timeout_ms < 0 ? HF_NSEC_NEVER
+                         : timeout_ms == 0
+                                 ? 0
+                                 : hf_now(pool->engine->clock) + timeout_ms * HF_NSEC_PER_MSEC;
         return 0;
 }
 
-/* A multi handle closes by a handle of its own, which would touch the process's SIGPIPE: it takes NOSIGNAL from those that are added. */
+/* A multi handle closes by a handle of its own, which would touch the process's SIGPIPE: it takes
+ * NOSIGNAL from those that are added. */
 static bool keep_from_signals(CURLM *multi) {
         CURL *easy = curl_easy_init();
-        bool ok = easy && !curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) && curl_multi_add_handle(multi, easy) == CURLM_OK &&
+        bool ok = easy && !curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) &&
+                  curl_multi_add_handle(multi, easy) == CURLM_OK &&
                   curl_multi_remove_handle(multi, easy) == CURLM_OK;
 
         curl_easy_cleanup(easy);
@@ -175,7 +194,8 @@ void hf__lanes_make_room(struct hf__pool *pool, bool shares) {
         if (pool->index >= HF__HTTP_N_LANES)
                 return;
         pool->unlimited = pool->unlimited || !shares;
-        long limit = pool->unlimited ? 0 : MIN_TLS_CONNECTIONS + (long)(pool->n_active / STREAMS_EACH);
+        long limit =
+                pool->unlimited ? 0 : MIN_TLS_CONNECTIONS + (long)(pool->n_active / STREAMS_EACH);
         if (limit == 0 ? pool->max_connections != 0 : limit > pool->max_connections) {
                 curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, limit);
                 pool->max_connections = limit;
@@ -183,7 +203,9 @@ void hf__lanes_make_room(struct hf__pool *pool, bool shares) {
 }
 
 void hf__lanes_cannot_share(struct hf__pool *pool) {
-        pool->restart_waiting = pool->restart_waiting || pool->max_connections > 0; /* later: curl is calling, and takes no options then */
+        pool->restart_waiting =
+                pool->restart_waiting ||
+                pool->max_connections > 0; /* later: curl is calling, and takes no options then */
 }
 
 /* curl looks at those that wait for a connection only when one changes. */
@@ -201,7 +223,8 @@ static void restart_waiting(struct hf__pool *pool) {
 static void pool_free(struct hf__pool *pool) {
         struct hf__http_engine *engine = pool->engine;
 
-        curl_multi_cleanup(pool->multi); /* closes the connections, which takes them out of the epoll set */
+        curl_multi_cleanup(
+                pool->multi); /* closes the connections, which takes them out of the epoll set */
         for (size_t fd = 0; fd < engine->n_sockets; fd++)
                 if (engine->sockets[fd].pool == pool)
                         engine->sockets[fd].pool = NULL;
@@ -243,19 +266,22 @@ static void end_done(struct hf__pool *pool) {
         while ((message = curl_multi_info_read(pool->multi, &n_left)))
                 if (message->msg == CURLMSG_DONE) {
                         char *x = NULL;
-                        CURLcode result = message->data.result; /* the message dies with the handle's removal */
+                        CURLcode result =
+                                message->data
+                                        .result; /* the message dies with the handle's removal */
                         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &x);
                         hf__exchange_curl_done((struct hf__exchange *)(void *)x, result);
                 }
 }
 
 void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t events) {
-        int mask = (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP) ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+        int mask = (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP) ? CURL_CSELECT_IN : 0) |
+                   (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
                    (events & EPOLLERR ? CURL_CSELECT_ERR : 0);
         int n_running;
 
-        /* Of an idle connection, or left over from one that was closed in this turn. If the number is used again already, it
-         * is one call for nothing. */
+        /* Of an idle connection, or left over from one that was closed in this turn. If the number
+         * is used again already, it is one call for nothing. */
         if ((size_t)fd >= engine->n_sockets || !engine->sockets[fd].pool) {
                 (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
                 if ((size_t)fd < engine->n_sockets)
@@ -281,9 +307,11 @@ static void kick(struct hf__http_engine *engine, struct hf__pool *pool) {
         hf__lanes_stir(pool);
         for (size_t fd = 0; fd < engine->n_sockets; fd++)
                 if (engine->sockets[fd].pool == pool && engine->sockets[fd].last_in > 0)
-                        (void)curl_multi_socket_action(pool->multi, (int)fd, CURL_CSELECT_IN, &n_running);
+                        (void)curl_multi_socket_action(pool->multi, (int)fd, CURL_CSELECT_IN,
+                                                       &n_running);
         end_done(pool);
-        pool->kick_at = pool->n_moved != n_moved && pool->n_active > 0 ? engine->now : HF_NSEC_NEVER;
+        pool->kick_at =
+                pool->n_moved != n_moved && pool->n_active > 0 ? engine->now : HF_NSEC_NEVER;
 }
 
 void hf__lanes_run(struct hf__http_engine *engine) {
@@ -294,7 +322,8 @@ void hf__lanes_run(struct hf__http_engine *engine) {
                         if (pool->curl_due <= engine->now) {
                                 pool->curl_due = HF_NSEC_NEVER; /* curl sets it anew */
                                 hf__lanes_stir(pool);
-                                (void)curl_multi_socket_action(pool->multi, CURL_SOCKET_TIMEOUT, 0, &n_running);
+                                (void)curl_multi_socket_action(pool->multi, CURL_SOCKET_TIMEOUT, 0,
+                                                               &n_running);
                                 end_done(pool);
                         }
                         if (pool->kick_at <= engine->now)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is asked of curl for one request: its handle and the handle's options. The exchange owns all memory that the options
- * point to, and outlives its use of the handle.
+ * What is asked of curl for one request: its handle and the handle's options. The exchange owns all
+ * memory that the options point to, and outlives its use of the handle.
  *
- * The engine keeps handles for further requests, with no option set, or, after a request to a URL that recurs and that ended
- * well, with all of them: the next to that URL sets those that are its own (set_own). What the others of a kept handle point to
- * is stale, and is not looked at before they are set again.
+ * The engine keeps handles for further requests, with no option set, or, after a request to a URL
+ * that recurs and that ended well, with all of them: the next to that URL sets those that are its
+ * own (set_own). What the others of a kept handle point to is stale, and is not looked at before
+ * they are set again.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -16,35 +17,41 @@
 #include "base/http_engine_private.h"
 
 #define CONNECT_TIMEOUT_MS 30000L
-/* Made anew for each request with a body: the default of 64 KiB costs the heap more than the sending does. */
-#define UPLOAD_BUFFER      16384L
-#define KEEPALIVE_IDLE_S   10L
-#define KEEPALIVE_INTVL_S  5L
-#define UNACKED_TIMEOUT_MS 20000u /* sent bytes that are not acknowledged for so long: the connection is dead */
+/* Made anew for each request with a body: the default of 64 KiB costs the heap more than the
+ * sending does. */
+#define UPLOAD_BUFFER     16384L
+#define KEEPALIVE_IDLE_S  10L
+#define KEEPALIVE_INTVL_S 5L
+#define UNACKED_TIMEOUT_MS                                                                         \
+        20000u /* sent bytes that are not acknowledged for so long: the connection is dead */
 
-#define SET(option, value)                                                                                                                 \
-        if (!code)                                                                                                                         \
+#define SET(option, value)                                                                         \
+        if (!code)                                                                                 \
         code = curl_easy_setopt(easy, option, value)
 
 static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose) {
         struct hf__exchange *x = ctx;
         unsigned timeout_ms = UNACKED_TIMEOUT_MS;
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms); /* fails on unix sockets */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms,
+                         sizeof timeout_ms); /* fails on unix sockets */
         hf__lanes_opened(x->engine, fd);
         if (hf__http_shares_connections(&x->request))
                 hf__lanes_cork(x->pool, fd);
         return CURL_SOCKOPT_OK;
 }
 
-/* The certificate's name is another than the URL's host: ask curl for that name, at the URL's address. */
+/* The certificate's name is another than the URL's host: ask curl for that name, at the URL's
+ * address. */
 static CURLcode set_server_name(struct hf__exchange *x, CURL *easy) {
         char *host = NULL, *port = NULL;
         struct hf__strbuf text = {0};
         CURLcode code = CURLE_OUT_OF_MEMORY;
         CURLU *url = curl_url();
 
-        if (!url || curl_url_set(url, CURLUPART_URL, x->request.url, 0) || curl_url_get(url, CURLUPART_HOST, &host, 0) ||
-            curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) || curl_url_set(url, CURLUPART_HOST, x->tls->server_name, 0) ||
+        if (!url || curl_url_set(url, CURLUPART_URL, x->request.url, 0) ||
+            curl_url_get(url, CURLUPART_HOST, &host, 0) ||
+            curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) ||
+            curl_url_set(url, CURLUPART_HOST, x->tls->server_name, 0) ||
             curl_url_get(url, CURLUPART_URL, &x->url_override, 0))
                 goto end;
         hf__strbuf_printf(&text, "::%s:%s", host, port);
@@ -92,11 +99,13 @@ static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
         case HF__HTTP_1_1: version = CURL_HTTP_VERSION_1_1; break;
         case HF__HTTP_2: version = CURL_HTTP_VERSION_2TLS; break;
         case HF__HTTP_2_PRIOR_KNOWLEDGE:
-                version = x->is_h2c && x->expects_reuse ? CURL_HTTP_VERSION_2_0 : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
+                version = x->is_h2c && x->expects_reuse ? CURL_HTTP_VERSION_2_0
+                                                        : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
                 break;
         }
         SET(CURLOPT_HTTP_VERSION, version);
-        /* Waits for a connection that is being made, and may then share it, instead of making one more. */
+        /* Waits for a connection that is being made, and may then share it, instead of making one
+         * more. */
         SET(CURLOPT_PIPEWAIT, (long)hf__http_shares_connections(&x->request));
         return code;
 }
@@ -163,15 +172,18 @@ static CURLcode set_all(struct hf__exchange *x, CURL *easy) {
 /* ---- what is kept ---- */
 
 /*
- * Its like are alike in all but what set_own says: a POST always has a body there. A handle outlives its request's hold on its
- * certificates, and a server name of their own makes another URL (set_server_name), so those are not among them.
+ * Its like are alike in all but what set_own says: a POST always has a body there. A handle
+ * outlives its request's hold on its certificates, and a server name of their own makes another URL
+ * (set_server_name), so those are not among them.
  */
 static bool is_plain(const struct hf__http_request *request) {
         return !request->tls && !request->unix_socket && strcmp(request->method, "POST") == 0;
 }
 
-/* NULL = it is not one that recurs, or there is no room or no memory, or libcurl will say itself what is wrong with it. */
-static const struct hf__http_url *find_url(struct hf__http_engine *engine, const struct hf__http_request *request) {
+/* NULL = it is not one that recurs, or there is no room or no memory, or libcurl will say itself
+ * what is wrong with it. */
+static const struct hf__http_url *find_url(struct hf__http_engine *engine,
+                                           const struct hf__http_request *request) {
         if (!request->url_recurs || !is_plain(request))
                 return NULL;
         for (size_t i = 0; i < engine->n_urls; i++)
@@ -190,7 +202,8 @@ static const struct hf__http_url *find_url(struct hf__http_engine *engine, const
 }
 
 /* The last that has the URL's options, or the last. */
-static struct hf__http_idle take_idle(struct hf__http_engine *engine, const struct hf__http_url *url) {
+static struct hf__http_idle take_idle(struct hf__http_engine *engine,
+                                      const struct hf__http_url *url) {
         size_t i = engine->n_idle;
 
         if (i == 0)
@@ -228,7 +241,8 @@ void hf__exchange_give_handle(struct hf__exchange *x) {
                         (void)curl_easy_setopt(x->easy, CURLOPT_ERRORBUFFER, NULL);
                 else
                         curl_easy_reset(x->easy);
-                (void)curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L); /* for its cleanup, which would touch SIGPIPE */
+                (void)curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL,
+                                       1L); /* for its cleanup, which would touch SIGPIPE */
                 engine->idle[engine->n_idle++] = (struct hf__http_idle){x->easy, url};
         }
         x->easy = NULL;

@@ -23,7 +23,8 @@ int hf__http_tls_new(const struct hf__http_tls_config *config, struct hf__http_t
         tls->refs = 1;
         tls->insecure = config->insecure;
         if (copy_pem(config->ca_pem, &tls->ca) < 0 || copy_pem(config->cert_pem, &tls->cert) < 0 ||
-            copy_pem(config->key_pem, &tls->key) < 0 || (config->server_name && !(tls->server_name = strdup(config->server_name)))) {
+            copy_pem(config->key_pem, &tls->key) < 0 ||
+            (config->server_name && !(tls->server_name = strdup(config->server_name)))) {
                 hf__http_tls_unref(tls);
                 return -ENOMEM;
         }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An hf__json is a cJSON item under another name. Reading goes through cJSON's parser; printing is ours, because cJSON
- * prints large whole numbers in a form ("1e+15") that typed readers refuse, and copies the text once more.
+ * An hf__json is a cJSON item under another name. Reading goes through cJSON's parser; printing is
+ * ours, because cJSON prints large whole numbers in a form ("1e+15") that typed readers refuse, and
+ * copies the text once more.
  *
- * cJSON ends strings at a NUL, so input that would contain one, raw or as \u0000, is refused: a name must not be read as
- * a shorter one.
+ * cJSON ends strings at a NUL, so input that would contain one, raw or as \u0000, is refused: a
+ * name must not be read as a shorter one.
  */
 #include "base/json.h"
 
@@ -28,7 +29,8 @@ static size_t find_nul(const char *data, size_t n) {
         const char *raw = memchr(data, 0, n);
         size_t end = raw ? (size_t)(raw - data) : n;
 
-        for (const char *p = memchr(data, '\\', end); p && (p = memmem(p, end - (size_t)(p - data), "\\u0000", 6)); p += 6) {
+        for (const char *p = memchr(data, '\\', end);
+             p && (p = memmem(p, end - (size_t)(p - data), "\\u0000", 6)); p += 6) {
                 size_t n_backslashes = 1;
                 while (p - n_backslashes >= data && p[-(ptrdiff_t)n_backslashes] == '\\')
                         n_backslashes++;
@@ -50,7 +52,8 @@ static size_t count(const char *data, size_t n, char c) {
         return found;
 }
 
-/* Where the nesting gets too deep; n = nowhere. What is no JSON is the parser's business: it stops there. */
+/* Where the nesting gets too deep; n = nowhere. What is no JSON is the parser's business: it stops
+ * there. */
 static size_t find_too_deep(const char *data, size_t n) {
         size_t depth = 0;
 
@@ -74,7 +77,12 @@ static size_t find_too_deep(const char *data, size_t n) {
 size_t hf__utf8_length(const char *text, size_t n) {
         const unsigned char *p = (const unsigned char *)text;
         unsigned char first = p[0], low = 0x80, high = 0xbf;
-        size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+        size_t length = first < 0x80   ? 1
+                        : first < 0xc2 ? 0
+                        : first < 0xe0 ? 2
+                        : first < 0xf0 ? 3
+                        : first < 0xf5 ? 4
+                                       : 0;
 
         if (length < 2)
                 return length;
@@ -155,9 +163,12 @@ struct hf__json *hf__json_dup(const struct hf__json *json) {
 
 static const char *key_of(const cJSON *c) { return c->string ? c->string : ""; }
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int by_text(const void *a, const void *b) {
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
-/* A key that two members have; NULL = there is none. Each is compared with each: for few of them. */
+/* A key that two members have; NULL = there is none. Each is compared with each: for few of them.
+ */
 static const char *find_twin(const cJSON *object) {
         for (const cJSON *a = object->child; a; a = a->next)
                 for (const cJSON *b = a->next; b; b = b->next)
@@ -166,7 +177,8 @@ static const char *find_twin(const cJSON *object) {
         return NULL;
 }
 
-/* The same by sorting, for an object may have as many members as a body has room for. 0 or -ENOMEM. */
+/* The same by sorting, for an object may have as many members as a body has room for. 0 or -ENOMEM.
+ */
 static int find_twin_of_many(const cJSON *object, size_t n, const char **ret_key) {
         const char **keys = malloc(n * sizeof *keys);
         size_t i = 0;
@@ -223,8 +235,9 @@ static const cJSON **sorted_members(const cJSON *first, size_t n) {
 static bool equal(const cJSON *a, const cJSON *b);
 
 /*
- * Objects of n members each whose rest, from x and y on, is in another order. A search per member would be quadratic in
- * what a client may send. Without memory they are taken for different, which costs a write.
+ * Objects of n members each whose rest, from x and y on, is in another order. A search per member
+ * would be quadratic in what a client may send. Without memory they are taken for different, which
+ * costs a write.
  */
 static bool equal_unordered(const cJSON *x, const cJSON *y) {
         size_t n = 0;
@@ -261,18 +274,22 @@ static bool equal(const cJSON *a, const cJSON *b) {
         return true;
 }
 
-bool hf__json_equal(const struct hf__json *a, const struct hf__json *b) { return a && b ? equal(item(a), item(b)) : a == b; }
+bool hf__json_equal(const struct hf__json *a, const struct hf__json *b) {
+        return a && b ? equal(item(a), item(b)) : a == b;
+}
 
 static void print_number(double value, struct hf__strbuf *out) {
         if (!isfinite(value))
                 hf__strbuf_puts(out, "null");
-        else if (value >= 0 && value < 0x1p53 && value == (double)(uint64_t)value) /* the usual numbers, and no negative zero */
+        else if (value >= 0 && value < 0x1p53 &&
+                 value == (double)(uint64_t)value) /* the usual numbers, and no negative zero */
                 hf__strbuf_u64(out, (uint64_t)value);
         else if (value == floor(value) && fabs(value) < 1e21)
                 hf__strbuf_printf(out, "%.0f", value);
         else {
                 char text[40];
-                for (int digits = 15; digits <= 17; digits++) { /* the fewest that read back as the same value */
+                for (int digits = 15; digits <= 17;
+                     digits++) { /* the fewest that read back as the same value */
                         (void)snprintf(text, sizeof text, "%.*g", digits, value);
                         if (strtod(text, NULL) == value)
                                 break;
@@ -290,7 +307,8 @@ static void line(struct hf__strbuf *out, int depth) {
                 hf__strbuf_puts(out, "  ");
 }
 
-/* depth < 0: compact. Recursion is bounded by the nesting limit and by what the code itself builds. */
+/* depth < 0: compact. Recursion is bounded by the nesting limit and by what the code itself builds.
+ */
 static void print(const cJSON *c, struct hf__strbuf *out, int depth) {
         int inner = depth < 0 ? depth : depth + 1;
 
@@ -315,7 +333,9 @@ static void print(const cJSON *c, struct hf__strbuf *out, int depth) {
                         line(out, depth);
                 hf__strbuf_putc(out, cJSON_IsArray(c) ? ']' : '}');
         } else {
-                hf__strbuf_puts(out, cJSON_IsTrue(c) ? "true" : cJSON_IsFalse(c) ? "false" : "null");
+                hf__strbuf_puts(out, cJSON_IsTrue(c)    ? "true"
+                                     : cJSON_IsFalse(c) ? "false"
+                                                        : "null");
         }
 }
 
@@ -331,7 +351,8 @@ void hf__json_print_pretty(const struct hf__json *json, struct hf__strbuf *out) 
 
 /* Most keys differ at once: their first bytes are compared here, without a call. */
 static bool is_key(const char *string, const char *key, size_t n) {
-        return string && (n == 0 || string[0] == key[0]) && strncmp(string, key, n) == 0 && string[n] == '\0';
+        return string && (n == 0 || string[0] == key[0]) && strncmp(string, key, n) == 0 &&
+               string[n] == '\0';
 }
 
 /* The member of object whose key is the n bytes at key. */
@@ -363,12 +384,15 @@ struct hf__json *hf__json_path(const struct hf__json *object, const char *path) 
         }
 }
 
-const char *hf__json_string(const struct hf__json *object, const char *path) { return hf__json_text(hf__json_path(object, path)); }
+const char *hf__json_string(const struct hf__json *object, const char *path) {
+        return hf__json_text(hf__json_path(object, path));
+}
 
 bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_value) {
         cJSON *c = item(hf__json_path(object, path));
 
-        if (!cJSON_IsNumber(c) || c->valuedouble != floor(c->valuedouble) || !(fabs(c->valuedouble) < 0x1p63))
+        if (!cJSON_IsNumber(c) || c->valuedouble != floor(c->valuedouble) ||
+            !(fabs(c->valuedouble) < 0x1p63))
                 return false;
         *ret_value = (int64_t)c->valuedouble;
         return true;
@@ -385,15 +409,21 @@ bool hf__json_is_string(const struct hf__json *json) { return cJSON_IsString(ite
 bool hf__json_is_number(const struct hf__json *json) { return cJSON_IsNumber(item(json)); }
 bool hf__json_is_bool(const struct hf__json *json) { return cJSON_IsBool(item(json)); }
 bool hf__json_is_null(const struct hf__json *json) { return cJSON_IsNull(item(json)); }
-const char *hf__json_text(const struct hf__json *json) { return cJSON_IsString(item(json)) ? item(json)->valuestring : NULL; }
-double hf__json_number(const struct hf__json *json) { return cJSON_IsNumber(item(json)) ? item(json)->valuedouble : 0; }
+const char *hf__json_text(const struct hf__json *json) {
+        return cJSON_IsString(item(json)) ? item(json)->valuestring : NULL;
+}
+double hf__json_number(const struct hf__json *json) {
+        return cJSON_IsNumber(item(json)) ? item(json)->valuedouble : 0;
+}
 const char *hf__json_key(const struct hf__json *m) { return m ? item(m)->string : NULL; }
 struct hf__json *hf__json_next(const struct hf__json *m) {
         return m ? json_of(item(m)->next) : NULL;
 }
 
 struct hf__json *hf__json_first(const struct hf__json *container) {
-        return hf__json_is_object(container) || hf__json_is_array(container) ? json_of(item(container)->child) : NULL;
+        return hf__json_is_object(container) || hf__json_is_array(container)
+                       ? json_of(item(container)->child)
+                       : NULL;
 }
 
 size_t hf__json_count(const struct hf__json *container) {
@@ -562,7 +592,9 @@ int hf__json_append(struct hf__json *array, struct hf__json *value) {
         return -ENOMEM;
 }
 
-int hf__json_append_string(struct hf__json *array, const char *value) { return hf__json_append(array, json_of(cJSON_CreateString(value))); }
+int hf__json_append_string(struct hf__json *array, const char *value) {
+        return hf__json_append(array, json_of(cJSON_CreateString(value)));
+}
 
 void hf__json_remove(struct hf__json *object, const char *path) {
         cJSON *c = item(object);

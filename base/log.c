@@ -4,7 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void hf_log(const struct hf_log *log, enum hf_log_level level, const char *component, const char *format, ...) {
+void hf_log(const struct hf_log *log, enum hf_log_level level, const char *component,
+            const char *format, ...) {
         char line[1024];
         va_list args;
 
@@ -15,7 +16,8 @@ void hf_log(const struct hf_log *log, enum hf_log_level level, const char *compo
         va_end(args);
         if (n < 0)
                 return;
-        for (char *p = line; *p; p++) /* one event is one line, and commands no terminal, whatever a peer's words contain */
+        for (char *p = line; *p; p++) /* one event is one line, and commands no terminal, whatever a
+                                         peer's words contain */
                 if ((unsigned char)*p < ' ' || *p == 0x7f)
                         *p = ' ';
         log->write(log->ctx, level, component, line);

@@ -32,7 +32,8 @@ void hf__mailbox_done(struct hf__mailbox *box) {
 
 void hf__mailbox_poke(struct hf__mailbox *box) {
         uint64_t one = 1;
-        ssize_t n = write(box->fd, &one, sizeof one); /* EAGAIN: the counter is full, so it is readable */
+        ssize_t n = write(box->fd, &one,
+                          sizeof one); /* EAGAIN: the counter is full, so it is readable */
         (void)n;
 }
 
@@ -42,7 +43,8 @@ void hf__mailbox_post(struct hf__mailbox *box, struct hf__letter *letter) {
         bool was_empty = !box->head;
         *box->tail = letter;
         box->tail = &letter->next;
-        /* Under the lock, so that a box whose owner has taken the letter may be destroyed: the poke is over by then. */
+        /* Under the lock, so that a box whose owner has taken the letter may be destroyed: the poke
+         * is over by then. */
         if (was_empty)
                 hf__mailbox_poke(box);
         pthread_mutex_unlock(&box->mu);
@@ -51,7 +53,8 @@ void hf__mailbox_post(struct hf__mailbox *box, struct hf__letter *letter) {
 struct hf__letter *hf__mailbox_take(struct hf__mailbox *box) {
         uint64_t count;
 
-        /* Before the lock, so that nobody waits for it: whoever finds the box empty from then on pokes anew. */
+        /* Before the lock, so that nobody waits for it: whoever finds the box empty from then on
+         * pokes anew. */
         ssize_t n = read(box->fd, &count, sizeof count); /* EAGAIN: nothing to clear */
         (void)n;
         pthread_mutex_lock(&box->mu);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The registry is a list of families (one name, kind and help), each a list of metrics (one set of labels). Both lists only
- * grow, under the mutex, until the registry is freed; values are atomic and take no lock. A double is kept as its bits.
+ * The registry is a list of families (one name, kind and help), each a list of metrics (one set of
+ * labels). Both lists only grow, under the mutex, until the registry is freed; values are atomic
+ * and take no lock. A double is kept as its bits.
  *
- * Collectors are called with the mutex released; one that is being called is counted busy, and its removal waits for that.
+ * Collectors are called with the mutex released; one that is being called is counted busy, and its
+ * removal waits for that.
  */
 #include <holdfast/error.h>
 #include <holdfast/metrics.h>
@@ -20,7 +22,8 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 
-static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60};
+static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+                                0.5,   1,      2.5,   5,    10,    15,   30,  60};
 #define N_BOUNDS (sizeof bounds / sizeof bounds[0])
 
 struct hf_metric {
@@ -93,7 +96,8 @@ struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics) {
                 next = family->next;
                 family_free(family);
         }
-        for (struct collector *collector = metrics->collectors, *next; collector; collector = next) {
+        for (struct collector *collector = metrics->collectors, *next; collector;
+             collector = next) {
                 next = collector->next;
                 free(collector);
         }
@@ -103,7 +107,8 @@ struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics) {
         return NULL;
 }
 
-static struct family *get_family_locked(struct hf_metrics *metrics, enum hf_metric_kind kind, const char *name, const char *help) {
+static struct family *get_family_locked(struct hf_metrics *metrics, enum hf_metric_kind kind,
+                                        const char *name, const char *help) {
         struct family **link = &metrics->families;
 
         for (; *link; link = &(*link)->next)
@@ -112,7 +117,9 @@ static struct family *get_family_locked(struct hf_metrics *metrics, enum hf_metr
         struct family *family = calloc(1, sizeof *family);
         if (!family)
                 return NULL;
-        *family = (struct family){.kind = kind, .name = strdup(name), .help = strdup(help ? help : "")};
+        *family = (struct family){.kind = kind,
+                                  .name = strdup(name),
+                                  .help = strdup(help ? help : "")};
         if (!family->name || !family->help) {
                 family_free(family);
                 return NULL;
@@ -120,7 +127,8 @@ static struct family *get_family_locked(struct hf_metrics *metrics, enum hf_metr
         return *link = family;
 }
 
-static struct hf_metric *get_metric_locked(struct hf_metrics *metrics, struct family *family, const char *labels) {
+static struct hf_metric *get_metric_locked(struct hf_metrics *metrics, struct family *family,
+                                           const char *labels) {
         struct hf_metric **link = &family->metrics;
 
         for (; *link; link = &(*link)->next)
@@ -142,8 +150,8 @@ static struct hf_metric *get_metric_locked(struct hf_metrics *metrics, struct fa
         return *link = metric;
 }
 
-struct hf_metric *hf_metrics_get(struct hf_metrics *metrics, enum hf_metric_kind kind, const char *name, const char *help,
-                                 const char *labels) {
+struct hf_metric *hf_metrics_get(struct hf_metrics *metrics, enum hf_metric_kind kind,
+                                 const char *name, const char *help, const char *labels) {
         struct hf_metric *metric = NULL;
 
         if (!metrics || !name || !*name)
@@ -171,7 +179,8 @@ static double from_bits(uint64_t bits) {
 static void add_atomically(uint64_t *bits, double value) {
         uint64_t before = __atomic_load_n(bits, __ATOMIC_RELAXED);
 
-        while (!__atomic_compare_exchange_n(bits, &before, to_bits(from_bits(before) + value), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        while (!__atomic_compare_exchange_n(bits, &before, to_bits(from_bits(before) + value), true,
+                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED))
                 ;
 }
 
@@ -212,7 +221,8 @@ static void put_number(struct hf__strbuf *out, double value) {
         }
 }
 
-static void put_sample(struct hf__strbuf *out, const char *name, const char *suffix, const char *labels, const char *bound, double value) {
+static void put_sample(struct hf__strbuf *out, const char *name, const char *suffix,
+                       const char *labels, const char *bound, double value) {
         hf__strbuf_printf(out, "%s%s", name, suffix);
         if (*labels || bound) {
                 hf__strbuf_printf(out, "{%s", labels);
@@ -239,13 +249,15 @@ static void put_histogram(struct hf__strbuf *out, const char *name, struct hf_me
                 count += __atomic_load_n(&metric->counts[i], __ATOMIC_RELAXED);
                 put_sample(out, name, "_bucket", metric->labels, bound, (double)count);
         }
-        put_sample(out, name, "_sum", metric->labels, NULL, from_bits(__atomic_load_n(&metric->value, __ATOMIC_RELAXED)));
+        put_sample(out, name, "_sum", metric->labels, NULL,
+                   from_bits(__atomic_load_n(&metric->value, __ATOMIC_RELAXED)));
         put_sample(out, name, "_count", metric->labels, NULL, (double)count);
 }
 
 static void put_family_locked(struct hf__strbuf *out, const struct family *family) {
-        static const char *const kinds[] =
-                {[HF_METRIC_COUNTER] = "counter", [HF_METRIC_GAUGE] = "gauge", [HF_METRIC_HISTOGRAM] = "histogram"};
+        static const char *const kinds[] = {[HF_METRIC_COUNTER] = "counter",
+                                            [HF_METRIC_GAUGE] = "gauge",
+                                            [HF_METRIC_HISTOGRAM] = "histogram"};
 
         hf__strbuf_printf(out, "# HELP %s ", family->name);
         for (const char *p = family->help; *p; p++)
@@ -266,7 +278,8 @@ static void put_family_locked(struct hf__strbuf *out, const struct family *famil
 
 static void call_collectors(struct hf_metrics *metrics) {
         pthread_mutex_lock(&metrics->mu);
-        for (struct collector *collector = metrics->collectors; collector; collector = collector->next) {
+        for (struct collector *collector = metrics->collectors; collector;
+             collector = collector->next) {
                 if (collector->removed)
                         continue;
                 collector->busy++; /* keeps it in the list */
@@ -279,7 +292,8 @@ static void call_collectors(struct hf_metrics *metrics) {
         pthread_mutex_unlock(&metrics->mu);
 }
 
-void hf_metrics_write(struct hf_metrics *metrics, void (*write)(void *ctx, const char *text, size_t n), void *ctx) {
+void hf_metrics_write(struct hf_metrics *metrics,
+                      void (*write)(void *ctx, const char *text, size_t n), void *ctx) {
         struct hf__strbuf out = {0};
 
         if (!metrics)
@@ -315,12 +329,14 @@ int hf_metrics_add_collector(struct hf_metrics *metrics, void (*collect)(void *c
         return 0;
 }
 
-void hf_metrics_remove_collector(struct hf_metrics *metrics, void (*collect)(void *ctx), void *ctx) {
+void hf_metrics_remove_collector(struct hf_metrics *metrics, void (*collect)(void *ctx),
+                                 void *ctx) {
         if (!metrics)
                 return;
         pthread_mutex_lock(&metrics->mu);
         struct collector *collector = metrics->collectors;
-        while (collector && (collector->removed || collector->collect != collect || collector->ctx != ctx))
+        while (collector &&
+               (collector->removed || collector->collect != collect || collector->ctx != ctx))
                 collector = collector->next;
         if (collector) {
                 collector->removed = true;

@@ -91,7 +91,9 @@ void hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n) {
         s->data[s->n] = '\0';
 }
 
-void hf__strbuf_puts(struct hf__strbuf *s, const char *text) { hf__strbuf_add(s, text, strlen(text)); }
+void hf__strbuf_puts(struct hf__strbuf *s, const char *text) {
+        hf__strbuf_add(s, text, strlen(text));
+}
 
 void hf__strbuf_putc(struct hf__strbuf *s, char c) {
         if (!grow(s, 1))
@@ -164,7 +166,8 @@ void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n) {
 }
 
 static int is_unreserved(char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 void hf__strbuf_urlencode(struct hf__strbuf *s, const char *text) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A growing string. Errors stick: after one failed append (memory, or the limit) all further ones do nothing and `error`
- * is set, so that a builder checks once, at the end. Thread: owner only.
+ * A growing string. Errors stick: after one failed append (memory, or the limit) all further ones
+ * do nothing and `error` is set, so that a builder checks once, at the end. Thread: owner only.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -29,9 +29,12 @@ void hf__strbuf_reset(struct hf__strbuf *s); /* empties it, keeps the memory, cl
 void hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n);
 void hf__strbuf_puts(struct hf__strbuf *s, const char *text);
 void hf__strbuf_putc(struct hf__strbuf *s, char c);
-void hf__strbuf_printf(struct hf__strbuf *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void hf__strbuf_printf(struct hf__strbuf *s, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
 void hf__strbuf_u64(struct hf__strbuf *s, uint64_t value);
-/* A JSON string literal with its quotes. What is no UTF-8 in it (a text that was cut in the middle of a character) becomes U+FFFD. */
+/* A JSON string literal with its quotes. What is no UTF-8 in it (a text that was cut in the middle
+ * of a character) becomes U+FFFD. */
 void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n);
-void hf__strbuf_urlencode(struct hf__strbuf *s, const char *text); /* everything but unreserved characters */
-struct hf__buf *hf__strbuf_to_buf(struct hf__strbuf *s);           /* copies; NULL on error or no memory */
+void hf__strbuf_urlencode(struct hf__strbuf *s,
+                          const char *text);             /* everything but unreserved characters */
+struct hf__buf *hf__strbuf_to_buf(struct hf__strbuf *s); /* copies; NULL on error or no memory */

@@ -17,7 +17,8 @@ struct begin {
         char name[16];
 };
 
-/* The thread names itself: that is a system call, where naming another thread opens a file under /proc. */
+/* The thread names itself: that is a system call, where naming another thread opens a file under
+ * /proc. */
 static void *thread_main(void *ctx) {
         struct begin begin = *(struct begin *)ctx;
 
@@ -26,7 +27,8 @@ static void *thread_main(void *ctx) {
         return begin.fn(begin.ctx);
 }
 
-int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(void *ctx), void *ctx, pthread_t *ret_thread) {
+int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(void *ctx),
+                     void *ctx, pthread_t *ret_thread) {
         size_t stack = host->thread_stack_bytes ? host->thread_stack_bytes : DEFAULT_STACK;
         pthread_attr_t attr;
         sigset_t all, before;

@@ -6,22 +6,25 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Days since 1970-01-01 in the proleptic Gregorian calendar, and back; years are counted from March, so that the leap day
- * is the last of its year. */
+/* Days since 1970-01-01 in the proleptic Gregorian calendar, and back; years are counted from
+ * March, so that the leap day is the last of its year. */
 static int64_t days_from_date(int64_t year, int month, int day) {
         year -= month <= 2;
         int64_t era = (year >= 0 ? year : year - 399) / 400;
         int64_t year_of_era = year - era * 400;
         int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-        return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
+        return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 +
+               day_of_year - 719468;
 }
 
 static void date_from_days(int64_t days, int64_t *ret_year, int *ret_month, int *ret_day) {
         days += 719468;
         int64_t era = (days >= 0 ? days : days - 146096) / 146097;
         int64_t day_of_era = days - era * 146097;
-        int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-        int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        int64_t year_of_era =
+                (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+        int64_t day_of_year =
+                day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         int64_t month = (5 * day_of_year + 2) / 153;
         *ret_day = (int)(day_of_year - (153 * month + 2) / 5 + 1);
         *ret_month = (int)(month < 10 ? month + 3 : month - 9);
@@ -38,7 +41,8 @@ static char *put_digits(char *at, uint64_t value, int n, char after) {
 
 /* usec < 0: none is written. The wire knows four-digit years only; what lies outside is clamped. */
 static void format(int64_t sec, int usec, char *text) {
-        static const int64_t first = INT64_C(-62135596800), last = INT64_C(253402300799); /* years 1 and 9999 */
+        static const int64_t first = INT64_C(-62135596800),
+                             last = INT64_C(253402300799); /* years 1 and 9999 */
         int64_t year;
         int month, day;
 
@@ -94,9 +98,11 @@ static int parse(const char *p, bool with_usec, int64_t *ret_sec, int *ret_usec)
         int year, month, day, hour, minute, second, usec = 0;
         int64_t offset;
 
-        if ((year = digits(&p, 4)) < 0 || !skip(&p, '-') || (month = digits(&p, 2)) < 1 || month > 12 || !skip(&p, '-') ||
-            (day = digits(&p, 2)) < 1 || day > month_days[month - 1] || !skip(&p, 'T') || (hour = digits(&p, 2)) < 0 || hour > 23 ||
-            !skip(&p, ':') || (minute = digits(&p, 2)) < 0 || minute > 59 || !skip(&p, ':') || (second = digits(&p, 2)) < 0 || second > 59)
+        if ((year = digits(&p, 4)) < 0 || !skip(&p, '-') || (month = digits(&p, 2)) < 1 ||
+            month > 12 || !skip(&p, '-') || (day = digits(&p, 2)) < 1 ||
+            day > month_days[month - 1] || !skip(&p, 'T') || (hour = digits(&p, 2)) < 0 ||
+            hour > 23 || !skip(&p, ':') || (minute = digits(&p, 2)) < 0 || minute > 59 ||
+            !skip(&p, ':') || (second = digits(&p, 2)) < 0 || second > 59)
                 return -EINVAL;
         if (month == 2 && day == 29 && (year % 4 != 0 || (year % 100 == 0 && year % 400 != 0)))
                 return -EINVAL;
@@ -104,7 +110,8 @@ static int parse(const char *p, bool with_usec, int64_t *ret_sec, int *ret_usec)
                 return -EINVAL;
         if (parse_zone(&p, &offset) < 0 || *p)
                 return -EINVAL;
-        *ret_sec = days_from_date(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset;
+        *ret_sec = days_from_date(year, month, day) * 86400 + hour * 3600 + minute * 60 + second -
+                   offset;
         *ret_usec = usec;
         return 0;
 }
@@ -161,11 +168,13 @@ static int duration_term(const char **p, hf_nsec *ret_term) {
         bool some = false;
 
         for (; **p >= '0' && **p <= '9'; (*p)++, some = true)
-                if (__builtin_mul_overflow(whole, 10, &whole) || __builtin_add_overflow(whole, **p - '0', &whole))
+                if (__builtin_mul_overflow(whole, 10, &whole) ||
+                    __builtin_add_overflow(whole, **p - '0', &whole))
                         return -EINVAL;
         if (skip(p, '.'))
                 for (; **p >= '0' && **p <= '9'; (*p)++, some = true)
-                        if (scale < INT64_C(100000000000000)) { /* further digits are below a nanosecond in every unit */
+                        if (scale < INT64_C(100000000000000)) { /* further digits are below a
+                                                                   nanosecond in every unit */
                                 fraction = fraction * 10 + (**p - '0');
                                 scale *= 10;
                         }
@@ -197,7 +206,8 @@ int hf__duration_parse(const char *text, hf_nsec *ret_duration) {
 }
 
 /* value / scale with up to `places` decimals, without trailing zeros. */
-static int put_decimal(char *text, size_t space, hf_nsec value, hf_nsec scale, int places, const char *suffix) {
+static int put_decimal(char *text, size_t space, hf_nsec value, hf_nsec scale, int places,
+                       const char *suffix) {
         int n = snprintf(text, space, "%lld", (long long)(value / scale));
         hf_nsec rest = value % scale;
 
@@ -226,7 +236,9 @@ void hf__duration_format(hf_nsec duration, char *text) {
                 if (minutes >= 60)
                         n += snprintf(text, space, "%lldh", (long long)(minutes / 60));
                 if (minutes > 0)
-                        n += snprintf(text + n, space - (size_t)n, "%lldm", (long long)(minutes % 60));
-                put_decimal(text + n, space - (size_t)n, duration % (60 * HF_NSEC_PER_SEC), HF_NSEC_PER_SEC, 9, "s");
+                        n += snprintf(text + n, space - (size_t)n, "%lldm",
+                                      (long long)(minutes % 60));
+                put_decimal(text + n, space - (size_t)n, duration % (60 * HF_NSEC_PER_SEC),
+                            HF_NSEC_PER_SEC, 9, "s");
         }
 }

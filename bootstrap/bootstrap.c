@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bootstrap object. Model: everything that decides is pure (plan.c, over ledger.c, manifest.c and content.c) and belongs to
- * the thread of the phase in a term (phase_run.c). Terms do not overlap, and each phase comes after the one before; only beside a
- * phase that some version has completed and that fails now the next goes on, and then the ledger's revision keeps them apart. The hooks
- * (ledger_wait.c) only watch the ledger. What both learn for others to see is `info` of each phase, under one lock (report.c).
+ * The bootstrap object. Model: everything that decides is pure (plan.c, over ledger.c, manifest.c
+ * and content.c) and belongs to the thread of the phase in a term (phase_run.c). Terms do not
+ * overlap, and each phase comes after the one before; only beside a phase that some version has
+ * completed and that fails now the next goes on, and then the ledger's revision keeps them apart.
+ * The hooks (ledger_wait.c) only watch the ledger. What both learn for others to see is `info` of
+ * each phase, under one lock (report.c).
  *
  *      every instance                     the leader's term
  *      hook bootstrap-<phase>             controller bootstrap-<phase>
@@ -28,7 +30,8 @@ const struct hf_resource hf__ledger_resource = {"", "v1", "configmaps"};
 
 static bool is_phase_name(const char *text) {
         size_t n = text ? strlen(text) : 0;
-        return n > 0 && n <= 40 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == n && text[0] != '-' && text[n - 1] != '-';
+        return n > 0 && n <= 40 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == n &&
+               text[0] != '-' && text[n - 1] != '-';
 }
 
 static int check(const struct hf_bootstrap_config *config, struct hf_status *reterr_status) {
@@ -36,51 +39,62 @@ static int check(const struct hf_bootstrap_config *config, struct hf_status *ret
                 return hf_fail(reterr_status, HF_E_INVALID, "bootstrap: \"%.80s\" is not a version",
                                config->version ? config->version : "");
         if (config->n_phases == 0 || config->n_phases > HF_BOOTSTRAP_PHASES_MAX)
-                return hf_fail(reterr_status, HF_E_INVALID, "bootstrap: there are 1 to %d phases, not %zu", HF_BOOTSTRAP_PHASES_MAX,
-                               config->n_phases);
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "bootstrap: there are 1 to %d phases, not %zu",
+                               HF_BOOTSTRAP_PHASES_MAX, config->n_phases);
         for (size_t i = 0; i < config->n_phases; i++) {
                 const char *name = config->phases[i].name;
                 if (!is_phase_name(name))
                         return hf_fail(reterr_status, HF_E_INVALID,
-                                       "bootstrap: \"%.60s\" is not a phase's name: a DNS label of up to 40 bytes", name ? name : "");
+                                       "bootstrap: \"%.60s\" is not a phase's name: a DNS label of "
+                                       "up to 40 bytes",
+                                       name ? name : "");
                 for (size_t k = 0; k < i; k++)
                         if (strcmp(config->phases[k].name, name) == 0)
-                                return hf_fail(reterr_status, HF_E_INVALID, "bootstrap: there are two phases %s", name);
+                                return hf_fail(reterr_status, HF_E_INVALID,
+                                               "bootstrap: there are two phases %s", name);
         }
         return 0;
 }
 
-static int copy_settings(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_config *config, struct hf_status *reterr_status) {
+static int copy_settings(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_config *config,
+                         struct hf_status *reterr_status) {
         const char *ns = config->ledger_ns ? config->ledger_ns : "kube-system";
         const char *name = config->ledger_name ? config->ledger_name : "holdfast-bootstrap";
 
         if (strlen(ns) > HF_NAME_MAX || strlen(name) > HF_NAME_MAX)
-                return hf_fail(reterr_status, HF_E_INVALID, "bootstrap: the ledger's name is too long");
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "bootstrap: the ledger's name is too long");
         (void)snprintf(bootstrap->version, sizeof bootstrap->version, "%s", config->version);
         (void)snprintf(bootstrap->ledger_ns, sizeof bootstrap->ledger_ns, "%s", ns);
         (void)snprintf(bootstrap->ledger_name, sizeof bootstrap->ledger_name, "%s", name);
         bootstrap->client = config->client;
         bootstrap->one_revision = config->one_revision;
-        bootstrap->give_way_after = config->give_way_after > 0 ? config->give_way_after : GIVE_WAY_AFTER;
+        bootstrap->give_way_after =
+                config->give_way_after > 0 ? config->give_way_after : GIVE_WAY_AFTER;
         bootstrap->on_progress = config->on_progress;
         bootstrap->ctx = config->ctx;
         int r = hf__kinds_copy(config->kinds, config->n_kinds, &bootstrap->kinds);
         return r ? hf_fail(reterr_status, r, "bootstrap: %s", hf_strerror(r)) : 0;
 }
 
-static int load(struct hf__phase *phase, const struct hf_bootstrap_phase *from, struct hf_status *reterr_status) {
+static int load(struct hf__phase *phase, const struct hf_bootstrap_phase *from,
+                struct hf_status *reterr_status) {
         const struct hf__kinds *kinds = &phase->bootstrap->kinds;
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < from->n_manifests; i++)
-                r = hf__steps_add_text(&phase->steps, kinds, from->manifests[i].source, from->manifests[i].text, from->manifests[i].n,
+                r = hf__steps_add_text(&phase->steps, kinds, from->manifests[i].source,
+                                       from->manifests[i].text, from->manifests[i].n,
                                        reterr_status);
         for (size_t i = 0; r == 0 && from->directories && from->directories[i]; i++)
-                r = hf__steps_add_directory(&phase->steps, kinds, from->directories[i], reterr_status);
+                r = hf__steps_add_directory(&phase->steps, kinds, from->directories[i],
+                                            reterr_status);
         return r;
 }
 
-static int add_phase(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_phase *from, struct hf_status *reterr_status) {
+static int add_phase(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_phase *from,
+                     struct hf_status *reterr_status) {
         struct hf__phase *phase = &bootstrap->phases[bootstrap->n_phases];
         size_t n_steps = 0;
 
@@ -91,26 +105,30 @@ static int add_phase(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_p
         phase->give_way_after = bootstrap->give_way_after;
         phase->after[0] = bootstrap->n_phases ? phase[-1].full_name : NULL;
         bootstrap->phase_names[bootstrap->n_phases] = phase->name;
-        bootstrap->controllers[bootstrap->n_phases++] = (struct hf_controller){.name = phase->full_name,
-                                                                               .class = HF_LEADER_ONLY,
-                                                                               .run = hf__phase_run,
-                                                                               .is_settled = hf__phase_settled,
-                                                                               .ctx = phase,
-                                                                               .after = phase->after[0] ? phase->after : NULL};
+        bootstrap->controllers[bootstrap->n_phases++] =
+                (struct hf_controller){.name = phase->full_name,
+                                       .class = HF_LEADER_ONLY,
+                                       .run = hf__phase_run,
+                                       .is_settled = hf__phase_settled,
+                                       .ctx = phase,
+                                       .after = phase->after[0] ? phase->after : NULL};
         int r = load(phase, from, reterr_status);
         for (struct hf__phase *earlier = bootstrap->phases; r == 0 && earlier <= phase; earlier++) {
                 const struct hf__steps none = {0};
-                r = hf__steps_check_unique(earlier < phase ? &earlier->steps : &none, &phase->steps, reterr_status);
+                r = hf__steps_check_unique(earlier < phase ? &earlier->steps : &none, &phase->steps,
+                                           reterr_status);
                 n_steps += earlier->steps.n;
         }
         if (r == 0 && n_steps > HF_BOOTSTRAP_STEPS_MAX)
-                r = hf_fail(reterr_status, HF_E_TOO_LARGE, "bootstrap: there are more than %d manifests", HF_BOOTSTRAP_STEPS_MAX);
+                r = hf_fail(reterr_status, HF_E_TOO_LARGE,
+                            "bootstrap: there are more than %d manifests", HF_BOOTSTRAP_STEPS_MAX);
         (void)snprintf(phase->info.phase, sizeof phase->info.phase, "%s", phase->name);
         phase->info.n_steps = phase->steps.n;
         return r;
 }
 
-static int fill(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_config *config, struct hf_status *reterr_status) {
+static int fill(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_config *config,
+                struct hf_status *reterr_status) {
         int r = copy_settings(bootstrap, config, reterr_status);
 
         if (r == 0 && !(bootstrap->phases = calloc(config->n_phases, sizeof *bootstrap->phases)))
@@ -120,17 +138,20 @@ static int fill(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_config
         if (r != 0)
                 return r;
         r = hf__report_init(bootstrap);
-        return r ? hf_fail(reterr_status, r, "bootstrap: health check or metric: %s", hf_strerror(r)) : 0;
+        return r ? hf_fail(reterr_status, r, "bootstrap: health check or metric: %s",
+                           hf_strerror(r))
+                 : 0;
 }
 
-int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_config *given, struct hf_bootstrap **ret_bootstrap,
-                     struct hf_status *reterr_status) {
+int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_config *given,
+                     struct hf_bootstrap **ret_bootstrap, struct hf_status *reterr_status) {
         struct hf_bootstrap_config config;
         int r = hf__config_take(&config, sizeof config, CONFIG_V0, given);
 
         if (r != 0)
                 return hf_fail(reterr_status, r,
-                               "bootstrap: the configuration's size is wrong, or it has members this library does not know");
+                               "bootstrap: the configuration's size is wrong, or it has members "
+                               "this library does not know");
         r = check(&config, reterr_status);
         struct hf_bootstrap *bootstrap = r == 0 ? calloc(1, sizeof *bootstrap) : NULL;
 
@@ -163,15 +184,18 @@ struct hf_bootstrap *hf_bootstrap_free(struct hf_bootstrap *bootstrap) {
         return NULL;
 }
 
-const struct hf_controller *hf_bootstrap_controllers(struct hf_bootstrap *bootstrap, size_t *ret_n) {
+const struct hf_controller *hf_bootstrap_controllers(struct hf_bootstrap *bootstrap,
+                                                     size_t *ret_n) {
         *ret_n = bootstrap->n_phases;
         return bootstrap->controllers;
 }
 
-void hf_bootstrap_set_elector(struct hf_bootstrap *bootstrap, struct hf_elector *elector) { bootstrap->elector = elector; }
+void hf_bootstrap_set_elector(struct hf_bootstrap *bootstrap, struct hf_elector *elector) {
+        bootstrap->elector = elector;
+}
 
-int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks, const char *const *after,
-                         struct hf_status *reterr_status) {
+int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
+                         const char *const *after, struct hf_status *reterr_status) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < bootstrap->n_phases; i++) {
@@ -180,21 +204,25 @@ int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
                         .name = phase->full_name,
                         .after = i ? phase->after : after,
                         .start = hf__phase_hook,
-                        .start_deadline = HF_NSEC_NEVER / 4, /* it ends by its patience, or by the shutting-down token */
+                        .start_deadline =
+                                HF_NSEC_NEVER /
+                                4, /* it ends by its patience, or by the shutting-down token */
                         .ctx = phase,
                 };
                 while (hook.after && hook.after[hook.n_after])
                         hook.n_after++;
                 r = hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, reterr_status);
                 if (r == 0 && phase->hook_patience == 0 && (r = hf__report_readiness(phase)) != 0)
-                        (void)hf_fail(reterr_status, r, "health check %s: %s", phase->full_name, hf_strerror(r));
+                        (void)hf_fail(reterr_status, r, "health check %s: %s", phase->full_name,
+                                      hf_strerror(r));
         }
         return r;
 }
 
 size_t hf_bootstrap_n_phases(struct hf_bootstrap *bootstrap) { return bootstrap->n_phases; }
 
-void hf_bootstrap_info(struct hf_bootstrap *bootstrap, size_t phase, struct hf_bootstrap_info *ret_info) {
+void hf_bootstrap_info(struct hf_bootstrap *bootstrap, size_t phase,
+                       struct hf_bootstrap_info *ret_info) {
         pthread_mutex_lock(&bootstrap->mu);
         *ret_info = bootstrap->phases[phase].info;
         pthread_mutex_unlock(&bootstrap->mu);

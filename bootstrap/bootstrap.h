@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the parts of the bootstrap module share: the object and its phases. The model is in bootstrap.c. */
+/* What the parts of the bootstrap module share: the object and its phases. The model is in
+ * bootstrap.c. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -20,7 +21,8 @@ struct hf__phase {
         /* immutable after new */
         struct hf_bootstrap *bootstrap;
         char name[48];
-        char full_name[64]; /* "bootstrap-<name>": of the controller, the hook and the health check */
+        char full_name[64]; /* "bootstrap-<name>": of the controller, the hook and the health check
+                             */
         const char *after[2];
         struct hf__steps steps;
         hf_nsec hook_patience;
@@ -31,8 +33,9 @@ struct hf__phase {
         hf_nsec give_way_after;
 
         /*
-         * This process has seen in the ledger that nothing is left to do. It stays so: nothing brings an old content back, and a ledger
-         * that somebody deletes makes work, but none that others wait for. Any thread.
+         * This process has seen in the ledger that nothing is left to do. It stays so: nothing
+         * brings an old content back, and a ledger that somebody deletes makes work, but none that
+         * others wait for. Any thread.
          */
         atomic_bool settled;
 
@@ -48,7 +51,8 @@ struct hf_bootstrap {
         struct hf_client *client; /* borrowed; may be NULL */
         bool one_revision;
         hf_nsec give_way_after;
-        void (*on_progress)(void *ctx, enum hf_bootstrap_point point, const struct hf_bootstrap_info *info);
+        void (*on_progress)(void *ctx, enum hf_bootstrap_point point,
+                            const struct hf_bootstrap_info *info);
         void *ctx;
         struct hf_elector *elector; /* borrowed; NULL = none gives way */
         struct hf__kinds kinds;
@@ -83,8 +87,11 @@ void hf__report_done(struct hf_bootstrap *bootstrap);
 /* The phase is known to be complete, or not to be. */
 void hf__report_complete(struct hf__phase *phase, bool complete);
 /* Notes what is known and tells on_progress. step may be NULL; n_settled may be HF__UNCHANGED. */
-void hf__report_progress(struct hf__phase *phase, enum hf_bootstrap_point point, const char *step, size_t n_settled);
-/* A failure: log, metrics, an Event by the term's client, and on_progress. n: how many there were in a row. */
-void hf__report_failure(struct hf__phase *phase, struct hf_term *term, const char *step, unsigned n, const struct hf_status *why);
+void hf__report_progress(struct hf__phase *phase, enum hf_bootstrap_point point, const char *step,
+                         size_t n_settled);
+/* A failure: log, metrics, an Event by the term's client, and on_progress. n: how many there were
+ * in a row. */
+void hf__report_failure(struct hf__phase *phase, struct hf_term *term, const char *step, unsigned n,
+                        const struct hf_status *why);
 /* The phase's controller returns: nothing runs, nothing fails any more in this process. */
 void hf__report_over(struct hf__phase *phase);

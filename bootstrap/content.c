@@ -11,8 +11,14 @@
 #include "bootstrap/manifest.h"
 
 void hf__content_strip(struct hf__json *object) {
-        static const char *const of_server[] = {"uid",           "resourceVersion", "creationTimestamp", "generation",
-                                                "managedFields", "selfLink",        "deletionTimestamp", "deletionGracePeriodSeconds"};
+        static const char *const of_server[] = {"uid",
+                                                "resourceVersion",
+                                                "creationTimestamp",
+                                                "generation",
+                                                "managedFields",
+                                                "selfLink",
+                                                "deletionTimestamp",
+                                                "deletionGracePeriodSeconds"};
         struct hf__json *metadata = hf__json_get(object, "metadata");
 
         hf__json_drop(object, "status");
@@ -31,7 +37,8 @@ void hf__content_strip(struct hf__json *object) {
 /* ---- the canonical text ---- */
 
 static int by_key(const void *a, const void *b) {
-        return strcmp(hf__json_key(*(const struct hf__json *const *)a), hf__json_key(*(const struct hf__json *const *)b));
+        return strcmp(hf__json_key(*(const struct hf__json *const *)a),
+                      hf__json_key(*(const struct hf__json *const *)b));
 }
 
 static int print_sorted(const struct hf__json *json, struct hf__strbuf *out);
@@ -41,7 +48,8 @@ static int print_object(const struct hf__json *json, struct hf__strbuf *out) {
         const struct hf__json **members = calloc(n ? n : 1, sizeof *members);
         int r = members ? 0 : -ENOMEM;
 
-        for (const struct hf__json *m = hf__json_first(json); r == 0 && m && i < n; m = hf__json_next(m))
+        for (const struct hf__json *m = hf__json_first(json); r == 0 && m && i < n;
+             m = hf__json_next(m))
                 members[i++] = m;
         if (r == 0)
                 qsort(members, i, sizeof *members, by_key);
@@ -97,7 +105,8 @@ int hf__content_see(const char *object, size_t n, struct hf__content_seen *ret_s
         if (r != 0)
                 return r;
         struct hf__json *metadata = hf__json_get(json, "metadata");
-        const char *stamp = hf__json_text(hf__json_get(hf__json_get(metadata, "annotations"), HF__STAMP));
+        const char *stamp =
+                hf__json_text(hf__json_get(hf__json_get(metadata, "annotations"), HF__STAMP));
         *ret_seen = (struct hf__content_seen){0};
         if (stamp && strlen(stamp) == HF__HASH_DIGITS)
                 memcpy(ret_seen->stamp, stamp, sizeof ret_seen->stamp);
@@ -117,10 +126,13 @@ static int stamp(struct hf__json *object, const struct hf__step *step) {
 
         if (!hf__json_is_object(hf__json_get(metadata, "annotations")))
                 r = hf__json_put(metadata, "annotations", hf__json_object());
-        return r ? r : hf__json_put_string(hf__json_get(metadata, "annotations"), HF__STAMP, step->hash);
+        return r ? r
+                 : hf__json_put_string(hf__json_get(metadata, "annotations"), HF__STAMP,
+                                       step->hash);
 }
 
-static int print_stamped(struct hf__json *object, const struct hf__step *step, struct hf__strbuf *out) {
+static int print_stamped(struct hf__json *object, const struct hf__step *step,
+                         struct hf__strbuf *out) {
         int r = stamp(object, step);
 
         if (r == 0) {
@@ -141,7 +153,8 @@ int hf__content_print_new(const struct hf__step *step, struct hf__strbuf *out) {
         return r;
 }
 
-/* The manifest's top-level fields, and its labels and annotations; the rest of the metadata, and the status, are as they were. */
+/* The manifest's top-level fields, and its labels and annotations; the rest of the metadata, and
+ * the status, are as they were. */
 static int replace(struct hf__json *object, const struct hf__json *content) {
         static const char *const stated[] = {"labels", "annotations"};
         struct hf__json *metadata = hf__json_get(object, "metadata"), *next;
@@ -149,14 +162,16 @@ static int replace(struct hf__json *object, const struct hf__json *content) {
 
         for (struct hf__json *m = hf__json_first(object); r == 0 && m; m = next) {
                 next = hf__json_next(m);
-                if (strcmp(hf__json_key(m), "metadata") != 0 && strcmp(hf__json_key(m), "status") != 0)
+                if (strcmp(hf__json_key(m), "metadata") != 0 &&
+                    strcmp(hf__json_key(m), "status") != 0)
                         hf__json_drop(object, hf__json_key(m));
         }
         for (const struct hf__json *m = hf__json_first(content); r == 0 && m; m = hf__json_next(m))
                 if (strcmp(hf__json_key(m), "metadata") != 0)
                         r = hf__json_put(object, hf__json_key(m), hf__json_dup(m));
         for (size_t i = 0; r == 0 && i < sizeof stated / sizeof *stated; i++) {
-                const struct hf__json *mine = hf__json_get(hf__json_get(content, "metadata"), stated[i]);
+                const struct hf__json *mine =
+                        hf__json_get(hf__json_get(content, "metadata"), stated[i]);
                 hf__json_drop(metadata, stated[i]);
                 if (mine)
                         r = hf__json_put(metadata, stated[i], hf__json_dup(mine));
@@ -164,7 +179,8 @@ static int replace(struct hf__json *object, const struct hf__json *content) {
         return r;
 }
 
-int hf__content_print_replacement(const struct hf__step *step, const char *present, size_t n, struct hf__strbuf *out) {
+int hf__content_print_replacement(const struct hf__step *step, const char *present, size_t n,
+                                  struct hf__strbuf *out) {
         struct hf__json *object = NULL, *content = NULL;
         int r = hf__json_parse(present ? present : "", present ? n : 0, &object, NULL);
 

@@ -11,7 +11,8 @@
 
 #define MAX_TEXT (900u << 10) /* of all records: a ConfigMap takes a mebibyte */
 
-static const char *const outcomes[_HF__OUTCOME_MAX] = {"created", "updated", "found", "kept", "deleted"};
+static const char *const outcomes[_HF__OUTCOME_MAX] = {"created", "updated", "found", "kept",
+                                                       "deleted"};
 
 const char *hf__outcome_text(enum hf__outcome outcome) { return outcomes[outcome]; }
 
@@ -41,7 +42,8 @@ static bool is_hash(const char *text, bool may_be_empty) {
 }
 
 static bool read_superseded(const struct hf__json *line, struct hf__ledger_entry *entry) {
-        for (const struct hf__json *m = hf__json_first(hf__json_get(line, "superseded")); m; m = hf__json_next(m)) {
+        for (const struct hf__json *m = hf__json_first(hf__json_get(line, "superseded")); m;
+             m = hf__json_next(m)) {
                 const char *hash = hf__json_text(m);
                 if (!hash || !is_hash(hash, false) || entry->n_superseded == HF__SUPERSEDED_MAX)
                         return false;
@@ -65,20 +67,24 @@ static bool read_outcome(const struct hf__json *line, struct hf__ledger_entry *e
 static const char *read_entry(const struct hf__json *line, struct hf__ledger_entry *entry) {
         if (!hf__json_string(line, "step"))
                 return "has no step";
-        if (!copy_member(line, "phase", entry->phase, sizeof entry->phase) || !copy_member(line, "at", entry->at, sizeof entry->at))
+        if (!copy_member(line, "phase", entry->phase, sizeof entry->phase) ||
+            !copy_member(line, "at", entry->at, sizeof entry->at))
                 return "has no usable phase or time";
-        if (!copy_member(line, "hash", entry->hash, sizeof entry->hash) || !is_hash(entry->hash, false) ||
-            !copy_member(line, "applied", entry->applied, sizeof entry->applied) || !is_hash(entry->applied, true) ||
-            !read_superseded(line, entry))
+        if (!copy_member(line, "hash", entry->hash, sizeof entry->hash) ||
+            !is_hash(entry->hash, false) ||
+            !copy_member(line, "applied", entry->applied, sizeof entry->applied) ||
+            !is_hash(entry->applied, true) || !read_superseded(line, entry))
                 return "has no usable hash";
-        if (!copy_member(line, "version", entry->version, sizeof entry->version) || !hf__version_valid(entry->version))
+        if (!copy_member(line, "version", entry->version, sizeof entry->version) ||
+            !hf__version_valid(entry->version))
                 return "has no usable version";
         return read_outcome(line, entry) ? NULL : "has no known outcome";
 }
 
 /* Takes step. */
 static int append(struct hf__ledger *ledger, const struct hf__ledger_entry *entry, char *step) {
-        struct hf__ledger_entry *entries = step ? realloc(ledger->entries, (ledger->n_entries + 1) * sizeof *entries) : NULL;
+        struct hf__ledger_entry *entries =
+                step ? realloc(ledger->entries, (ledger->n_entries + 1) * sizeof *entries) : NULL;
 
         if (!entries) {
                 free(step);
@@ -90,7 +96,8 @@ static int append(struct hf__ledger *ledger, const struct hf__ledger_entry *entr
         return 0;
 }
 
-static int read_line(struct hf__ledger *ledger, const char *text, size_t n, size_t number, struct hf_status *reterr_status) {
+static int read_line(struct hf__ledger *ledger, const char *text, size_t n, size_t number,
+                     struct hf_status *reterr_status) {
         struct hf__ledger_entry entry = {0};
         struct hf__json *line = NULL;
         const char *wrong = "is not JSON";
@@ -101,7 +108,8 @@ static int read_line(struct hf__ledger *ledger, const char *text, size_t n, size
         if (r == 0 && !wrong && hf__ledger_find(ledger, hf__json_string(line, "step")))
                 wrong = "is of a step that has one already";
         if (r != -ENOMEM && wrong)
-                r = hf_fail(reterr_status, HF_E_INVALID, "data.steps, line %zu: the record %s", number, wrong);
+                r = hf_fail(reterr_status, HF_E_INVALID, "data.steps, line %zu: the record %s",
+                            number, wrong);
         else if (r == 0)
                 r = append(ledger, &entry, strdup(hf__json_string(line, "step")));
         if (r < 0)
@@ -110,22 +118,27 @@ static int read_line(struct hf__ledger *ledger, const char *text, size_t n, size
         return r;
 }
 
-static int read_steps(struct hf__ledger *ledger, const char *text, struct hf_status *reterr_status) {
+static int read_steps(struct hf__ledger *ledger, const char *text,
+                      struct hf_status *reterr_status) {
         for (size_t number = 1; *text; number++) {
                 size_t n = strcspn(text, "\n");
                 int r = n ? read_line(ledger, text, n, number, reterr_status) : 0;
                 if (r != 0)
                         return r;
                 if (ledger->n_entries > 2 * HF_BOOTSTRAP_STEPS_MAX)
-                        return hf_fail(reterr_status, HF_E_TOO_LARGE, "data.steps has too many records");
+                        return hf_fail(reterr_status, HF_E_TOO_LARGE,
+                                       "data.steps has too many records");
                 text += n + (text[n] == '\n');
         }
         return 0;
 }
 
-static void completed_key(const char *phase, char key[64]) { (void)snprintf(key, 64, "%.47s.completed", phase); }
+static void completed_key(const char *phase, char key[64]) {
+        (void)snprintf(key, 64, "%.47s.completed", phase);
+}
 
-static void read_completed(struct hf__ledger *ledger, const struct hf__json *data, const char *phase) {
+static void read_completed(struct hf__ledger *ledger, const struct hf__json *data,
+                           const char *phase) {
         char key[64];
 
         completed_key(phase, key);
@@ -135,17 +148,19 @@ static void read_completed(struct hf__ledger *ledger, const struct hf__json *dat
         struct hf__ledger_completed *completed = &ledger->completed[ledger->n_completed++];
         size_t n = strcspn(value, " ");
         (void)snprintf(completed->phase, sizeof completed->phase, "%s", phase);
-        (void)snprintf(completed->version, sizeof completed->version, "%.*s", n < sizeof completed->version ? (int)n : 0, value);
+        (void)snprintf(completed->version, sizeof completed->version, "%.*s",
+                       n < sizeof completed->version ? (int)n : 0, value);
         if (!hf__version_valid(completed->version))
                 completed->version[0] = '\0';
         if (value[n] == ' ')
                 (void)snprintf(completed->at, sizeof completed->at, "%s", value + n + 1);
 }
 
-int hf__ledger_read(const struct hf__json *object, const char *const *phases, size_t n_phases, struct hf__ledger *ret_ledger,
-                    struct hf_status *reterr_status) {
+int hf__ledger_read(const struct hf__json *object, const char *const *phases, size_t n_phases,
+                    struct hf__ledger *ret_ledger, struct hf_status *reterr_status) {
         const struct hf__json *data = hf__json_get(object, "data");
-        const char *format = hf__json_text(hf__json_get(data, "format")), *steps = hf__json_text(hf__json_get(data, "steps"));
+        const char *format = hf__json_text(hf__json_get(data, "format")),
+                   *steps = hf__json_text(hf__json_get(data, "steps"));
 
         *ret_ledger = (struct hf__ledger){0};
         for (size_t i = 0; i < n_phases; i++)
@@ -160,7 +175,8 @@ int hf__ledger_read(const struct hf__json *object, const char *const *phases, si
 
 /* ---- writing ---- */
 
-static void print_member(struct hf__strbuf *out, const char *before, const char *key, const char *value) {
+static void print_member(struct hf__strbuf *out, const char *before, const char *key,
+                         const char *value) {
         hf__strbuf_printf(out, "%s\"%s\":", before, key);
         hf__strbuf_json(out, value, strlen(value));
 }
@@ -174,7 +190,8 @@ static void print_entry(const struct hf__ledger_entry *entry, struct hf__strbuf 
         print_member(out, ",", "hash", entry->hash);
         print_member(out, ",", "applied", entry->applied);
         for (unsigned i = 0; i < entry->n_superseded; i++)
-                hf__strbuf_printf(out, "%s\"%s\"", i ? "," : ",\"superseded\":[", entry->superseded[i]);
+                hf__strbuf_printf(out, "%s\"%s\"", i ? "," : ",\"superseded\":[",
+                                  entry->superseded[i]);
         hf__strbuf_puts(out, entry->n_superseded ? "]}\n" : "}\n");
 }
 
@@ -202,8 +219,8 @@ static struct hf__json *new_object(const char *ns, const char *name) {
         return r ? hf__json_free(object) : object;
 }
 
-int hf__ledger_write(const struct hf__ledger *ledger, const struct hf__json *object, const char *ns, const char *name,
-                     struct hf__strbuf *out) {
+int hf__ledger_write(const struct hf__ledger *ledger, const struct hf__json *object, const char *ns,
+                     const char *name, struct hf__strbuf *out) {
         struct hf__strbuf steps = {.max = MAX_TEXT};
         struct hf__json *copy = object ? hf__json_dup(object) : new_object(ns, name);
         int r = copy ? 0 : -ENOMEM;
@@ -235,14 +252,16 @@ const struct hf__ledger_entry *hf__ledger_find(const struct hf__ledger *ledger, 
         return NULL;
 }
 
-const struct hf__ledger_completed *hf__ledger_find_completed(const struct hf__ledger *ledger, const char *phase) {
+const struct hf__ledger_completed *hf__ledger_find_completed(const struct hf__ledger *ledger,
+                                                             const char *phase) {
         for (size_t i = 0; i < ledger->n_completed; i++)
                 if (strcmp(ledger->completed[i].phase, phase) == 0)
                         return &ledger->completed[i];
         return NULL;
 }
 
-/* The old entry's superseded contents and its own, without the new one's, the newest HF__SUPERSEDED_MAX of them. */
+/* The old entry's superseded contents and its own, without the new one's, the newest
+ * HF__SUPERSEDED_MAX of them. */
 static void supersede(const struct hf__ledger_entry *old, struct hf__ledger_entry *entry) {
         entry->n_superseded = 0;
         for (unsigned i = 0; i <= old->n_superseded; i++) {
@@ -250,13 +269,15 @@ static void supersede(const struct hf__ledger_entry *old, struct hf__ledger_entr
                 if (strcmp(hash, entry->hash) == 0)
                         continue;
                 if (entry->n_superseded == HF__SUPERSEDED_MAX)
-                        memmove(entry->superseded[0], entry->superseded[1], --entry->n_superseded * sizeof(hf__hash));
+                        memmove(entry->superseded[0], entry->superseded[1],
+                                --entry->n_superseded * sizeof(hf__hash));
                 memcpy(entry->superseded[entry->n_superseded++], hash, sizeof(hf__hash));
         }
 }
 
 int hf__ledger_add(struct hf__ledger *ledger, const struct hf__ledger_entry *entry) {
-        struct hf__ledger_entry *old = (struct hf__ledger_entry *)hf__ledger_find(ledger, entry->step);
+        struct hf__ledger_entry *old =
+                (struct hf__ledger_entry *)hf__ledger_find(ledger, entry->step);
         struct hf__ledger_entry made = *entry;
 
         made.n_superseded = 0;
@@ -268,8 +289,10 @@ int hf__ledger_add(struct hf__ledger *ledger, const struct hf__ledger_entry *ent
         return 0;
 }
 
-int hf__ledger_complete(struct hf__ledger *ledger, const char *phase, const char *version, const char *at) {
-        struct hf__ledger_completed *completed = (struct hf__ledger_completed *)hf__ledger_find_completed(ledger, phase);
+int hf__ledger_complete(struct hf__ledger *ledger, const char *phase, const char *version,
+                        const char *at) {
+        struct hf__ledger_completed *completed =
+                (struct hf__ledger_completed *)hf__ledger_find_completed(ledger, phase);
 
         if (!completed && ledger->n_completed == HF_BOOTSTRAP_PHASES_MAX)
                 return HF_E_TOO_LARGE;

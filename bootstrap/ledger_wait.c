@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A phase's hook: waits until the ledger says that a version has completed the phase. It watches the one object, from its state as
- * it is now; a watch that ends is opened anew after a pause that grows. Nothing of it stays when the hook has returned.
+ * A phase's hook: waits until the ledger says that a version has completed the phase. It watches
+ * the one object, from its state as it is now; a watch that ends is opened anew after a pause that
+ * grows. Nothing of it stays when the hook has returned.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 #define REOPEN_MIN (100 * HF_NSEC_PER_MSEC)
 #define REOPEN_MAX (5 * HF_NSEC_PER_SEC)
 
-/* Shared by the hook's thread and the watch's callbacks; the callbacks have ended when the hook lets go of it. */
+/* Shared by the hook's thread and the watch's callbacks; the callbacks have ended when the hook
+ * lets go of it. */
 struct wait {
         struct hf__phase *phase;
         pthread_mutex_t mu;
@@ -29,7 +31,8 @@ static bool says_complete(struct wait *wait, const char *text, size_t n) {
 
         if (hf__json_parse(text, n, &object, NULL) != 0)
                 return false;
-        (void)hf__ledger_read(object, &name, 1, &ledger, NULL); /* records that cannot be read are the leader's concern */
+        (void)hf__ledger_read(object, &name, 1, &ledger,
+                              NULL); /* records that cannot be read are the leader's concern */
         bool complete = hf__ledger_find_completed(&ledger, name) != NULL;
         if (complete && hf__phase_is_settled(wait->phase, &ledger))
                 atomic_store(&wait->phase->settled, true);
@@ -47,7 +50,8 @@ static void set(struct wait *wait, bool *flag) {
 
 static void on_event(void *ctx, const struct hf_event *event) {
         struct wait *wait = ctx;
-        if ((event->type == HF_EVENT_ADDED || event->type == HF_EVENT_MODIFIED) && says_complete(wait, event->object, event->n_object))
+        if ((event->type == HF_EVENT_ADDED || event->type == HF_EVENT_MODIFIED) &&
+            says_complete(wait, event->object, event->n_object))
                 set(wait, &wait->complete);
 }
 
@@ -65,7 +69,9 @@ static void on_cancel(void *ctx) {
 static void watch_once(struct wait *wait, struct hf_client *client, hf_nsec until) {
         struct hf_bootstrap *bootstrap = wait->phase->bootstrap;
         const struct hf_clock *clock = hf_host_clock(bootstrap->host);
-        struct hf_watch_spec spec = {.resource = hf__ledger_resource, .ns = bootstrap->ledger_ns, .name = bootstrap->ledger_name};
+        struct hf_watch_spec spec = {.resource = hf__ledger_resource,
+                                     .ns = bootstrap->ledger_ns,
+                                     .name = bootstrap->ledger_name};
         uint64_t id = 0;
 
         wait->ended = false;
@@ -117,13 +123,15 @@ static int wait_init(struct wait *wait, struct hf__phase *phase) {
 
 int hf__phase_hook(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
         struct hf__phase *phase = ctx;
-        struct hf_client *client = phase->bootstrap->client ? phase->bootstrap->client : hf_hook_client(context);
+        struct hf_client *client =
+                phase->bootstrap->client ? phase->bootstrap->client : hf_hook_client(context);
         struct hf_cancel *token = hf_hook_shutting_down(context);
         struct hf_cancel_waker waker;
         struct wait wait;
 
         if (!client)
-                return hf_fail(reterr_status, -EINVAL, "hook %s has no client to watch the ledger with", phase->full_name);
+                return hf_fail(reterr_status, -EINVAL,
+                               "hook %s has no client to watch the ledger with", phase->full_name);
         int r = wait_init(&wait, phase);
         if (r != 0)
                 return hf_fail(reterr_status, r, "hook %s: %s", phase->full_name, hf_strerror(r));
@@ -135,8 +143,11 @@ int hf__phase_hook(struct hf_hook_context *context, void *ctx, struct hf_status 
         if (r == 0)
                 hf__report_complete(phase, true);
         if (r != HF_E_TIMEOUT)
-                return r == HF_E_CANCELED ? hf_fail(reterr_status, r, "shut down before %s was complete", phase->name) : r;
+                return r == HF_E_CANCELED ? hf_fail(reterr_status, r,
+                                                    "shut down before %s was complete", phase->name)
+                                          : r;
         hf_log(&phase->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT,
-               "%s is not complete yet: this instance does not wait for it any longer", phase->name);
+               "%s is not complete yet: this instance does not wait for it any longer",
+               phase->name);
         return 0;
 }

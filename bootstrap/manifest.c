@@ -22,9 +22,12 @@ static int copy_kind(const struct hf_bootstrap_kind *from, struct hf__kind *kind
         kind->api_version = strdup(from->api_version);
         kind->kind = strdup(from->kind);
         kind->plural = strdup(from->plural);
-        kind->group = slash ? strndup(from->api_version, (size_t)(slash - from->api_version)) : strdup("");
+        kind->group = slash ? strndup(from->api_version, (size_t)(slash - from->api_version))
+                            : strdup("");
         kind->version = strdup(slash ? slash + 1 : from->api_version);
-        return kind->api_version && kind->kind && kind->plural && kind->group && kind->version ? 0 : -ENOMEM;
+        return kind->api_version && kind->kind && kind->plural && kind->group && kind->version
+                       ? 0
+                       : -ENOMEM;
 }
 
 int hf__kinds_copy(const struct hf_bootstrap_kind *kinds, size_t n, struct hf__kinds *ret_kinds) {
@@ -53,9 +56,11 @@ void hf__kinds_done(struct hf__kinds *kinds) {
         *kinds = (struct hf__kinds){0};
 }
 
-static const struct hf__kind *find_kind(const struct hf__kinds *kinds, const char *api_version, const char *kind) {
+static const struct hf__kind *find_kind(const struct hf__kinds *kinds, const char *api_version,
+                                        const char *kind) {
         for (size_t i = 0; i < kinds->n; i++)
-                if (strcmp(kinds->list[i].api_version, api_version) == 0 && strcmp(kinds->list[i].kind, kind) == 0)
+                if (strcmp(kinds->list[i].api_version, api_version) == 0 &&
+                    strcmp(kinds->list[i].kind, kind) == 0)
                         return &kinds->list[i];
         return NULL;
 }
@@ -111,21 +116,24 @@ static void make_one_line(char *text) {
 static void name_source(const char *source, char *text, size_t max) {
         size_t n = strlen(source);
 
-        (void)snprintf(text, max, "%s%s", n < max ? "" : "...", n < max ? source : source + n - (max - 4));
+        (void)snprintf(text, max, "%s%s", n < max ? "" : "...",
+                       n < max ? source : source + n - (max - 4));
         make_one_line(text);
 }
 
 static void name_place(const struct place *place, char *text, size_t max) {
         char where[64];
-        int n = snprintf(where, sizeof where, ": document %zu, line %zu", place->number, place->line);
+        int n = snprintf(where, sizeof where, ": document %zu, line %zu", place->number,
+                         place->line);
 
         name_source(place->source, text, max - (size_t)n);
         memcpy(text + strlen(text), where, (size_t)n + 1);
 }
 
-static int refuse(const struct place *place, struct hf_status *reterr_status, const char *format, ...)
-        __attribute__((format(printf, 3, 4)));
-static int refuse(const struct place *place, struct hf_status *reterr_status, const char *format, ...) {
+static int refuse(const struct place *place, struct hf_status *reterr_status, const char *format,
+                  ...) __attribute__((format(printf, 3, 4)));
+static int refuse(const struct place *place, struct hf_status *reterr_status, const char *format,
+                  ...) {
         char where[256], what[200];
         va_list args;
 
@@ -137,7 +145,8 @@ static int refuse(const struct place *place, struct hf_status *reterr_status, co
         return hf_fail(reterr_status, HF_E_INVALID, "%s: %s", where, what);
 }
 
-/* A name becomes part of URLs and of the step's id: what any server would refuse does not get there. */
+/* A name becomes part of URLs and of the step's id: what any server would refuse does not get
+ * there. */
 static bool is_name(const char *text) {
         size_t n = text ? strlen(text) : 0;
         if (n == 0 || n > HF_NAME_MAX || strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
@@ -148,29 +157,38 @@ static bool is_name(const char *text) {
         return true;
 }
 
-static int check_identity(const struct place *place, const struct hf__json *object, struct hf__step *step,
-                          struct hf_status *reterr_status) {
-        const char *api_version = hf__json_string(object, "apiVersion"), *kind = hf__json_string(object, "kind");
-        const char *name = hf__json_string(object, "metadata.name"), *ns = hf__json_string(object, "metadata.namespace");
+static int check_identity(const struct place *place, const struct hf__json *object,
+                          struct hf__step *step, struct hf_status *reterr_status) {
+        const char *api_version = hf__json_string(object, "apiVersion"),
+                   *kind = hf__json_string(object, "kind");
+        const char *name = hf__json_string(object, "metadata.name"),
+                   *ns = hf__json_string(object, "metadata.namespace");
 
         if (!hf__json_is_object(object))
                 return refuse(place, reterr_status, "it is not an object");
         if (!api_version || !kind)
-                return refuse(place, reterr_status, "field %s is missing", api_version ? "kind" : "apiVersion");
+                return refuse(place, reterr_status, "field %s is missing",
+                              api_version ? "kind" : "apiVersion");
         step->kind = find_kind(place->kinds, api_version, kind);
         if (!step->kind)
-                return refuse(place, reterr_status, "field kind: there is no kind \"%.60s\" in \"%.80s\"", kind, api_version);
+                return refuse(place, reterr_status,
+                              "field kind: there is no kind \"%.60s\" in \"%.80s\"", kind,
+                              api_version);
         if (!is_name(name))
-                return refuse(place, reterr_status, "field metadata.name: %s", name ? "it is no name" : "it is missing");
+                return refuse(place, reterr_status, "field metadata.name: %s",
+                              name ? "it is no name" : "it is missing");
         if (step->kind->namespaced && !is_name(ns))
-                return refuse(place, reterr_status, "field metadata.namespace: a %s needs one", kind);
+                return refuse(place, reterr_status, "field metadata.namespace: a %s needs one",
+                              kind);
         if (!step->kind->namespaced && hf__json_path(object, "metadata.namespace"))
-                return refuse(place, reterr_status, "field metadata.namespace: a %s has none", kind);
+                return refuse(place, reterr_status, "field metadata.namespace: a %s has none",
+                              kind);
         return 0;
 }
 
 static int fill(const struct place *place, struct hf__json *object, struct hf__step *step) {
-        const char *name = hf__json_string(object, "metadata.name"), *ns = hf__json_string(object, "metadata.namespace");
+        const char *name = hf__json_string(object, "metadata.name"),
+                   *ns = hf__json_string(object, "metadata.namespace");
         const struct hf__kind *kind = step->kind;
         struct hf__strbuf text = {.max = MAX_JSON};
         char where[160]; /* what messages about the step have room for */
@@ -186,25 +204,29 @@ static int fill(const struct place *place, struct hf__json *object, struct hf__s
         step->source = strdup(where);
         step->name = strdup(name);
         step->ns = kind->namespaced ? strdup(ns) : NULL;
-        if (asprintf(&step->id, "%s%s%s/%s%s%s", kind->kind, *kind->group ? "." : "", kind->group, step->ns ? step->ns : "",
-                     step->ns ? "/" : "", name) < 0)
+        if (asprintf(&step->id, "%s%s%s/%s%s%s", kind->kind, *kind->group ? "." : "", kind->group,
+                     step->ns ? step->ns : "", step->ns ? "/" : "", name) < 0)
                 step->id = NULL;
-        if (r == 0 && (!step->source || !step->name || (kind->namespaced && !step->ns) || !step->id))
+        if (r == 0 &&
+            (!step->source || !step->name || (kind->namespaced && !step->ns) || !step->id))
                 r = -ENOMEM;
         return r;
 }
 
-static int add_object(const struct place *place, struct hf__json *object, struct hf_status *reterr_status) {
+static int add_object(const struct place *place, struct hf__json *object,
+                      struct hf_status *reterr_status) {
         struct hf__step step = {0};
         const char *key = "";
         int r = hf__json_check_unique(object, &key);
 
         if (r == HF_E_INVALID)
-                return refuse(place, reterr_status, "an object in it has the key \"%.100s\" twice", key);
+                return refuse(place, reterr_status, "an object in it has the key \"%.100s\" twice",
+                              key);
         if (r == 0)
                 r = check_identity(place, object, &step, reterr_status);
         if (r != 0)
-                return r < 0 ? hf_fail(reterr_status, r, "%s: %s", place->source, hf_strerror(r)) : r;
+                return r < 0 ? hf_fail(reterr_status, r, "%s: %s", place->source, hf_strerror(r))
+                             : r;
         r = fill(place, object, &step);
         if (r == 0)
                 r = append(place->steps, &step);
@@ -216,7 +238,8 @@ static int add_object(const struct place *place, struct hf__json *object, struct
 
 /* ---- texts ---- */
 
-static int on_document(void *ctx, size_t number, size_t line, const char *json, size_t n, struct hf_status *reterr_status) {
+static int on_document(void *ctx, size_t number, size_t line, const char *json, size_t n,
+                       struct hf_status *reterr_status) {
         struct place *place = ctx;
         struct hf__json *object = NULL;
 
@@ -227,13 +250,15 @@ static int on_document(void *ctx, size_t number, size_t line, const char *json, 
         int r = hf__json_parse(json, n, &object, NULL);
         if (r < 0)
                 return r;
-        r = r ? refuse(place, reterr_status, "it is not an object that JSON can say") : add_object(place, object, reterr_status);
+        r = r ? refuse(place, reterr_status, "it is not an object that JSON can say")
+              : add_object(place, object, reterr_status);
         place->named = r != 0;
         hf__json_free(object);
         return r;
 }
 
-static int add_yaml(struct place *place, const char *text, size_t n, struct hf_status *reterr_status) {
+static int add_yaml(struct place *place, const char *text, size_t n,
+                    struct hf_status *reterr_status) {
         struct hf_status why = {0};
         char source[256];
         int r = hf__yaml_each(text, n, MAX_JSON, on_document, place, &why);
@@ -243,10 +268,12 @@ static int add_yaml(struct place *place, const char *text, size_t n, struct hf_s
         if (r == 0 || place->named)
                 return r;
         name_source(place->source, source, sizeof source);
-        return hf_fail(reterr_status, r, "%s: %s", source, why.message[0] ? why.message : hf_strerror(r));
+        return hf_fail(reterr_status, r, "%s: %s", source,
+                       why.message[0] ? why.message : hf_strerror(r));
 }
 
-static int add_json(struct place *place, const char *text, size_t n, struct hf_status *reterr_status) {
+static int add_json(struct place *place, const char *text, size_t n,
+                    struct hf_status *reterr_status) {
         struct hf__json *object;
         size_t offset = 0;
         int r = hf__json_parse(text, n, &object, &offset);
@@ -263,22 +290,28 @@ static int add_json(struct place *place, const char *text, size_t n, struct hf_s
         return r;
 }
 
-int hf__steps_add_text(struct hf__steps *steps, const struct hf__kinds *kinds, const char *source, const char *text, size_t n,
-                       struct hf_status *reterr_status) {
-        struct place place = {.steps = steps, .kinds = kinds, .source = source, .number = 1, .line = 1};
+int hf__steps_add_text(struct hf__steps *steps, const struct hf__kinds *kinds, const char *source,
+                       const char *text, size_t n, struct hf_status *reterr_status) {
+        struct place place = {.steps = steps,
+                              .kinds = kinds,
+                              .source = source,
+                              .number = 1,
+                              .line = 1};
         size_t begin = 0;
 
         if (!hf__utf8_valid(text, n) || memchr(text, '\0', n))
                 return hf_fail(reterr_status, HF_E_INVALID, "%s: it is not text in UTF-8", source);
         while (begin < n && strchr(" \t\r\n", text[begin]))
                 begin++;
-        /* YAML's own form for objects begins with a brace too, but is JSON but for curiosities: what is not JSON is then named better. */
+        /* YAML's own form for objects begins with a brace too, but is JSON but for curiosities:
+         * what is not JSON is then named better. */
         if (begin < n && text[begin] == '{')
                 return add_json(&place, text, n, reterr_status);
         return add_yaml(&place, text, n, reterr_status);
 }
 
-int hf__steps_check_unique(const struct hf__steps *earlier, const struct hf__steps *steps, struct hf_status *reterr_status) {
+int hf__steps_check_unique(const struct hf__steps *earlier, const struct hf__steps *steps,
+                           struct hf_status *reterr_status) {
         for (size_t i = 0; i < steps->n; i++) {
                 const struct hf__step *step = &steps->list[i], *first = NULL;
                 for (size_t k = 0; !first && k < earlier->n; k++)
@@ -288,7 +321,8 @@ int hf__steps_check_unique(const struct hf__steps *earlier, const struct hf__ste
                         if (strcmp(steps->list[k].id, step->id) == 0)
                                 first = &steps->list[k];
                 if (first)
-                        return hf_fail(reterr_status, HF_E_INVALID, "%.180s: field metadata.name: %.100s is in %.160s already",
+                        return hf_fail(reterr_status, HF_E_INVALID,
+                                       "%.180s: field metadata.name: %.100s is in %.160s already",
                                        step->source, step->id, first->source);
         }
         return 0;

@@ -22,13 +22,17 @@ static bool ends_with(const char *text, const char *end) {
 
 static int is_manifest(const struct dirent *entry) {
         const char *name = entry->d_name;
-        return name[0] != '.' && (ends_with(name, ".yaml") || ends_with(name, ".yml") || ends_with(name, ".json"));
+        return name[0] != '.' &&
+               (ends_with(name, ".yaml") || ends_with(name, ".yml") || ends_with(name, ".json"));
 }
 
 /* By bytes: the same order in every locale. */
-static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
+static int by_name(const struct dirent **a, const struct dirent **b) {
+        return strcmp((*a)->d_name, (*b)->d_name);
+}
 
-static int read_all(int fd, const char *path, size_t size, char **ret_text, struct hf_status *reterr_status) {
+static int read_all(int fd, const char *path, size_t size, char **ret_text,
+                    struct hf_status *reterr_status) {
         char *text = malloc(size + 1);
         size_t n = 0;
 
@@ -41,7 +45,8 @@ static int read_all(int fd, const char *path, size_t size, char **ret_text, stru
                 if (got <= 0) {
                         int r = got < 0 ? -errno : HF_E_INVALID;
                         free(text);
-                        return hf_fail(reterr_status, r, "%s: cannot read it: %s", path, got < 0 ? hf_strerror(r) : "it became shorter");
+                        return hf_fail(reterr_status, r, "%s: cannot read it: %s", path,
+                                       got < 0 ? hf_strerror(r) : "it became shorter");
                 }
                 n += (size_t)got;
         }
@@ -50,8 +55,10 @@ static int read_all(int fd, const char *path, size_t size, char **ret_text, stru
         return 0;
 }
 
-/* A fifo would be waited for, and a device has no end: only regular files, behind links too. *ret_text NULL: it is none. */
-static int read_file(const char *path, char **ret_text, size_t *ret_n, struct hf_status *reterr_status) {
+/* A fifo would be waited for, and a device has no end: only regular files, behind links too.
+ * *ret_text NULL: it is none. */
+static int read_file(const char *path, char **ret_text, size_t *ret_n,
+                     struct hf_status *reterr_status) {
         struct stat st;
         int r = 0, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
@@ -60,7 +67,8 @@ static int read_file(const char *path, char **ret_text, size_t *ret_n, struct hf
                 r = -errno;
                 (void)hf_fail(reterr_status, r, "%s: cannot read it: %s", path, hf_strerror(r));
         } else if (S_ISREG(st.st_mode) && st.st_size > (off_t)MAX_FILE) {
-                r = hf_fail(reterr_status, HF_E_TOO_LARGE, "%s: it has more than %u bytes", path, MAX_FILE);
+                r = hf_fail(reterr_status, HF_E_TOO_LARGE, "%s: it has more than %u bytes", path,
+                            MAX_FILE);
         } else if (S_ISREG(st.st_mode)) {
                 *ret_n = (size_t)st.st_size;
                 r = read_all(fd, path, *ret_n, ret_text, reterr_status);
@@ -70,13 +78,14 @@ static int read_file(const char *path, char **ret_text, size_t *ret_n, struct hf
         return r;
 }
 
-static int add_file(struct hf__steps *steps, const struct hf__kinds *kinds, const char *directory, const char *name,
-                    struct hf_status *reterr_status) {
+static int add_file(struct hf__steps *steps, const struct hf__kinds *kinds, const char *directory,
+                    const char *name, struct hf_status *reterr_status) {
         char path[PATH_MAX], *text;
         size_t n = 0;
 
         if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path)
-                return hf_fail(reterr_status, -ENAMETOOLONG, "%.200s: the path is too long", directory);
+                return hf_fail(reterr_status, -ENAMETOOLONG, "%.200s: the path is too long",
+                               directory);
         int r = read_file(path, &text, &n, reterr_status);
         if (r == 0 && text)
                 r = hf__steps_add_text(steps, kinds, path, text, n, reterr_status);
@@ -84,16 +93,19 @@ static int add_file(struct hf__steps *steps, const struct hf__kinds *kinds, cons
         return r;
 }
 
-int hf__steps_add_directory(struct hf__steps *steps, const struct hf__kinds *kinds, const char *path, struct hf_status *reterr_status) {
+int hf__steps_add_directory(struct hf__steps *steps, const struct hf__kinds *kinds,
+                            const char *path, struct hf_status *reterr_status) {
         struct dirent **entries = NULL;
         int n = scandir(path, &entries, is_manifest, by_name), r = 0;
 
         if (n < 0) {
                 r = -errno;
-                return hf_fail(reterr_status, r, "%s: cannot read the directory: %s", path, hf_strerror(r));
+                return hf_fail(reterr_status, r, "%s: cannot read the directory: %s", path,
+                               hf_strerror(r));
         }
         if (n > MAX_FILES)
-                r = hf_fail(reterr_status, HF_E_TOO_LARGE, "%s: there are more than %d manifest files", path, MAX_FILES);
+                r = hf_fail(reterr_status, HF_E_TOO_LARGE,
+                            "%s: there are more than %d manifest files", path, MAX_FILES);
         for (int i = 0; i < n; i++) {
                 if (r == 0)
                         r = add_file(steps, kinds, path, entries[i]->d_name, reterr_status);

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A phase in a term: the shell around plan.c. It reads the ledger, asks the core what is next, does that one thing, and asks
- * again. After any failure all that is known is dropped and read anew, after a pause that grows: so a write whose answer was
- * lost, a ledger that somebody else changed, and a crash of the last leader are one and the same case.
+ * A phase in a term: the shell around plan.c. It reads the ledger, asks the core what is next, does
+ * that one thing, and asks again. After any failure all that is known is dropped and read anew,
+ * after a pause that grows: so a write whose answer was lost, a ledger that somebody else changed,
+ * and a crash of the last leader are one and the same case.
  *
- * The ledger is written at the resourceVersion it was read at: it says what this leader saw plus one record, or is not written.
+ * The ledger is written at the resourceVersion it was read at: it says what this leader saw plus
+ * one record, or is not written.
  *
- * Complete, it lets what comes after it begin (so it does once a phase is failing that some version completed), and stays: whoever
- * begins later is ready by the ledger, so that one that somebody deletes is made anew in the same term, from what is there.
+ * Complete, it lets what comes after it begin (so it does once a phase is failing that some version
+ * completed), and stays: whoever begins later is ready by the ledger, so that one that somebody
+ * deletes is made anew in the same term, from what is there.
  *
- * Ends: drain, between two steps; a write refused by gate or fence; or, when it kept failing for give_way_after, by letting another
- * instance try, which fires the drain. Each time that happened in a row the patience doubles, so that a fault that all instances share does
- * not move the Lease about all day.
+ * Ends: drain, between two steps; a write refused by gate or fence; or, when it kept failing for
+ * give_way_after, by letting another instance try, which fires the drain. Each time that happened
+ * in a row the patience doubles, so that a fault that all instances share does not move the Lease
+ * about all day.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -37,7 +41,8 @@ struct run {
         struct hf_term *term;
 
         bool restores; /* it was complete in this term, and its ledger was deleted since */
-        bool doubts;   /* something was not as it was read: from now on only consistent reads will do */
+        bool doubts; /* something was not as it was read: from now on only consistent reads will do
+                      */
 
         /* what is known; forgotten after a failure */
         bool has_ledger;
@@ -81,9 +86,13 @@ static int take_ledger(struct run *run, const char *text, size_t n, struct hf_st
         int r = hf__json_parse(text, n, &run->ledger_object, NULL);
 
         if (r == 0)
-                r = hf__ledger_read(run->ledger_object, bootstrap->phase_names, bootstrap->n_phases, &run->ledger, why);
-        if (r == 0 && run->ledger.newer_format && !hf__ledger_find_completed(&run->ledger, run->phase->name))
-                r = hf_fail(why, HF_E_INVALID, "it is in the format of a newer version, which has not completed the phase");
+                r = hf__ledger_read(run->ledger_object, bootstrap->phase_names, bootstrap->n_phases,
+                                    &run->ledger, why);
+        if (r == 0 && run->ledger.newer_format &&
+            !hf__ledger_find_completed(&run->ledger, run->phase->name))
+                r = hf_fail(why, HF_E_INVALID,
+                            "it is in the format of a newer version, which has not completed the "
+                            "phase");
         run->has_ledger = r == 0;
         return r;
 }
@@ -102,7 +111,8 @@ static int read_ledger(struct run *run, struct hf_status *why) {
                                .ns = bootstrap->ledger_ns,
                                .name = bootstrap->ledger_name,
                                .query = *query ? query : NULL};
-        int r = hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), &text, &n, why);
+        int r = hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), &text, &n,
+                             why);
         if (r == HF_E_NOT_FOUND) {
                 run->has_ledger = true;
                 return 0;
@@ -114,15 +124,17 @@ static int read_ledger(struct run *run, struct hf_status *why) {
 }
 
 /*
- * Writes the ledger as it is in memory, and keeps the answer as the object to go on from. That somebody else wrote in between is no
- * fault: *ret_written is false, and what is there is read anew.
+ * Writes the ledger as it is in memory, and keeps the answer as the object to go on from. That
+ * somebody else wrote in between is no fault: *ret_written is false, and what is there is read
+ * anew.
  */
 static int write_ledger(struct run *run, bool *ret_written, struct hf_status *why) {
         struct hf_bootstrap *bootstrap = run->bootstrap;
         struct hf__strbuf body = {0};
         char *text = NULL;
         size_t n = 0;
-        int r = hf__ledger_write(&run->ledger, run->ledger_object, bootstrap->ledger_ns, bootstrap->ledger_name, &body);
+        int r = hf__ledger_write(&run->ledger, run->ledger_object, bootstrap->ledger_ns,
+                                 bootstrap->ledger_name, &body);
 
         if (r == 0) {
                 struct hf_call call = {.verb = run->ledger_object ? HF_VERB_UPDATE : HF_VERB_CREATE,
@@ -132,7 +144,8 @@ static int write_ledger(struct run *run, bool *ret_written, struct hf_status *wh
                                        .query = "fieldManager=holdfast-bootstrap",
                                        .body = body.data,
                                        .n_body = body.n};
-                r = hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), &text, &n, why);
+                r = hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), &text,
+                                 &n, why);
         }
         hf__strbuf_done(&body);
         if (r == 0) {
@@ -165,8 +178,8 @@ static int record_step(struct run *run, const struct hf__plan *plan, struct hf_s
         forget_object(run);
         run->n_failures = 0;
         hf_metric_add(run->phase->metrics.steps[plan->outcome], 1);
-        hf_log(&run->bootstrap->host->log, HF_LOG_INFO, HF__COMPONENT, "%s: %s %s", run->phase->name, run->step->id,
-               hf__outcome_text(plan->outcome));
+        hf_log(&run->bootstrap->host->log, HF_LOG_INFO, HF__COMPONENT, "%s: %s %s",
+               run->phase->name, run->step->id, hf__outcome_text(plan->outcome));
         hf__report_progress(run->phase, HF_BOOTSTRAP_RECORDED, run->step->id, plan->step + 1);
         return 0;
 }
@@ -182,8 +195,8 @@ static int complete_phase(struct run *run, struct hf_status *why) {
         if (r != 0 || !written)
                 return r;
         run->n_failures = 0;
-        hf_log(&run->bootstrap->host->log, HF_LOG_NOTICE, HF__COMPONENT, "%s: complete, by version %s", run->phase->name,
-               run->bootstrap->version);
+        hf_log(&run->bootstrap->host->log, HF_LOG_NOTICE, HF__COMPONENT,
+               "%s: complete, by version %s", run->phase->name, run->bootstrap->version);
         hf__report_complete(run->phase, true);
         hf__report_progress(run->phase, HF_BOOTSTRAP_COMPLETE, NULL, run->phase->steps.n);
         return 0;
@@ -194,21 +207,24 @@ static int complete_phase(struct run *run, struct hf_status *why) {
 static struct hf_call call_of(const struct run *run, enum hf_verb verb) {
         const struct hf__step *step = run->step;
         return (struct hf_call){.verb = verb,
-                                .resource = {step->kind->group, step->kind->version, step->kind->plural},
+                                .resource = {step->kind->group, step->kind->version,
+                                             step->kind->plural},
                                 .ns = step->ns,
                                 .name = verb == HF_VERB_CREATE ? NULL : step->name,
                                 .query = verb == HF_VERB_GET ? NULL : WRITE_QUERY};
 }
 
 /* Sends a write with body; what it made of the object becomes the result, in this state. */
-static int send_object(struct run *run, struct hf_call *call, struct hf__strbuf *body, enum hf__seen_state state, struct hf_status *why) {
+static int send_object(struct run *run, struct hf_call *call, struct hf__strbuf *body,
+                       enum hf__seen_state state, struct hf_status *why) {
         struct hf__content_seen made;
         char *text = NULL;
         size_t n = 0;
 
         call->body = body->data;
         call->n_body = body->n;
-        int r = hf_client_do(hf_term_client(run->term), call, hf_term_abort(run->term), &text, &n, why);
+        int r = hf_client_do(hf_term_client(run->term), call, hf_term_abort(run->term), &text, &n,
+                             why);
         if (r == 0)
                 r = hf__content_see(text, n, &made);
         free(text);
@@ -239,7 +255,8 @@ static int read_object(struct run *run, struct hf_status *why) {
         struct hf__content_seen seen = {0};
         char *text = NULL;
         size_t n = 0;
-        int r = hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), &text, &n, why);
+        int r = hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), &text, &n,
+                             why);
 
         forget_object(run);
         if (r == HF_E_NOT_FOUND) {
@@ -268,7 +285,8 @@ static int replace_object(struct run *run, bool dry_run, struct hf_status *why) 
         if (dry_run)
                 call.query = WRITE_QUERY "&dryRun=All";
         if (r == 0)
-                r = send_object(run, &call, &body, dry_run ? HF__SEEN_TRIED : HF__SEEN_REPLACED, why);
+                r = send_object(run, &call, &body, dry_run ? HF__SEEN_TRIED : HF__SEEN_REPLACED,
+                                why);
         hf__strbuf_done(&body);
         if (r != HF_E_CONFLICT && r != HF_E_NOT_FOUND)
                 return r;
@@ -283,7 +301,8 @@ bool hf__phase_is_settled(const struct hf__phase *phase, const struct hf__ledger
         struct hf__plan plan = {0};
 
         if (!ledger->newer_format)
-                hf__plan_next(ledger, phase->name, &phase->steps, phase->bootstrap->version, &nothing, &plan);
+                hf__plan_next(ledger, phase->name, &phase->steps, phase->bootstrap->version,
+                              &nothing, &plan);
         return ledger->newer_format || plan.what == HF__PLAN_FINISHED;
 }
 
@@ -300,14 +319,16 @@ static int advance(struct run *run, bool *ret_finished, struct hf_status *why) {
         if (!run->has_ledger)
                 return read_ledger(run, why);
         if (!run->ledger.newer_format)
-                hf__plan_next(&run->ledger, phase->name, &phase->steps, run->bootstrap->version, &run->seen, &plan);
+                hf__plan_next(&run->ledger, phase->name, &phase->steps, run->bootstrap->version,
+                              &run->seen, &plan);
         *ret_finished = wants_nothing(run, &plan);
         if (*ret_finished)
                 return 0;
         run->step = plan.what == HF__PLAN_COMPLETE ? NULL : &phase->steps.list[plan.step];
         if (!run->begun) {
                 run->begun = true;
-                hf__report_progress(phase, HF_BOOTSTRAP_BEGUN, run->step ? run->step->id : NULL, plan.step);
+                hf__report_progress(phase, HF_BOOTSTRAP_BEGUN, run->step ? run->step->id : NULL,
+                                    plan.step);
         }
         switch (plan.what) {
         case HF__PLAN_CREATE: return create_object(run, why);
@@ -324,34 +345,41 @@ static int advance(struct run *run, bool *ret_finished, struct hf_status *why) {
 static void give_way(struct run *run) {
         struct hf__phase *phase = run->phase;
 
-        if (run->restores || !run->bootstrap->elector || now_of(run) - run->failing_since < phase->give_way_after ||
+        if (run->restores || !run->bootstrap->elector ||
+            now_of(run) - run->failing_since < phase->give_way_after ||
             hf_elector_step_down(run->bootstrap->elector) != 0)
                 return;
-        phase->give_way_after = phase->give_way_after > GIVE_WAY_MAX / 2 ? GIVE_WAY_MAX : phase->give_way_after * 2;
+        phase->give_way_after =
+                phase->give_way_after > GIVE_WAY_MAX / 2 ? GIVE_WAY_MAX : phase->give_way_after * 2;
         hf_metric_add(phase->metrics.gave_way, 1);
-        hf_log(&run->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT, "%s keeps failing: the Lease is released for another to try",
-               phase->name);
-        hf__report_progress(phase, HF_BOOTSTRAP_GAVE_WAY, run->step ? run->step->id : NULL, HF__UNCHANGED);
+        hf_log(&run->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT,
+               "%s keeps failing: the Lease is released for another to try", phase->name);
+        hf__report_progress(phase, HF_BOOTSTRAP_GAVE_WAY, run->step ? run->step->id : NULL,
+                            HF__UNCHANGED);
         (void)hf_cancel_wait(hf_term_drain(run->term), now_of(run) + RETRY_MAX);
 }
 
 #define ROOM 180 /* for what the server says, beside where the step is from and which it is */
 
-/* A refusal begins with the object's name, which may be long, and is told already: the field behind it is what must not be cut off. */
+/* A refusal begins with the object's name, which may be long, and is told already: the field behind
+ * it is what must not be cut off. */
 static const char *without_name(const char *words) {
         static const char refused[] = "\" is invalid: ";
         const char *at = strlen(words) > ROOM ? strstr(words, refused) : NULL;
         return at ? at + 2 : words;
 }
 
-static void name_failure(const struct run *run, int error, const struct hf_status *from, struct hf_status *why) {
+static void name_failure(const struct run *run, int error, const struct hf_status *from,
+                         struct hf_status *why) {
         const char *words = from->message[0] ? from->message : hf_strerror(error);
 
         *why = *from;
         if (run->step)
-                (void)hf_fail(why, error, "%.160s (%.100s): %.*s", run->step->source, run->step->id, ROOM, without_name(words));
+                (void)hf_fail(why, error, "%.160s (%.100s): %.*s", run->step->source, run->step->id,
+                              ROOM, without_name(words));
         else
-                (void)hf_fail(why, error, "ledger %.60s/%.60s: %.300s", run->bootstrap->ledger_ns, run->bootstrap->ledger_name, words);
+                (void)hf_fail(why, error, "ledger %.60s/%.60s: %.300s", run->bootstrap->ledger_ns,
+                              run->bootstrap->ledger_name, words);
 }
 
 /* Says so, and waits before the next try; or gives way. */
@@ -364,20 +392,24 @@ static void failed(struct run *run, int error, const struct hf_status *from) {
                 run->failing_since = now_of(run);
                 run->pause = RETRY_MIN;
         }
-        hf__report_failure(run->phase, run->term, run->step ? run->step->id : NULL, run->n_failures, &why);
-        /* As for readiness: a version has completed the phase, so what comes after it need not wait for this one's additions. */
+        hf__report_failure(run->phase, run->term, run->step ? run->step->id : NULL, run->n_failures,
+                           &why);
+        /* As for readiness: a version has completed the phase, so what comes after it need not wait
+         * for this one's additions. */
         if (hf__ledger_find_completed(&run->ledger, run->phase->name))
                 hf_term_started(run->term);
         forget(run);
         if (pause < run->pause)
                 pause = run->pause;
         give_way(run);
-        (void)hf_cancel_wait(hf_term_drain(run->term), now_of(run) + (pause < RETRY_MAX ? pause : RETRY_MAX));
+        (void)hf_cancel_wait(hf_term_drain(run->term),
+                             now_of(run) + (pause < RETRY_MAX ? pause : RETRY_MAX));
         run->pause = run->pause * 2 < RETRY_MAX ? run->pause * 2 : RETRY_MAX;
 }
 
 static bool term_is_over(int error) {
-        return error == HF_E_NOT_LEADER || error == HF_E_STALE_TERM || error == HF_E_UNFENCED || error == HF_E_CANCELED;
+        return error == HF_E_NOT_LEADER || error == HF_E_STALE_TERM || error == HF_E_UNFENCED ||
+               error == HF_E_CANCELED;
 }
 
 static int run_to_end(struct run *run) {
@@ -385,7 +417,8 @@ static int run_to_end(struct run *run) {
                 struct hf_status why = {0};
                 bool finished = false;
 
-                if (run->seen.state == HF__SEEN_NOTHING && hf_cancel_fired(hf_term_drain(run->term)))
+                if (run->seen.state == HF__SEEN_NOTHING &&
+                    hf_cancel_fired(hf_term_drain(run->term)))
                         return HF_E_CANCELED;
                 int r = advance(run, &finished, &why);
                 if (finished)
@@ -403,7 +436,8 @@ bool hf__phase_settled(void *ctx) {
         return atomic_load(&phase->settled);
 }
 
-/* Is it a ledger that does not know of the phase? One that cannot be read, or is a later program's, is left alone. */
+/* Is it a ledger that does not know of the phase? One that cannot be read, or is a later program's,
+ * is left alone. */
 static bool is_without(const struct run *run, const char *text, size_t n) {
         char key[64];
         int n_key = snprintf(key, sizeof key, "\"%s.completed\"", run->phase->name);
@@ -412,14 +446,17 @@ static bool is_without(const struct run *run, const char *text, size_t n) {
 
         if (memmem(text, n, key, (size_t)n_key) || hf__json_parse(text, n, &object, NULL) != 0)
                 return false;
-        int r = hf__ledger_read(object, run->bootstrap->phase_names, run->bootstrap->n_phases, &ledger, NULL);
-        bool without = r == 0 && !ledger.newer_format && !hf__ledger_find_completed(&ledger, run->phase->name);
+        int r = hf__ledger_read(object, run->bootstrap->phase_names, run->bootstrap->n_phases,
+                                &ledger, NULL);
+        bool without = r == 0 && !ledger.newer_format &&
+                       !hf__ledger_find_completed(&ledger, run->phase->name);
         hf__ledger_done(&ledger);
         hf__json_free(object);
         return without;
 }
 
-/* Gone, or made anew by another phase. What any cache says is enough: before anything is done the ledger is read for good. */
+/* Gone, or made anew by another phase. What any cache says is enough: before anything is done the
+ * ledger is read for good. */
 static bool ledger_is_lost(const struct run *run) {
         const struct hf_bootstrap *bootstrap = run->bootstrap;
         struct hf_status status;
@@ -430,7 +467,8 @@ static bool ledger_is_lost(const struct run *run) {
                                .ns = bootstrap->ledger_ns,
                                .name = bootstrap->ledger_name,
                                .query = bootstrap->one_revision ? "resourceVersion=0" : NULL};
-        int r = hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), &text, &n, &status);
+        int r = hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), &text, &n,
+                             &status);
         bool lost = r == HF_E_NOT_FOUND || (r == 0 && text && is_without(run, text, n));
 
         free(text);
@@ -465,8 +503,8 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
                 hf_term_started(term);
                 if (!stay(&run))
                         return 0;
-                hf_log(&phase->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT, "%s: the ledger was deleted: it is made anew",
-                       phase->name);
+                hf_log(&phase->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT,
+                       "%s: the ledger was deleted: it is made anew", phase->name);
                 run.restores = true;
                 run.begun = false;
         }

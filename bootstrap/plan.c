@@ -11,13 +11,15 @@ static bool was_superseded(const struct hf__ledger_entry *entry, const char *has
         return false;
 }
 
-bool hf__plan_settled(const struct hf__ledger *ledger, const struct hf__step *step, const char *version) {
+bool hf__plan_settled(const struct hf__ledger *ledger, const struct hf__step *step,
+                      const char *version) {
         const struct hf__ledger_entry *entry = hf__ledger_find(ledger, step->id);
 
         if (!entry)
                 return false;
         int order = hf__version_compare(entry->version, version);
-        return order > 0 || strcmp(entry->hash, step->hash) == 0 || (order == 0 && was_superseded(entry, step->hash));
+        return order > 0 || strcmp(entry->hash, step->hash) == 0 ||
+               (order == 0 && was_superseded(entry, step->hash));
 }
 
 static void record(struct hf__plan *plan, enum hf__outcome outcome, const char *applied) {
@@ -26,8 +28,8 @@ static void record(struct hf__plan *plan, enum hf__outcome outcome, const char *
         (void)snprintf(plan->applied, sizeof plan->applied, "%s", applied);
 }
 
-static void plan_present(const struct hf__ledger_entry *entry, const struct hf__step *step, const struct hf__seen *seen,
-                         struct hf__plan *plan) {
+static void plan_present(const struct hf__ledger_entry *entry, const struct hf__step *step,
+                         const struct hf__seen *seen, struct hf__plan *plan) {
         if (strcmp(seen->stamp, step->hash) == 0)
                 plan->what = HF__PLAN_TRY;
         else if (!entry)
@@ -38,8 +40,8 @@ static void plan_present(const struct hf__ledger_entry *entry, const struct hf__
                 record(plan, HF__OUTCOME_KEPT, entry->applied);
 }
 
-static void plan_step(const struct hf__ledger_entry *entry, const struct hf__step *step, const struct hf__seen *seen,
-                      struct hf__plan *plan) {
+static void plan_step(const struct hf__ledger_entry *entry, const struct hf__step *step,
+                      const struct hf__seen *seen, struct hf__plan *plan) {
         switch (seen->state) {
         case HF__SEEN_NOTHING: plan->what = entry ? HF__PLAN_READ : HF__PLAN_CREATE; break;
         case HF__SEEN_EXISTS: plan->what = HF__PLAN_READ; break;
@@ -47,19 +49,25 @@ static void plan_step(const struct hf__ledger_entry *entry, const struct hf__ste
                 if (entry)
                         record(plan, HF__OUTCOME_DELETED, entry->applied);
                 else
-                        plan->what = HF__PLAN_CREATE; /* it went between the refused create and the read */
+                        plan->what = HF__PLAN_CREATE; /* it went between the refused create and the
+                                                         read */
                 break;
         case HF__SEEN_PRESENT: plan_present(entry, step, seen, plan); break;
         case HF__SEEN_CREATED: record(plan, HF__OUTCOME_CREATED, seen->result); break;
         case HF__SEEN_REPLACED: record(plan, HF__OUTCOME_UPDATED, seen->result); break;
-        case HF__SEEN_TRIED: record(plan, entry ? HF__OUTCOME_UPDATED : HF__OUTCOME_CREATED, seen->result); break;
+        case HF__SEEN_TRIED:
+                record(plan, entry ? HF__OUTCOME_UPDATED : HF__OUTCOME_CREATED, seen->result);
+                break;
         }
 }
 
-void hf__plan_next(const struct hf__ledger *ledger, const char *phase, const struct hf__steps *steps, const char *version,
-                   const struct hf__seen *seen, struct hf__plan *ret_plan) {
+void hf__plan_next(const struct hf__ledger *ledger, const char *phase,
+                   const struct hf__steps *steps, const char *version, const struct hf__seen *seen,
+                   struct hf__plan *ret_plan) {
         const struct hf__ledger_completed *completed = hf__ledger_find_completed(ledger, phase);
-        int order = completed && completed->version[0] ? hf__version_compare(completed->version, version) : -1;
+        int order = completed && completed->version[0]
+                            ? hf__version_compare(completed->version, version)
+                            : -1;
 
         *ret_plan = (struct hf__plan){.what = HF__PLAN_FINISHED};
         if (order > 0)
@@ -68,7 +76,8 @@ void hf__plan_next(const struct hf__ledger *ledger, const char *phase, const str
                 if (hf__plan_settled(ledger, &steps->list[i], version))
                         continue;
                 ret_plan->step = i;
-                plan_step(hf__ledger_find(ledger, steps->list[i].id), &steps->list[i], seen, ret_plan);
+                plan_step(hf__ledger_find(ledger, steps->list[i].id), &steps->list[i], seen,
+                          ret_plan);
                 return;
         }
         ret_plan->what = order == 0 ? HF__PLAN_FINISHED : HF__PLAN_COMPLETE;

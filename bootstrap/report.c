@@ -2,9 +2,9 @@
 /*
  * How a phase is seen from outside: its info, the log, metrics, health checks, Events.
  *
- * Health. `bootstrap` (healthz) is red while a phase fails in this process, which then leads. `bootstrap-<phase>` (healthz, readyz), for a
- * phase that is part of being ready, is red until the ledger says that a version completed it. livez is not concerned: a restart
- * mends neither.
+ * Health. `bootstrap` (healthz) is red while a phase fails in this process, which then leads.
+ * `bootstrap-<phase>` (healthz, readyz), for a phase that is part of being ready, is red until the
+ * ledger says that a version completed it. livez is not concerned: a restart mends neither.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,8 +32,8 @@ static bool check_failing(void *ctx, char *reason, size_t max_reason) {
                 const struct hf_bootstrap_info *info = &bootstrap->phases[i].info;
                 healthy = !info->failing;
                 if (!healthy)
-                        (void)snprintf(reason, max_reason, "%s fails at %.60s: %s", info->phase, info->step[0] ? info->step : "its ledger",
-                                       info->message);
+                        (void)snprintf(reason, max_reason, "%s fails at %.60s: %s", info->phase,
+                                       info->step[0] ? info->step : "its ledger", info->message);
         }
         pthread_mutex_unlock(&bootstrap->mu);
         return healthy;
@@ -46,10 +46,11 @@ static bool check_complete(void *ctx, char *reason, size_t max_reason) {
         pthread_mutex_lock(&phase->bootstrap->mu);
         bool complete = info->complete;
         if (info->failing)
-                (void)snprintf(reason, max_reason, "not complete, it fails at %.60s: %s", info->step[0] ? info->step : "its ledger",
-                               info->message);
+                (void)snprintf(reason, max_reason, "not complete, it fails at %.60s: %s",
+                               info->step[0] ? info->step : "its ledger", info->message);
         else if (info->running)
-                (void)snprintf(reason, max_reason, "not complete: %zu of %zu steps are done", info->n_settled, info->n_steps);
+                (void)snprintf(reason, max_reason, "not complete: %zu of %zu steps are done",
+                               info->n_settled, info->n_steps);
         else
                 (void)snprintf(reason, max_reason, "not complete: the leader does it");
         pthread_mutex_unlock(&phase->bootstrap->mu);
@@ -64,31 +65,41 @@ static void make_metrics(struct hf__phase *phase) {
         char labels[128];
 
         (void)snprintf(labels, sizeof labels, "phase=\"%s\"", phase->name);
-        metrics->complete = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_bootstrap_complete",
-                                           "1 once the ledger says that a version completed the phase", labels);
-        metrics->failing = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_bootstrap_failing",
-                                          "1 while this process leads and a step of the phase fails", labels);
-        metrics->failures = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_bootstrap_step_failures_total",
+        metrics->complete =
+                hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_bootstrap_complete",
+                               "1 once the ledger says that a version completed the phase", labels);
+        metrics->failing =
+                hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_bootstrap_failing",
+                               "1 while this process leads and a step of the phase fails", labels);
+        metrics->failures = hf_metrics_get(registry, HF_METRIC_COUNTER,
+                                           "holdfast_bootstrap_step_failures_total",
                                            "Steps that failed, each try", labels);
-        metrics->gave_way = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_bootstrap_gave_way_total",
-                                           "Times this process released the Lease because the phase kept failing", labels);
+        metrics->gave_way = hf_metrics_get(
+                registry, HF_METRIC_COUNTER, "holdfast_bootstrap_gave_way_total",
+                "Times this process released the Lease because the phase kept failing", labels);
         for (unsigned i = 0; i < _HF__OUTCOME_MAX; i++) {
-                (void)snprintf(labels, sizeof labels, "phase=\"%s\",outcome=\"%s\"", phase->name, hf__outcome_text((enum hf__outcome)i));
-                metrics->steps[i] = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_bootstrap_steps_total",
-                                                   "Steps that this process recorded, by what became of them", labels);
+                (void)snprintf(labels, sizeof labels, "phase=\"%s\",outcome=\"%s\"", phase->name,
+                               hf__outcome_text((enum hf__outcome)i));
+                metrics->steps[i] =
+                        hf_metrics_get(registry, HF_METRIC_COUNTER,
+                                       "holdfast_bootstrap_steps_total",
+                                       "Steps that this process recorded, by what became of them",
+                                       labels);
         }
 }
 
 int hf__report_init(struct hf_bootstrap *bootstrap) {
         for (size_t i = 0; i < bootstrap->n_phases; i++)
                 make_metrics(&bootstrap->phases[i]);
-        int r = hf_health_add(bootstrap->host->health, "bootstrap", HF_HEALTHZ, check_failing, bootstrap);
+        int r = hf_health_add(bootstrap->host->health, "bootstrap", HF_HEALTHZ, check_failing,
+                              bootstrap);
         bootstrap->has_check = r == 0;
         return r;
 }
 
 int hf__report_readiness(struct hf__phase *phase) {
-        int r = hf_health_add(phase->bootstrap->host->health, phase->full_name, HF_HEALTHZ | HF_READYZ, check_complete, phase);
+        int r = hf_health_add(phase->bootstrap->host->health, phase->full_name,
+                              HF_HEALTHZ | HF_READYZ, check_complete, phase);
         phase->has_check = r == 0;
         return r;
 }
@@ -110,12 +121,14 @@ void hf__report_complete(struct hf__phase *phase, bool complete) {
         hf_metric_set(phase->metrics.complete, complete);
 }
 
-static void tell(struct hf__phase *phase, enum hf_bootstrap_point point, const struct hf_bootstrap_info *info) {
+static void tell(struct hf__phase *phase, enum hf_bootstrap_point point,
+                 const struct hf_bootstrap_info *info) {
         if (phase->bootstrap->on_progress)
                 phase->bootstrap->on_progress(phase->bootstrap->ctx, point, info);
 }
 
-void hf__report_progress(struct hf__phase *phase, enum hf_bootstrap_point point, const char *step, size_t n_settled) {
+void hf__report_progress(struct hf__phase *phase, enum hf_bootstrap_point point, const char *step,
+                         size_t n_settled) {
         struct hf_bootstrap_info *info = &phase->info, copy;
 
         pthread_mutex_lock(&phase->bootstrap->mu);
@@ -147,7 +160,8 @@ void hf__report_over(struct hf__phase *phase) {
 
 /* ---- Events ---- */
 
-/* One Event per phase and step: its name follows from them, so that its count goes on whoever leads. */
+/* One Event per phase and step: its name follows from them, so that its count goes on whoever
+ * leads. */
 static void event_name(const struct hf__phase *phase, const char *step, char name[64]) {
         char text[512], digits[17];
         int n = snprintf(text, sizeof text, "%s %.440s", phase->name, step ? step : "");
@@ -156,8 +170,8 @@ static void event_name(const struct hf__phase *phase, const char *step, char nam
         (void)snprintf(name, 64, "holdfast-bootstrap.%s", digits);
 }
 
-static int fill_event(struct hf__json *event, const struct hf__phase *phase, const char *name, const char *now, int64_t count,
-                      const char *message) {
+static int fill_event(struct hf__json *event, const struct hf__phase *phase, const char *name,
+                      const char *now, int64_t count, const char *message) {
         const struct hf_bootstrap *bootstrap = phase->bootstrap;
         const char *const texts[][2] = {{"apiVersion", "v1"},
                                         {"kind", "Event"},
@@ -187,23 +201,29 @@ static int call_event(struct hf_term *term, struct hf_call *call, char **ret_tex
 
         call->resource = events;
         call->deadline = hf_now(hf_host_clock(hf_term_host(term))) + EVENT_PATIENCE;
-        return hf_client_do(hf_term_client(term), call, hf_term_abort(term), ret_text, ret_n, &status);
+        return hf_client_do(hf_term_client(term), call, hf_term_abort(term), ret_text, ret_n,
+                            &status);
 }
 
 /* The Event as the server has it, or a new one. */
-static struct hf__json *get_event(const struct hf__phase *phase, struct hf_term *term, const char *name, bool *ret_exists) {
-        struct hf_call call = {.verb = HF_VERB_GET, .ns = phase->bootstrap->ledger_ns, .name = name};
+static struct hf__json *get_event(const struct hf__phase *phase, struct hf_term *term,
+                                  const char *name, bool *ret_exists) {
+        struct hf_call call = {.verb = HF_VERB_GET,
+                               .ns = phase->bootstrap->ledger_ns,
+                               .name = name};
         struct hf__json *event = NULL;
         char *text = NULL;
         size_t n = 0;
 
-        *ret_exists = call_event(term, &call, &text, &n) == 0 && hf__json_parse(text, n, &event, NULL) == 0;
+        *ret_exists = call_event(term, &call, &text, &n) == 0 &&
+                      hf__json_parse(text, n, &event, NULL) == 0;
         free(text);
         return *ret_exists ? event : hf__json_object();
 }
 
 /* For people: what cannot be written is in the log all the same. */
-static void write_event(const struct hf__phase *phase, struct hf_term *term, const char *step, const char *message) {
+static void write_event(const struct hf__phase *phase, struct hf_term *term, const char *step,
+                        const char *message) {
         const struct hf_clock *clock = hf_host_clock(phase->bootstrap->host);
         char name[64], now[HF__MICROTIME_MAX];
         struct hf__strbuf body = {0};
@@ -229,7 +249,8 @@ static void write_event(const struct hf__phase *phase, struct hf_term *term, con
         hf__json_free(event);
 }
 
-void hf__report_failure(struct hf__phase *phase, struct hf_term *term, const char *step, unsigned n, const struct hf_status *why) {
+void hf__report_failure(struct hf__phase *phase, struct hf_term *term, const char *step, unsigned n,
+                        const struct hf_status *why) {
         struct hf_bootstrap_info *info = &phase->info, copy;
 
         pthread_mutex_lock(&phase->bootstrap->mu);
@@ -245,6 +266,7 @@ void hf__report_failure(struct hf__phase *phase, struct hf_term *term, const cha
         /* The first, the second, the fourth ...: a fault that stays is not news each time. */
         if ((n & (n - 1)) != 0)
                 return;
-        hf_log(&phase->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT, "%s fails, try %u: %s", phase->name, n, why->message);
+        hf_log(&phase->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT, "%s fails, try %u: %s",
+               phase->name, n, why->message);
         write_event(phase, term, step, why->message);
 }

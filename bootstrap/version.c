@@ -9,7 +9,9 @@ static size_t n_digits(const char *text) { return strspn(text, "0123456789"); }
 /* Identifiers with dots between them. NULL when there is an empty one, else where they end. */
 static const char *skip_identifiers(const char *text) {
         for (;;) {
-                size_t n = strspn(text, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-");
+                size_t n =
+                        strspn(text,
+                               "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-");
                 if (n == 0)
                         return NULL;
                 text += n;
@@ -65,7 +67,8 @@ static int compare_next_number(const char **a, const char **b) {
         return order;
 }
 
-/* semver 11.4: numbers by value and before words, words by their bytes, and more identifiers after fewer. */
+/* semver 11.4: numbers by value and before words, words by their bytes, and more identifiers after
+ * fewer. */
 static int compare_pre_releases(const char *a, const char *b) {
         for (;;) {
                 size_t n_a = strcspn(a, ".+"), n_b = strcspn(b, ".+"), n = n_a < n_b ? n_a : n_b;

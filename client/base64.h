@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /*
- * Decodes n bytes of text into malloc'ed memory with a NUL that does not count; white space between is skipped.
- * 0, -ENOMEM, HF_E_INVALID.
+ * Decodes n bytes of text into malloc'ed memory with a NUL that does not count; white space between
+ * is skipped. 0, -ENOMEM, HF_E_INVALID.
  */
 int hf__base64_decode(const char *text, size_t n, char **ret_data, size_t *ret_n);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Model. `current` is the newest reading; requests take a reference and keep it until they are answered, so that a 401 can be
- * told apart: of a token that has been replaced meanwhile (try again), or of the newest (read the file).
+ * Model. `current` is the newest reading; requests take a reference and keep it until they are
+ * answered, so that a 401 can be told apart: of a token that has been replaced meanwhile (try
+ * again), or of the newest (read the file).
  *
- * The file is read when the client is made, and from then on on the engine's thread only: asked for by the first request after
- * a minute (that one still goes with the old token, which is good for much longer), and on a 401. Nobody who calls waits for
- * the file system, and an idle client does nothing. A reading that fails leaves the old token in place: a file is at times gone
- * for a moment while it is replaced.
+ * The file is read when the client is made, and from then on on the engine's thread only: asked for
+ * by the first request after a minute (that one still goes with the old token, which is good for
+ * much longer), and on a 401. Nobody who calls waits for the file system, and an idle client does
+ * nothing. A reading that fails leaves the old token in place: a file is at times gone for a moment
+ * while it is replaced.
  */
 #include "client/bearer.h"
 
@@ -77,16 +79,19 @@ struct hf__token *hf__token_unref(struct hf__token *token) {
         return NULL;
 }
 
-static int read_token(const char *path, struct hf__token **ret_token, struct hf_status *reterr_status) {
+static int read_token(const char *path, struct hf__token **ret_token,
+                      struct hf_status *reterr_status) {
         char *text = NULL;
         size_t n;
 
         int r = hf__file_text(path, &text, &n);
         if (r < 0)
-                return hf_fail(reterr_status, r, "cannot read the token file %s: %s", path, hf_strerror(r));
+                return hf_fail(reterr_status, r, "cannot read the token file %s: %s", path,
+                               hf_strerror(r));
         hf__trim_end(text);
         if (!is_token(text))
-                r = hf_fail(reterr_status, HF_E_INVALID, "the token file %s is empty, too long or has control characters", path);
+                r = hf_fail(reterr_status, HF_E_INVALID,
+                            "the token file %s is empty, too long or has control characters", path);
         else if (!(*ret_token = token_new(text)))
                 r = hf_fail(reterr_status, -ENOMEM, "out of memory");
         hf__wipe_free(text);
@@ -101,7 +106,8 @@ static void reload(struct hf__bearer *bearer) {
         int r = read_token(bearer->path, &fresh, &status);
 
         if (r != 0 && !bearer->failing)
-                hf_log(&bearer->host->log, HF_LOG_WARNING, "client", "%s; the old token stays", status.message);
+                hf_log(&bearer->host->log, HF_LOG_WARNING, "client", "%s; the old token stays",
+                       status.message);
         bearer->failing = r != 0;
         (void)pthread_mutex_lock(&bearer->mu);
         bearer->asked = false;
@@ -154,7 +160,9 @@ struct hf__token *hf__bearer_get(struct hf__bearer *bearer) {
         return token;
 }
 
-void hf__bearer_attach(struct hf__bearer *bearer, struct hf__http_engine *engine) { bearer->engine = engine; }
+void hf__bearer_attach(struct hf__bearer *bearer, struct hf__http_engine *engine) {
+        bearer->engine = engine;
+}
 
 struct hf__bearer *hf__bearer_free(struct hf__bearer *bearer) {
         if (!bearer)
@@ -166,8 +174,8 @@ struct hf__bearer *hf__bearer_free(struct hf__bearer *bearer) {
         return NULL;
 }
 
-int hf__bearer_new(const struct hf_host *host, const char *text, const char *path, struct hf__bearer **ret_bearer,
-                   struct hf_status *reterr_status) {
+int hf__bearer_new(const struct hf_host *host, const char *text, const char *path,
+                   struct hf__bearer **ret_bearer, struct hf_status *reterr_status) {
         struct hf__bearer *bearer = calloc(1, sizeof *bearer);
         int r = 0;
 
@@ -182,9 +190,11 @@ int hf__bearer_new(const struct hf_host *host, const char *text, const char *pat
         }
         if (path) {
                 bearer->path = strdup(path);
-                r = bearer->path ? read_token(path, &bearer->current, reterr_status) : hf_fail(reterr_status, -ENOMEM, "out of memory");
+                r = bearer->path ? read_token(path, &bearer->current, reterr_status)
+                                 : hf_fail(reterr_status, -ENOMEM, "out of memory");
         } else if (text && !is_token(text)) {
-                r = hf_fail(reterr_status, HF_E_INVALID, "the bearer token is empty, too long or has control characters");
+                r = hf_fail(reterr_status, HF_E_INVALID,
+                            "the bearer token is empty, too long or has control characters");
         } else if (text && !(bearer->current = token_new(text))) {
                 r = hf_fail(reterr_status, -ENOMEM, "out of memory");
         }

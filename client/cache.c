@@ -2,9 +2,10 @@
 /*
  * The face of the cache: what other threads call. cache_impl.h says how the parts divide the work.
  *
- * A handler is in one of three states: new (replayed false), told (it gets events), removed. The thread marks the one it
- * is in as running; a remover marks it removed, waits until it is not the running one, and only then unlinks and frees
- * it. So the thread may rely on the handler it is in, and on its next, whenever it holds the lock again.
+ * A handler is in one of three states: new (replayed false), told (it gets events), removed. The
+ * thread marks the one it is in as running; a remover marks it removed, waits until it is not the
+ * running one, and only then unlinks and frees it. So the thread may rely on the handler it is in,
+ * and on its next, whenever it holds the lock again.
  */
 #include "client/cache_barrier.h"
 #include "client/cache_impl.h"
@@ -21,15 +22,17 @@
 #include "base/config.h"
 #include "base/thread.h"
 
-/* A list made for waiters costs as much as the collection; a large one first gives the watch a chance. */
+/* A list made for waiters costs as much as the collection; a large one first gives the watch a
+ * chance. */
 #define PROBE_GRACE (50 * HF_NSEC_PER_MSEC)
 #define TERM_GRACE  (10 * HF_NSEC_PER_MSEC)
 #define ONLY_A_LIST UINT64_MAX /* a revision that nothing reaches */
 
 /* ---- handlers ---- */
 
-static void call_handler_locked(struct hf_cache *cache, struct hf_cache_handler *handler, enum hf_event_type type,
-                                const struct hf__cache_entry *entry, const struct hf__buf *object) {
+static void call_handler_locked(struct hf_cache *cache, struct hf_cache_handler *handler,
+                                enum hf_event_type type, const struct hf__cache_entry *entry,
+                                const struct hf__buf *object) {
         cache->running = handler;
         (void)pthread_mutex_unlock(&cache->mu);
         handler->fn(handler->ctx, type, entry->ns, entry->name, object->data, object->n);
@@ -38,7 +41,8 @@ static void call_handler_locked(struct hf_cache *cache, struct hf_cache_handler 
         (void)pthread_cond_broadcast(&cache->changed);
 }
 
-void hf__cache_tell(struct hf_cache *cache, enum hf_event_type type, const struct hf__cache_entry *entry, const struct hf__buf *object) {
+void hf__cache_tell(struct hf_cache *cache, enum hf_event_type type,
+                    const struct hf__cache_entry *entry, const struct hf__buf *object) {
         (void)pthread_mutex_lock(&cache->mu);
         for (struct hf_cache_handler *h = cache->handlers; h; h = h->next)
                 if (h->replayed && !h->removed)
@@ -46,9 +50,11 @@ void hf__cache_tell(struct hf_cache *cache, enum hf_event_type type, const struc
         (void)pthread_mutex_unlock(&cache->mu);
 }
 
-static void tell_all_locked(struct hf_cache *cache, struct hf_cache_handler *handler, enum hf_event_type type) {
+static void tell_all_locked(struct hf_cache *cache, struct hf_cache_handler *handler,
+                            enum hf_event_type type) {
         for (size_t i = 0; i < cache->store.n && !handler->removed && !cache->stop; i++) {
-                const struct hf__cache_entry *entry = (const struct hf__cache_entry *)cache->store.items[i];
+                const struct hf__cache_entry *entry =
+                        (const struct hf__cache_entry *)cache->store.items[i];
                 call_handler_locked(cache, handler, type, entry, entry->object);
         }
 }
@@ -78,7 +84,8 @@ bool hf__cache_resync_locked(struct hf_cache *cache) {
         return true;
 }
 
-int hf_cache_add_handler(struct hf_cache *cache, hf_cache_handler_fn fn, void *ctx, struct hf_cache_handler **ret_handler) {
+int hf_cache_add_handler(struct hf_cache *cache, hf_cache_handler_fn fn, void *ctx,
+                         struct hf_cache_handler **ret_handler) {
         if (!cache || !fn || !ret_handler)
                 return -EINVAL;
         struct hf_cache_handler *handler = calloc(1, sizeof *handler), **place;
@@ -104,7 +111,8 @@ void hf_cache_remove_handler(struct hf_cache *cache, struct hf_cache_handler *ha
         (void)pthread_mutex_lock(&cache->mu);
         handler->removed = true;
         while (cache->running == handler) /* handlers do not block, so this ends */
-                (void)cache->clock->wait(cache->clock->ctx, &cache->changed, &cache->mu, HF_NSEC_NEVER);
+                (void)cache->clock->wait(cache->clock->ctx, &cache->changed, &cache->mu,
+                                         HF_NSEC_NEVER);
         for (place = &cache->handlers; *place != handler; place = &(*place)->next)
                 ;
         *place = handler->next;
@@ -127,21 +135,26 @@ size_t hf_cache_n_handlers(struct hf_cache *cache) {
 static void wake_waiters(void *ctx) {
         struct hf_cache *cache = ctx;
 
-        /* Under the lock, so that it cannot fall between a waiter's look at its token and its wait. */
+        /* Under the lock, so that it cannot fall between a waiter's look at its token and its wait.
+         */
         (void)pthread_mutex_lock(&cache->mu);
         (void)pthread_cond_broadcast(&cache->changed);
         (void)pthread_mutex_unlock(&cache->mu);
 }
 
 /* Makes the thread set out for what the waiter wants. */
-static void enlist_locked(struct hf_cache *cache, struct hf__cache_waiter *waiter, uint64_t revision, hf_nsec grace) {
-        *waiter = (struct hf__cache_waiter){.next = cache->waiters, .revision = revision, .after = cache->n_lists};
+static void enlist_locked(struct hf_cache *cache, struct hf__cache_waiter *waiter,
+                          uint64_t revision, hf_nsec grace) {
+        *waiter = (struct hf__cache_waiter){.next = cache->waiters,
+                                            .revision = revision,
+                                            .after = cache->n_lists};
         if (!hf__cache_reached_locked(cache, waiter)) {
                 if (cache->store.n > HF__CACHE_PAGE)
                         grace = PROBE_GRACE;
                 hf_nsec probe_at = hf_now(cache->clock) + grace;
                 if (!cache->waiters || probe_at < cache->probe_at)
-                        cache->probe_at = probe_at; /* a new waiter does not inherit the delays of one that asks too much */
+                        cache->probe_at = probe_at; /* a new waiter does not inherit the delays of
+                                                       one that asks too much */
                 cache->probe_failures = 0;
                 (void)pthread_cond_signal(&cache->wake);
         }
@@ -155,20 +168,23 @@ static void strike_locked(struct hf_cache *cache, const struct hf__cache_waiter 
         *place = waiter->next;
 }
 
-static int await(struct hf_cache *cache, const struct hf__cache_waiter *waiter, struct hf_cancel *token) {
+static int await(struct hf_cache *cache, const struct hf__cache_waiter *waiter,
+                 struct hf_cancel *token) {
         struct hf_cancel_waker waker = {0};
 
         hf_cancel_add_waker(token, &waker, wake_waiters, cache);
         (void)pthread_mutex_lock(&cache->mu);
         while (!hf__cache_reached_locked(cache, waiter) && !hf_cancel_fired(token))
-                (void)cache->clock->wait(cache->clock->ctx, &cache->changed, &cache->mu, hf_cancel_deadline(token));
+                (void)cache->clock->wait(cache->clock->ctx, &cache->changed, &cache->mu,
+                                         hf_cancel_deadline(token));
         int r = hf__cache_reached_locked(cache, waiter) ? 0 : HF_E_CANCELED;
         (void)pthread_mutex_unlock(&cache->mu);
         hf_cancel_remove_waker(&waker);
         return r;
 }
 
-static int wait_all(struct hf_cache *const *caches, size_t n_caches, uint64_t revision, hf_nsec grace, struct hf_cancel *token) {
+static int wait_all(struct hf_cache *const *caches, size_t n_caches, uint64_t revision,
+                    hf_nsec grace, struct hf_cancel *token) {
         int r = 0;
 
         /* A few, and always the one of hf_cache_wait, need no memory that could be short. */
@@ -177,7 +193,8 @@ static int wait_all(struct hf_cache *const *caches, size_t n_caches, uint64_t re
                 return -ENOMEM;
         for (size_t i = 0; i < n_caches; i++) {
                 (void)pthread_mutex_lock(&caches[i]->mu);
-                enlist_locked(caches[i], &waiters[i], revision, caches[i]->one_revision ? grace : 0);
+                enlist_locked(caches[i], &waiters[i], revision,
+                              caches[i]->one_revision ? grace : 0);
                 (void)pthread_mutex_unlock(&caches[i]->mu);
         }
         for (size_t i = 0; r == 0 && i < n_caches; i++)
@@ -192,7 +209,8 @@ static int wait_all(struct hf_cache *const *caches, size_t n_caches, uint64_t re
         return r;
 }
 
-int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const char *resource_version, struct hf_cancel *token) {
+int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const char *resource_version,
+                      struct hf_cancel *token) {
         uint64_t revision = hf__cache_revision(resource_version);
 
         if (!caches || !token || (resource_version && revision == 0))
@@ -200,10 +218,13 @@ int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const cha
         return wait_all(caches, n_caches, revision, 0, token);
 }
 
-int hf__cache_wait_term(struct hf_cache *const *caches, size_t n_caches, const char *resource_version, struct hf_cancel *token) {
+int hf__cache_wait_term(struct hf_cache *const *caches, size_t n_caches,
+                        const char *resource_version, struct hf_cancel *token) {
         uint64_t revision = hf__cache_revision(resource_version);
 
-        if (resource_version && revision == 0) /* no number that an event or a list could reach: a list is what it takes */
+        if (resource_version &&
+            revision ==
+                    0) /* no number that an event or a list could reach: a list is what it takes */
                 revision = ONLY_A_LIST;
         for (size_t i = 0; i < n_caches && revision == ONLY_A_LIST; i++)
                 if (caches[i]->one_revision)
@@ -222,7 +243,8 @@ bool hf_cache_synced(struct hf_cache *cache) {
         return synced;
 }
 
-int hf_cache_get(struct hf_cache *cache, const char *ns, const char *name, char **ret_object, size_t *ret_n) {
+int hf_cache_get(struct hf_cache *cache, const char *ns, const char *name, char **ret_object,
+                 size_t *ret_n) {
         char key[HF_KEY_MAX];
 
         if (!cache || !name || !ret_object)
@@ -230,7 +252,8 @@ int hf_cache_get(struct hf_cache *cache, const char *ns, const char *name, char 
         if (hf_key_make(key, ns, name) < 0)
                 return HF_E_NOT_FOUND;
         (void)pthread_mutex_lock(&cache->mu);
-        struct hf__cache_entry *entry = (struct hf__cache_entry *)hf__key_index_find(&cache->store, key);
+        struct hf__cache_entry *entry =
+                (struct hf__cache_entry *)hf__key_index_find(&cache->store, key);
         struct hf__buf *object = entry ? hf__buf_ref(entry->object) : NULL;
         (void)pthread_mutex_unlock(&cache->mu);
         if (!object)
@@ -267,11 +290,14 @@ bool hf__cache_has_in(struct hf_cache *cache, const char *ns) {
         return has;
 }
 
-void hf_cache_each(struct hf_cache *cache, void (*each)(void *ctx, const char *ns, const char *name, const char *object, size_t n),
+void hf_cache_each(struct hf_cache *cache,
+                   void (*each)(void *ctx, const char *ns, const char *name, const char *object,
+                                size_t n),
                    void *ctx) {
         (void)pthread_mutex_lock(&cache->mu);
         for (size_t i = 0; i < cache->store.n; i++)
-                hf__cache_hand_out((const struct hf__cache_entry *)cache->store.items[i], each, ctx);
+                hf__cache_hand_out((const struct hf__cache_entry *)cache->store.items[i], each,
+                                   ctx);
         (void)pthread_mutex_unlock(&cache->mu);
 }
 
@@ -318,13 +344,16 @@ static int init_locks(struct hf_cache *cache) {
         return r;
 }
 
-int hf_cache_new(const struct hf_host *host, const struct hf_cache_config *given, struct hf_cache **ret_cache) {
+int hf_cache_new(const struct hf_host *host, const struct hf_cache_config *given,
+                 struct hf_cache **ret_cache) {
         struct hf_cache_config config;
 
         if (!host || !given || !ret_cache ||
-            hf__config_take(&config, sizeof config, HF__CONFIG_LEAST(struct hf_cache_config, resource), given) != 0)
+            hf__config_take(&config, sizeof config,
+                            HF__CONFIG_LEAST(struct hf_cache_config, resource), given) != 0)
                 return -EINVAL;
-        if (!config.client || !config.resource.version || !config.resource.plural || config.resync < 0)
+        if (!config.client || !config.resource.version || !config.resource.plural ||
+            config.resync < 0)
                 return -EINVAL;
         struct hf_cache *cache = calloc(1, sizeof *cache);
         if (!cache)

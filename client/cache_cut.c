@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a cache of metadata keeps of an object: {"apiVersion":..,"kind":..,"metadata":{..}}, the last without managedFields,
- * which are often larger than all the rest. The members are taken over as the bytes they are. Pure.
+ * What a cache of metadata keeps of an object: {"apiVersion":..,"kind":..,"metadata":{..}}, the
+ * last without managedFields, which are often larger than all the rest. The members are taken over
+ * as the bytes they are. Pure.
  */
 #include "client/cache_impl.h"
 
@@ -25,7 +26,9 @@ static void add(struct out *out, const char *data, size_t n) {
         out->n += n;
 }
 
-static bool is(struct hf__span key, const char *name) { return key.n == strlen(name) && memcmp(key.data, name, key.n) == 0; }
+static bool is(struct hf__span key, const char *name) {
+        return key.n == strlen(name) && memcmp(key.data, name, key.n) == 0;
+}
 
 static void add_member(struct out *out, bool first, struct hf__span key, struct hf__span value) {
         if (!first)
@@ -74,8 +77,8 @@ static int add_object(struct out *out, struct hf__span object) {
 
 int hf__cache_cut(const char *object, size_t n, struct hf__buf **ret_cut) {
         const struct hf__span text = {object, n};
-        char scratch[SCRATCH]; /* spares most objects the second look; a cut is never longer than its object, but for the ends of a broken
-                                  one */
+        char scratch[SCRATCH]; /* spares most objects the second look; a cut is never longer than
+                                  its object, but for the ends of a broken one */
         struct out out = {.at = n + 4 <= sizeof scratch ? scratch : NULL};
         bool counted_only = !out.at;
 
@@ -95,7 +98,8 @@ int hf__cache_cut(const char *object, size_t n, struct hf__buf **ret_cut) {
         return 0;
 }
 
-int hf__cache_keep(const struct hf_cache *cache, const char *object, size_t n, struct hf__buf **ret_object) {
+int hf__cache_keep(const struct hf_cache *cache, const char *object, size_t n,
+                   struct hf__buf **ret_object) {
         if (cache->metadata_only)
                 return hf__cache_cut(object, n, ret_object);
         struct hf__buf *copy = hf__buf_copy(object, n);

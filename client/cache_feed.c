@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache's thread: it lists, watches on from there, lists again when history is gone, and backs off from failures.
+ * The cache's thread: it lists, watches on from there, lists again when history is gone, and backs
+ * off from failures.
  *
- * A source is one list call or one watch. Its callbacks run on the client's threads and only post letters, the last of
- * which is the source's own and ends it. The thread takes letters in order; letters of a watch it no longer follows are
- * thrown away. At most one list and one watch are followed at a time:
+ * A source is one list call or one watch. Its callbacks run on the client's threads and only post
+ * letters, the last of which is the source's own and ends it. The thread takes letters in order;
+ * letters of a watch it no longer follows are thrown away. At most one list and one watch are
+ * followed at a time:
  *
  *      need_list, no list          start a list at list_at
  *      no need_list, no watch      start a watch at watch_at, from the revision last seen
  *      a watch, waiters ahead      start a list beside the watch at probe_at: the probe
  *
- * A list comes in pages of at most 500 objects, so that no body is a giant; each is put into the store as it comes, and what
- * none of them had goes with the last. A list that breaks off begins again; when the server forgot its revision between two
- * pages, in one piece.
+ * A list comes in pages of at most 500 objects, so that no body is a giant; each is put into the
+ * store as it comes, and what none of them had goes with the last. A list that breaks off begins
+ * again; when the server forgot its revision between two pages, in one piece.
  *
- * A probe's answer at revision R is newer than the store when R is above what was seen: then the store is made equal to
- * it, and the watch's events up to R, which may still come, are skipped (floor). When the watch was faster the answer is
- * of no use but to those who wait for any consistent list. So a quiet collection learns its revision, and a busy one is not
- * set back. An answer that cannot be laid beside the watch, because more pages follow or its version is no number, ends the
- * watch and becomes the list that the next one begins from; one that comes when the watch is lost already is thrown away, for
- * it may be older than what was seen.
+ * A probe's answer at revision R is newer than the store when R is above what was seen: then the
+ * store is made equal to it, and the watch's events up to R, which may still come, are skipped
+ * (floor). When the watch was faster the answer is of no use but to those who wait for any
+ * consistent list. So a quiet collection learns its revision, and a busy one is not set back. An
+ * answer that cannot be laid beside the watch, because more pages follow or its version is no
+ * number, ends the watch and becomes the list that the next one begins from; one that comes when
+ * the watch is lost already is thrown away, for it may be older than what was seen.
  *
- * A server whose revisions run backwards, or that does not know ours yet, was set back to a backup: the collection is listed
- * again, and what that says counts, also of an object whose revision is the one we know, for it may have been issued anew.
+ * A server whose revisions run backwards, or that does not know ours yet, was set back to a backup:
+ * the collection is listed again, and what that says counts, also of an object whose revision is
+ * the one we know, for it may have been issued anew.
  *
- * Failures delay 0.1 s doubling to 30 s, or for as long as the server asks, up to 5 minutes, but to 0.8 s only while somebody
- * waits: a new leader's controllers must not wait out a delay that grew during an outage before its term. An event, or a
- * watch that lived for a second, resets the watch's count; a list that succeeds resets the list's.
+ * Failures delay 0.1 s doubling to 30 s, or for as long as the server asks, up to 5 minutes, but to
+ * 0.8 s only while somebody waits: a new leader's controllers must not wait out a delay that grew
+ * during an outage before its term. An event, or a watch that lived for a second, resets the
+ * watch's count; a list that succeeds resets the list's.
  */
 #include "client/cache_impl.h"
 
@@ -38,14 +43,18 @@
 #include "base/buf.h"
 #include "base/strbuf.h"
 
-#define MAX_LETTER_BYTES ((size_t)64 << 20) /* beyond it the watch is dropped and the collection listed again */
-#define PAGE             500                /* objects */
-#define LIST_TIMEOUT     (60 * HF_NSEC_PER_SEC)
-#define FIRST_DELAY      (100 * HF_NSEC_PER_MSEC)
-#define LAST_DELAY       (30 * HF_NSEC_PER_SEC)
-#define LONGEST_ASKED    (300 * HF_NSEC_PER_SEC) /* a Retry-After beyond it is cut: a slip of the server is not to stop a cache for years */
-#define STABLE_WATCH     HF_NSEC_PER_SEC
-#define URGENT_FAILURES  3 /* the delay does not grow beyond that of the third while somebody waits */
+#define MAX_LETTER_BYTES                                                                           \
+        ((size_t)64 << 20) /* beyond it the watch is dropped and the collection listed again */
+#define PAGE         500   /* objects */
+#define LIST_TIMEOUT (60 * HF_NSEC_PER_SEC)
+#define FIRST_DELAY  (100 * HF_NSEC_PER_MSEC)
+#define LAST_DELAY   (30 * HF_NSEC_PER_SEC)
+#define LONGEST_ASKED                                                                              \
+        (300 * HF_NSEC_PER_SEC) /* a Retry-After beyond it is cut: a slip of the server is not to  \
+                                   stop a cache for years */
+#define STABLE_WATCH HF_NSEC_PER_SEC
+#define URGENT_FAILURES                                                                            \
+        3 /* the delay does not grow beyond that of the third while somebody waits */
 
 struct hf__cache_letter {
         struct hf__cache_letter *next;
@@ -70,7 +79,8 @@ struct hf__cache_source {
 
 /* ---- the client's side ---- */
 
-/* What counts against the limit: events. Of lists there is one at a time, with the client's own limit. */
+/* What counts against the limit: events. Of lists there is one at a time, with the client's own
+ * limit. */
 static size_t letter_bytes(const struct hf__cache_letter *letter) {
         return letter->last ? 0 : sizeof *letter + (letter->object ? letter->object->n : 0);
 }
@@ -86,8 +96,9 @@ static void post(struct hf_cache *cache, struct hf__cache_letter *letter) {
         cache->n_letter_bytes += n;
         bool wakes = cache->sleeps;
         cache->sleeps = false;
-        /* The last one's signal is under the lock: after it the cache may be gone as soon as the lock is free. With the others the
-         * cache waits for the last, and its thread need not wake only to wait for the lock. */
+        /* The last one's signal is under the lock: after it the cache may be gone as soon as the
+         * lock is free. With the others the cache waits for the last, and its thread need not wake
+         * only to wait for the lock. */
         if (wakes && last)
                 (void)pthread_cond_signal(&cache->wake);
         (void)pthread_mutex_unlock(&cache->mu);
@@ -101,9 +112,11 @@ static void on_list(void *ctx, const struct hf_reply *reply) {
         source->error = reply->error;
         source->status = reply->status;
         if (reply->error == 0) {
-                source->last.object = hf__buf_copy(reply->body ? reply->body : "", reply->body ? reply->n_body : 0);
+                source->last.object = hf__buf_copy(reply->body ? reply->body : "",
+                                                   reply->body ? reply->n_body : 0);
                 if (!source->last.object)
-                        source->error = hf_fail(&source->status, -ENOMEM, "out of memory for a list");
+                        source->error =
+                                hf_fail(&source->status, -ENOMEM, "out of memory for a list");
         }
         post(source->cache, &source->last);
 }
@@ -139,7 +152,8 @@ static void on_event(void *ctx, const struct hf_event *event) {
         letter->source = source;
         letter->type = event->type;
         strcpy(letter->resource_version, version);
-        if (event->type != HF_EVENT_BOOKMARK && hf__cache_keep(source->cache, event->object, event->n_object, &letter->object) < 0) {
+        if (event->type != HF_EVENT_BOOKMARK &&
+            hf__cache_keep(source->cache, event->object, event->n_object, &letter->object) < 0) {
                 free(letter);
                 lose(source);
                 return;
@@ -184,23 +198,29 @@ static hf_nsec delay_after(unsigned failures, uint32_t retry_after_s) {
 
 /* Somebody waits for a probe, so its delays end below a second. */
 static hf_nsec probe_delay_locked(struct hf_cache *cache, uint32_t retry_after_s) {
-        return delay_after(cache->probe_failures < URGENT_FAILURES ? cache->probe_failures++ : URGENT_FAILURES, retry_after_s);
+        return delay_after(cache->probe_failures < URGENT_FAILURES ? cache->probe_failures++
+                                                                   : URGENT_FAILURES,
+                           retry_after_s);
 }
 
 /* When to try again after the failures there were; for those who wait, urgent_at. */
 static hf_nsec again_at(struct hf_cache *cache, unsigned failures, uint32_t retry_after_s) {
         hf_nsec now = hf_now(cache->clock);
 
-        cache->urgent_at = now + delay_after(failures < URGENT_FAILURES ? failures : URGENT_FAILURES, retry_after_s);
+        cache->urgent_at =
+                now +
+                delay_after(failures < URGENT_FAILURES ? failures : URGENT_FAILURES, retry_after_s);
         return now + delay_after(failures, retry_after_s);
 }
 
-static void complain(struct hf_cache *cache, const char *verb, unsigned failures, int error, const struct hf_status *status) {
-        enum hf_log_level level = failures == 0 ? HF_LOG_WARNING : HF_LOG_DEBUG; /* the first of a row is news */
+static void complain(struct hf_cache *cache, const char *verb, unsigned failures, int error,
+                     const struct hf_status *status) {
+        enum hf_log_level level =
+                failures == 0 ? HF_LOG_WARNING : HF_LOG_DEBUG; /* the first of a row is news */
         const char *words = status && status->message[0] ? status->message : hf_strerror(error);
 
-        hf_log(&cache->host->log, level, "cache", "%s of %s%s%s failed: %s", verb, cache->resource.plural, cache->ns[0] ? " in " : "",
-               cache->ns, words);
+        hf_log(&cache->host->log, level, "cache", "%s of %s%s%s failed: %s", verb,
+               cache->resource.plural, cache->ns[0] ? " in " : "", cache->ns, words);
 }
 
 static void forget_pages(struct hf_cache *cache) {
@@ -223,9 +243,11 @@ static void list_failed(struct hf_cache *cache, int error, const struct hf_statu
         (void)pthread_mutex_unlock(&cache->mu);
 }
 
-/* The server says that it has not reached our revision, and knows no better way to say it than in words. */
+/* The server says that it has not reached our revision, and knows no better way to say it than in
+ * words. */
 static bool is_ahead_of_server(int error, const struct hf_status *status) {
-        return error == HF_E_TIMEOUT && status && strstr(status->message, "Too large resource version");
+        return error == HF_E_TIMEOUT && status &&
+               strstr(status->message, "Too large resource version");
 }
 
 /* A probe under way is of no use any more, and must not be waited for. */
@@ -262,12 +284,14 @@ static uint64_t last_awaited(struct hf_cache *cache) {
 }
 
 /*
- * The query of the next list, or of its next page. One that is made for waiters of a server with one revision may be as old as
- * what the last of them waits for; where that was not enough, and anywhere else, it is a consistent one, which has a number.
+ * The query of the next list, or of its next page. One that is made for waiters of a server with
+ * one revision may be as old as what the last of them waits for; where that was not enough, and
+ * anywhere else, it is a consistent one, which has a number.
  */
 static void list_query(struct hf_cache *cache, struct hf__strbuf *out) {
         (void)pthread_mutex_lock(&cache->mu);
-        bool first = !cache->more, lenient = first && cache->one_revision && !cache->need_list && cache->probe_failures == 0;
+        bool first = !cache->more, lenient = first && cache->one_revision && !cache->need_list &&
+                                             cache->probe_failures == 0;
         (void)pthread_mutex_unlock(&cache->mu);
 
         if (cache->query[0])
@@ -277,7 +301,9 @@ static void list_query(struct hf_cache *cache, struct hf__strbuf *out) {
         else
                 hf__strbuf_printf(out, "limit=%d", HF__CACHE_PAGE);
         if (lenient)
-                hf__strbuf_printf(out, "&resourceVersion=%" PRIu64 "&resourceVersionMatch=NotOlderThan", last_awaited(cache));
+                hf__strbuf_printf(out,
+                                  "&resourceVersion=%" PRIu64 "&resourceVersionMatch=NotOlderThan",
+                                  last_awaited(cache));
         if (!first) {
                 hf__strbuf_puts(out, "&continue=");
                 hf__strbuf_urlencode(out, cache->more);
@@ -325,7 +351,9 @@ static void start_watch(struct hf_cache *cache) {
                 .lane = HF_LANE_WATCH,
         };
         struct hf__cache_source *source = source_new(cache);
-        int r = source ? hf_client_watch(cache->client, &spec, on_event, on_end, source, &source->id) : -ENOMEM;
+        int r = source ? hf_client_watch(cache->client, &spec, on_event, on_end, source,
+                                         &source->id)
+                       : -ENOMEM;
 
         if (r != 0) {
                 free(source);
@@ -377,7 +405,8 @@ static void take_event(struct hf_cache *cache, const struct hf__cache_letter *le
                 set_seen(cache, letter->resource_version);
                 return;
         }
-        /* An event that cannot be kept is never skipped: the list that follows brings what it said. */
+        /* An event that cannot be kept is never skipped: the list that follows brings what it said.
+         */
         complain(cache, "watch", 0, r, NULL);
         leave_watch(cache);
         want_list(cache, again_at(cache, 0, 0));
@@ -385,7 +414,8 @@ static void take_event(struct hf_cache *cache, const struct hf__cache_letter *le
 
 static bool newcomers_locked(const struct hf_cache *cache) {
         for (const struct hf__cache_waiter *w = cache->waiters; w; w = w->next)
-                if (!hf__cache_reached_locked(cache, w) && w->after >= cache->list_number && cache->list_number > 0)
+                if (!hf__cache_reached_locked(cache, w) && w->after >= cache->list_number &&
+                    cache->list_number > 0)
                         return true;
         return false;
 }
@@ -398,8 +428,10 @@ static void list_done(struct hf_cache *cache, bool probe) {
         if (cache->list_number > cache->consistent)
                 cache->consistent = cache->list_number;
         cache->synced = true;
-        /* Whoever still waits came while the list was made, or is ahead of the server as well: ask again, the latter ever more slowly. */
-        cache->probe_at = hf_now(cache->clock) + (probe && !newcomers_locked(cache) ? probe_delay_locked(cache, 0) : 0);
+        /* Whoever still waits came while the list was made, or is ahead of the server as well: ask
+         * again, the latter ever more slowly. */
+        cache->probe_at = hf_now(cache->clock) +
+                          (probe && !newcomers_locked(cache) ? probe_delay_locked(cache, 0) : 0);
         (void)pthread_cond_broadcast(&cache->changed);
         (void)pthread_mutex_unlock(&cache->mu);
 }
@@ -432,7 +464,8 @@ static int take_page(struct hf_cache *cache, const struct hf__buf *body, bool pr
                         return 0;
                 }
                 strcpy(cache->list_version, version);
-                cache->set_back = cache->set_back || (hf__cache_revision(version) != 0 && hf__cache_revision(version) < cache->seen);
+                cache->set_back = cache->set_back || (hf__cache_revision(version) != 0 &&
+                                                      hf__cache_revision(version) < cache->seen);
                 hf__cache_list_begin(cache);
         }
         cache->more = more;
@@ -461,7 +494,8 @@ static void list_ended(struct hf_cache *cache, const struct hf__cache_source *so
 }
 
 static void watch_ended(struct hf_cache *cache, const struct hf__cache_source *source) {
-        bool stable = source->n_events > 0 || hf_now(cache->clock) - source->started_at >= STABLE_WATCH;
+        bool stable =
+                source->n_events > 0 || hf_now(cache->clock) - source->started_at >= STABLE_WATCH;
 
         cache->watch = NULL;
         if (stable)
@@ -517,7 +551,8 @@ static hf_nsec not_before_locked(const struct hf_cache *cache, hf_nsec at) {
 }
 
 /* What is to be done now, or NULL and until when there is nothing. */
-static void (*next_step_locked(struct hf_cache *cache, hf_nsec *ret_until))(struct hf_cache *cache) {
+static void (*next_step_locked(struct hf_cache *cache,
+                               hf_nsec *ret_until))(struct hf_cache *cache) {
         hf_nsec now = hf_now(cache->clock), at = HF_NSEC_NEVER;
         void (*step)(struct hf_cache *) = NULL;
 

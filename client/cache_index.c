@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache's indexes. Each has a node per value that some object has, and a node holds the entries that have it, in key
- * order; an entry knows its nodes, so that nobody has to ask again which values an object had. A node goes with its last
- * entry.
+ * The cache's indexes. Each has a node per value that some object has, and a node holds the entries
+ * that have it, in key order; an entry knows its nodes, so that nobody has to ask again which
+ * values an object had. A node goes with its last entry.
  *
- * Nodes and the entries' lists of them change under the cache's lock, by its thread only, together with the store: who reads
- * finds an object under exactly the values that it has. What an object's values are is asked without the lock.
+ * Nodes and the entries' lists of them change under the cache's lock, by its thread only, together
+ * with the store: who reads finds an object under exactly the values that it has. What an object's
+ * values are is asked without the lock.
  */
 #include "client/cache_impl.h"
 
@@ -57,10 +58,11 @@ int hf_cache_value(struct hf_cache_values *values, const char *value) {
         return values->error;
 }
 
-int hf__cache_values_of(struct hf_cache *cache, const struct hf__cache_entry *entry, const char *object, size_t n,
-                        struct hf_cache_values *ret_values) {
+int hf__cache_values_of(struct hf_cache *cache, const struct hf__cache_entry *entry,
+                        const char *object, size_t n, struct hf_cache_values *ret_values) {
         *ret_values = (struct hf_cache_values){0};
-        for (struct hf__cache_index *index = cache->indexes; index && ret_values->error == 0; index = index->next) {
+        for (struct hf__cache_index *index = cache->indexes; index && ret_values->error == 0;
+             index = index->next) {
                 ret_values->index = index;
                 index->fn(index->ctx, entry->ns, entry->name, object, n, ret_values);
         }
@@ -85,7 +87,8 @@ static void node_drop_if_empty(struct hf__cache_node *node) {
 }
 
 static struct hf__cache_node *node_of(struct hf__cache_index *index, const char *value) {
-        struct hf__cache_node *node = (struct hf__cache_node *)hf__key_index_find(&index->nodes, value);
+        struct hf__cache_node *node =
+                (struct hf__cache_node *)hf__key_index_find(&index->nodes, value);
         size_t n = strlen(value);
 
         if (node)
@@ -117,8 +120,12 @@ static int enter(struct hf__cache_node *node, struct hf__cache_entry *entry, uin
         return r;
 }
 
-int hf__cache_index_swap_locked(struct hf_cache *cache, struct hf__cache_entry *entry, const struct hf_cache_values *values) {
-        struct hf__cache_node **nodes = values->n > 0 ? calloc(values->n + 1, sizeof(struct hf__cache_node *)) : NULL, **old = entry->nodes;
+int hf__cache_index_swap_locked(struct hf_cache *cache, struct hf__cache_entry *entry,
+                                const struct hf_cache_values *values) {
+        struct hf__cache_node **nodes = values->n > 0 ? calloc(values->n + 1,
+                                                               sizeof(struct hf__cache_node *))
+                                                      : NULL,
+                              **old = entry->nodes;
         uint64_t swap = ++cache->n_swaps;
         size_t n = 0;
         int r = values->n > 0 && !nodes ? -ENOMEM : 0;
@@ -126,7 +133,8 @@ int hf__cache_index_swap_locked(struct hf_cache *cache, struct hf__cache_entry *
         for (struct hf__cache_node **had = old; had && *had; had++)
                 (*had)->had = swap;
         for (size_t i = 0; r == 0 && i < values->n; i++) {
-                struct hf__cache_node *node = node_of(values->wanted[i].index, values->wanted[i].value);
+                struct hf__cache_node *node =
+                        node_of(values->wanted[i].index, values->wanted[i].value);
                 if (node && node->has == swap)
                         continue; /* said twice */
                 r = node ? enter(node, entry, swap) : -ENOMEM;
@@ -184,15 +192,20 @@ int hf_cache_add_index(struct hf_cache *cache, const char *name, hf_cache_index_
 }
 
 int hf_cache_by_index(struct hf_cache *cache, const char *name, const char *value,
-                      void (*each)(void *ctx, const char *ns, const char *name, const char *object, size_t n), void *ctx) {
-        struct hf__cache_index *index = cache && name && value && each ? find_index(cache, name) : NULL;
+                      void (*each)(void *ctx, const char *ns, const char *name, const char *object,
+                                   size_t n),
+                      void *ctx) {
+        struct hf__cache_index *index =
+                cache && name && value && each ? find_index(cache, name) : NULL;
 
         if (!index)
                 return -EINVAL;
         (void)pthread_mutex_lock(&cache->mu);
-        const struct hf__cache_node *node = (const struct hf__cache_node *)hf__key_index_find(&index->nodes, value);
+        const struct hf__cache_node *node =
+                (const struct hf__cache_node *)hf__key_index_find(&index->nodes, value);
         for (size_t i = 0; node && i < node->entries.n; i++)
-                hf__cache_hand_out((const struct hf__cache_entry *)node->entries.items[i], each, ctx);
+                hf__cache_hand_out((const struct hf__cache_entry *)node->entries.items[i], each,
+                                   ctx);
         (void)pthread_mutex_unlock(&cache->mu);
         return 0;
 }

@@ -3,5 +3,6 @@
 /* A look at a cache's keys, for holdfastd's controllers. */
 #include <holdfast/cache.h>
 
-/* Whether any object of that namespace is known; a few comparisons, however many there are. Thread: any. */
+/* Whether any object of that namespace is known; a few comparisons, however many there are. Thread:
+ * any. */
 bool hf__cache_has_in(struct hf_cache *cache, const char *ns);

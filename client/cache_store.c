@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the cache holds: one entry per object, in key order. Whether an object is new, changed or gone is decided here, by
- * what the store knows, not by what the event says: a list met between two watches makes the words of either relative.
+ * What the cache holds: one entry per object, in key order. Whether an object is new, changed or
+ * gone is decided here, by what the store knows, not by what the event says: a list met between two
+ * watches makes the words of either relative.
  */
 #include "client/cache_impl.h"
 
@@ -66,7 +67,8 @@ static void entry_free(struct hf__cache_entry *entry) {
 
 /* ---- changes ---- */
 
-static void set_object(struct hf__cache_entry *entry, const char *resource_version, struct hf__buf *object) {
+static void set_object(struct hf__cache_entry *entry, const char *resource_version,
+                       struct hf__buf *object) {
         struct hf__buf *old = entry->object;
 
         entry->object = hf__buf_ref(object);
@@ -75,8 +77,10 @@ static void set_object(struct hf__cache_entry *entry, const char *resource_versi
         (void)hf__buf_unref(old);
 }
 
-/* Makes the object the entry's, or fresh's when there is none yet, in the store and its indexes at once. 0 or -ENOMEM. */
-static int store(struct hf_cache *cache, struct hf__cache_entry *entry, struct hf__cache_entry *fresh, const char *resource_version,
+/* Makes the object the entry's, or fresh's when there is none yet, in the store and its indexes at
+ * once. 0 or -ENOMEM. */
+static int store(struct hf_cache *cache, struct hf__cache_entry *entry,
+                 struct hf__cache_entry *fresh, const char *resource_version,
                  struct hf__buf *object) {
         struct hf__cache_entry *target = entry ? entry : fresh;
         struct hf_cache_values values;
@@ -86,7 +90,8 @@ static int store(struct hf_cache *cache, struct hf__cache_entry *entry, struct h
                 (void)pthread_mutex_lock(&cache->mu);
                 if (!entry)
                         r = hf__key_index_insert(&cache->store, &fresh->keyed);
-                if (r == 0 && (r = hf__cache_index_swap_locked(cache, target, &values)) < 0 && !entry)
+                if (r == 0 && (r = hf__cache_index_swap_locked(cache, target, &values)) < 0 &&
+                    !entry)
                         hf__key_index_remove(&cache->store, fresh->keyed.key);
                 if (r == 0) {
                         set_object(target, resource_version, object);
@@ -98,7 +103,8 @@ static int store(struct hf_cache *cache, struct hf__cache_entry *entry, struct h
         return r;
 }
 
-static void drop(struct hf_cache *cache, struct hf__cache_entry *entry, const struct hf__buf *last) {
+static void drop(struct hf_cache *cache, struct hf__cache_entry *entry,
+                 const struct hf__buf *last) {
         (void)pthread_mutex_lock(&cache->mu);
         hf__cache_index_leave_locked(entry);
         hf__key_index_remove(&cache->store, entry->keyed.key);
@@ -107,32 +113,37 @@ static void drop(struct hf_cache *cache, struct hf__cache_entry *entry, const st
         entry_free(entry);
 }
 
-/* Another object than the one known by that name, which went while nobody watched; a list shows the one that came after it only. */
+/* Another object than the one known by that name, which went while nobody watched; a list shows the
+ * one that came after it only. */
 static bool is_another(const struct hf__cache_entry *entry, const struct metadata *metadata) {
         const char *uid = hf__json_string(metadata->json, "uid");
         struct hf__span known = {entry->object->data, entry->object->n};
 
-        if (!uid || !hf__span_member(known, "metadata", &known) || !hf__span_member(known, "uid", &known))
+        if (!uid || !hf__span_member(known, "metadata", &known) ||
+            !hf__span_member(known, "uid", &known))
                 return false;
         return known.n != strlen(uid) + 2 || memcmp(known.data + 1, uid, known.n - 2) != 0;
 }
 
 /* object may be NULL: then what is kept of data becomes one when it is needed. */
-static int put(struct hf_cache *cache, const struct metadata *metadata, struct hf__buf *object, struct hf__span data) {
+static int put(struct hf_cache *cache, const struct metadata *metadata, struct hf__buf *object,
+               struct hf__span data) {
         struct hf__cache_entry *fresh = entry_new(metadata);
         struct hf__buf *mine = NULL;
         int r = 0;
 
         if (!fresh)
                 return -ENOMEM;
-        struct hf__cache_entry *entry = (struct hf__cache_entry *)hf__key_index_find(&cache->store, fresh->keyed.key);
+        struct hf__cache_entry *entry =
+                (struct hf__cache_entry *)hf__key_index_find(&cache->store, fresh->keyed.key);
         bool same = entry && strcmp(entry->resource_version, metadata->resource_version) == 0;
         if (!object && !(same && !cache->set_back)) {
                 r = hf__cache_keep(cache, data.data, data.n, &mine);
                 object = mine;
         }
         if (r == 0 && same &&
-            (!cache->set_back || (object->n == entry->object->n && memcmp(object->data, entry->object->data, object->n) == 0))) {
+            (!cache->set_back || (object->n == entry->object->n &&
+                                  memcmp(object->data, entry->object->data, object->n) == 0))) {
                 entry->generation = cache->generation;
                 entry_free(fresh);
                 (void)hf__buf_unref(mine);
@@ -145,7 +156,8 @@ static int put(struct hf_cache *cache, const struct metadata *metadata, struct h
         if (r == 0)
                 r = store(cache, entry, fresh, metadata->resource_version, object);
         if (r == 0)
-                hf__cache_tell(cache, entry ? HF_EVENT_MODIFIED : HF_EVENT_ADDED, entry ? entry : fresh, object);
+                hf__cache_tell(cache, entry ? HF_EVENT_MODIFIED : HF_EVENT_ADDED,
+                               entry ? entry : fresh, object);
         if (entry || r < 0)
                 entry_free(fresh);
         (void)hf__buf_unref(mine);
@@ -162,7 +174,8 @@ int hf__cache_take_object(struct hf_cache *cache, enum hf_event_type type, struc
         if (type == HF_EVENT_DELETED) {
                 struct hf__cache_entry *key = entry_new(&metadata), *entry = NULL;
                 if (key)
-                        entry = (struct hf__cache_entry *)hf__key_index_find(&cache->store, key->keyed.key);
+                        entry = (struct hf__cache_entry *)hf__key_index_find(&cache->store,
+                                                                             key->keyed.key);
                 else
                         r = -ENOMEM;
                 if (entry)
@@ -200,7 +213,8 @@ int hf__cache_list_head(const char *body, size_t n_body, char *ret_version, char
         int r = hf__json_parse(text.data, text.n, &json, NULL);
         if (r != 0)
                 return r < 0 ? r : -EPROTO;
-        const char *version = hf__json_string(json, "resourceVersion"), *token = hf__json_string(json, "continue");
+        const char *version = hf__json_string(json, "resourceVersion"),
+                   *token = hf__json_string(json, "continue");
         if (!version || !version[0] || strlen(version) >= HF__CACHE_RV_MAX)
                 r = -EPROTO;
         else if (token && token[0] && !(more = strdup(token)))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door to every client: checks what is misuse, hands on to the implementation, and makes the blocking form out of
- * the asynchronous one.
+ * The door to every client: checks what is misuse, hands on to the implementation, and makes the
+ * blocking form out of the asynchronous one.
  *
- * A blocking call shares a small heap object, the ticket, with the callback. Two hold it: the caller, until it returns,
- * and the call, until it is answered. When the token fires first, the caller cancels the call and leaves at once; the
- * late answer then finds nobody waiting and frees the ticket.
+ * A blocking call shares a small heap object, the ticket, with the callback. Two hold it: the
+ * caller, until it returns, and the call, until it is answered. When the token fires first, the
+ * caller cancels the call and leaves at once; the late answer then finds nobody waiting and frees
+ * the ticket.
  */
 #include <holdfast/client.h>
 #include <holdfast/client_port.h>
@@ -75,7 +76,8 @@ static void ticket_answer(void *ctx, const struct hf_reply *reply) {
         ticket->error = reply->error;
         ticket->status = reply->status;
         if (!body && reply->error == 0)
-                ticket->error = hf_fail(&ticket->status, -ENOMEM, "out of memory for an answer of %zu bytes", reply->n_body);
+                ticket->error = hf_fail(&ticket->status, -ENOMEM,
+                                        "out of memory for an answer of %zu bytes", reply->n_body);
         ticket->body = body;
         ticket->n_body = reply->n_body;
         ticket->answered = true;
@@ -86,34 +88,40 @@ static void ticket_answer(void *ctx, const struct hf_reply *reply) {
 static void ticket_wake(void *ctx) {
         struct ticket *ticket = ctx;
 
-        /* Under the lock, so that it cannot fall between the caller's look at the token and its wait. */
+        /* Under the lock, so that it cannot fall between the caller's look at the token and its
+         * wait. */
         (void)pthread_mutex_lock(&ticket->mu);
         (void)pthread_cond_broadcast(&ticket->cond);
         (void)pthread_mutex_unlock(&ticket->mu);
 }
 
-/* Returns true when the answer is there. The call's own deadline makes one come, so the token's is the only one here. */
+/* Returns true when the answer is there. The call's own deadline makes one come, so the token's is
+ * the only one here. */
 static bool ticket_wait(struct ticket *ticket, struct hf_cancel *token) {
         struct hf_cancel_waker waker = {0};
 
         hf_cancel_add_waker(token, &waker, ticket_wake, ticket);
         (void)pthread_mutex_lock(&ticket->mu);
         while (!ticket->answered && !hf_cancel_fired(token))
-                (void)ticket->clock->wait(ticket->clock->ctx, &ticket->cond, &ticket->mu, hf_cancel_deadline(token));
+                (void)ticket->clock->wait(ticket->clock->ctx, &ticket->cond, &ticket->mu,
+                                          hf_cancel_deadline(token));
         bool answered = ticket->answered;
         (void)pthread_mutex_unlock(&ticket->mu);
         hf_cancel_remove_waker(&waker);
         return answered;
 }
 
-static int canceled(struct hf_status *reterr_status) { return hf_fail(reterr_status, HF_E_CANCELED, "the call was canceled by its token"); }
+static int canceled(struct hf_status *reterr_status) {
+        return hf_fail(reterr_status, HF_E_CANCELED, "the call was canceled by its token");
+}
 
-int hf_client_do(struct hf_client *client, const struct hf_call *call, struct hf_cancel *token, char **ret_body, size_t *ret_n,
-                 struct hf_status *reterr_status) {
+int hf_client_do(struct hf_client *client, const struct hf_call *call, struct hf_cancel *token,
+                 char **ret_body, size_t *ret_n, struct hf_status *reterr_status) {
         uint64_t id = 0;
 
         if (!client || !token)
-                return hf_fail(reterr_status, -EINVAL, "a blocking call needs a client and a token");
+                return hf_fail(reterr_status, -EINVAL,
+                               "a blocking call needs a client and a token");
         if (hf_cancel_fired(token))
                 return canceled(reterr_status);
         struct ticket *ticket = ticket_new(hf_host_clock(client->host));
@@ -125,7 +133,8 @@ int hf_client_do(struct hf_client *client, const struct hf_call *call, struct hf
                 (void)pthread_mutex_lock(&ticket->mu);
                 ticket->refs--;
                 ticket_unref_unlock(ticket);
-                return hf_fail(reterr_status, r, "the call could not be started: %s", hf_strerror(r));
+                return hf_fail(reterr_status, r, "the call could not be started: %s",
+                               hf_strerror(r));
         }
         bool answered = ticket_wait(ticket, token);
         if (!answered)
@@ -147,7 +156,9 @@ int hf_client_do(struct hf_client *client, const struct hf_call *call, struct hf
 
 static bool given(const char *text) { return text && text[0]; }
 
-static bool resource_ok(const struct hf_resource *resource) { return given(resource->version) && given(resource->plural); }
+static bool resource_ok(const struct hf_resource *resource) {
+        return given(resource->version) && given(resource->plural);
+}
 
 static bool call_ok(const struct hf_call *call) {
         if (!resource_ok(&call->resource) || (call->n_body > 0 && !call->body))
@@ -163,7 +174,8 @@ static bool call_ok(const struct hf_call *call) {
         return false;
 }
 
-int hf_client_call(struct hf_client *client, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
+int hf_client_call(struct hf_client *client, const struct hf_call *call, hf_reply_fn done,
+                   void *ctx, uint64_t *ret_id) {
         if (!client || !call || !done || !call_ok(call))
                 return -EINVAL;
         return client->ops->call(client, call, done, ctx, ret_id);
@@ -171,14 +183,16 @@ int hf_client_call(struct hf_client *client, const struct hf_call *call, hf_repl
 
 void hf_client_cancel(struct hf_client *client, uint64_t id) { client->ops->cancel(client, id); }
 
-int hf_client_watch(struct hf_client *client, const struct hf_watch_spec *spec, hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
-                    uint64_t *ret_id) {
+int hf_client_watch(struct hf_client *client, const struct hf_watch_spec *spec,
+                    hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
         if (!client || !spec || !on_event || !on_end || !resource_ok(&spec->resource))
                 return -EINVAL;
         return client->ops->watch(client, spec, on_event, on_end, ctx, ret_id);
 }
 
-void hf_client_watch_cancel(struct hf_client *client, uint64_t id) { client->ops->watch_cancel(client, id); }
+void hf_client_watch_cancel(struct hf_client *client, uint64_t id) {
+        client->ops->watch_cancel(client, id);
+}
 
 struct hf_client *hf_client_free(struct hf_client *client) {
         if (client)

@@ -8,9 +8,10 @@
 #include <string.h>
 
 /*
- * The value travels in an HTTP header, so nothing in it may end the line, and it must survive the trimming of blanks at
- * both ends. Namespace and name hold no separator; the identity comes last and may hold any. A comma behind the first term tells
- * of a second Lease: digits cannot hold one, and who knows one Lease only refuses the whole instead of comparing half.
+ * The value travels in an HTTP header, so nothing in it may end the line, and it must survive the
+ * trimming of blanks at both ends. Namespace and name hold no separator; the identity comes last
+ * and may hold any. A comma behind the first term tells of a second Lease: digits cannot hold one,
+ * and who knows one Lease only refuses the whole instead of comparing half.
  */
 static bool text_ok(const char *text, size_t n, size_t max, const char *forbidden) {
         if (n == 0 || n > max || text[0] == ' ' || text[n - 1] == ' ')
@@ -24,10 +25,13 @@ static bool text_ok(const char *text, size_t n, size_t max, const char *forbidde
 }
 
 static bool name_ok(const char *text, size_t n) { return text_ok(text, n, HF_NAME_MAX, " /;"); }
-static bool identity_ok(const char *text, size_t n) { return text_ok(text, n, HF_IDENTITY_MAX, ""); }
+static bool identity_ok(const char *text, size_t n) {
+        return text_ok(text, n, HF_IDENTITY_MAX, "");
+}
 
 static bool lease_ok(const char ns[HF_NAME_MAX + 1], const char name[HF_NAME_MAX + 1]) {
-        return name_ok(ns, strnlen(ns, HF_NAME_MAX + 1)) && name_ok(name, strnlen(name, HF_NAME_MAX + 1));
+        return name_ok(ns, strnlen(ns, HF_NAME_MAX + 1)) &&
+               name_ok(name, strnlen(name, HF_NAME_MAX + 1));
 }
 
 int hf_fence_format(const struct hf_fence *fence, char *text, size_t max_text) {
@@ -36,10 +40,12 @@ int hf_fence_format(const struct hf_fence *fence, char *text, size_t max_text) {
             !identity_ok(fence->identity, strnlen(fence->identity, sizeof fence->identity)))
                 return -EINVAL;
         if (fence->also_term == 0)
-                n = snprintf(text, max_text, "%s/%s;%" PRIu64 ";%s", fence->ns, fence->name, fence->term, fence->identity);
+                n = snprintf(text, max_text, "%s/%s;%" PRIu64 ";%s", fence->ns, fence->name,
+                             fence->term, fence->identity);
         else if (lease_ok(fence->also_ns, fence->also_name))
-                n = snprintf(text, max_text, "%s/%s;%" PRIu64 ",%s/%s;%" PRIu64 ";%s", fence->ns, fence->name, fence->term, fence->also_ns,
-                             fence->also_name, fence->also_term, fence->identity);
+                n = snprintf(text, max_text, "%s/%s;%" PRIu64 ",%s/%s;%" PRIu64 ";%s", fence->ns,
+                             fence->name, fence->term, fence->also_ns, fence->also_name,
+                             fence->also_term, fence->identity);
         else
                 return -EINVAL;
         return n < 0 || (size_t)n >= max_text ? -ENOSPC : n;
@@ -104,8 +110,9 @@ int hf_fence_parse(const char *text, size_t n, struct hf_fence *ret_fence) {
 
         if (!text || !take_name(&scan, '/', fence.ns) || !take_name(&scan, ';', fence.name))
                 return -EINVAL;
-        if (has_second(&scan) && (!take_term(&scan, ',', &fence.term) || !take_name(&scan, '/', fence.also_ns) ||
-                                  !take_name(&scan, ';', fence.also_name) || !take_term(&scan, ';', &fence.also_term)))
+        if (has_second(&scan) &&
+            (!take_term(&scan, ',', &fence.term) || !take_name(&scan, '/', fence.also_ns) ||
+             !take_name(&scan, ';', fence.also_name) || !take_term(&scan, ';', &fence.also_term)))
                 return -EINVAL;
         if (fence.also_term == 0 && !take_term(&scan, ';', &fence.term))
                 return -EINVAL;

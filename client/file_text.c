@@ -74,7 +74,8 @@ static int read_all(int fd, char **ret_text, size_t *ret_n) {
 
 int hf__file_text(const char *path, char **ret_text, size_t *ret_n) {
         struct stat st;
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a FIFO is found out, not waited for */
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY |
+                                    O_NONBLOCK); /* a FIFO is found out, not waited for */
 
         if (fd < 0)
                 return -errno;

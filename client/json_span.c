@@ -5,7 +5,8 @@
 #include <string.h>
 
 static size_t skip_space(struct hf__span s, size_t i) {
-        while (i < s.n && (s.data[i] == ' ' || s.data[i] == '\t' || s.data[i] == '\n' || s.data[i] == '\r'))
+        while (i < s.n &&
+               (s.data[i] == ' ' || s.data[i] == '\t' || s.data[i] == '\n' || s.data[i] == '\r'))
                 i++;
         return i;
 }
@@ -40,7 +41,8 @@ static size_t skip_value(struct hf__span s, size_t i) {
                                 return i > begin ? i : 0;
                         if (--depth == 0)
                                 return i + 1;
-                } else if (depth == 0 && (c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r')) {
+                } else if (depth == 0 &&
+                           (c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r')) {
                         return i > begin ? i : 0;
                 }
                 i++;
@@ -48,7 +50,8 @@ static size_t skip_value(struct hf__span s, size_t i) {
         return 0;
 }
 
-int hf__span_next_member(struct hf__span object, size_t *at, struct hf__span *ret_key, struct hf__span *ret_value) {
+int hf__span_next_member(struct hf__span object, size_t *at, struct hf__span *ret_key,
+                         struct hf__span *ret_value) {
         size_t i = skip_space(object, *at);
         bool first = *at == 0;
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading kubeconfigs. What we cannot honour (programs that make credentials, proxies, impersonation) is refused by name:
- * ignoring it would connect as somebody else, or somewhere else, than the file says.
+ * Reading kubeconfigs. What we cannot honour (programs that make credentials, proxies,
+ * impersonation) is refused by name: ignoring it would connect as somebody else, or somewhere else,
+ * than the file says.
  *
- * $KUBECONFIG may name several files. They count as one, as the field has it: the first file that has a cluster, context or user
- * of a name decides on all of it, the first current-context counts, a file that does not exist is passed over. Paths inside are
- * relative to the file they stand in.
+ * $KUBECONFIG may name several files. They count as one, as the field has it: the first file that
+ * has a cluster, context or user of a name decides on all of it, the first current-context counts,
+ * a file that does not exist is passed over. Paths inside are relative to the file they stand in.
  */
 #include "client/kubeconfig.h"
 
@@ -36,16 +37,21 @@ struct reading {
 };
 
 static struct reading reading_of(const struct file *file, struct hf_status *reterr_status) {
-        return (struct reading){.dir = file->dir, .source = file->source, .reterr_status = reterr_status};
+        return (struct reading){.dir = file->dir,
+                                .source = file->source,
+                                .reterr_status = reterr_status};
 }
 
-static int no_memory(struct hf_status *reterr_status) { return hf_fail(reterr_status, -ENOMEM, "out of memory"); }
+static int no_memory(struct hf_status *reterr_status) {
+        return hf_fail(reterr_status, -ENOMEM, "out of memory");
+}
 
 /* ---- members ---- */
 
 /* The path that member `key` names. */
 static int path_of(const struct reading *in, const char *name, char **ret_path) {
-        int n = asprintf(ret_path, "%s%s%s", name[0] == '/' ? "" : in->dir, name[0] == '/' || !in->dir[0] ? "" : "/", name);
+        int n = asprintf(ret_path, "%s%s%s", name[0] == '/' ? "" : in->dir,
+                         name[0] == '/' || !in->dir[0] ? "" : "/", name);
         if (n >= 0)
                 return 0;
         *ret_path = NULL;
@@ -53,7 +59,8 @@ static int path_of(const struct reading *in, const char *name, char **ret_path) 
 }
 
 /* The text of the file that member `key` names. */
-static int read_named(const struct reading *in, const char *key, const char *name, char **ret_text) {
+static int read_named(const struct reading *in, const char *key, const char *name,
+                      char **ret_text) {
         char *path = NULL;
         size_t n;
 
@@ -62,26 +69,30 @@ static int read_named(const struct reading *in, const char *key, const char *nam
                 return r;
         r = hf__file_text(path, ret_text, &n);
         if (r < 0)
-                (void)hf_fail(in->reterr_status, r, "%s: %s: cannot read %s: %s", in->source, key, path, hf_strerror(r));
+                (void)hf_fail(in->reterr_status, r, "%s: %s: cannot read %s: %s", in->source, key,
+                              path, hf_strerror(r));
         free(path);
         return r;
 }
 
 /* A text member; *ret_text is NULL when it is absent or empty, as everybody writes "nothing". */
-static int get_text(const struct reading *in, const struct hf__json *object, const char *key, const char **ret_text) {
+static int get_text(const struct reading *in, const struct hf__json *object, const char *key,
+                    const char **ret_text) {
         const struct hf__json *member = hf__json_get(object, key);
 
         *ret_text = NULL;
         if (!member || hf__json_is_null(member))
                 return 0;
         if (!hf__json_is_string(member))
-                return hf_fail(in->reterr_status, HF_E_INVALID, "%s: %s must be a string", in->source, key);
+                return hf_fail(in->reterr_status, HF_E_INVALID, "%s: %s must be a string",
+                               in->source, key);
         const char *text = hf__json_text(member);
         *ret_text = text[0] ? text : NULL;
         return 0;
 }
 
-static int copy_text(const struct reading *in, const struct hf__json *object, const char *key, char **ret_copy) {
+static int copy_text(const struct reading *in, const struct hf__json *object, const char *key,
+                     char **ret_copy) {
         const char *text;
         int r = get_text(in, object, key, &text);
 
@@ -92,7 +103,8 @@ static int copy_text(const struct reading *in, const struct hf__json *object, co
 }
 
 /* PEM text from "<key>-data" (base64) or else from the file that "<key>" names. */
-static int get_pem(const struct reading *in, const struct hf__json *object, const char *key, const char *data_key, char **ret_pem) {
+static int get_pem(const struct reading *in, const struct hf__json *object, const char *key,
+                   const char *data_key, char **ret_pem) {
         const char *data, *name;
         size_t n;
 
@@ -110,75 +122,92 @@ static int get_pem(const struct reading *in, const struct hf__json *object, cons
                 r = HF_E_INVALID;
         }
         if (r > 0)
-                return hf_fail(in->reterr_status, r, "%s: %s is not base64 of PEM text", in->source, data_key);
+                return hf_fail(in->reterr_status, r, "%s: %s is not base64 of PEM text", in->source,
+                               data_key);
         return r < 0 ? hf_fail(in->reterr_status, r, "out of memory") : 0;
 }
 
-static int refuse_member(const struct reading *in, const struct hf__json *object, const char *key, const char *why) {
+static int refuse_member(const struct reading *in, const struct hf__json *object, const char *key,
+                         const char *why) {
         const struct hf__json *member = hf__json_get(object, key);
 
-        if (!member || hf__json_is_null(member) || (hf__json_is_string(member) && !hf__json_text(member)[0]))
+        if (!member || hf__json_is_null(member) ||
+            (hf__json_is_string(member) && !hf__json_text(member)[0]))
                 return 0;
-        return hf_fail(in->reterr_status, HF_E_INVALID, "%s: %s is not supported: %s", in->source, key, why);
+        return hf_fail(in->reterr_status, HF_E_INVALID, "%s: %s is not supported: %s", in->source,
+                       key, why);
 }
 
 /* {"<list>": [{"name": name, "<kind>": {...}}]}: of the first file that has it. */
-static int find_named(const struct file *files, size_t n_files, const char *list, const char *kind, const char *name,
-                      struct hf__json **ret_object, struct reading *in) {
+static int find_named(const struct file *files, size_t n_files, const char *list, const char *kind,
+                      const char *name, struct hf__json **ret_object, struct reading *in) {
         for (size_t i = 0; i < n_files; i++) {
                 *in = reading_of(&files[i], in->reterr_status);
-                for (struct hf__json *item = hf__json_first(hf__json_get(files[i].root, list)); item; item = hf__json_next(item)) {
+                for (struct hf__json *item = hf__json_first(hf__json_get(files[i].root, list));
+                     item; item = hf__json_next(item)) {
                         const char *text = hf__json_string(item, "name");
                         if (!text || strcmp(text, name) != 0)
                                 continue;
                         *ret_object = hf__json_get(item, kind);
                         if (hf__json_is_object(*ret_object))
                                 return 0;
-                        return hf_fail(in->reterr_status, HF_E_INVALID, "%s: the %s \"%.100s\" has no object \"%s\"", in->source, kind,
-                                       name, kind);
+                        return hf_fail(in->reterr_status, HF_E_INVALID,
+                                       "%s: the %s \"%.100s\" has no object \"%s\"", in->source,
+                                       kind, name, kind);
                 }
         }
-        return hf_fail(in->reterr_status, HF_E_INVALID, "%s: there is no %s named \"%.100s\"%s", files[0].source, kind, name,
+        return hf_fail(in->reterr_status, HF_E_INVALID, "%s: there is no %s named \"%.100s\"%s",
+                       files[0].source, kind, name,
                        n_files > 1 ? ", nor in the files after it" : "");
 }
 
 /* ---- cluster and user ---- */
 
-static int take_cluster(const struct reading *in, const struct hf__json *cluster, struct hf__kubeconfig *config) {
+static int take_cluster(const struct reading *in, const struct hf__json *cluster,
+                        struct hf__kubeconfig *config) {
         const struct hf__json *insecure = hf__json_get(cluster, "insecure-skip-tls-verify");
 
         int r = refuse_member(in, cluster, "proxy-url", "connect directly");
         if (r == 0)
                 r = copy_text(in, cluster, "server", &config->server);
         if (r == 0 && !config->server)
-                r = hf_fail(in->reterr_status, HF_E_INVALID, "%s: the cluster has no server", in->source);
+                r = hf_fail(in->reterr_status, HF_E_INVALID, "%s: the cluster has no server",
+                            in->source);
         if (r == 0)
                 r = copy_text(in, cluster, "tls-server-name", &config->server_name);
         if (r == 0)
-                r = get_pem(in, cluster, "certificate-authority", "certificate-authority-data", &config->ca_pem);
+                r = get_pem(in, cluster, "certificate-authority", "certificate-authority-data",
+                            &config->ca_pem);
         if (r == 0 && insecure && !hf__json_is_null(insecure) && !hf__json_is_bool(insecure))
-                r = hf_fail(in->reterr_status, HF_E_INVALID, "%s: insecure-skip-tls-verify must be true or false", in->source);
+                r = hf_fail(in->reterr_status, HF_E_INVALID,
+                            "%s: insecure-skip-tls-verify must be true or false", in->source);
         if (r == 0)
                 config->rest.insecure = hf__json_bool(cluster, "insecure-skip-tls-verify", false);
         return r;
 }
 
 /* The file is read by the client, now and again. */
-static int take_token(const struct reading *in, const struct hf__json *user, struct hf__kubeconfig *config) {
+static int take_token(const struct reading *in, const struct hf__json *user,
+                      struct hf__kubeconfig *config) {
         const char *name;
 
         int r = get_text(in, user, "tokenFile", &name);
         if (r == 0)
-                r = name ? path_of(in, name, &config->token_file) : copy_text(in, user, "token", &config->bearer_token);
+                r = name ? path_of(in, name, &config->token_file)
+                         : copy_text(in, user, "token", &config->bearer_token);
         return r;
 }
 
-static int take_user(const struct reading *in, const struct hf__json *user, struct hf__kubeconfig *config) {
+static int take_user(const struct reading *in, const struct hf__json *user,
+                     struct hf__kubeconfig *config) {
         static const char *const refused[][2] = {
-                {"exec", "no program is run for credentials; use a client certificate, token or tokenFile"},
+                {"exec",
+                 "no program is run for credentials; use a client certificate, token or tokenFile"},
                 {"auth-provider", "use a client certificate, token or tokenFile"},
-                {"username", "API servers have no basic authentication any more; use a client certificate or token"},
-                {"password", "API servers have no basic authentication any more; use a client certificate or token"},
+                {"username", "API servers have no basic authentication any more; use a client "
+                             "certificate or token"},
+                {"password", "API servers have no basic authentication any more; use a client "
+                             "certificate or token"},
                 {"as", "impersonation needs credentials of its own"},
                 {"as-groups", "impersonation needs credentials of its own"},
                 {"as-uid", "impersonation needs credentials of its own"},
@@ -188,13 +217,15 @@ static int take_user(const struct reading *in, const struct hf__json *user, stru
         for (size_t i = 0; r == 0 && i < sizeof refused / sizeof refused[0]; i++)
                 r = refuse_member(in, user, refused[i][0], refused[i][1]);
         if (r == 0)
-                r = get_pem(in, user, "client-certificate", "client-certificate-data", &config->cert_pem);
+                r = get_pem(in, user, "client-certificate", "client-certificate-data",
+                            &config->cert_pem);
         if (r == 0)
                 r = get_pem(in, user, "client-key", "client-key-data", &config->key_pem);
         return r == 0 ? take_token(in, user, config) : r;
 }
 
-static int current_context(const struct file *files, size_t n_files, struct reading *in, const char **ret_name) {
+static int current_context(const struct file *files, size_t n_files, struct reading *in,
+                           const char **ret_name) {
         *ret_name = NULL;
         for (size_t i = 0; i < n_files && !*ret_name; i++) {
                 *in = reading_of(&files[i], in->reterr_status);
@@ -202,10 +233,13 @@ static int current_context(const struct file *files, size_t n_files, struct read
                 if (r != 0)
                         return r;
         }
-        return *ret_name ? 0 : hf_fail(in->reterr_status, HF_E_INVALID, "%s: there is no current-context", files[0].source);
+        return *ret_name ? 0
+                         : hf_fail(in->reterr_status, HF_E_INVALID,
+                                   "%s: there is no current-context", files[0].source);
 }
 
-static int take_files(const struct file *files, size_t n_files, struct hf__kubeconfig *config, struct hf_status *reterr_status) {
+static int take_files(const struct file *files, size_t n_files, struct hf__kubeconfig *config,
+                      struct hf_status *reterr_status) {
         struct reading in = {.reterr_status = reterr_status};
         struct hf__json *context, *cluster, *user;
         const char *name, *cluster_name = NULL, *user_name = NULL;
@@ -218,7 +252,8 @@ static int take_files(const struct file *files, size_t n_files, struct hf__kubec
         if (r == 0)
                 r = get_text(&in, context, "user", &user_name);
         if (r == 0)
-                r = find_named(files, n_files, "clusters", "cluster", cluster_name ? cluster_name : "", &cluster, &in);
+                r = find_named(files, n_files, "clusters", "cluster",
+                               cluster_name ? cluster_name : "", &cluster, &in);
         if (r == 0)
                 r = take_cluster(&in, cluster, config);
         if (r == 0 && user_name) /* without a user it is anonymous */
@@ -239,7 +274,8 @@ static int take_files(const struct file *files, size_t n_files, struct hf__kubec
 
 /* ---- whole files ---- */
 
-static int parse_text(const struct reading *in, const char *text, size_t n, struct hf__json **ret_root) {
+static int parse_text(const struct reading *in, const char *text, size_t n,
+                      struct hf__json **ret_root) {
         struct hf__strbuf json = {.max = MAX_JSON};
         struct hf_status why = {0};
         size_t i = 0;
@@ -252,7 +288,8 @@ static int parse_text(const struct reading *in, const char *text, size_t n, stru
         if (r == 0)
                 r = hf__json_parse(json.data, json.n, ret_root, NULL);
         if (r != 0)
-                (void)hf_fail(in->reterr_status, r, "%s: %s", in->source, why.message[0] ? why.message : "this is not a kubeconfig");
+                (void)hf_fail(in->reterr_status, r, "%s: %s", in->source,
+                              why.message[0] ? why.message : "this is not a kubeconfig");
         if (json.data)
                 explicit_bzero(json.data, json.n);
         hf__strbuf_done(&json);
@@ -266,7 +303,8 @@ static void file_done(struct file *file) {
         *file = (struct file){0};
 }
 
-static int file_init(const char *text, size_t n, const char *dir, const char *source, struct file *file, struct hf_status *reterr_status) {
+static int file_init(const char *text, size_t n, const char *dir, const char *source,
+                     struct file *file, struct hf_status *reterr_status) {
         *file = (struct file){.dir = strdup(dir), .source = strdup(source)};
         int r = file->dir && file->source ? 0 : no_memory(reterr_status);
         if (r == 0 && (n > HF__FILE_TEXT_MAX || memchr(text, '\0', n)))
@@ -282,7 +320,8 @@ static int file_init(const char *text, size_t n, const char *dir, const char *so
         return r;
 }
 
-static int take(struct file *files, size_t n_files, struct hf__kubeconfig *ret_config, struct hf_status *reterr_status) {
+static int take(struct file *files, size_t n_files, struct hf__kubeconfig *ret_config,
+                struct hf_status *reterr_status) {
         struct hf__kubeconfig config = {.rest.size = sizeof config.rest};
 
         int r = take_files(files, n_files, &config, reterr_status);
@@ -293,8 +332,8 @@ static int take(struct file *files, size_t n_files, struct hf__kubeconfig *ret_c
         return r;
 }
 
-int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char *source, struct hf__kubeconfig *ret_config,
-                         struct hf_status *reterr_status) {
+int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char *source,
+                         struct hf__kubeconfig *ret_config, struct hf_status *reterr_status) {
         struct file file;
 
         int r = file_init(text, n, dir, source, &file, reterr_status);
@@ -305,10 +344,12 @@ int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char
         return r;
 }
 
-/* The directory of path, absolute: a token file is read again later, when the working directory may be another. */
+/* The directory of path, absolute: a token file is read again later, when the working directory may
+ * be another. */
 static char *dir_of(const char *path) {
         const char *slash = strrchr(path, '/');
-        char *dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("."), *absolute = NULL;
+        char *dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("."),
+             *absolute = NULL;
 
         if (dir)
                 absolute = realpath(dir, NULL);
@@ -324,7 +365,8 @@ static int load_one(const char *path, struct file *file, struct hf_status *reter
         if (r == 0 && !(dir = dir_of(path)))
                 r = -errno;
         if (r < 0)
-                (void)hf_fail(reterr_status, r, "cannot read the kubeconfig %s: %s", path, hf_strerror(r));
+                (void)hf_fail(reterr_status, r, "cannot read the kubeconfig %s: %s", path,
+                              hf_strerror(r));
         else
                 r = file_init(text, n, dir, path, file, reterr_status);
         hf__wipe_free(text);
@@ -333,7 +375,8 @@ static int load_one(const char *path, struct file *file, struct hf_status *reter
 }
 
 /* Those of $KUBECONFIG that exist. list is taken apart. */
-static int load_list(char *list, struct file *files, size_t *n_files, struct hf_status *reterr_status) {
+static int load_list(char *list, struct file *files, size_t *n_files,
+                     struct hf_status *reterr_status) {
         int r = 0;
 
         for (char *path = list, *rest; r == 0 && path; path = rest) {
@@ -343,7 +386,8 @@ static int load_list(char *list, struct file *files, size_t *n_files, struct hf_
                 if (!path[0])
                         continue;
                 if (*n_files == MAX_FILES)
-                        return hf_fail(reterr_status, HF_E_INVALID, "KUBECONFIG names more than %u files", MAX_FILES);
+                        return hf_fail(reterr_status, HF_E_INVALID,
+                                       "KUBECONFIG names more than %u files", MAX_FILES);
                 r = load_one(path, &files[*n_files], reterr_status);
                 if (r == 0)
                         ++*n_files;
@@ -360,20 +404,27 @@ static int load_default(struct file *files, size_t *n_files, struct hf_status *r
 
         if (variable && variable[0]) {
                 list = strdup(variable);
-                r = list ? load_list(list, files, n_files, reterr_status) : no_memory(reterr_status);
+                r = list ? load_list(list, files, n_files, reterr_status)
+                         : no_memory(reterr_status);
                 if (r == 0 && *n_files == 0)
-                        r = hf_fail(reterr_status, HF_E_NOT_FOUND, "KUBECONFIG is set to \"%.200s\", and there is no such file", variable);
+                        r = hf_fail(reterr_status, HF_E_NOT_FOUND,
+                                    "KUBECONFIG is set to \"%.200s\", and there is no such file",
+                                    variable);
         } else if (home && home[0]) {
-                r = asprintf(&list, "%s/.kube/config", home) < 0 ? no_memory(reterr_status) : load_one(list, files, reterr_status);
+                r = asprintf(&list, "%s/.kube/config", home) < 0
+                            ? no_memory(reterr_status)
+                            : load_one(list, files, reterr_status);
                 *n_files = r == 0;
         } else {
-                r = hf_fail(reterr_status, HF_E_NOT_FOUND, "no kubeconfig is named, and neither KUBECONFIG nor HOME is set");
+                r = hf_fail(reterr_status, HF_E_NOT_FOUND,
+                            "no kubeconfig is named, and neither KUBECONFIG nor HOME is set");
         }
         free(list);
         return r;
 }
 
-int hf__kubeconfig_load(const char *path, struct hf__kubeconfig *ret_config, struct hf_status *reterr_status) {
+int hf__kubeconfig_load(const char *path, struct hf__kubeconfig *ret_config,
+                        struct hf_status *reterr_status) {
         struct file files[MAX_FILES];
         size_t n_files = 0;
         int r;

@@ -10,7 +10,8 @@ static void add_segment(struct hf__strbuf *out, const char *segment) {
         hf__strbuf_urlencode(out, segment);
 }
 
-static void add_collection(struct hf__strbuf *out, const struct hf_resource *resource, const char *ns) {
+static void add_collection(struct hf__strbuf *out, const struct hf_resource *resource,
+                           const char *ns) {
         if (given(resource->group)) {
                 hf__strbuf_puts(out, "/apis");
                 add_segment(out, resource->group);

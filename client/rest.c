@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The REST client: any Kubernetes API server over HTTP, through one HTTP engine. Here it is made, from a configuration, from
- * kubeconfig files, or from what a pod finds in its cluster.
+ * The REST client: any Kubernetes API server over HTTP, through one HTTP engine. Here it is made,
+ * from a configuration, from kubeconfig files, or from what a pod finds in its cluster.
  *
- * The client itself has no state that changes but its token (bearer.c). Calls and watches are structs of their own from the moment
- * they are submitted until the engine reports their end, on the engine's thread; cancelling goes by the engine's request id. So
- * there is no lock here, and freeing the engine answers everything that is left.
+ * The client itself has no state that changes but its token (bearer.c). Calls and watches are
+ * structs of their own from the moment they are submitted until the engine reports their end, on
+ * the engine's thread; cancelling goes by the engine's request id. So there is no lock here, and
+ * freeing the engine answers everything that is left.
  */
 #include "client/rest.h"
 
@@ -27,13 +28,16 @@ static struct hf__rest *rest_of(struct hf_client *client) { return (struct hf__r
 
 /* ---- what calls and watches share ---- */
 
-int hf__rest_failure(const struct hf__http_result *result, const char *what, struct hf_status *ret_status) {
-        const char *words = result->error_text && result->error_text[0] ? result->error_text : hf_strerror(result->outcome);
+int hf__rest_failure(const struct hf__http_result *result, const char *what,
+                     struct hf_status *ret_status) {
+        const char *words = result->error_text && result->error_text[0]
+                                    ? result->error_text
+                                    : hf_strerror(result->outcome);
         return hf_fail(ret_status, result->outcome, "%s: %s", what, words);
 }
 
-void hf__rest_prepare(const struct hf__rest *rest, enum hf_lane lane, const struct hf__token *token, const char **headers,
-                      struct hf__http_request *ret_request) {
+void hf__rest_prepare(const struct hf__rest *rest, enum hf_lane lane, const struct hf__token *token,
+                      const char **headers, struct hf__http_request *ret_request) {
         size_t n = 0;
 
         headers[n++] = "Accept: application/json";
@@ -50,7 +54,9 @@ void hf__rest_prepare(const struct hf__rest *rest, enum hf_lane lane, const stru
         };
 }
 
-static void rest_cancel(struct hf_client *client, uint64_t id) { hf__http_cancel(rest_of(client)->engine, id); }
+static void rest_cancel(struct hf_client *client, uint64_t id) {
+        hf__http_cancel(rest_of(client)->engine, id);
+}
 
 /* ---- the client ---- */
 
@@ -88,28 +94,35 @@ static int check_server(const char *server, bool *ret_tls, struct hf_status *ret
         const char *host = NULL;
 
         if (!server || !line_ok(server, 2048) || strpbrk(server, " ?#@\\"))
-                return hf_fail(reterr_status, HF_E_INVALID, "server URL \"%.200s\" is not of the form https://host:port",
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "server URL \"%.200s\" is not of the form https://host:port",
                                server ? server : "");
         if (strncmp(server, "https://", 8) == 0)
                 host = server + 8;
         else if (strncmp(server, "http://", 7) == 0)
                 host = server + 7;
         if (!host || !host[0] || host[0] == '/' || host[0] == ':')
-                return hf_fail(reterr_status, HF_E_INVALID, "server URL \"%.200s\" is not of the form https://host:port", server);
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "server URL \"%.200s\" is not of the form https://host:port",
+                               server);
         *ret_tls = server[4] == 's';
         return 0;
 }
 
-static int check_config(const struct hf_rest_config *config, bool *ret_tls, struct hf_status *reterr_status) {
+static int check_config(const struct hf_rest_config *config, bool *ret_tls,
+                        struct hf_status *reterr_status) {
         int r = check_server(config->server, ret_tls, reterr_status);
         if (r != 0)
                 return r;
         if (!config->cert_pem != !config->key_pem)
-                return hf_fail(reterr_status, HF_E_INVALID, "a client certificate needs its key, and a key its certificate");
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "a client certificate needs its key, and a key its certificate");
         if (config->insecure && config->ca_pem)
-                return hf_fail(reterr_status, HF_E_INVALID, "a CA together with skipping verification contradict each other");
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "a CA together with skipping verification contradict each other");
         if (config->user_agent && !line_ok(config->user_agent, 256))
-                return hf_fail(reterr_status, HF_E_INVALID, "the user agent is empty, too long or has control characters");
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "the user agent is empty, too long or has control characters");
         if (config->timeout < 0)
                 return hf_fail(reterr_status, HF_E_INVALID, "the timeout is negative");
         return 0;
@@ -121,7 +134,8 @@ static int copy_texts(struct hf__rest *rest, const struct hf_rest_config *config
         while (n > 0 && config->server[n - 1] == '/')
                 n--;
         rest->server = strndup(config->server, n);
-        if (asprintf(&rest->user_agent, "User-Agent: %s", config->user_agent ? config->user_agent : "holdfast") < 0)
+        if (asprintf(&rest->user_agent, "User-Agent: %s",
+                     config->user_agent ? config->user_agent : "holdfast") < 0)
                 rest->user_agent = NULL;
         if (!rest->server || !rest->user_agent)
                 return -ENOMEM;
@@ -148,17 +162,20 @@ static int make_parts(struct hf__rest *rest, const struct hf_rest_config *config
         return r;
 }
 
-int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *given, struct hf_client **ret_client,
-                       struct hf_status *reterr_status) {
+int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *given,
+                       struct hf_client **ret_client, struct hf_status *reterr_status) {
         struct hf_rest_config config;
         bool over_tls = false;
 
         if (!host || !given || !ret_client)
-                return hf_fail(reterr_status, -EINVAL, "a REST client needs a host and a configuration");
-        int r = hf__config_take(&config, sizeof config, HF__CONFIG_LEAST(struct hf_rest_config, server), given);
+                return hf_fail(reterr_status, -EINVAL,
+                               "a REST client needs a host and a configuration");
+        int r = hf__config_take(&config, sizeof config,
+                                HF__CONFIG_LEAST(struct hf_rest_config, server), given);
         if (r != 0)
                 return hf_fail(reterr_status, r,
-                               "the size of the configuration is wrong, or it has members that this library does not know");
+                               "the size of the configuration is wrong, or it has members that "
+                               "this library does not know");
         r = check_config(&config, &over_tls, reterr_status);
         if (r != 0)
                 return r;
@@ -167,11 +184,14 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         rest->base = (struct hf_client){.ops = &rest_ops, .host = host};
         rest->timeout = config.timeout ? config.timeout : DEFAULT_TIMEOUT;
-        r = hf__bearer_new(host, config.bearer_token, config.token_file, &rest->bearer, reterr_status);
+        r = hf__bearer_new(host, config.bearer_token, config.token_file, &rest->bearer,
+                           reterr_status);
         if (r == 0) {
                 r = make_parts(rest, &config, over_tls);
                 if (r != 0)
-                        (void)hf_fail(reterr_status, r, "the client for %.200s could not be made: %s", config.server, hf_strerror(r));
+                        (void)hf_fail(reterr_status, r,
+                                      "the client for %.200s could not be made: %s", config.server,
+                                      hf_strerror(r));
         }
         if (r != 0) {
                 rest_free(&rest->base);
@@ -181,8 +201,8 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
         return 0;
 }
 
-int hf_rest_client_from_kubeconfig(const struct hf_host *host, const char *path, struct hf_client **ret_client,
-                                   struct hf_status *reterr_status) {
+int hf_rest_client_from_kubeconfig(const struct hf_host *host, const char *path,
+                                   struct hf_client **ret_client, struct hf_status *reterr_status) {
         struct hf__kubeconfig config;
 
         int r = hf__kubeconfig_load(path, &config, reterr_status);
@@ -196,11 +216,13 @@ int hf_rest_client_from_kubeconfig(const struct hf_host *host, const char *path,
 /* ---- in a cluster ---- */
 
 static int service_url(char **ret_url, struct hf_status *reterr_status) {
-        const char *name = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
+        const char *name = getenv("KUBERNETES_SERVICE_HOST"),
+                   *port = getenv("KUBERNETES_SERVICE_PORT");
 
         if (!name || !name[0] || !port || !port[0])
                 return hf_fail(reterr_status, HF_E_NOT_FOUND,
-                               "this is no pod of a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
+                               "this is no pod of a cluster: KUBERNETES_SERVICE_HOST and "
+                               "KUBERNETES_SERVICE_PORT are not set");
         bool bare_v6 = strchr(name, ':') && name[0] != '[';
         if (asprintf(ret_url, bare_v6 ? "https://[%s]:%s" : "https://%s:%s", name, port) < 0) {
                 *ret_url = NULL;
@@ -209,8 +231,10 @@ static int service_url(char **ret_url, struct hf_status *reterr_status) {
         return 0;
 }
 
-/* The text of a file of the service account; *ret_path is set, and owned by the caller, also on failure. */
-static int account_file(const char *dir, const char *name, char **ret_path, char **ret_text, struct hf_status *reterr_status) {
+/* The text of a file of the service account; *ret_path is set, and owned by the caller, also on
+ * failure. */
+static int account_file(const char *dir, const char *name, char **ret_path, char **ret_text,
+                        struct hf_status *reterr_status) {
         size_t n;
 
         if (asprintf(ret_path, "%s/%s", dir, name) < 0) {
@@ -218,7 +242,9 @@ static int account_file(const char *dir, const char *name, char **ret_path, char
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         }
         int r = ret_text ? hf__file_text(*ret_path, ret_text, &n) : 0;
-        return r < 0 ? hf_fail(reterr_status, r, "cannot read %s of the service account: %s", *ret_path, hf_strerror(r)) : r;
+        return r < 0 ? hf_fail(reterr_status, r, "cannot read %s of the service account: %s",
+                               *ret_path, hf_strerror(r))
+                     : r;
 }
 
 static int account_namespace(const char *dir, char *ret_ns, struct hf_status *reterr_status) {
@@ -229,7 +255,8 @@ static int account_namespace(const char *dir, char *ret_ns, struct hf_status *re
                 hf__trim_end(text);
                 size_t n = strlen(text);
                 if (n == 0 || n > HF_NAME_MAX || strpbrk(text, " /\t\r\n"))
-                        r = hf_fail(reterr_status, HF_E_INVALID, "%s does not hold the name of a namespace", path);
+                        r = hf_fail(reterr_status, HF_E_INVALID,
+                                    "%s does not hold the name of a namespace", path);
                 else
                         memcpy(ret_ns, text, n + 1);
         }
@@ -238,15 +265,19 @@ static int account_namespace(const char *dir, char *ret_ns, struct hf_status *re
         return r;
 }
 
-int hf_rest_client_in_cluster(const struct hf_host *host, const struct hf_in_cluster_config *given, struct hf_client **ret_client,
-                              char *ret_ns, struct hf_status *reterr_status) {
+int hf_rest_client_in_cluster(const struct hf_host *host, const struct hf_in_cluster_config *given,
+                              struct hf_client **ret_client, char *ret_ns,
+                              struct hf_status *reterr_status) {
         struct hf_in_cluster_config config = {.size = sizeof config};
         char *url = NULL, *ca_path = NULL, *ca = NULL, *token_path = NULL;
 
-        int r = given ? hf__config_take(&config, sizeof config, HF__CONFIG_LEAST(struct hf_in_cluster_config, size), given) : 0;
+        int r = given ? hf__config_take(&config, sizeof config,
+                                        HF__CONFIG_LEAST(struct hf_in_cluster_config, size), given)
+                      : 0;
         if (r != 0)
                 return hf_fail(reterr_status, r,
-                               "the size of the configuration is wrong, or it has members that this library does not know");
+                               "the size of the configuration is wrong, or it has members that "
+                               "this library does not know");
         const char *dir = config.directory ? config.directory : SERVICE_ACCOUNT;
         r = service_url(&url, reterr_status);
         if (r == 0)

@@ -2,16 +2,19 @@
 /*
  * A call of the REST client: one request, or several tries of it, and one answer.
  *
- * A call is a struct of its own from the moment it is submitted until the engine reports its end, on the engine's thread. It has
- * all that another try needs, and another try goes under the same id, so that cancelling finds it at any time.
+ * A call is a struct of its own from the moment it is submitted until the engine reports its end,
+ * on the engine's thread. It has all that another try needs, and another try goes under the same
+ * id, so that cancelling finds it at any time.
  *
  * There is another try
- *      - at once, when the server said 401 and the token was meanwhile replaced. Who is not known is not served: nothing was done.
- *      - when the server asked for it: 429, or an error of its own, with a Retry-After that ends before the call's deadline; up to
- *        10 times. A write only upon 429 and 503, where the server says that it did not take the request. Not upon 504, where
- *        it has waited for us already.
- * Not in the lane of the leases: the elector paces itself, and must know at once. A write that waits here is one under way to
- * its sender: cancelling ends it, and its deadline (the end of the leader's validity) stands.
+ *      - at once, when the server said 401 and the token was meanwhile replaced. Who is not known
+ * is not served: nothing was done.
+ *      - when the server asked for it: 429, or an error of its own, with a Retry-After that ends
+ * before the call's deadline; up to 10 times. A write only upon 429 and 503, where the server says
+ * that it did not take the request. Not upon 504, where it has waited for us already. Not in the
+ * lane of the leases: the elector paces itself, and must know at once. A write that waits here is
+ * one under way to its sender: cancelling ends it, and its deadline (the end of the leader's
+ * validity) stands.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -89,7 +92,8 @@ static int try_call(struct rest_call *call, hf_nsec not_before, uint64_t again, 
                 request.n_body = call->n_body;
         }
         if (call->fence[0]) {
-                (void)snprintf(fence_line, sizeof fence_line, "%s: %s", HF_FENCE_HEADER, call->fence);
+                (void)snprintf(fence_line, sizeof fence_line, "%s: %s", HF_FENCE_HEADER,
+                               call->fence);
                 headers[request.n_headers++] = fence_line;
         }
         request.deadline = call->deadline;
@@ -98,21 +102,27 @@ static int try_call(struct rest_call *call, hf_nsec not_before, uint64_t again, 
         request.max_body = lists ? MAX_LIST : MAX_OBJECT;
         request.on_done = call_done;
         request.ctx = call;
-        return again ? hf__http_submit_again(rest->engine, &request, again) : hf__http_submit(rest->engine, &request, ret_id);
+        return again ? hf__http_submit_again(rest->engine, &request, again)
+                     : hf__http_submit(rest->engine, &request, ret_id);
 }
 
-/* The boot time of the try that the answer allows: 0 = at once, HF_NSEC_NEVER = none. Takes account of it. */
+/* The boot time of the try that the answer allows: 0 = at once, HF_NSEC_NEVER = none. Takes account
+ * of it. */
 static hf_nsec next_try(struct rest_call *call, const struct hf__http_result *result) {
         if (result->code == 401) {
-                if (call->renewed || !call->token || !hf__bearer_refused(call->rest->bearer, call->token))
+                if (call->renewed || !call->token ||
+                    !hf__bearer_refused(call->rest->bearer, call->token))
                         return HF_NSEC_NEVER;
                 call->renewed = true;
                 return 0;
         }
-        bool allowed = result->code == 429 || result->code == 503 || (result->code >= 500 && result->code != 504 && !is_write(call->verb));
-        if (!allowed || result->retry_after_s == 0 || call->lane == HF_LANE_LEASE || call->n_waits == MAX_WAITS)
+        bool allowed = result->code == 429 || result->code == 503 ||
+                       (result->code >= 500 && result->code != 504 && !is_write(call->verb));
+        if (!allowed || result->retry_after_s == 0 || call->lane == HF_LANE_LEASE ||
+            call->n_waits == MAX_WAITS)
                 return HF_NSEC_NEVER;
-        hf_nsec at = hf_now(hf_host_clock(call->rest->base.host)) + (hf_nsec)result->retry_after_s * HF_NSEC_PER_SEC;
+        hf_nsec at = hf_now(hf_host_clock(call->rest->base.host)) +
+                     (hf_nsec)result->retry_after_s * HF_NSEC_PER_SEC;
         if (at >= call->deadline)
                 return HF_NSEC_NEVER;
         call->n_waits++;
@@ -123,7 +133,8 @@ static void call_done(void *ctx, const struct hf__http_result *result) {
         struct rest_call *call = ctx; /* owned; this is its end, unless there is another try */
         struct hf_reply reply = {.body = result->body, .n_body = result->body ? result->n_body : 0};
 
-        reply.fence_echoed = call->fence[0] && result->fence_echo && strcmp(result->fence_echo, call->fence) == 0;
+        reply.fence_echoed = call->fence[0] && result->fence_echo &&
+                             strcmp(result->fence_echo, call->fence) == 0;
         if (result->outcome != 0) {
                 reply.error = hf__rest_failure(result, call->what, &reply.status);
         } else if (result->code < 200 || result->code >= 300) {
@@ -135,7 +146,8 @@ static void call_done(void *ctx, const struct hf__http_result *result) {
                         .retry_after_s = result->retry_after_s,
                         .what = call->what,
                 };
-                reply.error = hf__status_from_reply(result->code, reply.body, reply.n_body, &context, &reply.status);
+                reply.error = hf__status_from_reply(result->code, reply.body, reply.n_body,
+                                                    &context, &reply.status);
         }
         call->done(call->ctx, &reply);
         call_free(call);
@@ -143,17 +155,20 @@ static void call_done(void *ctx, const struct hf__http_result *result) {
 
 /* ---- starting ---- */
 
-static int put_what(const struct hf__rest *rest, const struct hf_call *call, struct hf__strbuf *out) {
+static int put_what(const struct hf__rest *rest, const struct hf_call *call,
+                    struct hf__strbuf *out) {
         struct hf_call addressed = *call;
 
-        if (call->verb == HF_VERB_CREATE || call->verb == HF_VERB_LIST || call->verb == HF_VERB_DELETE_COLLECTION)
+        if (call->verb == HF_VERB_CREATE || call->verb == HF_VERB_LIST ||
+            call->verb == HF_VERB_DELETE_COLLECTION)
                 addressed.name = NULL;
         hf__strbuf_printf(out, "%s %s", method_of(call->verb), rest->server);
         hf__resource_path(out, &addressed);
         return out->error ? (out->error < 0 ? out->error : -EINVAL) : 0;
 }
 
-static int call_new(struct hf__rest *rest, const struct hf_call *from, struct rest_call **ret_call) {
+static int call_new(struct hf__rest *rest, const struct hf_call *from,
+                    struct rest_call **ret_call) {
         struct hf__strbuf what = {.max = MAX_URL};
         struct rest_call *call = NULL;
 
@@ -161,10 +176,17 @@ static int call_new(struct hf__rest *rest, const struct hf_call *from, struct re
         if (r == 0 && !(call = malloc(sizeof *call + what.n + 1 + from->n_body)))
                 r = -ENOMEM;
         if (r == 0) {
-                *call = (struct rest_call){.rest = rest, .verb = from->verb, .lane = from->lane, .n_body = from->n_body};
+                *call = (struct rest_call){.rest = rest,
+                                           .verb = from->verb,
+                                           .lane = from->lane,
+                                           .n_body = from->n_body};
                 memcpy(call->what, what.data, what.n + 1);
-                call->body = from->n_body > 0 ? memcpy(call->what + what.n + 1, from->body, from->n_body) : NULL;
-                call->deadline = from->deadline ? from->deadline : hf_now(hf_host_clock(rest->base.host)) + rest->timeout;
+                call->body = from->n_body > 0
+                                     ? memcpy(call->what + what.n + 1, from->body, from->n_body)
+                                     : NULL;
+                call->deadline = from->deadline
+                                         ? from->deadline
+                                         : hf_now(hf_host_clock(rest->base.host)) + rest->timeout;
                 if (from->fence && is_write(from->verb)) {
                         int n = hf_fence_format(from->fence, call->fence, sizeof call->fence);
                         r = n < 0 ? -EINVAL : 0; /* an unfenced write in its place would be worse */
@@ -178,7 +200,8 @@ static int call_new(struct hf__rest *rest, const struct hf_call *from, struct re
         return r;
 }
 
-int hf__rest_call(struct hf_client *client, const struct hf_call *from, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
+int hf__rest_call(struct hf_client *client, const struct hf_call *from, hf_reply_fn done, void *ctx,
+                  uint64_t *ret_id) {
         struct rest_call *call;
 
         int r = call_new((struct hf__rest *)client, from, &call);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A watch of the REST client: one long GET whose answer is a stream of JSON lines, {"type": ..., "object": ...}.
+ * A watch of the REST client: one long GET whose answer is a stream of JSON lines, {"type": ...,
+ * "object": ...}.
  *
- * A watch belongs to the engine's thread from its submission to its end. It ends by the first of: the server ending the
- * stream (0, watch again), an ERROR event or an error code (what its Status says; 410 is HF_E_GONE), a line that is no
- * event, a line above the limit, cancellation, a broken connection, the deadline.
+ * A watch belongs to the engine's thread from its submission to its end. It ends by the first of:
+ * the server ending the stream (0, watch again), an ERROR event or an error code (what its Status
+ * says; 410 is HF_E_GONE), a line that is no event, a line above the limit, cancellation, a broken
+ * connection, the deadline.
  *
- * A connection may go silent without being closed. So the server is asked to end the watch after a random 300-600
- * seconds (random, so that the watches of a restarted server do not all come back at once), and the request has a deadline a
- * little later; the header block has the client's ordinary timeout.
+ * A connection may go silent without being closed. So the server is asked to end the watch after a
+ * random 300-600 seconds (random, so that the watches of a restarted server do not all come back at
+ * once), and the request has a deadline a little later; the header block has the client's ordinary
+ * timeout.
  */
 #include "client/rest.h"
 
@@ -41,9 +44,10 @@ struct rest_watch {
         hf_event_fn on_event;
         hf_watch_end_fn on_end;
         void *ctx;
-        int code;                /* of the header block; 0 = not there yet */
-        struct hf__strbuf line;  /* the line that is not complete yet; the body, when code is an error */
-        int error;               /* set: the watch ends by our own decision, and this is why */
+        int code; /* of the header block; 0 = not there yet */
+        struct hf__strbuf
+                line; /* the line that is not complete yet; the body, when code is an error */
+        int error;    /* set: the watch ends by our own decision, and this is why */
         struct hf_status status; /* its words */
         char what[];             /* "GET https://..." */
 };
@@ -66,12 +70,15 @@ static int event_type(struct hf__span type) {
                 {"\"BOOKMARK\"", HF_EVENT_BOOKMARK},
         };
         for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-                if (type.n == strlen(types[i].text) && memcmp(type.data, types[i].text, type.n) == 0)
+                if (type.n == strlen(types[i].text) &&
+                    memcmp(type.data, types[i].text, type.n) == 0)
                         return (int)types[i].type;
         return -1;
 }
 
-static bool is_error(struct hf__span type) { return type.n == 7 && memcmp(type.data, "\"ERROR\"", 7) == 0; }
+static bool is_error(struct hf__span type) {
+        return type.n == 7 && memcmp(type.data, "\"ERROR\"", 7) == 0;
+}
 
 static int error_event(struct rest_watch *watch, struct hf__span object) {
         const struct hf__status_context context = {.what = watch->what};
@@ -100,7 +107,8 @@ static int take_line(struct rest_watch *watch, const char *data, size_t n) {
                 return fail(watch, -EPROTO, "the stream has an object without metadata");
         int r = hf__json_parse(metadata.data, metadata.n, &json, NULL);
         if (r != 0)
-                return fail(watch, r < 0 ? r : -EPROTO, "the stream has an object whose metadata is not JSON");
+                return fail(watch, r < 0 ? r : -EPROTO,
+                            "the stream has an object whose metadata is not JSON");
         const struct hf_event event = {
                 .type = (enum hf_event_type)known,
                 .object = object.data,
@@ -126,7 +134,8 @@ static int take_data(struct rest_watch *watch, const char *data, size_t n) {
                 } else {
                         hf__strbuf_add(&watch->line, data, piece);
                         if (watch->line.error)
-                                return fail(watch, watch->line.error, "the stream has a line above 8 MiB");
+                                return fail(watch, watch->line.error,
+                                            "the stream has a line above 8 MiB");
                         if (newline) {
                                 r = take_line(watch, watch->line.data, watch->line.n);
                                 hf__strbuf_reset(&watch->line);
@@ -194,8 +203,10 @@ static void watch_done(void *ctx, const struct hf__http_result *result) {
                 if (watch->line.n > 0) /* servers end their last line; one cut short is an error */
                         (void)take_line(watch, watch->line.data, watch->line.n);
         } else if (watch->error == 0 && result->outcome == 0) {
-                const struct hf__status_context context = {.retry_after_s = result->retry_after_s, .what = watch->what};
-                watch->error = hf__status_from_reply(result->code, watch->line.data, watch->line.n, &context, &watch->status);
+                const struct hf__status_context context = {.retry_after_s = result->retry_after_s,
+                                                           .what = watch->what};
+                watch->error = hf__status_from_reply(result->code, watch->line.data, watch->line.n,
+                                                     &context, &watch->status);
         } else if (watch->error == 0) {
                 watch->error = hf__rest_failure(result, watch->what, &watch->status);
         }
@@ -222,17 +233,19 @@ static int watch_submit(struct rest_watch *watch, uint64_t again, uint64_t *ret_
         watch->token = hf__bearer_get(rest->bearer);
         hf__rest_prepare(rest, watch->lane, watch->token, headers, &request);
         request.url = watch->what + strlen("GET ");
-        request.deadline = hf_now(hf_host_clock(rest->base.host)) + (hf_nsec)(watch->timeout_s + DEADLINE_SLACK_S) * HF_NSEC_PER_SEC;
+        request.deadline = hf_now(hf_host_clock(rest->base.host)) +
+                           (hf_nsec)(watch->timeout_s + DEADLINE_SLACK_S) * HF_NSEC_PER_SEC;
         request.head_timeout = rest->timeout;
         request.on_head = watch_head;
         request.on_data = watch_data;
         request.on_done = watch_done;
         request.ctx = watch;
-        return again ? hf__http_submit_again(rest->engine, &request, again) : hf__http_submit(rest->engine, &request, ret_id);
+        return again ? hf__http_submit_again(rest->engine, &request, again)
+                     : hf__http_submit(rest->engine, &request, ret_id);
 }
 
-int hf__rest_watch(struct hf_client *client, const struct hf_watch_spec *spec, hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
-                   uint64_t *ret_id) {
+int hf__rest_watch(struct hf_client *client, const struct hf_watch_spec *spec, hf_event_fn on_event,
+                   hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
         struct hf__rest *rest = (struct hf__rest *)client;
         struct hf__strbuf what = {.max = MAX_URL};
         struct rest_watch *watch = NULL;

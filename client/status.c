@@ -10,7 +10,8 @@
 #define MAX_STATUS_BODY ((size_t)256 * 1024)
 
 static bool has_cause(const struct hf__json *body, const char *reason) {
-        for (struct hf__json *c = hf__json_first(hf__json_path(body, "details.causes")); c; c = hf__json_next(c)) {
+        for (struct hf__json *c = hf__json_first(hf__json_path(body, "details.causes")); c;
+             c = hf__json_next(c)) {
                 const char *text = hf__json_string(c, "reason");
                 if (text && strcmp(text, reason) == 0)
                         return true;
@@ -65,28 +66,35 @@ static uint32_t retry_after(const struct hf__json *body, uint32_t of_header) {
         return seconds > UINT32_MAX ? UINT32_MAX : (uint32_t)seconds;
 }
 
-int hf__status_from_reply(int code, const char *body, size_t n_body, const struct hf__status_context *context,
-                          struct hf_status *ret_status) {
+int hf__status_from_reply(int code, const char *body, size_t n_body,
+                          const struct hf__status_context *context, struct hf_status *ret_status) {
         struct hf__json *json = NULL;
         int64_t body_code;
 
         if (body && n_body > 0 && n_body <= MAX_STATUS_BODY)
-                (void)hf__json_parse(body, n_body, &json, NULL); /* whatever else it is, the code still tells */
-        if (code < 300 && hf__json_i64(json, "code", &body_code) && body_code >= 300 && body_code <= 999)
+                (void)hf__json_parse(body, n_body, &json,
+                                     NULL); /* whatever else it is, the code still tells */
+        if (code < 300 && hf__json_i64(json, "code", &body_code) && body_code >= 300 &&
+            body_code <= 999)
                 code = (int)body_code;
 
-        const char *reason = hf__json_string(json, "reason"), *message = hf__json_string(json, "message");
-        *ret_status = (struct hf_status){.http_code = code, .retry_after_s = retry_after(json, context->retry_after_s)};
+        const char *reason = hf__json_string(json, "reason"),
+                   *message = hf__json_string(json, "message");
+        *ret_status =
+                (struct hf_status){.http_code = code,
+                                   .retry_after_s = retry_after(json, context->retry_after_s)};
         if (reason)
                 copy_line(ret_status->reason, sizeof ret_status->reason, reason, strlen(reason));
         ret_status->error = error_of(code, ret_status->reason, json, context->is_write);
         if (message && message[0]) {
-                copy_line(ret_status->message, sizeof ret_status->message, message, strlen(message));
+                copy_line(ret_status->message, sizeof ret_status->message, message,
+                          strlen(message));
         } else {
                 char excerpt[160];
                 copy_line(excerpt, sizeof excerpt, body ? body : "", body && !json ? n_body : 0);
                 (void)snprintf(ret_status->message, sizeof ret_status->message, "%s: HTTP %d%s%s",
-                               context->what ? context->what : "request", code, excerpt[0] ? ": " : "", excerpt);
+                               context->what ? context->what : "request", code,
+                               excerpt[0] ? ": " : "", excerpt);
         }
         (void)hf__json_free(json);
         return ret_status->error;

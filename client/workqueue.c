@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The work queue: which keys wait to be worked on, which are being worked on, and which come back later.
+ * The work queue: which keys wait to be worked on, which are being worked on, and which come back
+ * later.
  *
- * One entry per key, alive as long as anything is known about the key. Its states, all guarded by the queue's lock:
+ * One entry per key, alive as long as anything is known about the key. Its states, all guarded by
+ * the queue's lock:
  *
  *      dirty       somebody added it since it was last taken
  *                  (it then stands in the line, or done puts it there)
@@ -10,9 +12,10 @@
  *      delayed     it stands among those that become added at their time
  *      failures    how often it was retried since it was last forgotten
  *
- * An entry with none of these is freed. There is no timer thread: takers wait no longer than until the first delayed key
- * is due, and whoever wakes first moves the due ones into the line. Everything that changes what a taker would see wakes all takers,
- * because each has an abort token of its own and the one woken alone might be the one that leaves.
+ * An entry with none of these is freed. There is no timer thread: takers wait no longer than until
+ * the first delayed key is due, and whoever wakes first moves the due ones into the line.
+ * Everything that changes what a taker would see wakes all takers, because each has an abort token
+ * of its own and the one woken alone might be the one that leaves.
  */
 #include <holdfast/workqueue.h>
 
@@ -47,7 +50,8 @@ struct hf_workqueue {
         /* immutable */
         const struct hf_clock *clock;
         struct hf_metrics *metrics; /* borrowed; may be NULL */
-        struct hf_metric *m_depth, *m_adds, *m_retries, *m_queue_duration, *m_work_duration, *m_unfinished, *m_longest;
+        struct hf_metric *m_depth, *m_adds, *m_retries, *m_queue_duration, *m_work_duration,
+                *m_unfinished, *m_longest;
         pthread_mutex_t mu;
         pthread_cond_t cond;
         /* guarded by mu */
@@ -57,13 +61,17 @@ struct hf_workqueue {
         struct entry *working;        /* being worked on, the last taken first */
         struct hf__duequeue delayed;
         bool draining, dropped;
-        hf_nsec retry_every, retry_slack; /* the bucket: one token each, and how far it may run behind; 0 = no limit */
-        hf_nsec retry_at;                 /* when the token of the next retry is due, seen from a bucket that never fills */
+        hf_nsec retry_every, retry_slack; /* the bucket: one token each, and how far it may run
+                                             behind; 0 = no limit */
+        hf_nsec retry_at; /* when the token of the next retry is due, seen from a bucket that never
+                             fills */
 };
 
 /* ---- entries and the line ---- */
 
-static hf_nsec monotonic(const struct hf_workqueue *queue) { return queue->clock->monotonic(queue->clock->ctx); }
+static hf_nsec monotonic(const struct hf_workqueue *queue) {
+        return queue->clock->monotonic(queue->clock->ctx);
+}
 
 static double seconds(hf_nsec span) { return (double)span / (double)HF_NSEC_PER_SEC; }
 
@@ -161,8 +169,9 @@ static hf_nsec delay_after(unsigned failures) {
 }
 
 /*
- * The bucket as one number: the times at which tokens fall due, retry_every apart. It may lie behind now by the burst less
- * one, which is as many tokens in hand; what is further behind has run over.
+ * The bucket as one number: the times at which tokens fall due, retry_every apart. It may lie
+ * behind now by the burst less one, which is as many tokens in hand; what is further behind has run
+ * over.
  */
 static hf_nsec bucket_delay_locked(struct hf_workqueue *queue, hf_nsec now) {
         if (queue->retry_every == 0)
@@ -205,7 +214,8 @@ static int add_delayed(struct hf_workqueue *queue, const char *key, hf_nsec dela
                 if (delay == 0)
                         add_locked(queue, entry);
                 else
-                        add_at_locked(queue, entry, delay < HF_NSEC_NEVER - now ? now + delay : HF_NSEC_NEVER);
+                        add_at_locked(queue, entry,
+                                      delay < HF_NSEC_NEVER - now ? now + delay : HF_NSEC_NEVER);
         } else if (!closed(queue)) {
                 r = -ENOMEM;
         }
@@ -213,13 +223,17 @@ static int add_delayed(struct hf_workqueue *queue, const char *key, hf_nsec dela
         return r;
 }
 
-int hf_workqueue_add(struct hf_workqueue *queue, const char *key) { return add_delayed(queue, key, 0); }
+int hf_workqueue_add(struct hf_workqueue *queue, const char *key) {
+        return add_delayed(queue, key, 0);
+}
 
 int hf_workqueue_add_after(struct hf_workqueue *queue, const char *key, hf_nsec delay) {
         return add_delayed(queue, key, delay > 0 ? delay : 0);
 }
 
-int hf_workqueue_retry(struct hf_workqueue *queue, const char *key) { return add_delayed(queue, key, -1); }
+int hf_workqueue_retry(struct hf_workqueue *queue, const char *key) {
+        return add_delayed(queue, key, -1);
+}
 
 void hf_workqueue_forget(struct hf_workqueue *queue, const char *key) {
         (void)pthread_mutex_lock(&queue->mu);
@@ -234,7 +248,8 @@ void hf_workqueue_forget(struct hf_workqueue *queue, const char *key) {
 /* ---- taking ---- */
 
 /* 0 and an entry, an error, or -EAGAIN: nothing yet, look again at *ret_until. */
-static int try_take_locked(struct hf_workqueue *queue, struct hf_cancel *abort, const char **ret_key, hf_nsec *ret_until) {
+static int try_take_locked(struct hf_workqueue *queue, struct hf_cancel *abort,
+                           const char **ret_key, hf_nsec *ret_until) {
         hf_nsec now = hf_now(queue->clock);
 
         if (queue->dropped || hf_cancel_fired(abort))
@@ -247,7 +262,8 @@ static int try_take_locked(struct hf_workqueue *queue, struct hf_cancel *abort, 
                 entry->taken_at = monotonic(queue);
                 entry->next = queue->working;
                 queue->working = entry;
-                hf_metric_observe(queue->m_queue_duration, seconds(entry->taken_at - entry->added_at));
+                hf_metric_observe(queue->m_queue_duration,
+                                  seconds(entry->taken_at - entry->added_at));
                 *ret_key = entry->key;
                 return 0;
         }
@@ -262,7 +278,8 @@ static int try_take_locked(struct hf_workqueue *queue, struct hf_cancel *abort, 
 static void wake(void *ctx) {
         struct hf_workqueue *queue = ctx;
 
-        /* Under the lock, so that it cannot fall between a taker's look at its token and its wait. */
+        /* Under the lock, so that it cannot fall between a taker's look at its token and its wait.
+         */
         (void)pthread_mutex_lock(&queue->mu);
         (void)pthread_cond_broadcast(&queue->cond);
         (void)pthread_mutex_unlock(&queue->mu);
@@ -300,7 +317,8 @@ void hf_workqueue_done(struct hf_workqueue *queue, const char *key) {
         if (entry && entry->processing) {
                 entry->processing = false;
                 leave_working(queue, entry);
-                hf_metric_observe(queue->m_work_duration, seconds(monotonic(queue) - entry->taken_at));
+                hf_metric_observe(queue->m_work_duration,
+                                  seconds(monotonic(queue) - entry->taken_at));
                 if (entry->dirty && !queue->dropped)
                         line_append(queue, entry);
                 else
@@ -337,7 +355,8 @@ void hf_workqueue_drop(struct hf_workqueue *queue) {
                 entry->dirty = false;
                 entry_forget_if_idle(queue, entry);
         }
-        for (size_t i = 0; i < queue->entries.n; i++) /* what is being worked on does not come back */
+        for (size_t i = 0; i < queue->entries.n;
+             i++) /* what is being worked on does not come back */
                 ((struct entry *)queue->entries.items[i])->dirty = false;
         (void)pthread_cond_broadcast(&queue->cond);
         (void)pthread_mutex_unlock(&queue->mu);
@@ -373,29 +392,42 @@ static int make_metrics(struct hf_workqueue *queue, struct hf_metrics *metrics, 
         struct hf__strbuf labels = {0};
 
         hf__strbuf_puts(&labels, "name=");
-        hf__strbuf_json(&labels, name, strlen(name)); /* the escapes of labels are among those of JSON */
+        hf__strbuf_json(&labels, name,
+                        strlen(name)); /* the escapes of labels are among those of JSON */
         if (labels.error) {
                 hf__strbuf_done(&labels);
                 return -ENOMEM;
         }
-        queue->m_depth = hf_metrics_get(metrics, HF_METRIC_GAUGE, "workqueue_depth", "Current depth of the queue.", labels.data);
-        queue->m_adds = hf_metrics_get(metrics, HF_METRIC_COUNTER, "workqueue_adds_total", "Adds handled by the queue.", labels.data);
-        queue->m_retries =
-                hf_metrics_get(metrics, HF_METRIC_COUNTER, "workqueue_retries_total", "Retries handled by the queue.", labels.data);
-        queue->m_queue_duration = hf_metrics_get(metrics, HF_METRIC_HISTOGRAM, "workqueue_queue_duration_seconds",
-                                                 "How long a key waits in the queue before it is taken.", labels.data);
-        queue->m_work_duration = hf_metrics_get(metrics, HF_METRIC_HISTOGRAM, "workqueue_work_duration_seconds",
-                                                "How long a key is being worked on.", labels.data);
-        queue->m_unfinished = hf_metrics_get(metrics, HF_METRIC_GAUGE, "workqueue_unfinished_work_seconds",
-                                             "How long the keys in hand have been worked on, together.", labels.data);
-        queue->m_longest = hf_metrics_get(metrics, HF_METRIC_GAUGE, "workqueue_longest_running_processor_seconds",
-                                          "How long the key that has been in hand for longest is being worked on.", labels.data);
-        hf_metric_set(queue->m_depth, 0); /* a former term's queue of that name may have been dropped with keys in it */
+        queue->m_depth = hf_metrics_get(metrics, HF_METRIC_GAUGE, "workqueue_depth",
+                                        "Current depth of the queue.", labels.data);
+        queue->m_adds = hf_metrics_get(metrics, HF_METRIC_COUNTER, "workqueue_adds_total",
+                                       "Adds handled by the queue.", labels.data);
+        queue->m_retries = hf_metrics_get(metrics, HF_METRIC_COUNTER, "workqueue_retries_total",
+                                          "Retries handled by the queue.", labels.data);
+        queue->m_queue_duration =
+                hf_metrics_get(metrics, HF_METRIC_HISTOGRAM, "workqueue_queue_duration_seconds",
+                               "How long a key waits in the queue before it is taken.",
+                               labels.data);
+        queue->m_work_duration =
+                hf_metrics_get(metrics, HF_METRIC_HISTOGRAM, "workqueue_work_duration_seconds",
+                               "How long a key is being worked on.", labels.data);
+        queue->m_unfinished =
+                hf_metrics_get(metrics, HF_METRIC_GAUGE, "workqueue_unfinished_work_seconds",
+                               "How long the keys in hand have been worked on, together.",
+                               labels.data);
+        queue->m_longest = hf_metrics_get(metrics, HF_METRIC_GAUGE,
+                                          "workqueue_longest_running_processor_seconds",
+                                          "How long the key that has been in hand for longest is "
+                                          "being worked on.",
+                                          labels.data);
+        hf_metric_set(queue->m_depth, 0); /* a former term's queue of that name may have been
+                                             dropped with keys in it */
         hf__strbuf_done(&labels);
         return 0;
 }
 
-int hf_workqueue_new(const struct hf_host *host, const char *name, struct hf_workqueue **ret_queue) {
+int hf_workqueue_new(const struct hf_host *host, const char *name,
+                     struct hf_workqueue **ret_queue) {
         if (!host || !name || !ret_queue)
                 return -EINVAL;
         struct hf_workqueue *queue = calloc(1, sizeof *queue);

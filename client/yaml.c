@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * YAML to JSON by libyaml's events. The state is a stack of the open containers; what a plain scalar means follows YAML's
- * core schema as far as JSON can say it: null, true, false, whole and decimal numbers as JSON spells them, else a string.
+ * YAML to JSON by libyaml's events. The state is a stack of the open containers; what a plain
+ * scalar means follows YAML's core schema as far as JSON can say it: null, true, false, whole and
+ * decimal numbers as JSON spells them, else a string.
  */
 #include "client/yaml.h"
 
@@ -44,24 +45,29 @@ static int library_open(struct library *lib, struct hf_status *reterr_status) {
         lib->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
         if (!lib->handle)
                 return hf_fail(reterr_status, HF_E_UNAVAILABLE,
-                               "YAML needs %s, which cannot be loaded: install the package libyaml-0-2, or use JSON", LIBRARY);
+                               "YAML needs %s, which cannot be loaded: install the package "
+                               "libyaml-0-2, or use JSON",
+                               LIBRARY);
         *(void **)&lib->initialize = dlsym(lib->handle, "yaml_parser_initialize");
         *(void **)&lib->set_input = dlsym(lib->handle, "yaml_parser_set_input_string");
         *(void **)&lib->parse = dlsym(lib->handle, "yaml_parser_parse");
         *(void **)&lib->event_delete = dlsym(lib->handle, "yaml_event_delete");
         *(void **)&lib->parser_delete = dlsym(lib->handle, "yaml_parser_delete");
-        if (lib->initialize && lib->set_input && lib->parse && lib->event_delete && lib->parser_delete)
+        if (lib->initialize && lib->set_input && lib->parse && lib->event_delete &&
+            lib->parser_delete)
                 return 0;
         (void)dlclose(lib->handle);
-        return hf_fail(reterr_status, HF_E_UNAVAILABLE, "YAML needs %s of the package libyaml-0-2; the one found is another", LIBRARY);
+        return hf_fail(reterr_status, HF_E_UNAVAILABLE,
+                       "YAML needs %s of the package libyaml-0-2; the one found is another",
+                       LIBRARY);
 }
 
 /* ---- values ---- */
 
 static int refuse_at(struct converter *c, size_t line, const char *words) {
         if (c->each)
-                return hf_fail(c->reterr_status, HF_E_INVALID, "document %zu, line %zu: %s", c->n_documents ? c->n_documents : 1, line,
-                               words);
+                return hf_fail(c->reterr_status, HF_E_INVALID, "document %zu, line %zu: %s",
+                               c->n_documents ? c->n_documents : 1, line, words);
         return hf_fail(c->reterr_status, HF_E_INVALID, "line %zu: %s", line, words);
 }
 
@@ -72,7 +78,9 @@ static int refuse(struct converter *c, const yaml_event_t *event, const char *wo
 /* The separator before the next node, and the account of it. */
 static int begin_node(struct converter *c, const yaml_event_t *event, bool is_scalar) {
         if (c->depth == 0)
-                return c->n_documents > 1 && !c->each ? refuse(c, event, "there is a second document") : 0;
+                return c->n_documents > 1 && !c->each
+                               ? refuse(c, event, "there is a second document")
+                               : 0;
         bool is_mapping = c->open[c->depth - 1].is_mapping;
         size_t n = c->open[c->depth - 1].n++;
         if (is_mapping && n % 2 == 0 && !is_scalar)
@@ -118,8 +126,9 @@ static bool is_json_number(const char *text, size_t n) {
 
 static const char *plain_word(const char *text, size_t n) {
         static const char *const words[][2] = {
-                {"", "null"},     {"~", "null"},    {"null", "null"},   {"Null", "null"},   {"NULL", "null"},   {"true", "true"},
-                {"True", "true"}, {"TRUE", "true"}, {"false", "false"}, {"False", "false"}, {"FALSE", "false"},
+                {"", "null"},       {"~", "null"},      {"null", "null"},   {"Null", "null"},
+                {"NULL", "null"},   {"true", "true"},   {"True", "true"},   {"TRUE", "true"},
+                {"false", "false"}, {"False", "false"}, {"FALSE", "false"},
         };
         for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
                 if (strlen(words[i][0]) == n && memcmp(words[i][0], text, n) == 0)
@@ -128,7 +137,8 @@ static const char *plain_word(const char *text, size_t n) {
 }
 
 static int take_scalar(struct converter *c, const yaml_event_t *event) {
-        const char *text = (const char *)event->data.scalar.value, *tag = (const char *)event->data.scalar.tag;
+        const char *text = (const char *)event->data.scalar.value,
+                   *tag = (const char *)event->data.scalar.tag;
         size_t n = event->data.scalar.length;
 
         if (event->data.scalar.anchor || (tag && strcmp(tag, YAML_STR_TAG) != 0))
@@ -147,7 +157,8 @@ static int take_scalar(struct converter *c, const yaml_event_t *event) {
         return 0;
 }
 
-static int open_container(struct converter *c, const yaml_event_t *event, bool is_mapping, bool decorated) {
+static int open_container(struct converter *c, const yaml_event_t *event, bool is_mapping,
+                          bool decorated) {
         if (decorated)
                 return refuse(c, event, "anchors and tags are not accepted");
         if (c->depth == MAX_DEPTH)
@@ -166,8 +177,10 @@ static int end_document(struct converter *c) {
                 return 0;
         int r = c->out->error;
         if (r == 0)
-                return c->each(c->ctx, c->n_documents, c->line, c->out->data, c->out->n, c->reterr_status);
-        return hf_fail(c->reterr_status, r, "document %zu, line %zu: %s", c->n_documents, c->line, hf_strerror(r));
+                return c->each(c->ctx, c->n_documents, c->line, c->out->data, c->out->n,
+                               c->reterr_status);
+        return hf_fail(c->reterr_status, r, "document %zu, line %zu: %s", c->n_documents, c->line,
+                       hf_strerror(r));
 }
 
 static int take_event(struct converter *c, const yaml_event_t *event) {
@@ -181,11 +194,17 @@ static int take_event(struct converter *c, const yaml_event_t *event) {
         case YAML_ALIAS_EVENT: return refuse(c, event, "aliases are not accepted");
         case YAML_SCALAR_EVENT: return take_scalar(c, event);
         case YAML_SEQUENCE_START_EVENT:
-                return open_container(c, event, false, event->data.sequence_start.anchor || event->data.sequence_start.tag);
+                return open_container(c, event, false,
+                                      event->data.sequence_start.anchor ||
+                                              event->data.sequence_start.tag);
         case YAML_MAPPING_START_EVENT:
-                return open_container(c, event, true, event->data.mapping_start.anchor || event->data.mapping_start.tag);
+                return open_container(c, event, true,
+                                      event->data.mapping_start.anchor ||
+                                              event->data.mapping_start.tag);
         case YAML_SEQUENCE_END_EVENT:
-        case YAML_MAPPING_END_EVENT: hf__strbuf_putc(c->out, c->open[--c->depth].is_mapping ? '}' : ']'); return 0;
+        case YAML_MAPPING_END_EVENT:
+                hf__strbuf_putc(c->out, c->open[--c->depth].is_mapping ? '}' : ']');
+                return 0;
         case YAML_NO_EVENT:
         case YAML_STREAM_START_EVENT:
         case YAML_STREAM_END_EVENT: return 0;
@@ -205,7 +224,8 @@ static int convert(const struct library *lib, yaml_parser_t *parser, struct conv
                 if (!lib->parse(parser, &event)) {
                         if (parser->error == YAML_MEMORY_ERROR)
                                 return hf_fail(c->reterr_status, -ENOMEM, "out of memory");
-                        return refuse_at(c, parser->problem_mark.line + 1, parser->problem ? parser->problem : "this is not YAML");
+                        return refuse_at(c, parser->problem_mark.line + 1,
+                                         parser->problem ? parser->problem : "this is not YAML");
                 }
                 ended = event.type == YAML_STREAM_END_EVENT;
                 r = take_event(c, &event);
@@ -236,14 +256,19 @@ static int run(const char *text, size_t n, struct converter *converter) {
         return r;
 }
 
-int hf__yaml_to_json(const char *text, size_t n, struct hf__strbuf *out, struct hf_status *reterr_status) {
+int hf__yaml_to_json(const char *text, size_t n, struct hf__strbuf *out,
+                     struct hf_status *reterr_status) {
         struct converter converter = {.out = out, .reterr_status = reterr_status};
         return run(text, n, &converter);
 }
 
-int hf__yaml_each(const char *text, size_t n, size_t max_json, hf__yaml_fn each, void *ctx, struct hf_status *reterr_status) {
+int hf__yaml_each(const char *text, size_t n, size_t max_json, hf__yaml_fn each, void *ctx,
+                  struct hf_status *reterr_status) {
         struct hf__strbuf out = {.max = max_json};
-        struct converter converter = {.out = &out, .reterr_status = reterr_status, .each = each, .ctx = ctx};
+        struct converter converter = {.out = &out,
+                                      .reterr_status = reterr_status,
+                                      .each = each,
+                                      .ctx = ctx};
         int r = run(text, n, &converter);
         hf__strbuf_done(&out);
         return r;

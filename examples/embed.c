@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The smallest server that embeds libholdfast: its own event loop, its own signals, one controller behind an election.
- * docs/embedding.md goes through it.
+ * The smallest server that embeds libholdfast: its own event loop, its own signals, one controller
+ * behind an election. docs/embedding.md goes through it.
  *
- *      cc embed.c $(pkg-config --cflags --libs libholdfast libcurl) -o embed && ./embed NAME IDENTITY [KUBECONFIG]
+ *      cc embed.c $(pkg-config --cflags --libs libholdfast libcurl) -o embed && ./embed NAME
+ * IDENTITY [KUBECONFIG]
  *
  * SIGUSR1 prints health and metrics; SIGTERM or SIGINT stop it.
  */
@@ -25,24 +26,32 @@ static const char *name; /* of the Lease, and of the ConfigMap that the controll
 /* The controller: while this process leads, it counts in a ConfigMap. Fresh state in each term. */
 static int count(struct hf_term *term, void *ctx) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
-        struct hf_call call = {.verb = HF_VERB_CREATE, .resource = {"", "v1", "configmaps"}, .ns = "default", .name = name};
+        struct hf_call call = {.verb = HF_VERB_CREATE,
+                               .resource = {"", "v1", "configmaps"},
+                               .ns = "default",
+                               .name = name};
 
         for (unsigned n = 1;; n++) {
                 char body[512];
                 struct hf_status status;
 
                 call.body = body;
-                call.n_body = (size_t)snprintf(body, sizeof body,
-                                               "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"%s\"},"
-                                               "\"data\":{\"term\":\"%llu\",\"count\":\"%u\"}}",
-                                               name, (unsigned long long)hf_term_fence(term)->term, n);
-                int r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL, &status);
+                call.n_body =
+                        (size_t)snprintf(body, sizeof body,
+                                         "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+                                         "\"metadata\":{\"name\":\"%s\"},"
+                                         "\"data\":{\"term\":\"%llu\",\"count\":\"%u\"}}",
+                                         name, (unsigned long long)hf_term_fence(term)->term, n);
+                int r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL,
+                                     &status);
                 if (r == 0 || r == HF_E_EXISTS)
                         call.verb = HF_VERB_UPDATE;
                 else if (r != HF_E_CANCELED)
                         fprintf(stderr, "count: %s\n", status.message);
-                /* drain fires on a planned stop, and with abort. What is written is done: there is nothing to finish. */
-                if (hf_cancel_wait(hf_term_drain(term), hf_now(clock) + 100 * HF_NSEC_PER_MSEC) == HF_E_CANCELED)
+                /* drain fires on a planned stop, and with abort. What is written is done: there is
+                 * nothing to finish. */
+                if (hf_cancel_wait(hf_term_drain(term), hf_now(clock) + 100 * HF_NSEC_PER_MSEC) ==
+                    HF_E_CANCELED)
                         return 0;
         }
 }
@@ -51,24 +60,29 @@ static int count(struct hf_term *term, void *ctx) {
 static void on_log(void *ctx, enum hf_log_level level, const char *component, const char *message) {
         fprintf(stderr, "<%d>%s: %s\n", level, component, message);
 }
-static void on_change(void *ctx, const struct hf_leader_info *info) { (void)eventfd_write(*(int *)ctx, 1); }
+static void on_change(void *ctx, const struct hf_leader_info *info) {
+        (void)eventfd_write(*(int *)ctx, 1);
+}
 
 /* On our own thread: what the events lead to. */
 static void print_state(struct hf_elector *elector) {
-        static const char *const states[] = {"following", "leading", "draining", "aborting", "releasing", "stopped", "stuck"};
+        static const char *const states[] = {"following", "leading", "draining", "aborting",
+                                             "releasing", "stopped", "stuck"};
         struct hf_leader_info info;
 
         hf_elector_info(elector, &info);
-        printf("%s holder=%s term=%llu may_act=%d\n", states[info.state], info.holder, (unsigned long long)info.term,
-               hf_elector_may_act(elector));
+        printf("%s holder=%s term=%llu may_act=%d\n", states[info.state], info.holder,
+               (unsigned long long)info.term, hf_elector_may_act(elector));
 }
 static void print_check(void *ctx, const char *check, bool healthy, const char *reason) {
         printf("check %s %s\n", check, healthy ? "ok" : reason);
 }
 static void print_text(void *ctx, const char *text, size_t n) { printf("%.*s", (int)n, text); }
 
-static void run_loop(const struct hf_host *host, struct hf_elector *elector, int signals, int changes) {
-        struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = changes, .events = POLLIN}};
+static void run_loop(const struct hf_host *host, struct hf_elector *elector, int signals,
+                     int changes) {
+        struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
+                               {.fd = changes, .events = POLLIN}};
         struct signalfd_siginfo signal = {0};
         eventfd_t n;
 
@@ -77,7 +91,8 @@ static void run_loop(const struct hf_host *host, struct hf_elector *elector, int
                         continue;
                 if (fds[1].revents && eventfd_read(changes, &n) == 0)
                         print_state(elector);
-                if (fds[0].revents && read(signals, &signal, sizeof signal) > 0 && signal.ssi_signo == SIGUSR1) {
+                if (fds[0].revents && read(signals, &signal, sizeof signal) > 0 &&
+                    signal.ssi_signo == SIGUSR1) {
                         (void)hf_health_each(host->health, HF_LIVEZ, print_check, NULL);
                         hf_metrics_write(host->metrics, print_text, NULL);
                 }
@@ -88,7 +103,10 @@ static void run_loop(const struct hf_host *host, struct hf_elector *elector, int
 int main(int argc, char **argv) {
         struct hf_host host = {.size = sizeof host, .log = {.write = on_log}};
         const struct hf_controller controller = {.name = "count", .run = count};
-        struct hf_elector_config config = {.size = sizeof config, .ns = "default", .controllers = &controller, .n_controllers = 1};
+        struct hf_elector_config config = {.size = sizeof config,
+                                           .ns = "default",
+                                           .controllers = &controller,
+                                           .n_controllers = 1};
         struct hf_client *client = NULL;
         struct hf_electors *electors = NULL;
         struct hf_elector *elector;
@@ -104,19 +122,23 @@ int main(int argc, char **argv) {
         sigprocmask(SIG_BLOCK, &mask, NULL);
         signal(SIGPIPE, SIG_IGN);          /* the host's duties: this, */
         curl_global_init(CURL_GLOBAL_ALL); /* and this, before the first thread */
-        int signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK), changes = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+        int signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK),
+            changes = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 
         int r = hf_health_new(&host.health);
         if (r == 0)
                 r = hf_metrics_new(&host.metrics);
         if (r == 0)
-                r = hf_rest_client_from_kubeconfig(&host, argv[3], &client, &status); /* NULL: $KUBECONFIG */
+                r = hf_rest_client_from_kubeconfig(&host, argv[3], &client,
+                                                   &status); /* NULL: $KUBECONFIG */
         config.name = name = argv[1];
         config.identity = argv[2]; /* unique for each start: a host makes one up */
         config.client = client;
-        config.timing = (struct hf_leader_timing){.lease_duration = 6 * HF_NSEC_PER_SEC, /* zero: 15 s, 10 s, 2 s */
-                                                  .renew_deadline = 3 * HF_NSEC_PER_SEC,
-                                                  .retry_period = 1 * HF_NSEC_PER_SEC};
+        config.timing =
+                (struct hf_leader_timing){.lease_duration =
+                                                  6 * HF_NSEC_PER_SEC, /* zero: 15 s, 10 s, 2 s */
+                                          .renew_deadline = 3 * HF_NSEC_PER_SEC,
+                                          .retry_period = 1 * HF_NSEC_PER_SEC};
         config.on_change = on_change;
         config.ctx = &changes;
         if (r == 0)

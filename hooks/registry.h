@@ -8,7 +8,12 @@
 
 #include <holdfast/hooks.h>
 
-enum hf__hook_start_state { HF__START_WAITING, HF__START_RUNNING, HF__START_DONE, HF__START_FAILED };
+enum hf__hook_start_state {
+        HF__START_WAITING,
+        HF__START_RUNNING,
+        HF__START_DONE,
+        HF__START_FAILED
+};
 enum hf__hook_stop_state {
         HF__STOP_WAITING, /* for those after it, then for its own start to return */
         HF__STOP_RUNNING, /* its stop function runs */
@@ -76,7 +81,8 @@ struct hf_hooks {
         bool stop_begun, stop_done, stuck;
 };
 
-/* Resolves `after` and looks for circles. Thread: the one that starts, registration closed. HF_E_INVALID, -ENOMEM. */
+/* Resolves `after` and looks for circles. Thread: the one that starts, registration closed.
+ * HF_E_INVALID, -ENOMEM. */
 int hf__hooks_resolve(struct hf_hooks *hooks, struct hf_status *reterr_status);
 /* Joins and frees them; each is done, so that this is a matter of its exit. Without the lock. */
 void hf__hook_threads_join(struct hf__hook_thread *threads);

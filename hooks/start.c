@@ -38,11 +38,13 @@ static bool can_start_locked(const struct hf_hook_context *hook) {
         return true;
 }
 
-/* Begins one start. The lock is kept: making a thread does not wait, and a stop must see either nothing or the thread. */
+/* Begins one start. The lock is kept: making a thread does not wait, and a stop must see either
+ * nothing or the thread. */
 static void begin_locked(struct hf_hook_context *hook, hf_nsec now) {
         hook->start_until = now + hook->hook.start_deadline;
         hook->start_state = HF__START_RUNNING;
-        int r = hf__thread_start(hook->hooks->host, "hf-hook", start_main, hook, &hook->start_thread);
+        int r = hf__thread_start(hook->hooks->host, "hf-hook", start_main, hook,
+                                 &hook->start_thread);
         if (r == 0) {
                 hook->start_begun = true;
         } else {
@@ -51,8 +53,10 @@ static void begin_locked(struct hf_hook_context *hook, hf_nsec now) {
         }
 }
 
-/* One look at all hooks. Returns true when the start is over: *ret_result. Else *ret_wake is the nearest deadline. */
-static bool turn_locked(struct hf_hooks *hooks, hf_nsec now, int *ret_result, hf_nsec *ret_wake, struct hf_status *reterr_status) {
+/* One look at all hooks. Returns true when the start is over: *ret_result. Else *ret_wake is the
+ * nearest deadline. */
+static bool turn_locked(struct hf_hooks *hooks, hf_nsec now, int *ret_result, hf_nsec *ret_wake,
+                        struct hf_status *reterr_status) {
         size_t n_done = 0;
         *ret_wake = HF_NSEC_NEVER;
         if (hooks->shutdown) {
@@ -65,12 +69,16 @@ static bool turn_locked(struct hf_hooks *hooks, hf_nsec now, int *ret_result, hf
                         begin_locked(hook, now);
                 if (hook->start_state == HF__START_FAILED) {
                         int error = hook->start_status.error;
-                        *ret_result = hf_fail(reterr_status, error, "hook \"%s\" failed: %s", hook->name, hook->start_status.message);
+                        *ret_result = hf_fail(reterr_status, error, "hook \"%s\" failed: %s",
+                                              hook->name, hook->start_status.message);
                         return true;
                 }
                 if (hook->start_state == HF__START_RUNNING && now >= hook->start_until) {
-                        *ret_result = hf_fail(reterr_status, HF_E_TIMEOUT, "hook \"%s\" has not finished its start within %lld ms",
-                                              hook->name, (long long)(hook->hook.start_deadline / HF_NSEC_PER_MSEC));
+                        *ret_result =
+                                hf_fail(reterr_status, HF_E_TIMEOUT,
+                                        "hook \"%s\" has not finished its start within %lld ms",
+                                        hook->name,
+                                        (long long)(hook->hook.start_deadline / HF_NSEC_PER_MSEC));
                         return true;
                 }
                 if (hook->start_state == HF__START_RUNNING && hook->start_until < *ret_wake)
@@ -86,7 +94,8 @@ int hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         int r = 0;
         pthread_mutex_lock(&hooks->mu);
         if (hooks->closed)
-                r = hf_fail(reterr_status, HF_E_CLOSED, "the hooks were started or stopped already");
+                r = hf_fail(reterr_status, HF_E_CLOSED,
+                            "the hooks were started or stopped already");
         else if (hooks->shutdown)
                 r = hf_fail(reterr_status, HF_E_CANCELED, "shut down before the start");
         hooks->closed = true;
@@ -143,16 +152,19 @@ static struct hf__hook_thread *take_done_locked(struct hf_hook_context *hook) {
         return done;
 }
 
-int hf_hook_spawn(struct hf_hook_context *context, const char *thread_name, void (*fn)(void *ctx, struct hf_cancel *token), void *ctx) {
+int hf_hook_spawn(struct hf_hook_context *context, const char *thread_name,
+                  void (*fn)(void *ctx, struct hf_cancel *token), void *ctx) {
         struct hf__hook_thread *thread = calloc(1, sizeof *thread);
         if (!thread)
                 return -ENOMEM;
         *thread = (struct hf__hook_thread){.hook = context, .fn = fn, .ctx = ctx};
         pthread_mutex_lock(&context->hooks->mu);
-        struct hf__hook_thread *done = take_done_locked(context); /* unjoined, a thread keeps its stack */
+        struct hf__hook_thread *done =
+                take_done_locked(context); /* unjoined, a thread keeps its stack */
         int r = context->stop_closed || context->hooks->shutdown ? HF_E_CLOSED : 0;
         if (r == 0)
-                r = hf__thread_start(context->hooks->host, thread_name, spawned_main, thread, &thread->thread);
+                r = hf__thread_start(context->hooks->host, thread_name, spawned_main, thread,
+                                     &thread->thread);
         if (r == 0) {
                 thread->next = context->threads;
                 context->threads = thread;

@@ -2,9 +2,10 @@
 /*
  * The stop coordinator. The model is in registry.c.
  *
- * A hook's turn to stop comes when every hook that is after it has stopped (or is stuck), and its own start has returned
- * (or its start deadline has passed). Then its token fires, its stop function runs, its threads are joined; all of it
- * within its stop deadline. A thread is joined only once it has said that it is done, so that joining does not wait.
+ * A hook's turn to stop comes when every hook that is after it has stopped (or is stuck), and its
+ * own start has returned (or its start deadline has passed). Then its token fires, its stop
+ * function runs, its threads are joined; all of it within its stop deadline. A thread is joined
+ * only once it has said that it is done, so that joining does not wait.
  */
 #include "hooks/registry.h"
 
@@ -32,7 +33,9 @@ static void *stop_main(void *ctx) {
         return NULL;
 }
 
-static bool is_over(const struct hf_hook_context *hook) { return hook->stop_state == HF__STOP_DONE || hook->stop_state == HF__STOP_STUCK; }
+static bool is_over(const struct hf_hook_context *hook) {
+        return hook->stop_state == HF__STOP_DONE || hook->stop_state == HF__STOP_STUCK;
+}
 
 /* Has everything that is after hook stopped? */
 static bool may_stop_locked(const struct hf_hooks *hooks, const struct hf_hook_context *hook) {
@@ -78,7 +81,8 @@ void hf__hook_threads_join(struct hf__hook_thread *threads) {
         }
 }
 
-/* Every thread of hook has made its last touch of the registry: each join is a matter of its exit. */
+/* Every thread of hook has made its last touch of the registry: each join is a matter of its exit.
+ */
 static void join_locked(struct hf_hooks *hooks, struct hf_hook_context *hook) {
         struct hf__hook_thread *threads = hook->threads;
         hook->threads = NULL;
@@ -91,8 +95,10 @@ static void join_locked(struct hf_hooks *hooks, struct hf_hook_context *hook) {
         hook->stop_state = HF__STOP_DONE;
 }
 
-/* Moves one hook as far as it goes. Returns true when it moved; else lowers *wake to its deadline. */
-static bool move_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, hf_nsec now, hf_nsec *wake) {
+/* Moves one hook as far as it goes. Returns true when it moved; else lowers *wake to its deadline.
+ */
+static bool move_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, hf_nsec now,
+                        hf_nsec *wake) {
         hf_nsec until = HF_NSEC_NEVER;
         switch (hook->stop_state) {
         case HF__STOP_WAITING:
@@ -144,7 +150,8 @@ static bool turn_locked(struct hf_hooks *hooks, hf_nsec now, hf_nsec *ret_wake) 
         return over;
 }
 
-/* Collects what went wrong. The first error counts, but being stuck counts most: it forbids freeing. */
+/* Collects what went wrong. The first error counts, but being stuck counts most: it forbids
+ * freeing. */
 static int collect_locked(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         char text[sizeof reterr_status->message] = "";
         size_t used = 0;
@@ -153,21 +160,27 @@ static int collect_locked(struct hf_hooks *hooks, struct hf_status *reterr_statu
                 struct hf_hook_context *hook = hooks->list[i];
                 int w = 0;
                 if (hook->stop_state == HF__STOP_STUCK) {
-                        const char *what = !hook->start_returned                            ? "its start has not returned"
-                                           : hook->stop_thread_made && !hook->stop_returned ? "its stop has not returned"
-                                                                                            : "a thread of it has not returned";
-                        w = snprintf(text + used, sizeof text - used, "%shook \"%s\" is stuck: %s within %lld ms", used ? "; " : "",
-                                     hook->name, what, (long long)(hook->hook.stop_deadline / HF_NSEC_PER_MSEC));
+                        const char *what = !hook->start_returned ? "its start has not returned"
+                                           : hook->stop_thread_made && !hook->stop_returned
+                                                   ? "its stop has not returned"
+                                                   : "a thread of it has not returned";
+                        w = snprintf(text + used, sizeof text - used,
+                                     "%shook \"%s\" is stuck: %s within %lld ms", used ? "; " : "",
+                                     hook->name, what,
+                                     (long long)(hook->hook.stop_deadline / HF_NSEC_PER_MSEC));
                         hooks->stuck = true;
                 } else if (hook->stop_error != 0) {
-                        w = snprintf(text + used, sizeof text - used, "%shook \"%s\" failed to stop: %s", used ? "; " : "", hook->name,
-                                     hook->stop_status.message);
+                        w = snprintf(text + used, sizeof text - used,
+                                     "%shook \"%s\" failed to stop: %s", used ? "; " : "",
+                                     hook->name, hook->stop_status.message);
                         if (!error)
                                 error = hook->stop_error;
                         if (hook->stop_error == HF_E_STUCK)
                                 hooks->stuck = true;
                 }
-                used = w > 0 && used + (size_t)w < sizeof text ? used + (size_t)w : w > 0 ? sizeof text - 1 : used;
+                used = w > 0 && used + (size_t)w < sizeof text ? used + (size_t)w
+                       : w > 0                                 ? sizeof text - 1
+                                                               : used;
         }
         if (hooks->stuck)
                 error = HF_E_STUCK;
@@ -199,4 +212,6 @@ int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         return r;
 }
 
-void hf_hooks_stopped(struct hf_hooks *hooks) { hf_cancel_fire(hooks->stopped, HF_CANCEL_STOPPING); }
+void hf_hooks_stopped(struct hf_hooks *hooks) {
+        hf_cancel_fire(hooks->stopped, HF_CANCEL_STOPPING);
+}

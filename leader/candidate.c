@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Model. One thread publishes: at the start, when it is poked, and when the last renewal is old. A watch of the one object pokes it
- * (a ping that is not answered yet, a deletion) from the client's threads; opened anew it begins with the object as it is, so that a
- * ping is never missed for good. Publishing reads first, for the coordinator writes to the same object.
+ * Model. One thread publishes: at the start, when it is poked, and when the last renewal is old. A
+ * watch of the one object pokes it (a ping that is not answered yet, a deletion) from the client's
+ * threads; opened anew it begins with the object as it is, so that a ping is never missed for good.
+ * Publishing reads first, for the coordinator writes to the same object.
  *
  *      NEW --start--> RUNNING --stop--> STOPPED
  *
- * The watch holds a reference: its end may come after the candidate was freed, and then finds it closed.
+ * The watch holds a reference: its end may come after the candidate was freed, and then finds it
+ * closed.
  */
 #include <holdfast/candidate.h>
 
@@ -73,11 +75,14 @@ static void unref(struct hf_candidate *candidate) {
                 destroy(candidate);
 }
 
-static hf_nsec now(const struct hf_candidate *candidate) { return hf_now(hf_host_clock(candidate->host)); }
+static hf_nsec now(const struct hf_candidate *candidate) {
+        return hf_now(hf_host_clock(candidate->host));
+}
 
 /* duration x [1, 1.2): candidates of a fleet that starts at once spread. */
 static hf_nsec jittered(struct hf_candidate *candidate, hf_nsec duration) {
-        candidate->rng = candidate->rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        candidate->rng =
+                candidate->rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         return duration + (hf_nsec)((candidate->rng >> 33) % (uint64_t)(duration / 5 + 1));
 }
 
@@ -90,7 +95,9 @@ static int64_t time_at(const struct hf__json *object, const char *path) {
         return text && hf__microtime_parse(text, &usec) == 0 ? usec : 0;
 }
 
-static bool is_pinged(const struct hf__json *object) { return time_at(object, "spec.pingTime") > time_at(object, "spec.renewTime"); }
+static bool is_pinged(const struct hf__json *object) {
+        return time_at(object, "spec.pingTime") > time_at(object, "spec.renewTime");
+}
 
 static void on_event(void *ctx, const struct hf_event *event) {
         struct hf_candidate *candidate = ctx;
@@ -134,17 +141,20 @@ static void open_watch(struct hf_candidate *candidate) {
         candidate->watching = true;
         candidate->refs++;
         pthread_mutex_unlock(&candidate->mu);
-        if (hf_client_watch(candidate->config.client, &spec, on_event, on_end, candidate, &candidate->watch_id) != 0)
+        if (hf_client_watch(candidate->config.client, &spec, on_event, on_end, candidate,
+                            &candidate->watch_id) != 0)
                 on_end(candidate, HF_E_UNAVAILABLE, NULL);
 }
 
 /* ---- publishing ---- */
 
-/* Writes what this process says of itself into the object. The time is later than the ping's, whatever the two clocks say. */
+/* Writes what this process says of itself into the object. The time is later than the ping's,
+ * whatever the two clocks say. */
 static int fill(const struct hf_candidate *candidate, struct hf__json *object) {
         const struct hf_clock *clock = hf_host_clock(candidate->host);
         const struct hf_candidate_config *config = &candidate->config;
-        int64_t at = clock->real(clock->ctx) / HF_NSEC_PER_USEC, pinged = time_at(object, "spec.pingTime");
+        int64_t at = clock->real(clock->ctx) / HF_NSEC_PER_USEC,
+                pinged = time_at(object, "spec.pingTime");
         char renewed[HF__MICROTIME_MAX];
 
         hf__microtime_format(at > pinged ? at : pinged + 1, renewed);
@@ -171,7 +181,8 @@ static int fill(const struct hf_candidate *candidate, struct hf__json *object) {
         return r;
 }
 
-static int write_object(struct hf_candidate *candidate, struct hf__json *object, enum hf_verb verb, struct hf_status *reterr_status) {
+static int write_object(struct hf_candidate *candidate, struct hf__json *object, enum hf_verb verb,
+                        struct hf_status *reterr_status) {
         struct hf__strbuf text = {0};
         int r = object ? fill(candidate, object) : -ENOMEM;
 
@@ -183,21 +194,27 @@ static int write_object(struct hf_candidate *candidate, struct hf__json *object,
                 struct hf_call call = {.verb = verb,
                                        .resource = candidates,
                                        .ns = candidate->config.ns,
-                                       .name = verb == HF_VERB_UPDATE ? candidate->config.name : NULL,
+                                       .name = verb == HF_VERB_UPDATE ? candidate->config.name
+                                                                      : NULL,
                                        .body = text.data,
                                        .n_body = text.n};
-                r = hf_client_do(candidate->config.client, &call, candidate->stop, NULL, NULL, reterr_status);
+                r = hf_client_do(candidate->config.client, &call, candidate->stop, NULL, NULL,
+                                 reterr_status);
         }
         hf__strbuf_done(&text);
         return r;
 }
 
 static int publish(struct hf_candidate *candidate, struct hf_status *reterr_status) {
-        struct hf_call get = {.verb = HF_VERB_GET, .resource = candidates, .ns = candidate->config.ns, .name = candidate->config.name};
+        struct hf_call get = {.verb = HF_VERB_GET,
+                              .resource = candidates,
+                              .ns = candidate->config.ns,
+                              .name = candidate->config.name};
         struct hf__json *object = NULL;
         char *body = NULL;
         size_t n = 0;
-        int r = hf_client_do(candidate->config.client, &get, candidate->stop, &body, &n, reterr_status);
+        int r = hf_client_do(candidate->config.client, &get, candidate->stop, &body, &n,
+                             reterr_status);
 
         if (r == HF_E_NOT_FOUND) {
                 object = hf__json_object();
@@ -230,8 +247,9 @@ static hf_nsec turn(struct hf_candidate *candidate) {
                 return now(candidate) + jittered(candidate, candidate->config.refresh);
         }
         if (r != HF_E_CANCELED)
-                hf_log(&candidate->host->log, candidate->n_failures ? HF_LOG_DEBUG : HF_LOG_WARNING, COMPONENT, "%s/%s: %s",
-                       candidate->config.ns, candidate->config.name, status.message[0] ? status.message : hf_strerror(r));
+                hf_log(&candidate->host->log, candidate->n_failures ? HF_LOG_DEBUG : HF_LOG_WARNING,
+                       COMPONENT, "%s/%s: %s", candidate->config.ns, candidate->config.name,
+                       status.message[0] ? status.message : hf_strerror(r));
         candidate->n_failures++;
         return now(candidate) + retry_after(candidate);
 }
@@ -246,7 +264,8 @@ static void *run(void *ctx) {
                 for (;;) {
                         hf_nsec at = now(candidate), until = due;
                         /* A failed attempt sets the pace, pokes or not. */
-                        bool publish_now = at >= due || (candidate->poked && candidate->n_failures == 0);
+                        bool publish_now =
+                                at >= due || (candidate->poked && candidate->n_failures == 0);
                         bool watch_now = !candidate->watching && at >= candidate->watch_again_at;
                         if (candidate->state == STOPPED || publish_now || watch_now)
                                 break;
@@ -261,7 +280,8 @@ static void *run(void *ctx) {
                 pthread_mutex_unlock(&candidate->mu);
                 if (stopped) {
                         if (watching)
-                                hf_client_watch_cancel(candidate->config.client, candidate->watch_id);
+                                hf_client_watch_cancel(candidate->config.client,
+                                                       candidate->watch_id);
                         return NULL;
                 }
                 if (open)
@@ -282,9 +302,19 @@ static int copy_text(const char **text, const char *otherwise) {
 
 static int copy_config(struct hf_candidate *candidate, const struct hf_candidate_config *config) {
         struct hf_candidate_config *to = &candidate->config;
-        const char **texts[] = {&to->ns, &to->name, &to->lease_name, &to->binary_version, &to->emulation_version, &to->strategy};
-        const char *otherwise[] = {"", "", "", "", config->binary_version, "OldestEmulationVersion"};
-        const char *given[] = {config->ns,      config->name, config->lease_name, config->binary_version, config->emulation_version,
+        const char **texts[] = {&to->ns,
+                                &to->name,
+                                &to->lease_name,
+                                &to->binary_version,
+                                &to->emulation_version,
+                                &to->strategy};
+        const char *otherwise[] =
+                {"", "", "", "", config->binary_version, "OldestEmulationVersion"};
+        const char *given[] = {config->ns,
+                               config->name,
+                               config->lease_name,
+                               config->binary_version,
+                               config->emulation_version,
                                config->strategy};
         int r = 0;
 
@@ -310,15 +340,19 @@ static int check_config(const struct hf_candidate_config *config, struct hf_stat
 
         for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
                 if (!needed[i].text || !*needed[i].text)
-                        return hf_fail(reterr_status, HF_E_INVALID, "candidate: it has no %s", needed[i].what);
+                        return hf_fail(reterr_status, HF_E_INVALID, "candidate: it has no %s",
+                                       needed[i].what);
         if (!config->client)
-                return hf_fail(reterr_status, HF_E_INVALID, "candidate %s/%s: it has no client", config->ns, config->name);
+                return hf_fail(reterr_status, HF_E_INVALID, "candidate %s/%s: it has no client",
+                               config->ns, config->name);
         if (config->refresh < 0)
-                return hf_fail(reterr_status, HF_E_INVALID, "candidate %s/%s: refresh is negative", config->ns, config->name);
+                return hf_fail(reterr_status, HF_E_INVALID, "candidate %s/%s: refresh is negative",
+                               config->ns, config->name);
         return 0;
 }
 
-static int make(const struct hf_host *host, const struct hf_candidate_config *config, struct hf_candidate **ret_candidate) {
+static int make(const struct hf_host *host, const struct hf_candidate_config *config,
+                struct hf_candidate **ret_candidate) {
         struct hf_candidate *candidate = calloc(1, sizeof *candidate);
         int r = candidate ? hf__mutex_init(&candidate->mu) : -ENOMEM;
 
@@ -330,7 +364,8 @@ static int make(const struct hf_host *host, const struct hf_candidate_config *co
         }
         candidate->host = host;
         candidate->refs = 1;
-        candidate->rng = (uint64_t)hf_now(hf_host_clock(host)) ^ (uint64_t)(uintptr_t)candidate; /* it only spreads */
+        candidate->rng = (uint64_t)hf_now(hf_host_clock(host)) ^
+                         (uint64_t)(uintptr_t)candidate; /* it only spreads */
         r = copy_config(candidate, config);
         if (r == 0)
                 r = hf_cancel_new(NULL, hf_host_clock(host), &candidate->stop);
@@ -342,26 +377,34 @@ static int make(const struct hf_host *host, const struct hf_candidate_config *co
         return 0;
 }
 
-int hf_candidate_new(const struct hf_host *host, const struct hf_candidate_config *config, struct hf_candidate **ret_candidate,
-                     struct hf_status *reterr_status) {
+int hf_candidate_new(const struct hf_host *host, const struct hf_candidate_config *config,
+                     struct hf_candidate **ret_candidate, struct hf_status *reterr_status) {
         struct hf_candidate_config mine;
-        int r = config ? hf__config_take(&mine, sizeof mine, HF__CONFIG_LEAST(struct hf_candidate_config, binary_version), config)
+        int r = config ? hf__config_take(&mine, sizeof mine,
+                                         HF__CONFIG_LEAST(struct hf_candidate_config,
+                                                          binary_version),
+                                         config)
                        : -EINVAL;
 
         if (r != 0)
-                return hf_fail(reterr_status, r, "candidate: the configuration's size is not set, or it says more than this version knows");
+                return hf_fail(reterr_status, r,
+                               "candidate: the configuration's size is not set, or it says more "
+                               "than this version knows");
         r = check_config(&mine, reterr_status);
         if (r != 0)
                 return r;
         r = make(host, &mine, ret_candidate);
-        return r == 0 ? 0 : hf_fail(reterr_status, r, "candidate %s/%s: %s", mine.ns, mine.name, hf_strerror(r));
+        return r == 0 ? 0
+                      : hf_fail(reterr_status, r, "candidate %s/%s: %s", mine.ns, mine.name,
+                                hf_strerror(r));
 }
 
 int hf_candidate_start(struct hf_candidate *candidate) {
         pthread_mutex_lock(&candidate->mu);
         int r = candidate->state == NEW ? 0 : HF_E_CLOSED;
         if (r == 0)
-                r = hf__thread_start(candidate->host, "hf-candidate", run, candidate, &candidate->thread);
+                r = hf__thread_start(candidate->host, "hf-candidate", run, candidate,
+                                     &candidate->thread);
         if (r == 0)
                 candidate->state = RUNNING;
         pthread_mutex_unlock(&candidate->mu);

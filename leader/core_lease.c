@@ -5,16 +5,21 @@
 
 #include "leader/mutant.h"
 
-#define DURATION_MAX_S  INT64_C(0x7fffffff) /* leaseDurationSeconds is 32 bits; a foreign record may say anything */
-#define TRANSITIONS_MAX INT64_C(0x7fffffff) /* likewise leaseTransitions; a server refuses what is more */
+#define DURATION_MAX_S                                                                             \
+        INT64_C(0x7fffffff) /* leaseDurationSeconds is 32 bits; a foreign record may say anything  \
+                             */
+#define TRANSITIONS_MAX                                                                            \
+        INT64_C(0x7fffffff) /* likewise leaseTransitions; a server refuses what is more */
 
 bool hf__core_is_mine(const struct hf__core *core, const struct hf__record *record) {
-        return record->exists && record->acquire_us == core->mine.acquire_us && record->duration_s == core->mine.duration_s &&
+        return record->exists && record->acquire_us == core->mine.acquire_us &&
+               record->duration_s == core->mine.duration_s &&
                strcmp(record->holder, core->mine.holder) == 0;
 }
 
 static bool written_by_me(const struct hf__core *core, int64_t acquire_us) {
-        unsigned n = core->n_own_acquires < HF__CORE_OWN_ACQUIRES ? core->n_own_acquires : HF__CORE_OWN_ACQUIRES;
+        unsigned n = core->n_own_acquires < HF__CORE_OWN_ACQUIRES ? core->n_own_acquires
+                                                                  : HF__CORE_OWN_ACQUIRES;
 
         for (unsigned i = 0; i < n; i++)
                 if (core->own_acquires[i] == acquire_us)
@@ -23,13 +28,15 @@ static bool written_by_me(const struct hf__core *core, int64_t acquire_us) {
 }
 
 bool hf__core_is_own(const struct hf__core *core, const struct hf__record *record) {
-        return record->exists && strcmp(record->holder, core->config.identity) == 0 && written_by_me(core, record->acquire_us);
+        return record->exists && strcmp(record->holder, core->config.identity) == 0 &&
+               written_by_me(core, record->acquire_us);
 }
 
 bool hf__core_is_twin(const struct hf__core *core, const struct hf__record *record) {
         if (core->config.coordinated) /* a coordinator writes my name too */
                 return false;
-        return record->exists && strcmp(record->holder, core->config.identity) == 0 && !written_by_me(core, record->acquire_us);
+        return record->exists && strcmp(record->holder, core->config.identity) == 0 &&
+               !written_by_me(core, record->acquire_us);
 }
 
 static bool is_older(const struct hf__core *core, const struct hf__record *record) {
@@ -37,12 +44,16 @@ static bool is_older(const struct hf__core *core, const struct hf__record *recor
 
         if (!core->observed_once || record->rv_number == 0 || known->rv_number == 0)
                 return false;
-        /* A Lease known to be gone had its last words at or before that revision; its deletion comes last of all. */
-        return record->rv_number < known->rv_number || (record->rv_number == known->rv_number && record->exists && !known->exists);
+        /* A Lease known to be gone had its last words at or before that revision; its deletion
+         * comes last of all. */
+        return record->rv_number < known->rv_number ||
+               (record->rv_number == known->rv_number && record->exists && !known->exists);
 }
 
 /* The count stays at its end: a Lease that somebody has set to it can be taken all the same. */
-static int64_t one_more(int64_t transitions) { return transitions < TRANSITIONS_MAX ? transitions + 1 : TRANSITIONS_MAX; }
+static int64_t one_more(int64_t transitions) {
+        return transitions < TRANSITIONS_MAX ? transitions + 1 : TRANSITIONS_MAX;
+}
 
 static void note(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
         int64_t transitions = core->observed.transitions;
@@ -50,7 +61,8 @@ static void note(struct hf__core *core, const struct hf__record *record, hf_nsec
         if (!core->observed_once || !hf__record_same_fields(&core->observed, record))
                 core->observed_at = now;
         core->heard_at = now;
-        /* The hold after a release was for whoever comes next, who has come; or a coordinator has named me. */
+        /* The hold after a release was for whoever comes next, who has come; or a coordinator has
+         * named me. */
         if (record->exists && record->holder[0] && !hf__core_is_own(core, record))
                 core->yields_until = 0;
         if (record->exists) {
@@ -60,7 +72,8 @@ static void note(struct hf__core *core, const struct hf__record *record, hf_nsec
                         strcpy(core->last_holder, record->holder);
         }
         if (!record->exists && core->observed_once && core->observed.exists) {
-                /* The count of transitions outlives the Lease as far as it is remembered: a new one goes on from here. */
+                /* The count of transitions outlives the Lease as far as it is remembered: a new one
+                 * goes on from here. */
                 core->observed = *record;
                 core->observed.transitions = one_more(transitions);
         } else if (record->exists || !core->observed_once) {
@@ -92,7 +105,8 @@ bool hf__core_learn_read(struct hf__core *core, const struct hf__record *record,
         }
         if (!record) {
                 memset(&absent, 0, sizeof(absent));
-                absent.rv_number = core->observed.rv_number; /* what the watch still has of it is older */
+                absent.rv_number =
+                        core->observed.rv_number; /* what the watch still has of it is older */
                 record = &absent;
         }
         note(core, record, now);
@@ -108,8 +122,11 @@ bool hf__core_may_still_apply(const struct hf__core *core) {
 bool hf__core_is_named(const struct hf__core *core, hf_nsec now) {
         const struct hf__record *record = &core->observed;
 
-        return record->exists && !record->preferred && strcmp(record->holder, core->config.identity) == 0 && record->duration_s > 0 &&
-               now < core->observed_at + (record->duration_s < DURATION_MAX_S ? record->duration_s : DURATION_MAX_S) * HF_NSEC_PER_SEC;
+        return record->exists && !record->preferred &&
+               strcmp(record->holder, core->config.identity) == 0 && record->duration_s > 0 &&
+               now < core->observed_at + (record->duration_s < DURATION_MAX_S ? record->duration_s
+                                                                              : DURATION_MAX_S) *
+                                                 HF_NSEC_PER_SEC;
 }
 
 hf_nsec hf__core_free_at(const struct hf__core *core) {
@@ -119,7 +136,8 @@ hf_nsec hf__core_free_at(const struct hf__core *core) {
         if (!record->exists || hf__core_is_own(core, record))
                 return 0;
         if (record->holder[0] == '\0') {
-                if (record->successor[0] == '\0' || HF__MUTANT(no_hold_back) || strcmp(record->successor, core->config.identity) == 0)
+                if (record->successor[0] == '\0' || HF__MUTANT(no_hold_back) ||
+                    strcmp(record->successor, core->config.identity) == 0)
                         return 0;
                 return core->observed_at + core->config.timing.retry_period;
         }
@@ -127,22 +145,26 @@ hf_nsec hf__core_free_at(const struct hf__core *core) {
                 return core->observed_at + core->config.timing.renew_deadline;
         if (duration_s <= 0) /* not said: what we would have recorded */
                 return core->observed_at + core->config.timing.lease_duration;
-        return core->observed_at + (duration_s < DURATION_MAX_S ? duration_s : DURATION_MAX_S) * HF_NSEC_PER_SEC;
+        return core->observed_at +
+               (duration_s < DURATION_MAX_S ? duration_s : DURATION_MAX_S) * HF_NSEC_PER_SEC;
 }
 
 /*
- * The acquire time names the term, so it is never used for two, however real time is set. Attempts under one and the same
- * condition share it: at most one of them can ever be applied, and however many fail, the former ones stay known as mine.
+ * The acquire time names the term, so it is never used for two, however real time is set. Attempts
+ * under one and the same condition share it: at most one of them can ever be applied, and however
+ * many fail, the former ones stay known as mine.
  */
 static int64_t acquire_time(struct hf__core *core, struct hf__core_time now) {
         const struct hf__record *last = &core->op_record;
 
-        if (core->n_own_acquires && last->acquire_us == core->last_acquire_us && core->mine.acquire_us != core->last_acquire_us &&
-            last->holder[0] != '\0' && hf__core_may_still_apply(core))
+        if (core->n_own_acquires && last->acquire_us == core->last_acquire_us &&
+            core->mine.acquire_us != core->last_acquire_us && last->holder[0] != '\0' &&
+            hf__core_may_still_apply(core))
                 return core->last_acquire_us;
         if (HF__MUTANT(keep_acquire_time) && core->n_own_acquires)
                 return core->last_acquire_us;
-        core->last_acquire_us = now.real_us > core->last_acquire_us ? now.real_us : core->last_acquire_us + 1;
+        core->last_acquire_us =
+                now.real_us > core->last_acquire_us ? now.real_us : core->last_acquire_us + 1;
         core->own_acquires[core->n_own_acquires++ % HF__CORE_OWN_ACQUIRES] = core->last_acquire_us;
         return core->last_acquire_us;
 }
@@ -162,11 +184,13 @@ static enum hf__cause cause_of(const struct hf__core *core) {
         return core->config.coordinated ? HF__CAUSE_CHOSEN : HF__CAUSE_EXPIRED;
 }
 
-/* For people: what this taking follows on. The times are of two clocks, so the gap is only as good as their agreement. */
+/* For people: what this taking follows on. The times are of two clocks, so the gap is only as good
+ * as their agreement. */
 static void note_cause(const struct hf__core *core, int64_t real_us, struct hf__record *record) {
         record->cause = cause_of(core);
         record->gap_us = 0;
-        if (record->cause != HF__CAUSE_CREATED && core->last_renew_us > 0 && real_us > core->last_renew_us)
+        if (record->cause != HF__CAUSE_CREATED && core->last_renew_us > 0 &&
+            real_us > core->last_renew_us)
                 record->gap_us = real_us - core->last_renew_us;
         strcpy(record->previous, core->last_holder);
 }
@@ -177,7 +201,8 @@ static void forget_cause(struct hf__record *record) {
         record->previous[0] = '\0';
 }
 
-void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now, struct hf__record *ret_record) {
+void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now,
+                           struct hf__record *ret_record) {
         struct hf__record *record = ret_record;
         int64_t acquire_us = acquire_time(core, now);
 
@@ -195,17 +220,21 @@ void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now, stru
                 record->rv[0] = '\0';
 }
 
-void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now, struct hf__record *ret_record) {
+void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now,
+                           struct hf__record *ret_record) {
         *ret_record = core->observed;
         ret_record->hand_over_to[0] = '\0';
         forget_cause(ret_record);
-        /* A standby takes a changed renew time for a sign of life: it changes with every renewal. */
-        ret_record->renew_us = now.real_us > core->observed.renew_us ? now.real_us : core->observed.renew_us + 1;
+        /* A standby takes a changed renew time for a sign of life: it changes with every renewal.
+         */
+        ret_record->renew_us =
+                now.real_us > core->observed.renew_us ? now.real_us : core->observed.renew_us + 1;
         if (HF__MUTANT(skip_compare))
                 ret_record->rv[0] = '\0';
 }
 
-void hf__core_make_release(const struct hf__core *core, struct hf__core_time now, struct hf__record *ret_record) {
+void hf__core_make_release(const struct hf__core *core, struct hf__core_time now,
+                           struct hf__record *ret_record) {
         *ret_record = core->observed;
         ret_record->hand_over_to[0] = '\0';
         forget_cause(ret_record);

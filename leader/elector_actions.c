@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the core's actions are in the world: lock operations, the gate, the work of a term, log lines, metrics, Events. On the
- * loop's thread, in the order the core gave, but for the gate, which is shut before anything else of a step.
+ * What the core's actions are in the world: lock operations, the gate, the work of a term, log
+ * lines, metrics, Events. On the loop's thread, in the order the core gave, but for the gate, which
+ * is shut before anything else of a step.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,14 +12,17 @@
 
 #define COMPONENT "elector"
 
-static const struct hf_log *log_of(const struct hf_elector *elector) { return &elector->electors->host->log; }
+static const struct hf_log *log_of(const struct hf_elector *elector) {
+        return &elector->electors->host->log;
+}
 static double seconds(hf_nsec duration) { return (double)duration / (double)HF_NSEC_PER_SEC; }
 
 /* ---- from the term's own threads ---- */
 
 static void on_joined(void *ctx) { hf__electors_poke(((struct hf_elector *)ctx)->electors); }
 
-/* Only the client of the term that is there calls this: a client is silenced before its term is freed. */
+/* Only the client of the term that is there calls this: a client is silenced before its term is
+ * freed. */
 static void on_stale(void *ctx, int error) {
         struct hf_elector *elector = ctx;
         hf_metric_add(elector->metrics.stale_writes, 1);
@@ -66,16 +70,21 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
         hf_metric_set(elector->metrics.master_status, 1);
         hf_metric_set(elector->metrics.term, (double)action->term);
         hf_metric_set(elector->metrics.gap_seconds, (double)taken->gap_us / 1e6);
-        /* The work first, the log after it: a sink that writes to a disk must not make the hand-over longer. */
+        /* The work first, the log after it: a sink that writes to a disk must not make the
+         * hand-over longer. */
         int r = hf__work_new(elector->electors->host, &config, &elector->work);
-        hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT, "%s: leading, term %llu (%s%s%s, gap %.3f s)", elector->label,
-               (unsigned long long)action->term, hf__cause_text(taken->cause), taken->previous[0] ? " by " : "", taken->previous,
-               (double)taken->gap_us / 1e6);
+        hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT,
+               "%s: leading, term %llu (%s%s%s, gap %.3f s)", elector->label,
+               (unsigned long long)action->term, hf__cause_text(taken->cause),
+               taken->previous[0] ? " by " : "", taken->previous, (double)taken->gap_us / 1e6);
         if (r == 0 && hf__work_is_complete(elector->work))
                 return;
-        /* A term whose work does not run is ended like one that was lost: the backoff then keeps it from coming back at once. */
-        hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT, "%s: the work of term %llu cannot start: %s", elector->label,
-               (unsigned long long)action->term, r ? hf_strerror(r) : "not every thread could be made");
+        /* A term whose work does not run is ended like one that was lost: the backoff then keeps it
+         * from coming back at once. */
+        hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT,
+               "%s: the work of term %llu cannot start: %s", elector->label,
+               (unsigned long long)action->term,
+               r ? hf_strerror(r) : "not every thread could be made");
         shut_gate(elector);
         atomic_store(&elector->stale, true);
         hf__electors_poke(elector->electors);
@@ -88,8 +97,9 @@ static void report(struct hf_elector *elector, const char *text) {
         if (text)
                 hf_log(log_of(elector), HF_LOG_WARNING, COMPONENT, "%s: %s", elector->label, text);
         if (core->state == HF_FOLLOWING)
-                hf_log(log_of(elector), HF_LOG_INFO, COMPONENT, "%s: following, %s%s", elector->label,
-                       core->observed.holder[0] ? "led by " : "led by nobody", core->observed.holder);
+                hf_log(log_of(elector), HF_LOG_INFO, COMPONENT, "%s: following, %s%s",
+                       elector->label, core->observed.holder[0] ? "led by " : "led by nobody",
+                       core->observed.holder);
         if (elector->on_change) {
                 hf__elector_info(elector, &info);
                 elector->on_change(elector->ctx, &info);
@@ -102,7 +112,8 @@ static void stuck(struct hf_elector *elector) {
                 hf__work_stuck_name(elector->work, name, sizeof name);
         hf_metric_set(elector->metrics.is_stuck, 1);
         hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT,
-               "%s: controller %s has not returned within the stop grace of %.3f s: the Lease is not released and this process does not "
+               "%s: controller %s has not returned within the stop grace of %.3f s: the Lease is "
+               "not released and this process does not "
                "contend for it any more",
                elector->label, name, seconds(elector->timing.stop_grace));
 }
@@ -120,14 +131,16 @@ static void send_op(struct hf_elector *elector, const struct hf__core_action *ac
         lock->ops->write(lock, action->op_id, &action->record, action->deadline);
 }
 
-static void end_term(struct hf_elector *elector, const struct hf__core_action *action, hf_nsec now) {
+static void end_term(struct hf_elector *elector, const struct hf__core_action *action,
+                     hf_nsec now) {
         bool drain = action->type == HF__ACT_TERM_DRAIN;
         if (drain)
-                hf_log(log_of(elector), HF_LOG_INFO, COMPONENT, "%s: draining the work of the term: %s", elector->label,
+                hf_log(log_of(elector), HF_LOG_INFO, COMPONENT,
+                       "%s: draining the work of the term: %s", elector->label,
                        elector->core.last_end ? elector->core.last_end : "");
         else
-                hf_log(log_of(elector), HF_LOG_WARNING, COMPONENT, "%s: the term is over: %s", elector->label,
-                       action->text ? action->text : "");
+                hf_log(log_of(elector), HF_LOG_WARNING, COMPONENT, "%s: the term is over: %s",
+                       elector->label, action->text ? action->text : "");
         if (!elector->ending_at)
                 elector->ending_at = now;
         if (!elector->work)
@@ -147,8 +160,8 @@ static void stopped(struct hf_elector *elector, bool released) {
 }
 
 /*
- * Notes for the Events, written a second later: the first writes of the term's controllers, here or where the Lease goes now, go before
- * them. What a stop leaves is written by the loop's end.
+ * Notes for the Events, written a second later: the first writes of the term's controllers, here or
+ * where the Lease goes now, go before them. What a stop leaves is written by the loop's end.
  */
 static void announce(struct hf_elector *elector, struct hf__core_time now) {
         enum hf_leader_state state = elector->core.state;
@@ -159,10 +172,12 @@ static void announce(struct hf_elector *elector, struct hf__core_time now) {
         if (has_term)
                 elector->led = elector->core.observed;
         elector->announced = has_term;
-        hf__lease_events_note(elector->events, has_term, &elector->led, now.real_us, now.boot + HF_NSEC_PER_SEC);
+        hf__lease_events_note(elector->events, has_term, &elector->led, now.real_us,
+                              now.boot + HF_NSEC_PER_SEC);
 }
 
-void hf__elector_carry_out(struct hf_elector *elector, const struct hf__core_actions *actions, struct hf__core_time now) {
+void hf__elector_carry_out(struct hf_elector *elector, const struct hf__core_actions *actions,
+                           struct hf__core_time now) {
         struct hf__lock *lock = elector->lock;
 
         for (unsigned i = 0; i < actions->n; i++)

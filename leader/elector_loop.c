@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop: one thread that turns all elector cores of a process. Model: whatever happens (an answer of the lock, a watch
- * event, an order from outside, the end of the work, a point in time) reaches the loop as a letter in its mailbox, as a
- * flag with a poke, or through its timer; the loop makes an event of it, steps the elector's core, and carries out the
- * actions at once. Nothing the loop does waits: lock operations are asynchronous, threads of a term are made but not
- * waited for (they are joined once they have reported), callbacks of the embedder must not block. What
- * an action is in the world stands in elector_actions.c.
+ * The loop: one thread that turns all elector cores of a process. Model: whatever happens (an
+ * answer of the lock, a watch event, an order from outside, the end of the work, a point in time)
+ * reaches the loop as a letter in its mailbox, as a flag with a poke, or through its timer; the
+ * loop makes an event of it, steps the elector's core, and carries out the actions at once. Nothing
+ * the loop does waits: lock operations are asynchronous, threads of a term are made but not waited
+ * for (they are joined once they have reported), callbacks of the embedder must not block. What an
+ * action is in the world stands in elector_actions.c.
  *
- * Time is read anew for every step, immediately before it: the core takes it for the send time of what it asks to be
- * sent, from which validity counts. A pause between the reading and the sending thus shortens validity and never
- * lengthens it.
+ * Time is read anew for every step, immediately before it: the core takes it for the send time of
+ * what it asks to be sent, from which validity counts. A pause between the reading and the sending
+ * thus shortens validity and never lengthens it.
  *
- * Flags instead of letters carry what belongs to a term (`stale`, the term's own `joined`), because a term may be gone
- * before a letter is read: stale is set by the client of the present term, and cleared when a term starts, for it may be a
- * former one's; doubted is set by the host who ends whichever term there is (hf_elector_end_term); joined is asked of the
- * present term.
+ * Flags instead of letters carry what belongs to a term (`stale`, the term's own `joined`), because
+ * a term may be gone before a letter is read: stale is set by the client of the present term, and
+ * cleared when a term starts, for it may be a former one's; doubted is set by the host who ends
+ * whichever term there is (hf_elector_end_term); joined is asked of the present term.
  *
- * After a letter, or at its time, the loop turns the elector concerned; after a poke, and once a second, all of them.
+ * After a letter, or at its time, the loop turns the elector concerned; after a poke, and once a
+ * second, all of them.
  *
- * The timer is a timerfd on CLOCK_BOOTTIME with absolute times, so that it is due at once when a suspended machine or a
- * stopped process goes on. It fires at least once a second, which is what the watchdog counts.
+ * The timer is a timerfd on CLOCK_BOOTTIME with absolute times, so that it is due at once when a
+ * suspended machine or a stopped process goes on. It fires at least once a second, which is what
+ * the watchdog counts.
  */
 #include "leader/core_lease.h"
 #include "leader/electors.h"
@@ -35,8 +38,12 @@
 #define COMPONENT       "elector"
 #define SUCCESSOR_FIRST (25 * HF_NSEC_PER_MSEC) /* a few times what a hand-over takes */
 
-static const struct hf_clock *clock_of(const struct hf_elector *elector) { return hf_host_clock(elector->electors->host); }
-static const struct hf_log *log_of(const struct hf_elector *elector) { return &elector->electors->host->log; }
+static const struct hf_clock *clock_of(const struct hf_elector *elector) {
+        return hf_host_clock(elector->electors->host);
+}
+static const struct hf_log *log_of(const struct hf_elector *elector) {
+        return &elector->electors->host->log;
+}
 static double seconds(hf_nsec duration) { return (double)duration / (double)HF_NSEC_PER_SEC; }
 
 /* ---- from other threads ---- */
@@ -49,8 +56,8 @@ static void post(struct hf_elector *elector, const struct hf__elector_message *f
                 hf__mailbox_post(&elector->electors->mailbox, &message->letter);
                 return;
         }
-        /* An answer that is lost is one that does not come: the core gives the operation up at its deadline. News that is lost
-         * is a lost watch: the core reads. */
+        /* An answer that is lost is one that does not come: the core gives the operation up at its
+         * deadline. News that is lost is a lost watch: the core reads. */
         if (!from->is_reply)
                 atomic_store(&elector->news_lost, true);
         hf__electors_poke(elector->electors);
@@ -97,9 +104,11 @@ static void publish(struct hf_elector *elector, hf_nsec now) {
         info->heard_at = core->heard_at;
         new_twin = core->twin && !info->identity_taken;
         info->identity_taken = core->twin;
-        (void)snprintf(info->last_end, sizeof info->last_end, "%s", core->last_end ? core->last_end : "");
+        (void)snprintf(info->last_end, sizeof info->last_end, "%s",
+                       core->last_end ? core->last_end : "");
         if (core->state == HF_STUCK && elector->work && !info->stuck_controller[0])
-                hf__work_stuck_name(elector->work, info->stuck_controller, sizeof info->stuck_controller);
+                hf__work_stuck_name(elector->work, info->stuck_controller,
+                                    sizeof info->stuck_controller);
         pthread_mutex_unlock(&elector->electors->mu);
 
         if (new_holder && core->observed.holder[0])
@@ -119,7 +128,8 @@ static hf_nsec led_until(const struct hf__core *core) {
 
 /* Called before what is known changes, and now and then. */
 static void count_leaderless(struct hf_elector *elector, hf_nsec now) {
-        hf_nsec until = led_until(&elector->core), from = until > elector->counted_at ? until : elector->counted_at;
+        hf_nsec until = led_until(&elector->core),
+                from = until > elector->counted_at ? until : elector->counted_at;
         if (elector->counted_at && now > from)
                 hf_metric_add(elector->metrics.leaderless, seconds(now - from));
         elector->counted_at = now;
@@ -129,7 +139,9 @@ void hf__elector_info(struct hf_elector *elector, struct hf_leader_info *ret_inf
         pthread_mutex_lock(&elector->electors->mu);
         *ret_info = elector->info;
         pthread_mutex_unlock(&elector->electors->mu);
-        ret_info->valid_until = ret_info->state == HF_LEADING || ret_info->state == HF_DRAINING ? hf__gate_valid_until(&elector->gate) : 0;
+        ret_info->valid_until = ret_info->state == HF_LEADING || ret_info->state == HF_DRAINING
+                                        ? hf__gate_valid_until(&elector->gate)
+                                        : 0;
 }
 
 /* ---- the turns ---- */
@@ -137,7 +149,8 @@ void hf__elector_info(struct hf_elector *elector, struct hf_leader_info *ret_inf
 static void step(struct hf_elector *elector, const struct hf__core_event *event) {
         struct hf__core_actions actions;
         const struct hf_clock *clock = clock_of(elector);
-        struct hf__core_time now = {.boot = hf_now(clock), .real_us = clock->real(clock->ctx) / HF_NSEC_PER_USEC};
+        struct hf__core_time now = {.boot = hf_now(clock),
+                                    .real_us = clock->real(clock->ctx) / HF_NSEC_PER_USEC};
 
         count_leaderless(elector, now.boot);
         hf__core_step(&elector->core, event, now, &actions);
@@ -156,20 +169,25 @@ static void note_reply(struct hf_elector *elector, struct hf__elector_message *m
         bool write = message->event.op_id == elector->write_id;
         int result = message->event.result;
         bool failed = result != 0 && (write || result != HF_E_NOT_FOUND);
-        const char *why = message->status.message[0] ? message->status.message : hf_strerror(result);
+        const char *why =
+                message->status.message[0] ? message->status.message : hf_strerror(result);
 
         pthread_mutex_lock(&elector->electors->mu);
-        (void)snprintf(elector->last_failure, sizeof elector->last_failure, "%.159s", failed ? why : "");
+        (void)snprintf(elector->last_failure, sizeof elector->last_failure, "%.159s",
+                       failed ? why : "");
         pthread_mutex_unlock(&elector->electors->mu);
         message->event.type = write ? HF__EV_WRITE_DONE : HF__EV_READ_DONE;
         if (result == 0) {
                 if (write)
-                        hf_metric_observe(elector->metrics.renew_seconds, seconds(hf_now(clock_of(elector)) - elector->write_sent_at));
+                        hf_metric_observe(elector->metrics.renew_seconds,
+                                          seconds(hf_now(clock_of(elector)) -
+                                                  elector->write_sent_at));
                 elector->n_failed_ops = 0;
         } else if (failed) {
                 hf__leader_metrics_failed(&elector->metrics, result);
-                hf_log(log_of(elector), elector->n_failed_ops++ ? HF_LOG_DEBUG : HF_LOG_WARNING, COMPONENT, "%s: %s failed: %s",
-                       elector->label, write ? "writing the Lease" : "reading the Lease", why);
+                hf_log(log_of(elector), elector->n_failed_ops++ ? HF_LOG_DEBUG : HF_LOG_WARNING,
+                       COMPONENT, "%s: %s failed: %s", elector->label,
+                       write ? "writing the Lease" : "reading the Lease", why);
         }
 }
 
@@ -192,9 +210,11 @@ static bool work_is_over(const struct hf_elector *elector) {
 }
 
 static void join_work(struct hf_elector *elector) {
-        /* The client is silenced and the threads have made their last step: this is a matter of their exit. */
+        /* The client is silenced and the threads have made their last step: this is a matter of
+         * their exit. */
         elector->work = hf__work_free(elector->work);
-        hf_metric_observe(elector->metrics.stop_seconds, seconds(hf_now(clock_of(elector)) - elector->ending_at));
+        hf_metric_observe(elector->metrics.stop_seconds,
+                          seconds(hf_now(clock_of(elector)) - elector->ending_at));
         elector->ending_at = 0;
         step_plain(elector, HF__EV_JOINED);
 }
@@ -204,7 +224,8 @@ static void turn(struct hf_elector *elector) {
         count_leaderless(elector, hf_now(clock_of(elector)));
         if (atomic_exchange(&elector->news_lost, false))
                 step_plain(elector, HF__EV_WATCH_LOST);
-        bool stale = atomic_exchange(&elector->stale, false), doubted = atomic_exchange(&elector->doubted, false);
+        bool stale = atomic_exchange(&elector->stale, false),
+             doubted = atomic_exchange(&elector->doubted, false);
         if (stale || doubted)
                 step_plain(elector, HF__EV_STALE_TERM);
         if (atomic_load(&elector->electors->stop_asked) && !elector->stop_told) {
@@ -221,7 +242,8 @@ static void turn(struct hf_elector *elector) {
 
 /* With a thousand electors most wake-ups are the business of one. */
 static void turn_those_concerned(struct hf_electors *electors, hf_nsec now, hf_nsec *seen_all_at) {
-        bool all = atomic_exchange(&electors->attention, false) || now - *seen_all_at >= HF_NSEC_PER_SEC;
+        bool all = atomic_exchange(&electors->attention, false) ||
+                   now - *seen_all_at >= HF_NSEC_PER_SEC;
 
         if (all)
                 *seen_all_at = now;
@@ -238,7 +260,8 @@ static void arm(struct hf_electors *electors, hf_nsec now) {
                         at = electors->list[i]->wake_at;
         if (at < 1)
                 at = 1; /* 0 would disarm */
-        struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(at / HF_NSEC_PER_SEC), .tv_nsec = (long)(at % HF_NSEC_PER_SEC)}};
+        struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(at / HF_NSEC_PER_SEC),
+                                               .tv_nsec = (long)(at % HF_NSEC_PER_SEC)}};
         (void)timerfd_settime(electors->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
@@ -251,7 +274,8 @@ static bool is_over(const struct hf_electors *electors) {
         return atomic_load(&electors->stop_asked);
 }
 
-/* Who takes what was just released writes first: the Events of a stop wait for that, and the stop for them to be sent. */
+/* Who takes what was just released writes first: the Events of a stop wait for that, and the stop
+ * for them to be sent. */
 static void write_last_events(struct hf_electors *electors) {
         bool waited = false;
 
@@ -260,7 +284,9 @@ static void write_last_events(struct hf_electors *electors) {
                 if (!events || !hf__lease_events_waiting(events))
                         continue;
                 if (!waited)
-                        (void)hf_cancel_wait(hf_cancel_never(), hf_now(hf_host_clock(electors->host)) + SUCCESSOR_FIRST);
+                        (void)hf_cancel_wait(hf_cancel_never(),
+                                             hf_now(hf_host_clock(electors->host)) +
+                                                     SUCCESSOR_FIRST);
                 waited = true;
                 hf__lease_events_turn(events, HF_NSEC_NEVER);
         }

@@ -24,7 +24,8 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
 
 static bool is_object_name(const char *text) {
         size_t n = text ? strlen(text) : 0;
-        return n > 0 && n <= HF_NAME_MAX && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") == n;
+        return n > 0 && n <= HF_NAME_MAX &&
+               strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") == n;
 }
 
 bool hf__is_identity(const char *text) {
@@ -38,40 +39,56 @@ bool hf__is_identity(const char *text) {
 static int check_labels(const char *const *labels, struct hf_status *reterr_status) {
         for (; labels && *labels; labels++)
                 if (!strchr(*labels, '=') || **labels == '=')
-                        return hf_fail(reterr_status, HF_E_INVALID, "elector: label \"%.100s\" is not of the form key=value", *labels);
+                        return hf_fail(reterr_status, HF_E_INVALID,
+                                       "elector: label \"%.100s\" is not of the form key=value",
+                                       *labels);
         return 0;
 }
 
 /* A Lease that is both the old and the new one would be taken from itself. */
-static int check_migration(const struct hf_elector_config *config, struct hf_status *reterr_status) {
+static int check_migration(const struct hf_elector_config *config,
+                           struct hf_status *reterr_status) {
         const char *ns = config->migrate_from_ns ? config->migrate_from_ns : config->ns;
         if (!config->migrate_from && !config->migrate_from_ns)
                 return 0;
         if (!is_object_name(config->migrate_from) || !is_object_name(ns))
-                return hf_fail(reterr_status, HF_E_INVALID, "elector %s/%s: it cannot migrate from \"%.100s/%.100s\", no name of a Lease",
-                               config->ns, config->name, ns, config->migrate_from ? config->migrate_from : "");
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "elector %s/%s: it cannot migrate from \"%.100s/%.100s\", no name "
+                               "of a Lease",
+                               config->ns, config->name, ns,
+                               config->migrate_from ? config->migrate_from : "");
         if (config->coordinated)
-                return hf_fail(reterr_status, HF_E_INVALID, "elector %s/%s: a coordinated election cannot migrate from another Lease",
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "elector %s/%s: a coordinated election cannot migrate from another "
+                               "Lease",
                                config->ns, config->name);
         if (strcmp(ns, config->ns) == 0 && strcmp(config->migrate_from, config->name) == 0)
-                return hf_fail(reterr_status, HF_E_INVALID, "elector %s/%s: it cannot migrate from itself", config->ns, config->name);
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "elector %s/%s: it cannot migrate from itself", config->ns,
+                               config->name);
         return 0;
 }
 
-static int check_config(const struct hf_elector_config *config, struct hf_leader_timing *timing, struct hf_status *reterr_status) {
+static int check_config(const struct hf_elector_config *config, struct hf_leader_timing *timing,
+                        struct hf_status *reterr_status) {
         struct hf_status why = {0};
         if (!is_object_name(config->ns) || !is_object_name(config->name))
-                return hf_fail(reterr_status, HF_E_INVALID, "elector: \"%.100s/%.100s\" is no namespace and name of a Lease",
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "elector: \"%.100s/%.100s\" is no namespace and name of a Lease",
                                config->ns ? config->ns : "", config->name ? config->name : "");
         if (!hf__is_identity(config->identity))
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "elector %s/%s: the identity must be 1 to %d visible ASCII characters without spaces, it is \"%.100s\"",
-                               config->ns, config->name, HF_IDENTITY_MAX, config->identity ? config->identity : "");
+                               "elector %s/%s: the identity must be 1 to %d visible ASCII "
+                               "characters without spaces, it is \"%.100s\"",
+                               config->ns, config->name, HF_IDENTITY_MAX,
+                               config->identity ? config->identity : "");
         if (!config->client)
-                return hf_fail(reterr_status, -EINVAL, "elector %s/%s has no client", config->ns, config->name);
+                return hf_fail(reterr_status, -EINVAL, "elector %s/%s has no client", config->ns,
+                               config->name);
         int r = hf_leader_lock_type_check(config->lock_type, &why);
         if (r != 0)
-                return hf_fail(reterr_status, r, "elector %s/%s: %.300s", config->ns, config->name, why.message);
+                return hf_fail(reterr_status, r, "elector %s/%s: %.300s", config->ns, config->name,
+                               why.message);
         r = check_labels(config->labels, reterr_status);
         r = r ? r : check_migration(config, reterr_status);
         *timing = config->timing;
@@ -80,36 +97,47 @@ static int check_config(const struct hf_elector_config *config, struct hf_leader
 }
 
 /* Names are unique in the process: metrics and logs go by them. */
-static int copy_controllers(struct hf_electors *electors, struct hf_elector *elector, const struct hf_elector_config *config,
+static int copy_controllers(struct hf_electors *electors, struct hf_elector *elector,
+                            const struct hf_elector_config *config,
                             struct hf_status *reterr_status) {
-        int r = hf__controllers_copy(config->controllers, config->n_controllers, elector->label, &elector->controllers, reterr_status);
+        int r = hf__controllers_copy(config->controllers, config->n_controllers, elector->label,
+                                     &elector->controllers, reterr_status);
         if (r != 0)
                 return r;
         elector->n_controllers = config->n_controllers;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *other = electors->list[i];
                 for (size_t k = 0; k < elector->n_controllers; k++)
-                        if (hf__controllers_find(other->controllers, other->n_controllers, elector->controllers[k].name))
-                                return hf_fail(reterr_status, HF_E_EXISTS, "elector %s: controller \"%s\" is registered already, with %s",
-                                               elector->label, elector->controllers[k].name, other->label);
+                        if (hf__controllers_find(other->controllers, other->n_controllers,
+                                                 elector->controllers[k].name))
+                                return hf_fail(reterr_status, HF_E_EXISTS,
+                                               "elector %s: controller \"%s\" is registered "
+                                               "already, with %s",
+                                               elector->label, elector->controllers[k].name,
+                                               other->label);
         }
         return 0;
 }
 
-/* No two electors of a process contend for one Lease, also not for one of the two of a migration. */
-static int check_leases_are_free(struct hf_electors *electors, const struct hf_elector *elector, struct hf_status *reterr_status) {
+/* No two electors of a process contend for one Lease, also not for one of the two of a migration.
+ */
+static int check_leases_are_free(struct hf_electors *electors, const struct hf_elector *elector,
+                                 struct hf_status *reterr_status) {
         const char *mine[] = {elector->label, elector->old_label};
         for (size_t i = 0; i < electors->n; i++)
                 for (size_t k = 0; k < 2; k++)
-                        if (*mine[k] &&
-                            (strcmp(electors->list[i]->label, mine[k]) == 0 || strcmp(electors->list[i]->old_label, mine[k]) == 0))
-                                return hf_fail(reterr_status, HF_E_EXISTS, "there is an elector for the Lease %s already", mine[k]);
+                        if (*mine[k] && (strcmp(electors->list[i]->label, mine[k]) == 0 ||
+                                         strcmp(electors->list[i]->old_label, mine[k]) == 0))
+                                return hf_fail(reterr_status, HF_E_EXISTS,
+                                               "there is an elector for the Lease %s already",
+                                               mine[k]);
         return 0;
 }
 
-static int fill(struct hf_electors *electors, struct hf_elector *elector, const struct hf_elector_config *config,
-                struct hf_status *reterr_status) {
-        struct hf__core_config core = {.timing = elector->timing, .coordinated = config->coordinated};
+static int fill(struct hf_electors *electors, struct hf_elector *elector,
+                const struct hf_elector_config *config, struct hf_status *reterr_status) {
+        struct hf__core_config core = {.timing = elector->timing,
+                                       .coordinated = config->coordinated};
         const struct hf_clock *clock = hf_host_clock(electors->host);
 
         elector->electors = electors;
@@ -118,7 +146,8 @@ static int fill(struct hf_electors *electors, struct hf_elector *elector, const 
         (void)snprintf(elector->label, sizeof elector->label, "%s/%s", config->ns, config->name);
         if (config->migrate_from)
                 (void)snprintf(elector->old_label, sizeof elector->old_label, "%s/%s",
-                               config->migrate_from_ns ? config->migrate_from_ns : config->ns, config->migrate_from);
+                               config->migrate_from_ns ? config->migrate_from_ns : config->ns,
+                               config->migrate_from);
         (void)snprintf(elector->identity, sizeof elector->identity, "%s", config->identity);
         elector->client = config->client;
         elector->unfenced = config->unfenced;
@@ -133,19 +162,25 @@ static int fill(struct hf_electors *electors, struct hf_elector *elector, const 
         if (getrandom(&core.seed, sizeof core.seed, GRND_NONBLOCK) != (ssize_t)sizeof core.seed)
                 core.seed = (uint64_t)hf_now(clock); /* it only spreads retries */
         memcpy(core.identity, elector->identity, sizeof core.identity);
-        hf__core_init(&elector->core, &core, (struct hf__core_time){hf_now(clock), clock->real(clock->ctx) / HF_NSEC_PER_USEC});
-        elector->info = (struct hf_leader_info){.state = HF_FOLLOWING, .since = hf_now(clock), .heard_at = hf_now(clock)};
+        hf__core_init(&elector->core, &core,
+                      (struct hf__core_time){hf_now(clock),
+                                             clock->real(clock->ctx) / HF_NSEC_PER_USEC});
+        elector->info = (struct hf_leader_info){.state = HF_FOLLOWING,
+                                                .since = hf_now(clock),
+                                                .heard_at = hf_now(clock)};
         memcpy(elector->info.ns, elector->ns, sizeof elector->ns);
         memcpy(elector->info.name, elector->name, sizeof elector->name);
         memcpy(elector->info.identity, elector->identity, sizeof elector->identity);
         if (config->migrate_from)
-                r = hf__two_lease_lock_new(electors->host, config, elector->timing.lease_duration, &elector->lock);
+                r = hf__two_lease_lock_new(electors->host, config, elector->timing.lease_duration,
+                                           &elector->lock);
         else
                 r = hf__lease_lock_new(electors->host, config, &elector->lock);
         if (r != 0)
                 return r;
-        if (config->events && (r = hf__lease_events_new(electors->host, config->client, elector->ns, elector->name, elector->identity,
-                                                        &elector->events)) != 0)
+        if (config->events &&
+            (r = hf__lease_events_new(electors->host, config->client, elector->ns, elector->name,
+                                      elector->identity, &elector->events)) != 0)
                 return r;
         elector->lock->done = hf__elector_on_reply;
         elector->lock->on_record = hf__elector_on_record;
@@ -154,8 +189,8 @@ static int fill(struct hf_electors *electors, struct hf_elector *elector, const 
         return 0;
 }
 
-int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config *config, struct hf_elector **ret_elector,
-                    struct hf_status *reterr_status) {
+int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config *config,
+                    struct hf_elector **ret_elector, struct hf_status *reterr_status) {
         struct hf_leader_timing timing;
         struct hf_status status = {0};
         int r = check_config(config, &timing, reterr_status);
@@ -163,7 +198,8 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
                 return r;
         struct hf_elector *elector = calloc(1, sizeof *elector);
         if (!elector)
-                return hf_fail(reterr_status, -ENOMEM, "elector %s/%s: out of memory", config->ns, config->name);
+                return hf_fail(reterr_status, -ENOMEM, "elector %s/%s: out of memory", config->ns,
+                               config->name);
         elector->timing = timing;
         r = fill(electors, elector, config, &status);
         if (r == 0) {
@@ -172,7 +208,8 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
         }
         hf__elector_free(elector);
         if (!status.message[0])
-                (void)hf_fail(&status, r, "elector %s/%s: %s", config->ns, config->name, hf_strerror(r));
+                (void)hf_fail(&status, r, "elector %s/%s: %s", config->ns, config->name,
+                              hf_strerror(r));
         if (reterr_status)
                 *reterr_status = status;
         return r;

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The set of electors: what the embedder adds, starts and stops. The electing itself is in elector_loop.c (when) and
- * elector_core.c (what).
+ * The set of electors: what the embedder adds, starts and stops. The electing itself is in
+ * elector_loop.c (when) and elector_core.c (what).
  *
  *      NEW --start--> STARTING --> RUNNING --stop--> STOPPING --> STOPPED
  *       +--stop--------------------------------------------------->
  *
  * HUNG takes the place of STOPPED when the loop itself did not end.
  *
- * Who may change what: the list of electors only while NEW; the state under `mu`; all else of an elector belongs to the
- * loop while it runs, and to the thread that stops once it has joined the loop. A stop first waits for a start that is
- * under way, and a start after a stop does nothing: so no work begins after hf_electors_stop returned.
+ * Who may change what: the list of electors only while NEW; the state under `mu`; all else of an
+ * elector belongs to the loop while it runs, and to the thread that stops once it has joined the
+ * loop. A stop first waits for a start that is under way, and a start after a stop does nothing: so
+ * no work begins after hf_electors_stop returned.
  *
- * Stop: the loop is told, drains, joins and releases each elector by itself; then the controllers of every instance are
- * drained and joined; then the loop. Work that does not join is left as it is, with all that it may touch.
+ * Stop: the loop is told, drains, joins and releases each elector by itself; then the controllers
+ * of every instance are drained and joined; then the loop. Work that does not join is left as it
+ * is, with all that it may touch.
  */
 #include "leader/electors.h"
 
@@ -31,7 +33,8 @@
 #include "leader/leader_health.h"
 
 #define COMPONENT "elector"
-#define SLACK     (2 * HF_NSEC_PER_SEC) /* for the machine's own delays, on top of what the timings allow */
+#define SLACK                                                                                      \
+        (2 * HF_NSEC_PER_SEC) /* for the machine's own delays, on top of what the timings allow */
 
 /* ---- adding ---- */
 
@@ -56,16 +59,21 @@ int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_elector
         return 0;
 }
 
-int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *given, struct hf_elector **ret_elector,
-                    struct hf_status *reterr_status) {
+int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *given,
+                    struct hf_elector **ret_elector, struct hf_status *reterr_status) {
         struct hf_elector_config config;
         struct hf_elector *elector = NULL;
-        if (!given || hf__config_take(&config, sizeof config, HF__CONFIG_LEAST(struct hf_elector_config, client), given) != 0)
+        if (!given ||
+            hf__config_take(&config, sizeof config,
+                            HF__CONFIG_LEAST(struct hf_elector_config, client), given) != 0)
                 return hf_fail(reterr_status, -EINVAL,
-                               "the size of the elector's configuration is wrong, or it has members that this library does not know");
+                               "the size of the elector's configuration is wrong, or it has "
+                               "members that this library does not know");
         if (electors->state != HF__ELECTORS_NEW)
-                return hf_fail(reterr_status, HF_E_CLOSED, "electors cannot be added after the start");
-        struct hf_elector **list = realloc(electors->list, (electors->n + 1) * sizeof(struct hf_elector *));
+                return hf_fail(reterr_status, HF_E_CLOSED,
+                               "electors cannot be added after the start");
+        struct hf_elector **list =
+                realloc(electors->list, (electors->n + 1) * sizeof(struct hf_elector *));
         if (!list)
                 return hf_fail(reterr_status, -ENOMEM, "electors: out of memory");
         electors->list = list;
@@ -110,7 +118,8 @@ static bool all_instances_joined(struct hf_electors *electors) {
         return true;
 }
 
-/* Waits for the controllers of every instance. The lock orders it after on_instance_joined's broadcast. */
+/* Waits for the controllers of every instance. The lock orders it after on_instance_joined's
+ * broadcast. */
 static bool wait_for_instances(struct hf_electors *electors, hf_nsec until) {
         const struct hf_clock *clock = hf_host_clock(electors->host);
         pthread_mutex_lock(&electors->mu);
@@ -136,7 +145,8 @@ static bool stop_instances(struct hf_electors *electors, hf_nsec until) {
         if (!wait_for_instances(electors, until)) {
                 for (size_t i = 0; i < electors->n; i++)
                         if (electors->list[i]->instance)
-                                hf__work_fire_abort(electors->list[i]->instance, HF_CANCEL_DEADLINE);
+                                hf__work_fire_abort(electors->list[i]->instance,
+                                                    HF_CANCEL_DEADLINE);
                 if (!wait_for_instances(electors, hf_now(hf_host_clock(electors->host)) + grace))
                         return false;
         }
@@ -155,7 +165,9 @@ static int open_loop(struct hf_electors *electors) {
         if (epoll_ctl(electors->epoll_fd, EPOLL_CTL_ADD, electors->timer_fd, &event) < 0)
                 return -errno;
         event.data.fd = electors->mailbox.fd;
-        return epoll_ctl(electors->epoll_fd, EPOLL_CTL_ADD, electors->mailbox.fd, &event) < 0 ? -errno : 0;
+        return epoll_ctl(electors->epoll_fd, EPOLL_CTL_ADD, electors->mailbox.fd, &event) < 0
+                       ? -errno
+                       : 0;
 }
 
 static void say_timing(const struct hf_elector *elector) {
@@ -163,11 +175,14 @@ static void say_timing(const struct hf_elector *elector) {
         const struct hf_leader_timing *timing = &elector->timing;
         hf__duration_format(hf_leader_timing_worst_takeover(timing), takeover);
         hf__duration_format(timing->renew_deadline, act);
-        hf__duration_format(timing->lease_duration - timing->renew_deadline - timing->stop_grace, overlap);
+        hf__duration_format(timing->lease_duration - timing->renew_deadline - timing->stop_grace,
+                            overlap);
         hf_log(&elector->electors->host->log, HF_LOG_INFO, COMPONENT,
-               "%s: contending as %s; a dead leader is followed within %s at worst; one that is cut off acts for %s after its last "
+               "%s: contending as %s; a dead leader is followed within %s at worst; one that is "
+               "cut off acts for %s after its last "
                "renewal, "
-               "and its work has ended %s before another can lead (overlap 0 while clocks differ by less than that)",
+               "and its work has ended %s before another can lead (overlap 0 while clocks differ "
+               "by less than that)",
                elector->label, elector->identity, takeover, act, overlap);
 }
 
@@ -179,7 +194,9 @@ static int start_all(struct hf_electors *electors) {
                 r = hf__leader_health_add(electors);
         for (size_t i = 0; r == 0 && i < electors->n; i++)
                 say_timing(electors->list[i]);
-        return r ? r : hf__thread_start(electors->host, "hf-elector", hf__electors_loop, electors, &electors->thread);
+        return r ? r
+                 : hf__thread_start(electors->host, "hf-elector", hf__electors_loop, electors,
+                                    &electors->thread);
 }
 
 static void set_state(struct hf_electors *electors, enum hf__electors_state state) {
@@ -196,7 +213,8 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
                 electors->state = HF__ELECTORS_STARTING;
         pthread_mutex_unlock(&electors->mu);
         if (!is_new)
-                return hf_fail(reterr_status, HF_E_CLOSED, "the electors were started or stopped already");
+                return hf_fail(reterr_status, HF_E_CLOSED,
+                               "the electors were started or stopped already");
         int r = start_all(electors);
         if (r != 0) {
                 (void)stop_instances(electors, 0);
@@ -213,7 +231,8 @@ static hf_nsec stop_bound(const struct hf_electors *electors) {
         hf_nsec longest = 0;
         for (size_t i = 0; i < electors->n; i++) {
                 const struct hf_leader_timing *timing = &electors->list[i]->timing;
-                hf_nsec bound = timing->drain_deadline + timing->stop_grace + 2 * timing->request_timeout;
+                hf_nsec bound =
+                        timing->drain_deadline + timing->stop_grace + 2 * timing->request_timeout;
                 if (bound > longest)
                         longest = bound;
         }
@@ -230,7 +249,8 @@ static bool wait_for_loop(struct hf_electors *electors, hf_nsec until) {
         return over;
 }
 
-static int outcome(struct hf_electors *electors, bool instances_joined, struct hf_status *reterr_status) {
+static int outcome(struct hf_electors *electors, bool instances_joined,
+                   struct hf_status *reterr_status) {
         int r = 0;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
@@ -240,19 +260,27 @@ static int outcome(struct hf_electors *electors, bool instances_joined, struct h
                 if (elector->instance)
                         hf__work_stuck_name(elector->instance, name, sizeof name);
                 if (info.state == HF_STUCK)
-                        return hf_fail(reterr_status, HF_E_STUCK, "controller %s of %s ignores its tokens: its Lease is not released",
+                        return hf_fail(reterr_status, HF_E_STUCK,
+                                       "controller %s of %s ignores its tokens: its Lease is not "
+                                       "released",
                                        info.stuck_controller, elector->label);
                 if (!instances_joined && name[0])
-                        return hf_fail(reterr_status, HF_E_STUCK, "controller %s of %s ignores its tokens", name, elector->label);
+                        return hf_fail(reterr_status, HF_E_STUCK,
+                                       "controller %s of %s ignores its tokens", name,
+                                       elector->label);
                 if (!elector->released && r == 0)
                         r = hf_fail(reterr_status, HF_E_TIMEOUT,
-                                    "the Lease %s could not be released: it may bear our name until it expires", elector->label);
+                                    "the Lease %s could not be released: it may bear our name "
+                                    "until it expires",
+                                    elector->label);
         }
         return r;
 }
 
-/* Claims the stop for the caller, or waits for the one under way. False when there is nothing to do: *ret_result tells what came of it. */
-static bool begin_stop(struct hf_electors *electors, int *ret_result, struct hf_status *reterr_status) {
+/* Claims the stop for the caller, or waits for the one under way. False when there is nothing to
+ * do: *ret_result tells what came of it. */
+static bool begin_stop(struct hf_electors *electors, int *ret_result,
+                       struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_host_clock(electors->host);
         pthread_mutex_lock(&electors->mu);
         /* A start waits for nothing, and each stage of a stop has its bound. */
@@ -270,7 +298,8 @@ static bool begin_stop(struct hf_electors *electors, int *ret_result, struct hf_
         return mine;
 }
 
-static void end_stop(struct hf_electors *electors, enum hf__electors_state state, int result, const struct hf_status *status) {
+static void end_stop(struct hf_electors *electors, enum hf__electors_state state, int result,
+                     const struct hf_status *status) {
         pthread_mutex_lock(&electors->mu);
         electors->stop_result = result;
         electors->stop_status = *status;
@@ -295,7 +324,8 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
                 r = outcome(electors, instances_joined, &status);
         } else {
                 state = HF__ELECTORS_HUNG;
-                r = hf_fail(&status, HF_E_STUCK, "the elector loop does not end: an on_change callback may hang");
+                r = hf_fail(&status, HF_E_STUCK,
+                            "the elector loop does not end: an on_change callback may hang");
         }
         if (r != 0 && reterr_status)
                 *reterr_status = status;
@@ -312,7 +342,8 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
                 return NULL;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
-                if ((elector->work && !hf__work_is_joined(elector->work)) || (elector->instance && !hf__work_is_joined(elector->instance)))
+                if ((elector->work && !hf__work_is_joined(elector->work)) ||
+                    (elector->instance && !hf__work_is_joined(elector->instance)))
                         return NULL;
         }
         for (size_t i = 0; i < electors->n; i++) {
@@ -340,18 +371,21 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
 
 /* ---- the hook pair ---- */
 
-static int start_controllers(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+static int start_controllers(struct hf_hook_context *context, void *ctx,
+                             struct hf_status *reterr_status) {
         if (hf_cancel_fired(hf_hook_shutting_down(context)))
-                return hf_fail(reterr_status, HF_E_CANCELED, "shut down before the controllers started");
+                return hf_fail(reterr_status, HF_E_CANCELED,
+                               "shut down before the controllers started");
         return hf_electors_start(ctx, reterr_status);
 }
 
-static int stop_controllers(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+static int stop_controllers(struct hf_hook_context *context, void *ctx,
+                            struct hf_status *reterr_status) {
         return hf_electors_stop(ctx, reterr_status);
 }
 
-int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors, const char *const *after,
-                           struct hf_status *reterr_status) {
+int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
+                           const char *const *after, struct hf_status *reterr_status) {
         struct hf_hook hook = {
                 .name = "start-controllers",
                 .after = after,
@@ -368,7 +402,9 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
 
 /* ---- asking ---- */
 
-void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info) { hf__elector_info(elector, ret_info); }
+void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info) {
+        hf__elector_info(elector, ret_info);
+}
 
 bool hf_elector_may_act(struct hf_elector *elector) {
         return hf__gate_may_act(&elector->gate, hf_now(hf_host_clock(elector->electors->host)));

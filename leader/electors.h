@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the parts of the leader module share: the set of electors (electors.c) and its loop (elector_loop.c).
+ * What the parts of the leader module share: the set of electors (electors.c) and its loop
+ * (elector_loop.c).
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,8 +36,10 @@ struct hf_elector {
 
         /* any thread */
         struct hf__gate gate;
-        atomic_bool stale;     /* a write of the present term met a fence that is not its own, or none */
-        atomic_bool doubted;   /* the host says so of whichever term there is, also of one whose acquire is under way */
+        atomic_bool
+                stale; /* a write of the present term met a fence that is not its own, or none */
+        atomic_bool doubted;   /* the host says so of whichever term there is, also of one whose
+                                  acquire is under way */
         atomic_bool news_lost; /* an observation could not be kept for want of memory */
 
         /* the loop's only */
@@ -47,10 +50,11 @@ struct hf_elector {
         hf_nsec write_sent_at, ending_at;
         unsigned n_failed_ops; /* in a row: the first is worth a line */
         bool stop_told;
-        bool stepped;          /* since its last turn */
-        bool announced;        /* an Event told of the present term */
-        struct hf__record led; /* when announced: the record it was taken by, as the server returned it */
-        hf_nsec counted_at;    /* until when the time without a leader is counted */
+        bool stepped;   /* since its last turn */
+        bool announced; /* an Event told of the present term */
+        struct hf__record
+                led; /* when announced: the record it was taken by, as the server returned it */
+        hf_nsec counted_at; /* until when the time without a leader is counted */
 
         /* the starting and stopping thread's only */
         struct hf__work *instance; /* owned; the controllers of every instance */
@@ -82,15 +86,16 @@ struct hf_electors {
         /* any thread */
         struct hf__mailbox mailbox;
         atomic_bool stop_asked;
-        atomic_bool attention; /* a flag was raised: the loop looks at all electors, not only at those whose time has come */
+        atomic_bool attention; /* a flag was raised: the loop looks at all electors, not only at
+                                  those whose time has come */
         _Atomic uint64_t turns;
 
         pthread_mutex_t mu;
         pthread_cond_t changed;
         /* guarded by mu */
         enum hf__electors_state state;
-        bool loop_over;               /* every elector is stopped or stuck, the thread is about to exit */
-        int stop_result;              /* what the stop came to, for whoever asks again */
+        bool loop_over;  /* every elector is stopped or stuck, the thread is about to exit */
+        int stop_result; /* what the stop came to, for whoever asks again */
         struct hf_status stop_status; /* its words */
 };
 
@@ -110,15 +115,17 @@ struct hf__elector_message {
 };
 
 /* Checks config and copies it. The owner is the caller until the elector is on electors' list. */
-int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config *config, struct hf_elector **ret_elector,
-                    struct hf_status *reterr_status);
-struct hf_elector *hf__elector_free(struct hf_elector *elector); /* accepts NULL, returns NULL; no work of it is alive */
-bool hf__is_identity(const char *text);                          /* visible ASCII, 1 to HF_IDENTITY_MAX bytes */
+int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config *config,
+                    struct hf_elector **ret_elector, struct hf_status *reterr_status);
+struct hf_elector *hf__elector_free(
+        struct hf_elector *elector);    /* accepts NULL, returns NULL; no work of it is alive */
+bool hf__is_identity(const char *text); /* visible ASCII, 1 to HF_IDENTITY_MAX bytes */
 /* The lock's callbacks (any thread): they post. */
 void hf__elector_on_reply(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply);
 void hf__elector_on_record(void *ctx, const struct hf__record *record);
 /* Carries out what a step of the core asked for. Thread: the loop's only. */
-void hf__elector_carry_out(struct hf_elector *elector, const struct hf__core_actions *actions, struct hf__core_time now);
+void hf__elector_carry_out(struct hf_elector *elector, const struct hf__core_actions *actions,
+                           struct hf__core_time now);
 /* Thread function of the loop; ctx is the struct hf_electors. */
 void *hf__electors_loop(void *ctx);
 /* A copy of the state as it is now. Thread: any. */

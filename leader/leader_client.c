@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gated and fenced client. Model: three questions are asked of every write, at the point of use.
+ * The gated and fenced client. Model: three questions are asked of every write, at the point of
+ * use.
  *
  *      before it is sent      may this process act now (the gate), and is the term not aborted?
- *      while it is under way  its deadline ends with the validity that was known when it was sent; abort cancels it
- *      when it is answered    did the server compare the fence? If it says stale, or does not say, the term ends
+ *      while it is under way  its deadline ends with the validity that was known when it was sent;
+ * abort cancels it when it is answered    did the server compare the fence? If it says stale, or
+ * does not say, the term ends
  *
- * The gate alone cannot close the window between the check and the commit (a pause may fall into it); the fence does.
- * Refusals come through `done`, on the calling thread, like any other answer.
+ * The gate alone cannot close the window between the check and the commit (a pause may fall into
+ * it); the fence does. Refusals come through `done`, on the calling thread, like any other answer.
  *
- * Each write under way is a `struct write` on the list, which holds a reference on the client. Watches and reads change
- * nothing and go to the inner client as they are, with its ids; so do the ids of writes.
+ * Each write under way is a `struct write` on the list, which holds a reference on the client.
+ * Watches and reads change nothing and go to the inner client as they are, with its ids; so do the
+ * ids of writes.
  */
 #include "leader/leader_client.h"
 
@@ -96,7 +99,8 @@ static void refuse(hf_reply_fn done, void *ctx, int error, const char *why) {
 
 static void report_stale(struct leader_client *client, int error) {
         pthread_mutex_lock(&client->mu);
-        /* Under the lock, so that release can promise silence; all it does is set a flag and poke the loop. */
+        /* Under the lock, so that release can promise silence; all it does is set a flag and poke
+         * the loop. */
         if (!client->released && client->config.stale)
                 client->config.stale(client->config.ctx, error);
         pthread_mutex_unlock(&client->mu);
@@ -106,10 +110,12 @@ static void on_written(void *ctx, const struct hf_reply *from) {
         struct write *write = ctx;
         struct leader_client *client = write->client;
         struct hf_reply reply = *from;
-        if (from->error == 0 && !from->fence_echoed && !client->config.unfenced && !write->dry_run) {
+        if (from->error == 0 && !from->fence_echoed && !client->config.unfenced &&
+            !write->dry_run) {
                 reply.error = HF_E_UNFENCED;
                 (void)hf_fail(&reply.status, HF_E_UNFENCED,
-                              "the server did not say that it compared the fence of term %llu: the write was made without it, the term "
+                              "the server did not say that it compared the fence of term %llu: the "
+                              "write was made without it, the term "
                               "ends",
                               (unsigned long long)client->config.fence.term);
         }
@@ -130,7 +136,8 @@ static int admit(struct leader_client *client, struct hf_call *call, const char 
         bool may_act = !aborted && hf__gate_may_act(client->config.gate, now);
         hf_nsec valid_until = aborted ? 0 : hf__gate_valid_until(client->config.gate);
         pthread_mutex_unlock(&client->mu);
-        /* The proof of the fence: only the server stands between a deposed leader and its write, also after the abort. */
+        /* The proof of the fence: only the server stands between a deposed leader and its write,
+         * also after the abort. */
         if (client->config.gate_off)
                 return 0;
         if (!may_act || !valid_until) {
@@ -142,11 +149,13 @@ static int admit(struct leader_client *client, struct hf_call *call, const char 
         return 0;
 }
 
-/* A delete may say it in its options instead: then they are a small object, and say it in a list. */
+/* A delete may say it in its options instead: then they are a small object, and say it in a list.
+ */
 static bool options_say_dry_run(const struct hf_call *call) {
         struct hf__json *options = NULL;
 
-        if ((call->verb != HF_VERB_DELETE && call->verb != HF_VERB_DELETE_COLLECTION) || !call->body || !call->n_body ||
+        if ((call->verb != HF_VERB_DELETE && call->verb != HF_VERB_DELETE_COLLECTION) ||
+            !call->body || !call->n_body ||
             hf__json_parse(call->body, call->n_body, &options, NULL) != 0)
                 return false;
         bool dry_run = hf__json_count(hf__json_get(options, "dryRun")) > 0;
@@ -159,7 +168,8 @@ static bool is_dry_run(const struct hf_call *call) {
         return (at && (at == call->query || at[-1] == '&')) || options_say_dry_run(call);
 }
 
-static int send_write(struct leader_client *client, const struct hf_call *from, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
+static int send_write(struct leader_client *client, const struct hf_call *from, hf_reply_fn done,
+                      void *ctx, uint64_t *ret_id) {
         struct hf_call call = *from;
         const char *why = "";
         uint64_t id = 0;
@@ -199,7 +209,8 @@ static bool is_aborted(struct leader_client *client) {
         return aborted;
 }
 
-static int leader_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
+static int leader_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+                       void *ctx, uint64_t *ret_id) {
         struct leader_client *client = (struct leader_client *)self;
         if (call->verb != HF_VERB_GET && call->verb != HF_VERB_LIST)
                 return send_write(client, call, done, ctx, ret_id);
@@ -217,10 +228,12 @@ static void leader_cancel(struct hf_client *self, uint64_t id) {
                 hf_client_cancel(((struct leader_client *)self)->config.inner, id);
 }
 
-static int leader_watch(struct hf_client *self, const struct hf_watch_spec *spec, hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
-                        uint64_t *ret_id) {
+static int leader_watch(struct hf_client *self, const struct hf_watch_spec *spec,
+                        hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
         struct leader_client *client = (struct leader_client *)self;
-        return is_aborted(client) ? HF_E_CLOSED : hf_client_watch(client->config.inner, spec, on_event, on_end, ctx, ret_id);
+        return is_aborted(client)
+                       ? HF_E_CLOSED
+                       : hf_client_watch(client->config.inner, spec, on_event, on_end, ctx, ret_id);
 }
 
 static void leader_watch_cancel(struct hf_client *self, uint64_t id) {
@@ -257,7 +270,8 @@ void hf__leader_client_release(struct hf_client *self) {
         client_unref(client);
 }
 
-int hf__leader_client_new(const struct hf_host *host, const struct hf__leader_client_config *config, struct hf_client **ret_client) {
+int hf__leader_client_new(const struct hf_host *host, const struct hf__leader_client_config *config,
+                          struct hf_client **ret_client) {
         static const struct hf_client_ops ops = {
                 .call = leader_call,
                 .cancel = leader_cancel,

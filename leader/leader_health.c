@@ -2,11 +2,11 @@
 /*
  * Two questions, kept apart because different things follow from the answers.
  *
- *      leaderElection        healthz, livez   does the election work in this process? Red: work ignores its tokens, or the loop
- *                                             hangs with its gate open. Only a restart helps.
- *      leaderElection-lock   healthz          does the Lease answer, and is the name on it ours alone? Red: a standby that could not
- *                                             take over, seen before it has to. Never under livez, for a restart mends nothing, nor
- *                                             under readyz, for who cannot lead can serve.
+ *      leaderElection        healthz, livez   does the election work in this process? Red: work
+ * ignores its tokens, or the loop hangs with its gate open. Only a restart helps.
+ *      leaderElection-lock   healthz          does the Lease answer, and is the name on it ours
+ * alone? Red: a standby that could not take over, seen before it has to. Never under livez, for a
+ * restart mends nothing, nor under readyz, for who cannot lead can serve.
  */
 #include "leader/leader_health.h"
 
@@ -21,25 +21,32 @@
 #define LIVE_CHECK "leaderElection"
 #define LOCK_CHECK "leaderElection-lock"
 
-static hf_nsec now_of(const struct hf_elector *elector) { return hf_now(hf_host_clock(elector->electors->host)); }
+static hf_nsec now_of(const struct hf_elector *elector) {
+        return hf_now(hf_host_clock(elector->electors->host));
+}
 
 static bool is_alive(struct hf_elector *elector, char *reason, size_t max_reason) {
         struct hf_leader_info info;
         hf__elector_info(elector, &info);
         if (info.state == HF_STUCK) {
-                (void)snprintf(reason, max_reason, "controller %s of %s ignores its tokens", info.stuck_controller, elector->label);
+                (void)snprintf(reason, max_reason, "controller %s of %s ignores its tokens",
+                               info.stuck_controller, elector->label);
                 return false;
         }
-        /* The loop shuts the gate when validity is over. One that is open beyond the lease's end tells of a loop that hangs. */
-        hf_nsec lease_end = info.valid_until + elector->timing.lease_duration - elector->timing.renew_deadline;
+        /* The loop shuts the gate when validity is over. One that is open beyond the lease's end
+         * tells of a loop that hangs. */
+        hf_nsec lease_end =
+                info.valid_until + elector->timing.lease_duration - elector->timing.renew_deadline;
         if (info.valid_until && now_of(elector) > lease_end) {
-                (void)snprintf(reason, max_reason, "failed election to renew leadership on lease %s", elector->label);
+                (void)snprintf(reason, max_reason,
+                               "failed election to renew leadership on lease %s", elector->label);
                 return false;
         }
         return true;
 }
 
-/* A quiet Lease is read after half a lease duration; an answer that is due since is missing. Still before the Lease can run out. */
+/* A quiet Lease is read after half a lease duration; an answer that is due since is missing. Still
+ * before the Lease can run out. */
 static hf_nsec silence_allowed(const struct hf_elector *elector) {
         return elector->timing.lease_duration / 2 + elector->timing.request_timeout;
 }
@@ -55,27 +62,34 @@ static bool can_lead(struct hf_elector *elector, char *reason, size_t max_reason
         memcpy(why, elector->last_failure, sizeof why);
         pthread_mutex_unlock(&elector->electors->mu);
         if (now - info.heard_at > silence_allowed(elector)) {
-                (void)snprintf(reason, max_reason, "lease %s has not been reached for %lld s%s%s", elector->label,
-                               (long long)((now - info.heard_at) / HF_NSEC_PER_SEC), why[0] ? ": " : "", why);
+                (void)snprintf(reason, max_reason, "lease %s has not been reached for %lld s%s%s",
+                               elector->label, (long long)((now - info.heard_at) / HF_NSEC_PER_SEC),
+                               why[0] ? ": " : "", why);
                 return false;
         }
         if (info.identity_taken && now < info.free_at) {
-                (void)snprintf(reason, max_reason, "lease %s is held by another process that goes by our identity, %s", elector->label,
-                               elector->identity);
+                (void)snprintf(reason, max_reason,
+                               "lease %s is held by another process that goes by our identity, %s",
+                               elector->label, elector->identity);
                 return false;
         }
         return true;
 }
 
-static bool all_are(struct hf_electors *electors, bool (*is)(struct hf_elector *, char *, size_t), char *reason, size_t max_reason) {
+static bool all_are(struct hf_electors *electors, bool (*is)(struct hf_elector *, char *, size_t),
+                    char *reason, size_t max_reason) {
         for (size_t i = 0; i < electors->n; i++)
                 if (!is(electors->list[i], reason, max_reason))
                         return false;
         return true;
 }
 
-static bool check_live(void *ctx, char *reason, size_t max_reason) { return all_are(ctx, is_alive, reason, max_reason); }
-static bool check_lock(void *ctx, char *reason, size_t max_reason) { return all_are(ctx, can_lead, reason, max_reason); }
+static bool check_live(void *ctx, char *reason, size_t max_reason) {
+        return all_are(ctx, is_alive, reason, max_reason);
+}
+static bool check_lock(void *ctx, char *reason, size_t max_reason) {
+        return all_are(ctx, can_lead, reason, max_reason);
+}
 
 static void collect(void *ctx) {
         struct hf_electors *electors = ctx;
@@ -84,8 +98,10 @@ static void collect(void *ctx) {
                 struct hf_leader_info info;
                 hf_nsec now = now_of(elector), left = hf__gate_valid_until(&elector->gate) - now;
                 hf__elector_info(elector, &info);
-                hf_metric_set(elector->metrics.remaining, left > 0 ? (double)left / (double)HF_NSEC_PER_SEC : 0);
-                hf_metric_set(elector->metrics.silence, (double)(now - info.heard_at) / (double)HF_NSEC_PER_SEC);
+                hf_metric_set(elector->metrics.remaining,
+                              left > 0 ? (double)left / (double)HF_NSEC_PER_SEC : 0);
+                hf_metric_set(elector->metrics.silence,
+                              (double)(now - info.heard_at) / (double)HF_NSEC_PER_SEC);
         }
 }
 
@@ -100,7 +116,9 @@ int hf__leader_health_add(struct hf_electors *electors) {
                 return r;
         }
         electors->has_health = true;
-        return electors->host->metrics ? hf_metrics_add_collector(electors->host->metrics, collect, electors) : 0;
+        return electors->host->metrics
+                       ? hf_metrics_add_collector(electors->host->metrics, collect, electors)
+                       : 0;
 }
 
 void hf__leader_health_remove(struct hf_electors *electors) {

@@ -6,47 +6,77 @@
 #include <holdfast/error.h>
 #include <holdfast/fence.h>
 
-static const char *const reasons[] = {"conflict", "timeout", "unavailable", "refused", "too_many", "other"};
+static const char *const reasons[] = {"conflict", "timeout",  "unavailable",
+                                      "refused",  "too_many", "other"};
 
-void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf_host *host, const char *ns, const char *name) {
+void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf_host *host,
+                             const char *ns, const char *name) {
         char labels[2 * HF_NAME_MAX + 64];
         struct hf_metrics *registry = host->metrics;
 
         /* The field labels by the Lease's name alone. */
         (void)snprintf(labels, sizeof labels, "name=\"%s\"", name);
-        metrics->master_status = hf_metrics_get(registry, HF_METRIC_GAUGE, "leader_election_master_status",
-                                                "1 while this process leads, 0 while it follows", labels);
-        metrics->slowpath = hf_metrics_get(registry, HF_METRIC_COUNTER, "leader_election_slowpath_total",
-                                           "Renewals that needed a read of the Lease", labels);
+        metrics->master_status =
+                hf_metrics_get(registry, HF_METRIC_GAUGE, "leader_election_master_status",
+                               "1 while this process leads, 0 while it follows", labels);
+        metrics->slowpath =
+                hf_metrics_get(registry, HF_METRIC_COUNTER, "leader_election_slowpath_total",
+                               "Renewals that needed a read of the Lease", labels);
 
         (void)snprintf(labels, sizeof labels, "lease=\"%s/%s\"", ns, name);
-        metrics->term =
-                hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_term", "The term this process leads, 0 = it does not", labels);
-        metrics->transitions = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_leader_transitions_total",
-                                              "Changes of the Lease's holder that this process saw", labels);
+        metrics->term = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_term",
+                                       "The term this process leads, 0 = it does not", labels);
+        metrics->transitions =
+                hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_leader_transitions_total",
+                               "Changes of the Lease's holder that this process saw", labels);
         metrics->gap_seconds =
                 hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_handover_gap_seconds",
-                               "From the former holder's release or last renewal to the acquire of this process's last term", labels);
-        metrics->remaining = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_lease_remaining_seconds",
-                                            "Seconds for which this process may still act without another renewal", labels);
-        metrics->renew_seconds = hf_metrics_get(registry, HF_METRIC_HISTOGRAM, "holdfast_leader_renew_duration_seconds",
-                                                "Duration of successful writes of the Lease", labels);
-        metrics->stop_seconds = hf_metrics_get(registry, HF_METRIC_HISTOGRAM, "holdfast_leader_stop_duration_seconds",
-                                               "From the order to stop until a term's work had joined", labels);
-        metrics->stale_writes = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_leader_fenced_writes_refused_total",
-                                               "Writes of a term that the fence refused or that came back without its echo", labels);
-        metrics->is_stuck = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_stuck",
-                                           "1 when a controller has ignored its tokens past the stop grace", labels);
-        metrics->silence = hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_lock_silence_seconds",
-                                          "Seconds since the Lease was last read, written or heard of by this process", labels);
-        metrics->leaderless = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_leader_leaderless_seconds_total",
-                                             "Seconds in which, as far as this process could see, nobody led", labels);
-        metrics->twins = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_leader_identity_collisions_total",
-                                        "Times the Lease was found under this process's identity but not taken by it", labels);
+                               "From the former holder's release or last renewal to the acquire of "
+                               "this process's last term",
+                               labels);
+        metrics->remaining = hf_metrics_get(
+                registry, HF_METRIC_GAUGE, "holdfast_leader_lease_remaining_seconds",
+                "Seconds for which this process may still act without another renewal", labels);
+        metrics->renew_seconds =
+                hf_metrics_get(registry, HF_METRIC_HISTOGRAM,
+                               "holdfast_leader_renew_duration_seconds",
+                               "Duration of successful writes of the Lease", labels);
+        metrics->stop_seconds =
+                hf_metrics_get(registry, HF_METRIC_HISTOGRAM,
+                               "holdfast_leader_stop_duration_seconds",
+                               "From the order to stop until a term's work had joined", labels);
+        metrics->stale_writes = hf_metrics_get(registry, HF_METRIC_COUNTER,
+                                               "holdfast_leader_fenced_writes_refused_total",
+                                               "Writes of a term that the fence refused or that "
+                                               "came back without its echo",
+                                               labels);
+        metrics->is_stuck =
+                hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_stuck",
+                               "1 when a controller has ignored its tokens past the stop grace",
+                               labels);
+        metrics->silence =
+                hf_metrics_get(registry, HF_METRIC_GAUGE, "holdfast_leader_lock_silence_seconds",
+                               "Seconds since the Lease was last read, written or heard of by this "
+                               "process",
+                               labels);
+        metrics->leaderless =
+                hf_metrics_get(registry, HF_METRIC_COUNTER,
+                               "holdfast_leader_leaderless_seconds_total",
+                               "Seconds in which, as far as this process could see, nobody led",
+                               labels);
+        metrics->twins = hf_metrics_get(registry, HF_METRIC_COUNTER,
+                                        "holdfast_leader_identity_collisions_total",
+                                        "Times the Lease was found under this process's identity "
+                                        "but not taken by it",
+                                        labels);
         for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++) {
-                (void)snprintf(labels, sizeof labels, "lease=\"%s/%s\",reason=\"%s\"", ns, name, reasons[i]);
-                metrics->failed_by[i] = hf_metrics_get(registry, HF_METRIC_COUNTER, "holdfast_leader_failed_operations_total",
-                                                       "Reads and writes of the Lease that failed, by reason", labels);
+                (void)snprintf(labels, sizeof labels, "lease=\"%s/%s\",reason=\"%s\"", ns, name,
+                               reasons[i]);
+                metrics->failed_by[i] =
+                        hf_metrics_get(registry, HF_METRIC_COUNTER,
+                                       "holdfast_leader_failed_operations_total",
+                                       "Reads and writes of the Lease that failed, by reason",
+                                       labels);
         }
 }
 

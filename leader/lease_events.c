@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Model. A fixed number of notes: free, waiting for their time, or under way. The owner (the elector loop) makes and sends them;
- * the answer, on any thread, frees one, or sets it back to waiting with a later time. When all are taken the one that waits
- * longest is given up for a new one. Each call under way holds a reference, so that the owner can leave at any time.
+ * Model. A fixed number of notes: free, waiting for their time, or under way. The owner (the
+ * elector loop) makes and sends them; the answer, on any thread, frees one, or sets it back to
+ * waiting with a later time. When all are taken the one that waits longest is given up for a new
+ * one. Each call under way holds a reference, so that the owner can leave at any time.
  *
- * An Event's name is made of the Lease's and of the count of its transitions modulo a small number, so that the Events of a Lease
- * are bounded also on a server that never removes any: the newest take the place of the oldest. Hence they are put, not created;
- * a server that does not create what is put is asked to create.
+ * An Event's name is made of the Lease's and of the count of its transitions modulo a small number,
+ * so that the Events of a Lease are bounded also on a server that never removes any: the newest
+ * take the place of the oldest. Hence they are put, not created; a server that does not create what
+ * is put is asked to create.
  */
 #include "leader/lease_events.h"
 
@@ -52,7 +54,8 @@ struct hf__lease_events {
         struct note notes[MAX_NOTES];
 };
 
-int hf__lease_events_new(const struct hf_host *host, struct hf_client *client, const char *ns, const char *name, const char *identity,
+int hf__lease_events_new(const struct hf_host *host, struct hf_client *client, const char *ns,
+                         const char *name, const char *identity,
                          struct hf__lease_events **ret_events) {
         struct hf__lease_events *events = calloc(1, sizeof *events);
         if (!events)
@@ -103,7 +106,8 @@ static struct note *place_locked(struct hf__lease_events *events) {
         return place;
 }
 
-void hf__lease_events_note(struct hf__lease_events *events, bool began, const struct hf__record *lease, int64_t real_us, hf_nsec due) {
+void hf__lease_events_note(struct hf__lease_events *events, bool began,
+                           const struct hf__record *lease, int64_t real_us, hf_nsec due) {
         pthread_mutex_lock(&events->mu);
         struct note *note = place_locked(events);
         if (note) {
@@ -137,11 +141,13 @@ static void compose(const struct note *note, const char *event_name, struct hf__
         const struct hf__lease_events *events = note->events;
         char at[HF__MICROTIME_MAX], message[HF_IDENTITY_MAX + 32];
         hf__time_format(note->real_us / 1000000, at);
-        (void)snprintf(message, sizeof message, "%s %s", events->identity, note->began ? "became leader" : "stopped leading");
+        (void)snprintf(message, sizeof message, "%s %s", events->identity,
+                       note->began ? "became leader" : "stopped leading");
         hf__strbuf_puts(out, "{\"kind\":\"Event\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":");
         hf__strbuf_json(out, event_name, strlen(event_name));
         member(out, "namespace", events->ns);
-        hf__strbuf_puts(out, "},\"involvedObject\":{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/v1\"");
+        hf__strbuf_puts(out, "},\"involvedObject\":{\"kind\":\"Lease\",\"apiVersion\":"
+                             "\"coordination.k8s.io/v1\"");
         member(out, "namespace", events->ns);
         member(out, "name", events->name);
         if (note->uid[0])
@@ -177,8 +183,9 @@ static void settle(struct note *note, int error) {
         bool ok = settle_locked(note, error);
         pthread_mutex_unlock(&events->mu);
         if (!ok)
-                hf_log(&events->host->log, HF_LOG_DEBUG, "elector", "%s/%s: an Event about who leads is given up: %s", events->ns,
-                       events->name, hf_strerror(error));
+                hf_log(&events->host->log, HF_LOG_DEBUG, "elector",
+                       "%s/%s: an Event about who leads is given up: %s", events->ns, events->name,
+                       hf_strerror(error));
         unref(events);
 }
 
@@ -189,7 +196,8 @@ static void send(struct note *note) {
         struct hf__lease_events *events = note->events;
         struct hf__strbuf body = {0};
         char name[HF_NAME_MAX + 1];
-        (void)snprintf(name, sizeof name, "%.200s.leader-%u-%s", events->name, (unsigned)(note->transitions & (KEPT - 1)),
+        (void)snprintf(name, sizeof name, "%.200s.leader-%u-%s", events->name,
+                       (unsigned)(note->transitions & (KEPT - 1)),
                        note->began ? "became" : "stopped");
         compose(note, name, &body);
         int r = body.error;
@@ -200,7 +208,8 @@ static void send(struct note *note) {
                                              .name = note->create ? NULL : name,
                                              .body = body.data,
                                              .n_body = body.n,
-                                             .deadline = hf_now(hf_host_clock(events->host)) + PATIENCE};
+                                             .deadline = hf_now(hf_host_clock(events->host)) +
+                                                         PATIENCE};
                 r = hf_client_call(events->client, &call, on_reply, note, NULL);
         }
         hf__strbuf_done(&body);

@@ -2,18 +2,21 @@
 /*
  * The lock port over an API client: a coordination.k8s.io/v1 Lease.
  *
- * Model. The owner thread (the elector loop) starts operations; the client answers on threads of its own, at times even
- * before the starting call has returned. Each call in flight holds a reference on the lock, so a late answer finds the
- * lock's memory and sees `closed`. Freeing closes, cancels what is under way, and waits for callbacks that are handing
- * over at this instant (they only post to a mailbox); after that none runs.
+ * Model. The owner thread (the elector loop) starts operations; the client answers on threads of
+ * its own, at times even before the starting call has returned. Each call in flight holds a
+ * reference on the lock, so a late answer finds the lock's memory and sees `closed`. Freeing
+ * closes, cancels what is under way, and waits for callbacks that are handing over at this instant
+ * (they only post to a mailbox); after that none runs.
  *
- * `last` is the newest Lease object seen. An update is that object with our fields changed, so that everybody else's
- * fields survive. An update of a revision other than last's is answered HF_E_CONFLICT without asking the server: the
- * elector then reads, and both are of one mind again. A deleted Lease stays there as it last was, under a record that matches
- * nothing: a new one goes on with its history.
+ * `last` is the newest Lease object seen. An update is that object with our fields changed, so that
+ * everybody else's fields survive. An update of a revision other than last's is answered
+ * HF_E_CONFLICT without asking the server: the elector then reads, and both are of one mind again.
+ * A deleted Lease stays there as it last was, under a record that matches nothing: a new one goes
+ * on with its history.
  *
- * A write that was answered by anything from which it does not follow that nothing was written (canceled, a client's own
- * failure, an answer that cannot be read) is reported as HF_E_TIMEOUT: outcome unknown.
+ * A write that was answered by anything from which it does not follow that nothing was written
+ * (canceled, a client's own failure, an answer that cannot be read) is reported as HF_E_TIMEOUT:
+ * outcome unknown.
  */
 #include "leader/lock_port.h"
 
@@ -31,7 +34,7 @@
 enum op_kind { OP_READ, OP_WRITE, OP_WATCH };
 
 struct op {
-        struct op *next;         /* guarded by lock->mu, like all that is not said to be immutable */
+        struct op *next; /* guarded by lock->mu, like all that is not said to be immutable */
         struct lease_lock *lock; /* immutable; a reference is held */
         enum op_kind kind;       /* immutable */
         uint32_t id;             /* immutable; the elector's */
@@ -122,7 +125,8 @@ static void cancel_at_client(struct lease_lock *lock, enum op_kind kind, uint64_
                 hf_client_cancel(lock->client, client_id);
 }
 
-/* After the client has taken the call: notes its id, and cancels it if that was wanted meanwhile. Drops the starter's reference. */
+/* After the client has taken the call: notes its id, and cancels it if that was wanted meanwhile.
+ * Drops the starter's reference. */
 static void op_started(struct op *op, uint64_t client_id) {
         struct lease_lock *lock = op->lock;
         pthread_mutex_lock(&lock->mu);
@@ -144,11 +148,13 @@ static void op_not_started(struct op *op) {
 }
 
 /*
- * Keeps what was seen. A watch may lag behind an answer, so its news does not replace something newer; an answer always
- * counts, for a restored backup makes revisions go back. Takes lease.
+ * Keeps what was seen. A watch may lag behind an answer, so its news does not replace something
+ * newer; an answer always counts, for a restored backup makes revisions go back. Takes lease.
  */
-static void remember_locked(struct lease_lock *lock, struct hf__json *lease, const struct hf__record *record, bool watched) {
-        bool older = record->rv_number && lock->last_record.rv_number && record->rv_number < lock->last_record.rv_number;
+static void remember_locked(struct lease_lock *lock, struct hf__json *lease,
+                            const struct hf__record *record, bool watched) {
+        bool older = record->rv_number && lock->last_record.rv_number &&
+                     record->rv_number < lock->last_record.rv_number;
         if (watched && older) {
                 hf__json_free(lease);
                 return;
@@ -159,7 +165,8 @@ static void remember_locked(struct lease_lock *lock, struct hf__json *lease, con
 }
 
 /* Parses an object into a record and keeps it. */
-static int see(struct lease_lock *lock, const char *text, size_t n, bool watched, bool deleted, struct hf__record *ret_record) {
+static int see(struct lease_lock *lock, const char *text, size_t n, bool watched, bool deleted,
+               struct hf__record *ret_record) {
         struct hf__json *lease = NULL;
         int r = hf__json_parse(text ? text : "", text ? n : 0, &lease, NULL);
         if (r == 0)
@@ -220,7 +227,8 @@ static bool nothing_written(int error) {
 
 static void answer(struct lease_lock *lock, uint32_t id, int error, const char *what) {
         struct hf__lock_reply reply = {.result = error};
-        (void)hf_fail(&reply.status, error, "lease %s/%s: %s: %s", lock->ns, lock->name, what, hf_strerror(error));
+        (void)hf_fail(&reply.status, error, "lease %s/%s: %s: %s", lock->ns, lock->name, what,
+                      hf_strerror(error));
         lock->base.done(lock->base.ctx, id, &reply);
 }
 
@@ -231,12 +239,15 @@ static void on_reply(void *ctx, const struct hf_reply *from) {
         if (from->error == 0) {
                 reply.result = see(lock, from->body, from->n_body, false, false, &reply.record);
                 if (reply.result != 0)
-                        (void)hf_fail(&reply.status, reply.result, "lease %s/%s: the server's answer is not a Lease", lock->ns, lock->name);
+                        (void)hf_fail(&reply.status, reply.result,
+                                      "lease %s/%s: the server's answer is not a Lease", lock->ns,
+                                      lock->name);
         } else {
                 reply.status = from->status;
                 reply.retry_after = (hf_nsec)from->status.retry_after_s * HF_NSEC_PER_SEC;
         }
-        if (op->kind == OP_WRITE && reply.result != 0 && (from->error == 0 || !nothing_written(reply.result)))
+        if (op->kind == OP_WRITE && reply.result != 0 &&
+            (from->error == 0 || !nothing_written(reply.result)))
                 reply.result = HF_E_TIMEOUT;
         if (from->error == HF_E_NOT_FOUND) {
                 pthread_mutex_lock(&lock->mu);
@@ -280,14 +291,16 @@ static void lease_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) 
 }
 
 /* The text to write, from the last object. HF_E_CONFLICT: that object is of another revision. */
-static int compose(struct lease_lock *lock, const struct hf__record *record, struct hf__strbuf *out) {
+static int compose(struct lease_lock *lock, const struct hf__record *record,
+                   struct hf__strbuf *out) {
         const char *const *labels = (const char *const *)lock->labels;
         struct hf__json *last = NULL;
         int r = 0;
         pthread_mutex_lock(&lock->mu);
-        /* Without a revision the write is unconditional; only a simulator's mutant asks for that. */
-        if (record->exists &&
-            (!lock->last_record.exists || !lock->last || (record->rv[0] && strcmp(lock->last_record.rv, record->rv) != 0)))
+        /* Without a revision the write is unconditional; only a simulator's mutant asks for that.
+         */
+        if (record->exists && (!lock->last_record.exists || !lock->last ||
+                               (record->rv[0] && strcmp(lock->last_record.rv, record->rv) != 0)))
                 r = HF_E_CONFLICT;
         else if (lock->last && !(last = hf__json_dup(lock->last)))
                 r = -ENOMEM;
@@ -300,7 +313,8 @@ static int compose(struct lease_lock *lock, const struct hf__record *record, str
         return r;
 }
 
-static void lease_write(struct hf__lock *base, uint32_t op_id, const struct hf__record *record, hf_nsec deadline) {
+static void lease_write(struct hf__lock *base, uint32_t op_id, const struct hf__record *record,
+                        hf_nsec deadline) {
         struct lease_lock *lock = (struct lease_lock *)base;
         struct hf__strbuf text = {0};
         int r = compose(lock, record, &text);
@@ -322,8 +336,10 @@ static void on_event(void *ctx, const struct hf_event *event) {
         struct hf__record record;
         if (event->type == HF_EVENT_BOOKMARK)
                 return;
-        /* News that cannot be taken in, for want of memory say, is lost, and so is the watch: a new one tells how things are. */
-        bool seen = see(op->lock, event->object, event->n_object, true, event->type == HF_EVENT_DELETED, &record) == 0;
+        /* News that cannot be taken in, for want of memory say, is lost, and so is the watch: a new
+         * one tells how things are. */
+        bool seen = see(op->lock, event->object, event->n_object, true,
+                        event->type == HF_EVENT_DELETED, &record) == 0;
         if (enter(op)) {
                 op->lock->base.on_record(op->lock->base.ctx, seen ? &record : NULL);
                 leave(op);
@@ -343,8 +359,8 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
 }
 
 /*
- * Wants an end of the ops of the lock: of watches only, or of all. Each pass takes one that is not yet asked to end, and
- * lets the lock go before it calls the client.
+ * Wants an end of the ops of the lock: of watches only, or of all. Each pass takes one that is not
+ * yet asked to end, and lets the lock go before it calls the client.
  */
 static void cancel_ops(struct lease_lock *lock, bool watches_only) {
         for (;;) {
@@ -368,14 +384,20 @@ static void cancel_ops(struct lease_lock *lock, bool watches_only) {
         }
 }
 
-/* A new watch begins with the object as it is, so that nothing between the last read and now is missed. */
+/* A new watch begins with the object as it is, so that nothing between the last read and now is
+ * missed. */
 static void lease_watch(struct hf__lock *base) {
         struct lease_lock *lock = (struct lease_lock *)base;
         cancel_ops(lock, true);
-        struct hf_watch_spec spec = {.resource = leases, .ns = lock->ns, .name = lock->name, .bookmarks = true, .lane = HF_LANE_LEASE};
+        struct hf_watch_spec spec = {.resource = leases,
+                                     .ns = lock->ns,
+                                     .name = lock->name,
+                                     .bookmarks = true,
+                                     .lane = HF_LANE_LEASE};
         uint64_t client_id = 0;
         struct op *op = op_new(lock, OP_WATCH, 0);
-        int r = op ? hf_client_watch(lock->client, &spec, on_event, on_end, op, &client_id) : -ENOMEM;
+        int r = op ? hf_client_watch(lock->client, &spec, on_event, on_end, op, &client_id)
+                   : -ENOMEM;
         if (r == 0) {
                 op_started(op, client_id);
                 return;
@@ -413,8 +435,10 @@ static int copy_labels(struct lease_lock *lock, const char *const *labels) {
         return 0;
 }
 
-int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config, struct hf__lock **ret_lock) {
-        static const struct hf__lock_ops ops = {lease_read, lease_write, lease_watch, lease_unwatch, lease_free};
+int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config,
+                       struct hf__lock **ret_lock) {
+        static const struct hf__lock_ops ops = {lease_read, lease_write, lease_watch, lease_unwatch,
+                                                lease_free};
         struct lease_lock *lock = calloc(1, sizeof *lock);
         if (!lock)
                 return -ENOMEM;

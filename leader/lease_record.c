@@ -14,8 +14,8 @@
 #include "leader/transitions.h"
 
 /*
- * A foreign string may be longer than ours ever are. It is cut between two characters, for it may be written again, and a mark
- * that no identity of ours can have says so.
+ * A foreign string may be longer than ours ever are. It is cut between two characters, for it may
+ * be written again, and a mark that no identity of ours can have says so.
  */
 static void copy_text(char *to, size_t max, const char *from) {
         static const char mark[] = "\xe2\x80\xa6"; /* an ellipsis */
@@ -39,7 +39,8 @@ static int64_t read_time(const struct hf__json *spec, const char *key) {
                 return 0;
         if (hf__microtime_parse(text, &usec) == 0)
                 return usec;
-        return hf__time_parse(text, &sec) == 0 ? sec * 1000000 : 0; /* written by hand, without the six digits */
+        return hf__time_parse(text, &sec) == 0 ? sec * 1000000
+                                               : 0; /* written by hand, without the six digits */
 }
 
 static uint64_t number_of(const char *rv) {
@@ -53,7 +54,8 @@ static uint64_t number_of(const char *rv) {
 
 /* The annotation's name has a dot and a slash: no path but a key. NULL = none. */
 static const char *annotation_of(const struct hf__json *lease, const char *key) {
-        const struct hf__json *annotation = hf__json_get(hf__json_path(lease, "metadata.annotations"), key);
+        const struct hf__json *annotation =
+                hf__json_get(hf__json_path(lease, "metadata.annotations"), key);
         return hf__json_is_string(annotation) ? hf__json_text(annotation) : NULL;
 }
 
@@ -67,12 +69,15 @@ int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record) 
         (void)hf__json_i64(spec, "leaseTransitions", &record.transitions);
         record.acquire_us = read_time(spec, "acquireTime");
         record.renew_us = read_time(spec, "renewTime");
-        copy_text(record.successor, sizeof record.successor, annotation_of(lease, HF__SUCCESSOR_ANNOTATION));
+        copy_text(record.successor, sizeof record.successor,
+                  annotation_of(lease, HF__SUCCESSOR_ANNOTATION));
         const char *hand_over_to = annotation_of(lease, HF__HAND_OVER_ANNOTATION);
         if (hand_over_to &&
-            strlen(hand_over_to) < sizeof record.hand_over_to) /* a longer one is nobody's, and cut it could be somebody's */
+            strlen(hand_over_to) < sizeof record.hand_over_to) /* a longer one is nobody's, and cut
+                                                                  it could be somebody's */
                 strcpy(record.hand_over_to, hand_over_to);
-        record.preferred = spec && hf__json_string(spec, "preferredHolder") && *hf__json_string(spec, "preferredHolder");
+        record.preferred = spec && hf__json_string(spec, "preferredHolder") &&
+                           *hf__json_string(spec, "preferredHolder");
         copy_text(record.uid, sizeof record.uid, hf__json_string(lease, "metadata.uid"));
         copy_text(record.rv, sizeof record.rv, hf__json_string(lease, "metadata.resourceVersion"));
         record.rv_number = number_of(record.rv);
@@ -90,15 +95,19 @@ static int set_time(struct hf__json *spec, const char *key, int64_t usec) {
         return hf__json_set_string(spec, key, text);
 }
 
-/* The member `key` of object as an object; what else stands there (null, absent) is replaced. NULL = out of memory. */
+/* The member `key` of object as an object; what else stands there (null, absent) is replaced. NULL
+ * = out of memory. */
 static struct hf__json *member_object(struct hf__json *object, const char *key) {
-        if (!hf__json_is_object(hf__json_get(object, key)) && hf__json_put(object, key, hf__json_object()) != 0)
+        if (!hf__json_is_object(hf__json_get(object, key)) &&
+            hf__json_put(object, key, hf__json_object()) != 0)
                 return NULL;
         return hf__json_get(object, key);
 }
 
-/* Labels and annotations: their keys have dots, so they are taken as they are, not as paths. value NULL removes. */
-static int set_in_map(struct hf__json *metadata, const char *map, const char *key, const char *value) {
+/* Labels and annotations: their keys have dots, so they are taken as they are, not as paths. value
+ * NULL removes. */
+static int set_in_map(struct hf__json *metadata, const char *map, const char *key,
+                      const char *value) {
         if (!value) {
                 hf__json_drop(hf__json_get(metadata, map), key);
                 return 0;
@@ -121,18 +130,23 @@ static int set_labels(struct hf__json *metadata, const char *const *labels) {
         return 0;
 }
 
-static int set_history(struct hf__json *metadata, const struct hf__json *last, const struct hf__record *record) {
+static int set_history(struct hf__json *metadata, const struct hf__json *last,
+                       const struct hf__record *record) {
         struct hf__strbuf text = {0};
         if (record->cause == HF__CAUSE_NONE)
                 return 0;
         hf__transitions_append(annotation_of(last, HF__TRANSITIONS_ANNOTATION), record, &text);
-        int r = text.error ? text.error : set_in_map(metadata, "annotations", HF__TRANSITIONS_ANNOTATION, text.data);
+        int r = text.error ? text.error
+                           : set_in_map(metadata, "annotations", HF__TRANSITIONS_ANNOTATION,
+                                        text.data);
         hf__strbuf_done(&text);
         return r;
 }
 
-static int fill(struct hf__json *lease, const char *ns, const char *name, const struct hf__record *record, const char *const *labels) {
-        struct hf__json *metadata = member_object(lease, "metadata"), *spec = member_object(lease, "spec");
+static int fill(struct hf__json *lease, const char *ns, const char *name,
+                const struct hf__record *record, const char *const *labels) {
+        struct hf__json *metadata = member_object(lease, "metadata"),
+                        *spec = member_object(lease, "spec");
         if (!metadata || !spec)
                 return -ENOMEM;
         int r = hf__json_set_string(lease, "apiVersion", "coordination.k8s.io/v1");
@@ -144,8 +158,12 @@ static int fill(struct hf__json *lease, const char *ns, const char *name, const 
         else
                 hf__json_remove(metadata, "resourceVersion");
         r = r ? r : set_labels(metadata, labels);
-        r = r ? r : set_in_map(metadata, "annotations", HF__SUCCESSOR_ANNOTATION, record->successor[0] ? record->successor : NULL);
-        r = r ? r : set_in_map(metadata, "annotations", HF__HAND_OVER_ANNOTATION, NULL); /* it was for the record as it was */
+        r = r ? r
+              : set_in_map(metadata, "annotations", HF__SUCCESSOR_ANNOTATION,
+                           record->successor[0] ? record->successor : NULL);
+        r = r ? r
+              : set_in_map(metadata, "annotations", HF__HAND_OVER_ANNOTATION,
+                           NULL); /* it was for the record as it was */
         r = r ? r : hf__json_set_string(spec, "holderIdentity", record->holder);
         if (record->duration_s > 0)
                 r = r ? r : hf__json_set_i64(spec, "leaseDurationSeconds", record->duration_s);
@@ -156,8 +174,9 @@ static int fill(struct hf__json *lease, const char *ns, const char *name, const 
         return r ? r : set_time(spec, "renewTime", record->renew_us);
 }
 
-void hf__lease_write(const struct hf__json *last, const char *ns, const char *name, const struct hf__record *record,
-                     const char *const *labels, struct hf__strbuf *out) {
+void hf__lease_write(const struct hf__json *last, const char *ns, const char *name,
+                     const struct hf__record *record, const char *const *labels,
+                     struct hf__strbuf *out) {
         struct hf__json *lease = last && record->exists ? hf__json_dup(last) : hf__json_object();
         int r = lease ? fill(lease, ns, name, record, labels) : -ENOMEM;
         r = r ? r : set_history(hf__json_get(lease, "metadata"), last, record);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may do what: a cache's thread only adds keys; workers take and work them; drain and abort reach the queue through
- * wakers, which only close it. The run is on the caller's stack and outlives all of them: handlers are removed (they no
- * longer run then) and workers joined before it is left.
+ * Who may do what: a cache's thread only adds keys; workers take and work them; drain and abort
+ * reach the queue through wakers, which only close it. The run is on the caller's stack and
+ * outlives all of them: handlers are removed (they no longer run then) and workers joined before it
+ * is left.
  *
- * Workers come and go: the caller's thread is one from the first to the last; as long as there may be more, one always waits
- * for keys, so that a key that takes long holds up no other. Who takes a key while nobody else waits makes another worker;
- * one that has waited for a while beside others leaves. At rest there is the caller's thread alone.
+ * Workers come and go: the caller's thread is one from the first to the last; as long as there may
+ * be more, one always waits for keys, so that a key that takes long holds up no other. Who takes a
+ * key while nobody else waits makes another worker; one that has waited for a while beside others
+ * leaves. At rest there is the caller's thread alone.
  *
- * A key that failed comes back through the queue's delay, so nothing that was seen is forgotten while the term lasts; what is
- * open at its end is replayed by the next leader's caches.
+ * A key that failed comes back through the queue's delay, so nothing that was seen is forgotten
+ * while the term lasts; what is open at its end is replayed by the next leader's caches.
  */
 #include <holdfast/reconciler.h>
 
@@ -51,14 +53,17 @@ struct feed {
 
 /* ---- what goes in ---- */
 
-static void on_object(void *ctx, enum hf_event_type type, const char *ns, const char *name, const char *object, size_t n) {
+static void on_object(void *ctx, enum hf_event_type type, const char *ns, const char *name,
+                      const char *object, size_t n) {
         struct feed *feed = ctx;
         char key[HF_KEY_MAX];
 
         if (feed->map)
                 feed->map(feed->run->reconciler.ctx, feed->run->queue, type, ns, name, object, n);
         else if (hf_key_make(key, ns, name) == 0)
-                (void)hf_workqueue_add(feed->run->queue, key); /* out of memory: the next event or the next leader's replay brings it */
+                (void)hf_workqueue_add(feed->run->queue,
+                                       key); /* out of memory: the next event or the next leader's
+                                                replay brings it */
 }
 
 static int add_handlers(struct run *run) {
@@ -66,7 +71,8 @@ static int add_handlers(struct run *run) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < reconciler->n_sources; i++)
-                r = hf_cache_add_handler(run->feeds[i].cache, on_object, &run->feeds[i], &run->feeds[i].handler);
+                r = hf_cache_add_handler(run->feeds[i].cache, on_object, &run->feeds[i],
+                                         &run->feeds[i].handler);
         return r;
 }
 
@@ -83,7 +89,8 @@ static int wait_for_caches(struct run *run) {
                 return -ENOMEM;
         for (size_t i = 0; i < run->reconciler.n_sources; i++)
                 caches[i] = run->feeds[i].cache;
-        int r = hf__cache_wait_term(caches, run->reconciler.n_sources, acquired_at[0] ? acquired_at : NULL, hf_term_drain(run->term));
+        int r = hf__cache_wait_term(caches, run->reconciler.n_sources,
+                                    acquired_at[0] ? acquired_at : NULL, hf_term_drain(run->term));
         free(caches);
         return r;
 }
@@ -100,11 +107,13 @@ static void work_on(struct run *run, const char *key) {
                 if (again > 0)
                         (void)hf_workqueue_add_after(run->queue, key, again);
         } else {
-                /* That another wrote first is daily life. Of the others no word is lost: when the term ends, the queue takes nothing more.
+                /* That another wrote first is daily life. Of the others no word is lost: when the
+                 * term ends, the queue takes nothing more.
                  */
-                bool quiet = r == HF_E_CONFLICT || r == HF_E_CANCELED || r == HF_E_NOT_LEADER || r == HF_E_STALE_TERM;
-                hf_log(&hf_term_host(run->term)->log, quiet ? HF_LOG_DEBUG : HF_LOG_WARNING, reconciler->name,
-                       "%s: %s; will be tried again", key, hf_strerror(r));
+                bool quiet = r == HF_E_CONFLICT || r == HF_E_CANCELED || r == HF_E_NOT_LEADER ||
+                             r == HF_E_STALE_TERM;
+                hf_log(&hf_term_host(run->term)->log, quiet ? HF_LOG_DEBUG : HF_LOG_WARNING,
+                       reconciler->name, "%s: %s; will be tried again", key, hf_strerror(r));
                 (void)hf_workqueue_retry(run->queue, key);
         }
 }
@@ -113,22 +122,27 @@ static void work_on(struct run *run, const char *key) {
 
 static void *worker_thread(void *ctx);
 
-/* With fewer threads than asked for the work is slower, not wrong. The lock is held so that the one who joins knows them all. */
+/* With fewer threads than asked for the work is slower, not wrong. The lock is held so that the one
+ * who joins knows them all. */
 static void make_worker_locked(struct run *run) {
         const struct hf_host *host = hf_term_host(run->term);
-        struct worker *worker = run->workers, *end = worker + (run->reconciler.n_workers > 1 ? run->reconciler.n_workers - 1 : 0);
+        struct worker *worker = run->workers,
+                      *end = worker +
+                             (run->reconciler.n_workers > 1 ? run->reconciler.n_workers - 1 : 0);
 
         while (worker < end && worker->state == WORKING)
                 worker++;
         if (worker == end || run->ending)
                 return;
         if (worker->state == LEFT)
-                (void)pthread_join(worker->thread, NULL); /* it is on its way out, and takes no lock any more */
+                (void)pthread_join(worker->thread,
+                                   NULL); /* it is on its way out, and takes no lock any more */
         *worker = (struct worker){.run = run};
         int r = hf__thread_start(host, "hf-worker", worker_thread, worker, &worker->thread);
         if (r < 0) {
                 if (!run->complained)
-                        hf_log(&host->log, HF_LOG_WARNING, run->reconciler.name, "no thread for a further worker: %s", hf_strerror(r));
+                        hf_log(&host->log, HF_LOG_WARNING, run->reconciler.name,
+                               "no thread for a further worker: %s", hf_strerror(r));
                 run->complained = true;
                 return;
         }
@@ -140,7 +154,8 @@ static int take(struct run *run, const char **ret_key, bool lingers) {
         struct hf_cancel *abort = hf_term_abort(run->term), *patience = NULL;
 
         if (lingers && hf_cancel_new(abort, hf_host_clock(hf_term_host(run->term)), &patience) == 0)
-                hf_cancel_set_deadline(patience, hf_now(hf_host_clock(hf_term_host(run->term))) + LINGER);
+                hf_cancel_set_deadline(patience,
+                                       hf_now(hf_host_clock(hf_term_host(run->term))) + LINGER);
         int r = hf_workqueue_take(run->queue, patience ? patience : abort, ret_key);
         hf_cancel_unref(patience);
         return r;
@@ -156,7 +171,8 @@ static void work(struct run *run, bool lingers) {
                 (void)pthread_mutex_lock(&run->mu);
                 if (r != 0) {
                         /* The time is up: the last who waits stays. Or the term ends. */
-                        goes_on = lingers && r == HF_E_CANCELED && !hf_cancel_fired(hf_term_abort(run->term)) && !run->ending &&
+                        goes_on = lingers && r == HF_E_CANCELED &&
+                                  !hf_cancel_fired(hf_term_abort(run->term)) && !run->ending &&
                                   run->n_waiting == 1;
                         run->n_waiting -= !goes_on;
                 } else if (--run->n_waiting == 0) {
@@ -188,7 +204,8 @@ static void join_workers(struct run *run) {
         (void)pthread_mutex_lock(&run->mu);
         run->ending = true;
         (void)pthread_mutex_unlock(&run->mu);
-        for (struct worker *worker = run->workers; worker < run->workers + HF_RECONCILER_WORKERS_MAX - 1; worker++) {
+        for (struct worker *worker = run->workers;
+             worker < run->workers + HF_RECONCILER_WORKERS_MAX - 1; worker++) {
                 (void)pthread_mutex_lock(&run->mu);
                 bool made = worker->state != FREE;
                 (void)pthread_mutex_unlock(&run->mu);
@@ -225,10 +242,11 @@ static int lead(struct run *run) {
 static int prepare(struct run *run, const struct hf_reconciler *given) {
         struct hf_reconciler *reconciler = &run->reconciler;
 
-        if (hf__config_take(reconciler, sizeof *reconciler, HF__CONFIG_LEAST(struct hf_reconciler, n_sources), given) != 0)
+        if (hf__config_take(reconciler, sizeof *reconciler,
+                            HF__CONFIG_LEAST(struct hf_reconciler, n_sources), given) != 0)
                 return -EINVAL;
-        if (!reconciler->name || !reconciler->reconcile || !reconciler->sources || reconciler->n_sources == 0 ||
-            reconciler->n_workers > HF_RECONCILER_WORKERS_MAX)
+        if (!reconciler->name || !reconciler->reconcile || !reconciler->sources ||
+            reconciler->n_sources == 0 || reconciler->n_workers > HF_RECONCILER_WORKERS_MAX)
                 return -EINVAL;
         run->feeds = calloc(reconciler->n_sources, sizeof *run->feeds);
         if (!run->feeds)
@@ -236,11 +254,14 @@ static int prepare(struct run *run, const struct hf_reconciler *given) {
         for (size_t i = 0; i < reconciler->n_sources; i++) {
                 if (!reconciler->sources[i].cache)
                         return -EINVAL;
-                run->feeds[i] = (struct feed){.run = run, .map = reconciler->sources[i].map, .cache = reconciler->sources[i].cache};
+                run->feeds[i] = (struct feed){.run = run,
+                                              .map = reconciler->sources[i].map,
+                                              .cache = reconciler->sources[i].cache};
         }
         int r = hf_workqueue_new(hf_term_host(run->term), reconciler->name, &run->queue);
         if (r == 0 && reconciler->retries_per_s > 0)
-                hf_workqueue_limit_retries(run->queue, reconciler->retries_per_s, reconciler->retry_burst);
+                hf_workqueue_limit_retries(run->queue, reconciler->retries_per_s,
+                                           reconciler->retry_burst);
         return r;
 }
 

@@ -2,18 +2,23 @@
 /*
  * The timing of an election, validated as a whole (design 5).
  *
- * A leader acts until renew_deadline after it sent its last successful renewal, its work may then need stop_grace, and
- * the two clocks may run at rates that differ by a twentieth: all of that fits into the lease duration that a standby
- * waits out. And within the renew deadline, one renewal may hang for a whole request timeout and leave room for another.
+ * A leader acts until renew_deadline after it sent its last successful renewal, its work may then
+ * need stop_grace, and the two clocks may run at rates that differ by a twentieth: all of that fits
+ * into the lease duration that a standby waits out. And within the renew deadline, one renewal may
+ * hang for a whole request timeout and leave room for another.
  */
 #include <holdfast/error.h>
 #include <holdfast/leader.h>
 
 #include "base/timetext.h"
 
-#define LONGEST (INT64_C(1) << 31) /* seconds: what leaseDurationSeconds can say, and no sum of these overflows */
+#define LONGEST                                                                                    \
+        (INT64_C(1)                                                                                \
+         << 31) /* seconds: what leaseDurationSeconds can say, and no sum of these overflows */
 
-static hf_nsec skew_margin(const struct hf_leader_timing *timing) { return timing->lease_duration / 20; }
+static hf_nsec skew_margin(const struct hf_leader_timing *timing) {
+        return timing->lease_duration / 20;
+}
 static hf_nsec jittered(hf_nsec retry_period) { return retry_period + retry_period / 5; }
 
 void hf_leader_timing_defaults(struct hf_leader_timing *timing) {
@@ -51,8 +56,10 @@ static int check_ranges(const struct hf_leader_timing *timing, struct hf_status 
                 const char *name;
                 hf_nsec value;
         } fields[] = {
-                {"lease duration", timing->lease_duration}, {"renew deadline", timing->renew_deadline},
-                {"retry period", timing->retry_period},     {"request timeout", timing->request_timeout},
+                {"lease duration", timing->lease_duration},
+                {"renew deadline", timing->renew_deadline},
+                {"retry period", timing->retry_period},
+                {"request timeout", timing->request_timeout},
                 {"drain deadline", timing->drain_deadline},
         };
         char lease[32], renew[32];
@@ -64,11 +71,14 @@ static int check_ranges(const struct hf_leader_timing *timing, struct hf_status 
         }
         hf__duration_format(timing->lease_duration, lease);
         hf__duration_format(timing->renew_deadline, renew);
-        /* Before the stop grace, whose default is nothing or less when this does not hold: the cause is what helps. */
+        /* Before the stop grace, whose default is nothing or less when this does not hold: the
+         * cause is what helps. */
         if (timing->lease_duration <= timing->renew_deadline)
-                return hf_fail(reterr_status, HF_E_INVALID, "lease duration %s must exceed renew deadline %s", lease, renew);
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "lease duration %s must exceed renew deadline %s", lease, renew);
         if (timing->lease_duration % HF_NSEC_PER_SEC != 0)
-                return hf_fail(reterr_status, HF_E_INVALID, "lease duration %s must be whole seconds", lease);
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "lease duration %s must be whole seconds", lease);
         return check_range("stop grace", timing->stop_grace, reterr_status);
 }
 
@@ -81,26 +91,32 @@ int hf_leader_timing_check(const struct hf_leader_timing *timing, struct hf_stat
                 return r;
         hf__duration_format(timing->lease_duration, a);
         hf__duration_format(timing->renew_deadline, b);
-        if (timing->lease_duration <= timing->renew_deadline + timing->stop_grace + skew_margin(timing)) {
+        if (timing->lease_duration <=
+            timing->renew_deadline + timing->stop_grace + skew_margin(timing)) {
                 hf__duration_format(timing->stop_grace, c);
                 hf__duration_format(skew_margin(timing), d);
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "lease duration %s must exceed renew deadline %s + stop grace %s + skew margin %s", a, b, c, d);
+                               "lease duration %s must exceed renew deadline %s + stop grace %s + "
+                               "skew margin %s",
+                               a, b, c, d);
         }
         if (timing->renew_deadline <= jittered(timing->retry_period) + timing->request_timeout) {
                 hf__duration_format(timing->retry_period, c);
                 hf__duration_format(timing->request_timeout, d);
-                return hf_fail(reterr_status, HF_E_INVALID, "renew deadline %s must exceed retry period %s x 1.2 + request timeout %s", b,
-                               c, d);
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "renew deadline %s must exceed retry period %s x 1.2 + request "
+                               "timeout %s",
+                               b, c, d);
         }
         return 0;
 }
 
 /*
- * The leader dies right after a renewal that took its whole request timeout to be applied; the standby hears of it at
- * its next poll, waits the duration out on a clock that is slow by the margin, and its own acquire takes a timeout.
+ * The leader dies right after a renewal that took its whole request timeout to be applied; the
+ * standby hears of it at its next poll, waits the duration out on a clock that is slow by the
+ * margin, and its own acquire takes a timeout.
  */
 hf_nsec hf_leader_timing_worst_takeover(const struct hf_leader_timing *timing) {
-        return timing->request_timeout + jittered(timing->retry_period) + timing->lease_duration + skew_margin(timing) +
-               timing->request_timeout;
+        return timing->request_timeout + jittered(timing->retry_period) + timing->lease_duration +
+               skew_margin(timing) + timing->request_timeout;
 }

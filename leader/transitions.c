@@ -37,8 +37,10 @@ static bool take_entry(const struct hf__json *entry, struct hf__transition *ret_
         struct hf__transition *to = ret_transition;
         const char *at = hf__json_string(entry, "at");
 
-        return at && hf__microtime_parse(at, &to->at_us) == 0 && take_text(entry, "holder", to->holder, sizeof to->holder) &&
-               take_text(entry, "previous", to->previous, sizeof to->previous) && take_text(entry, "cause", to->cause, sizeof to->cause) &&
+        return at && hf__microtime_parse(at, &to->at_us) == 0 &&
+               take_text(entry, "holder", to->holder, sizeof to->holder) &&
+               take_text(entry, "previous", to->previous, sizeof to->previous) &&
+               take_text(entry, "cause", to->cause, sizeof to->cause) &&
                hf__json_i64(entry, "gapMs", &to->gap_ms) && to->gap_ms >= 0;
 }
 
@@ -77,16 +79,20 @@ static void print_entry(struct hf__strbuf *out, const struct hf__transition *ent
         hf__strbuf_printf(out, ",\"gapMs\":%" PRId64 "}", entry->gap_ms);
 }
 
-void hf__transitions_append(const char *text, const struct hf__record *record, struct hf__strbuf *out) {
+void hf__transitions_append(const char *text, const struct hf__record *record,
+                            struct hf__strbuf *out) {
         struct hf__transition list[HF__TRANSITIONS_MAX + 1];
         unsigned n = hf__transitions_read(text, list), first = n == HF__TRANSITIONS_MAX;
         struct hf__transition *entry = &list[n];
         const char *previous = record->previous;
 
-        /* A released Lease does not say who had it; who has just come learns it from the history. */
-        if (!previous[0] && n && (record->cause == HF__CAUSE_RELEASED || record->cause == HF__CAUSE_HANDED_OVER))
+        /* A released Lease does not say who had it; who has just come learns it from the history.
+         */
+        if (!previous[0] && n &&
+            (record->cause == HF__CAUSE_RELEASED || record->cause == HF__CAUSE_HANDED_OVER))
                 previous = list[n - 1].holder;
-        *entry = (struct hf__transition){.at_us = record->acquire_us, .gap_ms = record->gap_us / 1000};
+        *entry = (struct hf__transition){.at_us = record->acquire_us,
+                                         .gap_ms = record->gap_us / 1000};
         (void)snprintf(entry->holder, sizeof entry->holder, "%s", record->holder);
         (void)snprintf(entry->previous, sizeof entry->previous, "%s", previous);
         (void)snprintf(entry->cause, sizeof entry->cause, "%s", hf__cause_text(record->cause));

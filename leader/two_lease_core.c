@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model is in the header. One operation is under way at a time, as the elector's core asks for them:
+ * The model is in the header. One operation is under way at a time, as the elector's core asks for
+ * them:
  *
- *      IDLE --read--> READING --both told--> answered, or GIVING_BACK when half a lock is too old --> answered
- *      IDLE --write--> WRITING_OLD --> WRITING_NEW --> answered
- *                           taking, refused --> UNDOING --> answered
- *      IDLE --news, half a lock too old--> GIVING_BACK, which nobody asked for (op_id 0) --> IDLE
+ *      IDLE --read--> READING --both told--> answered, or GIVING_BACK when half a lock is too old
+ * --> answered IDLE --write--> WRITING_OLD --> WRITING_NEW --> answered taking, refused --> UNDOING
+ * --> answered IDLE --news, half a lock too old--> GIVING_BACK, which nobody asked for (op_id 0)
+ * --> IDLE
  *
- * Both Leases are written at the revisions at which the write was decided: what the watch tells of the new one while the old one is
- * being written (somebody has just taken it) must refuse the write, not be its new ground.
+ * Both Leases are written at the revisions at which the write was decided: what the watch tells of
+ * the new one while the old one is being written (somebody has just taken it) must refuse the
+ * write, not be its new ground.
  *
- * What is known of a Lease grows by answers and by the watch, each Lease for itself: an answer counts whatever its revision (a
- * restored backup makes revisions go back), unless the watch has told something newer since the request was sent. The sum of the two
- * revisions then orders what the pair was like, for every change makes one of them greater and none smaller.
+ * What is known of a Lease grows by answers and by the watch, each Lease for itself: an answer
+ * counts whatever its revision (a restored backup makes revisions go back), unless the watch has
+ * told something newer since the request was sent. The sum of the two revisions then orders what
+ * the pair was like, for every change makes one of them greater and none smaller.
  */
 #include "leader/two_lease_core.h"
 
@@ -40,12 +43,14 @@ static bool is_mine(const struct hf__two *two, enum hf__two_side side) {
         return two->part[side].known && written_by_me(two, &two->part[side].record);
 }
 
-static void note(struct hf__two *two, enum hf__two_side side, const struct hf__record *record, hf_nsec now) {
+static void note(struct hf__two *two, enum hf__two_side side, const struct hf__record *record,
+                 hf_nsec now) {
         struct hf__record *known = &two->part[side].record;
 
         if (!two->part[side].known || !hf__record_same_fields(known, record))
                 two->beat++;
-        if (!two->part[side].known || known->exists != record->exists || strcmp(known->rv, record->rv) != 0) {
+        if (!two->part[side].known || known->exists != record->exists ||
+            strcmp(known->rv, record->rv) != 0) {
                 two->version++;
                 two->part[side].doubtful = false;
         }
@@ -60,13 +65,17 @@ static void note(struct hf__two *two, enum hf__two_side side, const struct hf__r
 static bool is_older(const struct hf__record *record, const struct hf__record *known) {
         if (record->rv_number == 0 || known->rv_number == 0)
                 return false;
-        return record->rv_number < known->rv_number || (record->rv_number == known->rv_number && record->exists && !known->exists);
+        return record->rv_number < known->rv_number ||
+               (record->rv_number == known->rv_number && record->exists && !known->exists);
 }
 
-/* record NULL: there is none. A deletion has a revision of its own, and so has a creation after it. */
-static void note_answer(struct hf__two *two, enum hf__two_side side, const struct hf__record *record, hf_nsec now) {
+/* record NULL: there is none. A deletion has a revision of its own, and so has a creation after it.
+ */
+static void note_answer(struct hf__two *two, enum hf__two_side side,
+                        const struct hf__record *record, hf_nsec now) {
         const struct hf__record *known = &two->part[side].record;
-        struct hf__record absent = {.rv_number = known->rv_number + (known->exists && known->rv_number != 0)};
+        struct hf__record absent = {.rv_number = known->rv_number +
+                                                 (known->exists && known->rv_number != 0)};
 
         if (two->part[side].told_since && (record ? is_older(record, known) : known->exists))
                 return;
@@ -75,9 +84,11 @@ static void note_answer(struct hf__two *two, enum hf__two_side side, const struc
 
 /* ---- what the two say together ---- */
 
-static int64_t longer(const struct hf__two *two, const struct hf__record *a, const struct hf__record *b) {
+static int64_t longer(const struct hf__two *two, const struct hf__record *a,
+                      const struct hf__record *b) {
         int64_t otherwise = two->lease_duration / HF_NSEC_PER_SEC; /* where one does not say */
-        int64_t x = a->duration_s > 0 ? a->duration_s : otherwise, y = b->duration_s > 0 ? b->duration_s : otherwise;
+        int64_t x = a->duration_s > 0 ? a->duration_s : otherwise,
+                y = b->duration_s > 0 ? b->duration_s : otherwise;
 
         return x > y ? x : y;
 }
@@ -88,10 +99,10 @@ static void copy_holder(struct hf__record *to, const struct hf__record *from) {
         to->acquire_us = from->acquire_us;
 }
 
-static void compose_holder(const struct hf__two *two, const struct hf__record *old, const struct hf__record *new,
-                           struct hf__record *record) {
-        bool whole = old->exists && new->exists &&strcmp(old->holder, new->holder) == 0 && old->acquire_us == new->acquire_us &&
-                     old->duration_s == new->duration_s;
+static void compose_holder(const struct hf__two *two, const struct hf__record *old,
+                           const struct hf__record *new, struct hf__record *record) {
+        bool whole = old->exists && new->exists &&strcmp(old->holder, new->holder) == 0 &&
+                     old->acquire_us == new->acquire_us && old->duration_s == new->duration_s;
 
         copy_holder(record, old->holder[0] ? old : new);
         if (old->holder[0] && new->holder[0]) {
@@ -110,10 +121,12 @@ static void compose_holder(const struct hf__two *two, const struct hf__record *o
 static int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static void compose(const struct hf__two *two, struct hf__record *ret_record) {
-        const struct hf__record *old = &two->part[HF__TWO_OLD].record, *new = &two->part[HF__TWO_NEW].record;
+        const struct hf__record *old = &two->part[HF__TWO_OLD].record,
+                                *new = &two->part[HF__TWO_NEW].record;
 
         *ret_record = (struct hf__record){.exists = old->exists || new->exists, .beat = two->beat};
-        ret_record->unsettled = two->part[HF__TWO_OLD].doubtful || two->part[HF__TWO_NEW].doubtful ||
+        ret_record->unsettled = two->part[HF__TWO_OLD].doubtful ||
+                                two->part[HF__TWO_NEW].doubtful ||
                                 is_mine(two, HF__TWO_OLD) != is_mine(two, HF__TWO_NEW);
         if ((!old->exists || old->rv_number) && (!new->exists || new->rv_number))
                 ret_record->rv_number = old->rv_number + new->rv_number;
@@ -123,7 +136,8 @@ static void compose(const struct hf__two *two, struct hf__record *ret_record) {
         ret_record->transitions = greater(old->transitions, new->transitions);
         ret_record->renew_us = greater(old->renew_us, new->renew_us);
         strcpy(ret_record->successor, old->successor[0] ? old->successor : new->successor);
-        strcpy(ret_record->hand_over_to, new->hand_over_to[0] ? new->hand_over_to : old->hand_over_to);
+        strcpy(ret_record->hand_over_to,
+               new->hand_over_to[0] ? new->hand_over_to : old->hand_over_to);
         strcpy(ret_record->uid, new->uid);
         ret_record->preferred = old->preferred || new->preferred;
         compose_holder(two, old, new, ret_record);
@@ -132,9 +146,12 @@ static void compose(const struct hf__two *two, struct hf__record *ret_record) {
 /* ---- commands ---- */
 
 /* Whether it follows from the answer that the write was not done. */
-static bool is_refusal(int result) { return result > 0 && result != HF_E_TIMEOUT && result != HF_E_CANCELED; }
+static bool is_refusal(int result) {
+        return result > 0 && result != HF_E_TIMEOUT && result != HF_E_CANCELED;
+}
 
-static struct hf__two_command *push(struct hf__two_commands *commands, enum hf__two_command_type type) {
+static struct hf__two_command *push(struct hf__two_commands *commands,
+                                    enum hf__two_command_type type) {
         struct hf__two_command *command = &commands->list[commands->n++];
 
         memset(command, 0, offsetof(struct hf__two_command, record));
@@ -142,7 +159,8 @@ static struct hf__two_command *push(struct hf__two_commands *commands, enum hf__
         return command;
 }
 
-static void ask(struct hf__two *two, enum hf__two_command_type type, enum hf__two_side side, struct hf__two_commands *commands) {
+static void ask(struct hf__two *two, enum hf__two_command_type type, enum hf__two_side side,
+                struct hf__two_commands *commands) {
         struct hf__two_command *command = push(commands, type);
 
         two->part[side].asked = ++two->next_id;
@@ -152,7 +170,8 @@ static void ask(struct hf__two *two, enum hf__two_command_type type, enum hf__tw
         command->deadline = two->deadline;
 }
 
-static void answer(struct hf__two *two, int result, hf_nsec retry_after, struct hf__two_commands *commands) {
+static void answer(struct hf__two *two, int result, hf_nsec retry_after,
+                   struct hf__two_commands *commands) {
         if (two->op_id) {
                 struct hf__two_command *command = push(commands, HF__TWO_ANSWER);
                 command->op_id = two->op_id;
@@ -165,7 +184,8 @@ static void answer(struct hf__two *two, int result, hf_nsec retry_after, struct 
         two->part[HF__TWO_OLD].asked = two->part[HF__TWO_NEW].asked = 0;
 }
 
-static void begin(struct hf__two *two, uint32_t op_id, hf_nsec deadline, struct hf__two_commands *commands) {
+static void begin(struct hf__two *two, uint32_t op_id, hf_nsec deadline,
+                  struct hf__two_commands *commands) {
         commands->n = 0;
         if (two->stage != IDLE)
                 answer(two, HF_E_TIMEOUT, 0, commands);
@@ -182,7 +202,8 @@ static void read_ends(struct hf__two *two, struct hf__two_commands *commands) {
         answer(two, exists ? 0 : HF_E_NOT_FOUND, 0, commands);
 }
 
-static void give_back(struct hf__two *two, int stage, struct hf__core_time now, struct hf__two_commands *commands) {
+static void give_back(struct hf__two *two, int stage, struct hf__core_time now,
+                      struct hf__two_commands *commands) {
         two->stage = stage;
         ask(two, HF__TWO_WRITE, HF__TWO_OLD, commands);
         struct hf__record *record = &commands->list[commands->n - 1].record;
@@ -196,15 +217,16 @@ static bool is_half_for_long(const struct hf__two *two, hf_nsec now) {
         return two->half_since && now - two->half_since >= two->lease_duration;
 }
 
-void hf__two_read(struct hf__two *two, uint32_t op_id, hf_nsec deadline, struct hf__core_time now, struct hf__two_commands *ret_commands) {
+void hf__two_read(struct hf__two *two, uint32_t op_id, hf_nsec deadline, struct hf__core_time now,
+                  struct hf__two_commands *ret_commands) {
         begin(two, op_id, deadline, ret_commands);
         two->stage = READING;
         ask(two, HF__TWO_READ, HF__TWO_OLD, ret_commands);
         ask(two, HF__TWO_READ, HF__TWO_NEW, ret_commands);
 }
 
-static void read_answered(struct hf__two *two, int result, hf_nsec retry_after, struct hf__core_time now,
-                          struct hf__two_commands *commands) {
+static void read_answered(struct hf__two *two, int result, hf_nsec retry_after,
+                          struct hf__core_time now, struct hf__two_commands *commands) {
         if (result != 0 && result != HF_E_NOT_FOUND) {
                 answer(two, result, retry_after, commands);
                 return;
@@ -227,15 +249,19 @@ static bool is_current(const struct hf__two *two) {
         struct hf__record now;
 
         compose(two, &now);
-        return now.exists == two->record.exists && strcmp(now.rv, now.exists ? two->record.rv : "") == 0;
+        return now.exists == two->record.exists &&
+               strcmp(now.rv, now.exists ? two->record.rv : "") == 0;
 }
 
-static void write_side(struct hf__two *two, enum hf__two_side side, struct hf__two_commands *commands) {
+static void write_side(struct hf__two *two, enum hf__two_side side,
+                       struct hf__two_commands *commands) {
         const struct hf__record *known = &two->part[side].expected;
 
         two->stage = side == HF__TWO_OLD ? WRITING_OLD : WRITING_NEW;
-        /* Where somebody has been faster, which is known by now, the write is refused, and there is nothing to settle. */
-        if (is_taking(two) && known->exists == two->part[side].record.exists && strcmp(known->rv, two->part[side].record.rv) == 0)
+        /* Where somebody has been faster, which is known by now, the write is refused, and there is
+         * nothing to settle. */
+        if (is_taking(two) && known->exists == two->part[side].record.exists &&
+            strcmp(known->rv, two->part[side].record.rv) == 0)
                 two->part[side].doubtful = true;
         ask(two, HF__TWO_WRITE, side, commands);
         struct hf__record *record = &commands->list[commands->n - 1].record;
@@ -248,8 +274,10 @@ static void write_side(struct hf__two *two, enum hf__two_side side, struct hf__t
 }
 
 /* Goes on with the sides from this one on. */
-static void write_from(struct hf__two *two, enum hf__two_side side, struct hf__core_time now, struct hf__two_commands *commands) {
-        while (side < HF__TWO_SIDES && is_release(two) && !is_mine(two, side) && !two->part[side].doubtful)
+static void write_from(struct hf__two *two, enum hf__two_side side, struct hf__core_time now,
+                       struct hf__two_commands *commands) {
+        while (side < HF__TWO_SIDES && is_release(two) && !is_mine(two, side) &&
+               !two->part[side].doubtful)
                 side++;
         if (side == HF__TWO_SIDES)
                 answer(two, 0, 0, commands);
@@ -259,22 +287,27 @@ static void write_from(struct hf__two *two, enum hf__two_side side, struct hf__c
                 write_side(two, side, commands);
 }
 
-void hf__two_write(struct hf__two *two, uint32_t op_id, const struct hf__record *record, hf_nsec deadline, struct hf__core_time now,
+void hf__two_write(struct hf__two *two, uint32_t op_id, const struct hf__record *record,
+                   hf_nsec deadline, struct hf__core_time now,
                    struct hf__two_commands *ret_commands) {
         begin(two, op_id, deadline, ret_commands);
         two->record = *record;
-        if (!is_current(two) || (!is_taking(two) && !is_release(two) && !(is_mine(two, HF__TWO_OLD) && is_mine(two, HF__TWO_NEW)))) {
+        if (!is_current(two) || (!is_taking(two) && !is_release(two) &&
+                                 !(is_mine(two, HF__TWO_OLD) && is_mine(two, HF__TWO_NEW)))) {
                 answer(two, HF_E_CONFLICT, 0, ret_commands);
                 return;
         }
-        if (is_taking(two) && (two->n_taken == 0 || two->taken[(two->n_taken - 1) % HF__TWO_TAKEN] != record->acquire_us))
+        if (is_taking(two) &&
+            (two->n_taken == 0 ||
+             two->taken[(two->n_taken - 1) % HF__TWO_TAKEN] != record->acquire_us))
                 two->taken[two->n_taken++ % HF__TWO_TAKEN] = record->acquire_us;
         two->part[HF__TWO_OLD].expected = two->part[HF__TWO_OLD].record;
         two->part[HF__TWO_NEW].expected = two->part[HF__TWO_NEW].record;
         write_from(two, HF__TWO_OLD, now, ret_commands);
 }
 
-static void old_written(struct hf__two *two, int result, hf_nsec retry_after, const struct hf__record *record, struct hf__core_time now,
+static void old_written(struct hf__two *two, int result, hf_nsec retry_after,
+                        const struct hf__record *record, struct hf__core_time now,
                         struct hf__two_commands *commands) {
         if (result != 0) {
                 answer(two, result, retry_after, commands);
@@ -285,8 +318,10 @@ static void old_written(struct hf__two *two, int result, hf_nsec retry_after, co
         write_from(two, HF__TWO_NEW, now, commands);
 }
 
-/* The old Lease is written by now, so a failure that leaves it so is one whose outcome only a read settles. */
-static void new_written(struct hf__two *two, int result, hf_nsec retry_after, const struct hf__record *record, struct hf__core_time now,
+/* The old Lease is written by now, so a failure that leaves it so is one whose outcome only a read
+ * settles. */
+static void new_written(struct hf__two *two, int result, hf_nsec retry_after,
+                        const struct hf__record *record, struct hf__core_time now,
                         struct hf__two_commands *commands) {
         bool is_told = result == HF_E_CONFLICT || result == HF_E_NOT_FOUND;
 
@@ -296,19 +331,22 @@ static void new_written(struct hf__two *two, int result, hf_nsec retry_after, co
                         commands->list[commands->n - 1].record.term = record->rv_number;
                         strcpy(two->acquired_at, record->rv);
                 }
-        } else if (is_taking(two) && is_refusal(result) && is_mine(two, HF__TWO_OLD) && now.boot < two->deadline) {
+        } else if (is_taking(two) && is_refusal(result) && is_mine(two, HF__TWO_OLD) &&
+                   now.boot < two->deadline) {
                 two->refusal = result;
                 two->refusal_retry_after = retry_after;
                 give_back(two, UNDOING, now, commands);
         } else {
-                answer(two, !is_taking(two) && is_told ? result : HF_E_TIMEOUT, retry_after, commands);
+                answer(two, !is_taking(two) && is_told ? result : HF_E_TIMEOUT, retry_after,
+                       commands);
         }
 }
 
 /* ---- events ---- */
 
-void hf__two_answered(struct hf__two *two, enum hf__two_side side, uint32_t op_id, int result, hf_nsec retry_after,
-                      const struct hf__record *record, struct hf__core_time now, struct hf__two_commands *ret_commands) {
+void hf__two_answered(struct hf__two *two, enum hf__two_side side, uint32_t op_id, int result,
+                      hf_nsec retry_after, const struct hf__record *record,
+                      struct hf__core_time now, struct hf__two_commands *ret_commands) {
         ret_commands->n = 0;
         if (two->part[side].asked != op_id || op_id == 0)
                 return; /* to a request that was given up */
@@ -321,14 +359,17 @@ void hf__two_answered(struct hf__two *two, enum hf__two_side side, uint32_t op_i
         case READING: read_answered(two, result, retry_after, now, ret_commands); break;
         case WRITING_OLD: old_written(two, result, retry_after, record, now, ret_commands); break;
         case WRITING_NEW: new_written(two, result, retry_after, record, now, ret_commands); break;
-        case UNDOING: answer(two, result == 0 ? two->refusal : HF_E_TIMEOUT, two->refusal_retry_after, ret_commands); break;
+        case UNDOING:
+                answer(two, result == 0 ? two->refusal : HF_E_TIMEOUT, two->refusal_retry_after,
+                       ret_commands);
+                break;
         case GIVING_BACK: read_ends(two, ret_commands); break;
         default: break;
         }
 }
 
-void hf__two_watched(struct hf__two *two, enum hf__two_side side, const struct hf__record *record, struct hf__core_time now,
-                     struct hf__two_commands *ret_commands) {
+void hf__two_watched(struct hf__two *two, enum hf__two_side side, const struct hf__record *record,
+                     struct hf__core_time now, struct hf__two_commands *ret_commands) {
         ret_commands->n = 0;
         if (two->part[side].known && is_older(record, &two->part[side].record))
                 return;
@@ -336,7 +377,8 @@ void hf__two_watched(struct hf__two *two, enum hf__two_side side, const struct h
         note(two, side, record, now.boot);
         if (two->part[HF__TWO_OLD].known && two->part[HF__TWO_NEW].known)
                 compose(two, &push(ret_commands, HF__TWO_NEWS)->record);
-        if (two->stage == IDLE && is_half_for_long(two, now.boot)) { /* who is told everything by watches does not read */
+        if (two->stage == IDLE &&
+            is_half_for_long(two, now.boot)) { /* who is told everything by watches does not read */
                 two->deadline = now.boot + two->lease_duration / 3;
                 give_back(two, GIVING_BACK, now, ret_commands);
         }

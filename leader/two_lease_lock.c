@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lock port over two Lease locks. What is decided is in two_lease_core.c; here are its lock, its threads, its end.
+ * The lock port over two Lease locks. What is decided is in two_lease_core.c; here are its lock,
+ * its threads, its end.
  *
- * Model. Each answer or piece of news of a Lease is handed to the pure part under `mu`, which says what to do next; that is carried out
- * after `mu` is let go, on the thread that brought it. Carrying out asks a Lease lock for the next request, which may answer
- * before it returns, or posts to the elector's mailbox; neither blocks. What several threads carry out at once may reach the mailbox in
- * another order than it was decided in: the records' numbers tell the elector's core which is the newer.
+ * Model. Each answer or piece of news of a Lease is handed to the pure part under `mu`, which says
+ * what to do next; that is carried out after `mu` is let go, on the thread that brought it.
+ * Carrying out asks a Lease lock for the next request, which may answer before it returns, or posts
+ * to the elector's mailbox; neither blocks. What several threads carry out at once may reach the
+ * mailbox in another order than it was decided in: the records' numbers tell the elector's core
+ * which is the newer.
  *
- * Freeing closes first, waits for those who are carrying out, and then frees the Lease locks, whose late callbacks find it closed.
+ * Freeing closes first, waits for those who are carrying out, and then frees the Lease locks, whose
+ * late callbacks find it closed.
  */
 #include "leader/lock_port.h"
 
@@ -45,7 +49,9 @@ struct two_lease_lock {
 };
 
 static struct hf__core_time now_of(const struct two_lease_lock *lock) {
-        return (struct hf__core_time){.boot = hf_now(lock->clock), .real_us = lock->clock->real(lock->clock->ctx) / HF_NSEC_PER_USEC};
+        return (struct hf__core_time){.boot = hf_now(lock->clock),
+                                      .real_us = lock->clock->real(lock->clock->ctx) /
+                                                 HF_NSEC_PER_USEC};
 }
 
 /* False: closed, nothing is to be done any more. True: mu is held, and carry_out must follow. */
@@ -59,27 +65,36 @@ static bool enter(struct two_lease_lock *lock) {
         return false;
 }
 
-static void tell(struct two_lease_lock *lock, const struct hf__two_command *command, const struct hf_status *why) {
-        struct hf__lock_reply reply = {.result = command->result, .retry_after = command->retry_after};
+static void tell(struct two_lease_lock *lock, const struct hf__two_command *command,
+                 const struct hf_status *why) {
+        struct hf__lock_reply reply = {.result = command->result,
+                                       .retry_after = command->retry_after};
 
         if (command->result == 0)
                 reply.record = command->record;
         else if (why && why->message[0])
                 reply.status = *why;
         else
-                (void)hf_fail(&reply.status, command->result, "the two Leases: %s", hf_strerror(command->result));
+                (void)hf_fail(&reply.status, command->result, "the two Leases: %s",
+                              hf_strerror(command->result));
         lock->base.done(lock->base.ctx, command->op_id, &reply);
 }
 
 /* Lets mu go. why: of the answer that led to the commands; may be NULL. */
-static void carry_out(struct two_lease_lock *lock, const struct hf__two_commands *commands, const struct hf_status *why) {
+static void carry_out(struct two_lease_lock *lock, const struct hf__two_commands *commands,
+                      const struct hf_status *why) {
         pthread_mutex_unlock(&lock->mu);
         for (unsigned i = 0; i < commands->n; i++) {
                 const struct hf__two_command *command = &commands->list[i];
                 struct hf__lock *lease = lock->sides[command->side].lease;
                 switch (command->type) {
-                case HF__TWO_READ: lease->ops->read(lease, command->op_id, command->deadline); break;
-                case HF__TWO_WRITE: lease->ops->write(lease, command->op_id, &command->record, command->deadline); break;
+                case HF__TWO_READ:
+                        lease->ops->read(lease, command->op_id, command->deadline);
+                        break;
+                case HF__TWO_WRITE:
+                        lease->ops->write(lease, command->op_id, &command->record,
+                                          command->deadline);
+                        break;
                 case HF__TWO_ANSWER: tell(lock, command, why); break;
                 case HF__TWO_NEWS: lock->base.on_record(lock->base.ctx, &command->record); break;
                 }
@@ -99,7 +114,8 @@ static void on_done(void *ctx, uint32_t op_id, const struct hf__lock_reply *repl
 
         if (!enter(lock))
                 return;
-        hf__two_answered(&lock->two, side->which, op_id, reply->result, reply->retry_after, &reply->record, now_of(lock), &commands);
+        hf__two_answered(&lock->two, side->which, op_id, reply->result, reply->retry_after,
+                         &reply->record, now_of(lock), &commands);
         carry_out(lock, &commands, reply->result ? &reply->status : NULL);
 }
 
@@ -133,7 +149,8 @@ static void two_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
         carry_out(lock, &commands, NULL);
 }
 
-static void two_write(struct hf__lock *base, uint32_t op_id, const struct hf__record *record, hf_nsec deadline) {
+static void two_write(struct hf__lock *base, uint32_t op_id, const struct hf__record *record,
+                      hf_nsec deadline) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
         struct hf__two_commands commands;
 
@@ -158,7 +175,8 @@ static void two_unwatch(struct hf__lock *base) {
 }
 
 /* The new Lease's revision is the later one of the two. */
-static void two_grant(struct hf__lock *base, struct hf_fence *fence, char acquired_at[HF__REVISION_MAX]) {
+static void two_grant(struct hf__lock *base, struct hf_fence *fence,
+                      char acquired_at[HF__REVISION_MAX]) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
 
         memcpy(fence->also_ns, lock->old_ns, sizeof lock->old_ns);
@@ -189,8 +207,8 @@ static void two_free(struct hf__lock *base) {
         destroy(lock);
 }
 
-static int make_side(const struct hf_host *host, const struct hf_elector_config *config, struct two_lease_lock *lock,
-                     enum hf__two_side which) {
+static int make_side(const struct hf_host *host, const struct hf_elector_config *config,
+                     struct two_lease_lock *lock, enum hf__two_side which) {
         struct hf_elector_config one = *config;
         struct side *side = &lock->sides[which];
 
@@ -209,9 +227,10 @@ static int make_side(const struct hf_host *host, const struct hf_elector_config 
         return 0;
 }
 
-int hf__two_lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config, hf_nsec lease_duration,
-                           struct hf__lock **ret_lock) {
-        static const struct hf__lock_ops ops = {two_read, two_write, two_watch, two_unwatch, two_free, two_grant};
+int hf__two_lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config,
+                           hf_nsec lease_duration, struct hf__lock **ret_lock) {
+        static const struct hf__lock_ops ops = {two_read,    two_write, two_watch,
+                                                two_unwatch, two_free,  two_grant};
         struct two_lease_lock *lock = calloc(1, sizeof *lock);
         if (!lock)
                 return -ENOMEM;
@@ -224,7 +243,8 @@ int hf__two_lease_lock_new(const struct hf_host *host, const struct hf_elector_c
         }
         lock->base.ops = &ops;
         lock->clock = hf_host_clock(host);
-        (void)snprintf(lock->old_ns, sizeof lock->old_ns, "%s", config->migrate_from_ns ? config->migrate_from_ns : config->ns);
+        (void)snprintf(lock->old_ns, sizeof lock->old_ns, "%s",
+                       config->migrate_from_ns ? config->migrate_from_ns : config->ns);
         (void)snprintf(lock->old_name, sizeof lock->old_name, "%s", config->migrate_from);
         hf__two_init(&lock->two, config->identity, lease_duration);
         r = make_side(host, config, lock, HF__TWO_OLD);

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The work of a term. Model: each controller has a part of it, a struct hf_term, with a thread and a drain token of its own.
- * The thread waits until all that come before it have started, then calls run() again, after a growing pause, as long as
- * run() fails and the term goes on.
+ * The work of a term. Model: each controller has a part of it, a struct hf_term, with a thread and
+ * a drain token of its own. The thread waits until all that come before it have started, then calls
+ * run() again, after a growing pause, as long as run() fails and the term goes on.
  *
  *      WAITING --all before it started--> RUNNING --returned 0, or drained--> RETURNED
  *         +---------------------drained-------------------------------------->
  *
- * Two counters of each part make the order. `n_not_started` counts those before it that have not started; who brings it to
- * zero fires its `begin`. `n_after_alive` counts those after it that have not returned; once an end is planned, whoever finds
- * it at zero fires its drain: the planner, or the last of those after it. The planner sets `draining` before it reads the
- * counters, and a part that returns counts down before it reads `draining`, so one of the two sees both. A part that has
- * started stays so for the term, also while it is down between two runs: those after it are neither held up nor stopped.
+ * Two counters of each part make the order. `n_not_started` counts those before it that have not
+ * started; who brings it to zero fires its `begin`. `n_after_alive` counts those after it that have
+ * not returned; once an end is planned, whoever finds it at zero fires its drain: the planner, or
+ * the last of those after it. The planner sets `draining` before it reads the counters, and a part
+ * that returns counts down before it reads `draining`, so one of the two sees both. A part that has
+ * started stays so for the term, also while it is down between two runs: those after it are neither
+ * held up nor stopped.
  *
- * `n_alive` counts the threads and one more, the work's own hold, which the first drain or abort lets go; whoever brings it
- * to zero reports `joined`. So joined comes exactly once, only after an end was asked for, and only when nothing of the work
- * runs any more.
+ * `n_alive` counts the threads and one more, the work's own hold, which the first drain or abort
+ * lets go; whoever brings it to zero reports `joined`. So joined comes exactly once, only after an
+ * end was asked for, and only when nothing of the work runs any more.
  *
- * All drain tokens are children of the abort token, and each begin is a child of its part's drain: an abort reaches everybody
- * at once, in no order, and who waits for a later one of abort, drain, begin wakes for an earlier one too.
+ * All drain tokens are children of the abort token, and each begin is a child of its part's drain:
+ * an abort reaches everybody at once, in no order, and who waits for a later one of abort, drain,
+ * begin wakes for an earlier one too.
  *
- * Threads are made on the elector loop, which does not wait for them; they are joined in hf__work_free, when each has made
- * its last step but its exit. Tokens and parts live until then, so that a part may be told of by others after it has returned.
+ * Threads are made on the elector loop, which does not wait for them; they are joined in
+ * hf__work_free, when each has made its last step but its exit. Tokens and parts live until then,
+ * so that a part may be told of by others after it has returned.
  */
 #include "leader/work.h"
 
@@ -70,14 +74,17 @@ struct hf__work {
         atomic_size_t n_alive;
 };
 
-static const struct hf_clock *clock_of(const struct hf__work *work) { return hf_host_clock(work->host); }
+static const struct hf_clock *clock_of(const struct hf__work *work) {
+        return hf_host_clock(work->host);
+}
 
 /* ---- order ---- */
 
 static void let_go(struct hf__work *work) {
         void (*joined)(void *) = work->joined;
         void *ctx = work->ctx;
-        /* After the decrement the work may be freed by the loop, but not before this thread has been joined. */
+        /* After the decrement the work may be freed by the loop, but not before this thread has
+         * been joined. */
         if (atomic_fetch_sub(&work->n_alive, 1) == 1)
                 joined(ctx);
 }
@@ -89,7 +96,8 @@ void hf_term_started(struct hf_term *term) {
         for (size_t i = 0; i < work->n_parts; i++) {
                 struct hf_term *after = &work->parts[i];
                 for (size_t k = 0; k < after->n_before; k++)
-                        if (after->before[k] == term && atomic_fetch_sub(&after->n_not_started, 1) == 1)
+                        if (after->before[k] == term &&
+                            atomic_fetch_sub(&after->n_not_started, 1) == 1)
                                 hf_cancel_fire(after->begin, HF_CANCEL_STOPPING);
         }
 }
@@ -99,7 +107,8 @@ static void part_returned(struct hf_term *term) {
         atomic_store(&term->returned, true);
         for (size_t i = 0; i < term->n_before; i++) {
                 struct hf_term *before = term->before[i];
-                if (atomic_fetch_sub(&before->n_after_alive, 1) == 1 && atomic_load(&term->work->draining))
+                if (atomic_fetch_sub(&before->n_after_alive, 1) == 1 &&
+                    atomic_load(&term->work->draining))
                         hf_cancel_fire(before->drain, HF_CANCEL_STOPPING);
         }
 }
@@ -119,8 +128,9 @@ static void run_until_drained(struct hf_term *term) {
                         return;
                 if (hf_now(clock) - began >= RESTART_MAX)
                         pause = RESTART_MIN; /* it ran well for long: this is a new trouble */
-                hf_log(&term->work->host->log, HF_LOG_WARNING, "controller", "%s: controller %s failed (%s), again in %lld ms",
-                       term->work->label, controller->name, hf_strerror(r), (long long)(pause / HF_NSEC_PER_MSEC));
+                hf_log(&term->work->host->log, HF_LOG_WARNING, "controller",
+                       "%s: controller %s failed (%s), again in %lld ms", term->work->label,
+                       controller->name, hf_strerror(r), (long long)(pause / HF_NSEC_PER_MSEC));
                 if (hf_cancel_wait(term->drain, hf_now(clock) + pause) == HF_E_CANCELED)
                         return;
                 pause = pause * 2 > RESTART_MAX ? RESTART_MAX : pause * 2;
@@ -159,11 +169,13 @@ static struct hf_term *find_part(struct hf__work *work, const char *name) {
         return NULL;
 }
 
-/* Resolves the names in `after`. They are known to exist: whoever registered the controllers was told otherwise. */
+/* Resolves the names in `after`. They are known to exist: whoever registered the controllers was
+ * told otherwise. */
 static int link_parts(struct hf__work *work) {
         size_t n_edges = 0;
         for (size_t i = 0; i < work->n_parts; i++)
-                for (const char *const *name = work->parts[i].controller->after; name && *name; name++)
+                for (const char *const *name = work->parts[i].controller->after; name && *name;
+                     name++)
                         n_edges++;
         if (n_edges == 0)
                 return 0;
@@ -188,7 +200,8 @@ static int link_parts(struct hf__work *work) {
 }
 
 static int make_parts(struct hf__work *work, const struct hf__work_config *config) {
-        work->parts = calloc(config->n_controllers ? config->n_controllers : 1, sizeof *work->parts);
+        work->parts =
+                calloc(config->n_controllers ? config->n_controllers : 1, sizeof *work->parts);
         if (!work->parts)
                 return -ENOMEM;
         for (size_t i = 0; i < config->n_controllers; i++)
@@ -230,10 +243,12 @@ static void make_threads(struct hf__work *work) {
                 r = hf__thread_start(work->host, name, part_main, part, &part->thread);
                 part->made = r == 0;
                 if (r != 0)
-                        hf_log(&work->host->log, HF_LOG_ERROR, "controller", "%s: no thread for controller %s: %s", work->label,
+                        hf_log(&work->host->log, HF_LOG_ERROR, "controller",
+                               "%s: no thread for controller %s: %s", work->label,
                                part->controller->name, hf_strerror(r));
         }
-        /* A part of the controllers is no term: it is ended the way any other is. The parts never made are gone at once. */
+        /* A part of the controllers is no term: it is ended the way any other is. The parts never
+         * made are gone at once. */
         for (size_t i = 0; i < work->n_parts; i++)
                 if (!work->parts[i].made) {
                         part_returned(&work->parts[i]);
@@ -241,7 +256,8 @@ static void make_threads(struct hf__work *work) {
                 }
 }
 
-int hf__work_new(const struct hf_host *host, const struct hf__work_config *config, struct hf__work **ret_work) {
+int hf__work_new(const struct hf_host *host, const struct hf__work_config *config,
+                 struct hf__work **ret_work) {
         struct hf__work *work = calloc(1, sizeof *work);
         if (!work)
                 return -ENOMEM;
@@ -250,7 +266,8 @@ int hf__work_new(const struct hf_host *host, const struct hf__work_config *confi
         work->label = config->label;
         work->joined = config->joined;
         work->ctx = config->ctx;
-        (void)snprintf(work->acquired_at, sizeof work->acquired_at, "%s", config->acquired_at ? config->acquired_at : "");
+        (void)snprintf(work->acquired_at, sizeof work->acquired_at, "%s",
+                       config->acquired_at ? config->acquired_at : "");
         int r = prepare(work, config);
         if (r != 0) {
                 work_destroy(work);
@@ -284,7 +301,8 @@ void hf__work_fire_drain(struct hf__work *work) {
 
 void hf__work_fire_abort(struct hf__work *work, enum hf_cancel_reason reason) {
         if (work->gate)
-                hf__leader_client_abort(work->client); /* before the controllers hear of it: what they then try is refused */
+                hf__leader_client_abort(work->client); /* before the controllers hear of it: what
+                                                          they then try is refused */
         hf_cancel_fire(work->abort, reason);
         let_hold_go(work);
 }
@@ -328,7 +346,9 @@ struct hf_cancel *hf_term_abort(struct hf_term *term) {
 struct hf_client *hf_term_client(struct hf_term *term) {
         return term->work->client;
 }
-const struct hf_fence *hf_term_fence(struct hf_term *term) { return term->work->gate ? &term->work->fence : NULL; }
+const struct hf_fence *hf_term_fence(struct hf_term *term) {
+        return term->work->gate ? &term->work->fence : NULL;
+}
 const char *hf_term_acquired_at(struct hf_term *term) { return term->work->acquired_at; }
 const struct hf_host *hf_term_host(struct hf_term *term) { return term->work->host; }
 

@@ -2,8 +2,9 @@
 /*
  * The start: make all objects (nothing waits), then serve, wait for the store, run the hooks.
  *
- * A user's mistake (a certificate that cannot be read, a taken port, a second start on one data directory) shows while
- * making, before anything is written anywhere but under the data directory; each is one line that names the thing.
+ * A user's mistake (a certificate that cannot be read, a taken port, a second start on one data
+ * directory) shows while making, before anything is written anywhere but under the data directory;
+ * each is one line that names the thing.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +22,8 @@
 static int make_directory(const char *path, const char *flag, struct hf_status *reterr_status) {
         if (mkdir(path, 0700) == 0 || errno == EEXIST)
                 return 0;
-        return hf_fail(reterr_status, HF_E_INVALID, "flag %s: cannot make directory %s: %s", flag, path, strerrordesc_np(errno));
+        return hf_fail(reterr_status, HF_E_INVALID, "flag %s: cannot make directory %s: %s", flag,
+                       path, strerrordesc_np(errno));
 }
 
 static int read_optional(const char *path, char **ret_text, struct hf_status *reterr_status) {
@@ -39,7 +41,8 @@ static int make_store(struct hfd_host *h, struct hf_status *reterr_status) {
         if (r == 0)
                 r = read_optional(config->etcd_key_file, &key, reterr_status);
         if (r == 0) {
-                struct hfd_etcd_config etcd = {.endpoints = (const char *const *)config->etcd_servers,
+                struct hfd_etcd_config etcd = {.endpoints =
+                                                       (const char *const *)config->etcd_servers,
                                                .ca_pem = ca,
                                                .cert_pem = cert,
                                                .key_pem = key};
@@ -51,7 +54,8 @@ static int make_store(struct hfd_host *h, struct hf_status *reterr_status) {
         return r;
 }
 
-/* Certificates: the given ones, else self-made ones under --cert-dir. Also called on SIGHUP; replaces all or nothing. */
+/* Certificates: the given ones, else self-made ones under --cert-dir. Also called on SIGHUP;
+ * replaces all or nothing. */
 int hfd_read_certificates(struct hfd_host *h, struct hf_status *reterr_status) {
         const struct hfd_config *config = h->config;
         const char *const names[] = {config->bind_address, h->identity.host, NULL};
@@ -65,7 +69,8 @@ int hfd_read_certificates(struct hfd_host *h, struct hf_status *reterr_status) {
                 r = hfd_read_file(config->tls_key_file, &key, reterr_status);
         if (r == 0 && *config->client_ca_file)
                 r = hfd_read_file(config->client_ca_file, &client_ca, reterr_status);
-        if (r == 0 && ((!cert && !(cert = strdup(pki.server_cert_pem))) || (!key && !(key = strdup(pki.server_key_pem))) ||
+        if (r == 0 && ((!cert && !(cert = strdup(pki.server_cert_pem))) ||
+                       (!key && !(key = strdup(pki.server_key_pem))) ||
                        (!client_ca && !(client_ca = strdup(pki.ca_pem)))))
                 r = hf_fail(reterr_status, -ENOMEM, "out of memory");
         if (r) {
@@ -100,15 +105,18 @@ static bool shutdown_check(void *ctx, char *reason, size_t max_reason) {
         return !stopping;
 }
 
-#define STORE_STALE (10 * HF_NSEC_PER_SEC) /* without an answer for so long, etcd counts as away */
+#define STORE_STALE (10 * HF_NSEC_PER_SEC) /* without an answer for so long, etcd counts as away   \
+                                            */
 
 static bool store_check(void *ctx, char *reason, size_t max_reason) {
         struct hfd_host *h = ctx;
-        hf_nsec heard = hfd_api_store_heard_at(h->api), age = hf_now(hf_host_clock(&h->host)) - heard;
+        hf_nsec heard = hfd_api_store_heard_at(h->api),
+                age = hf_now(hf_host_clock(&h->host)) - heard;
         bool fresh = heard != 0 && age < STORE_STALE;
 
         if (!fresh)
-                (void)snprintf(reason, max_reason, "etcd has not answered for %lld s", (long long)(age / HF_NSEC_PER_SEC));
+                (void)snprintf(reason, max_reason, "etcd has not answered for %lld s",
+                               (long long)(age / HF_NSEC_PER_SEC));
         return fresh;
 }
 
@@ -136,7 +144,8 @@ static int make_http(struct hfd_host *h, struct hf_status *reterr_status) {
         struct hfd_filters_config filters = {.router = h->router,
                                              .auth = h->auth,
                                              .max_inflight = (size_t)config->max_requests_inflight,
-                                             .max_mutating_inflight = (size_t)config->max_mutating_requests_inflight,
+                                             .max_mutating_inflight =
+                                                     (size_t)config->max_mutating_requests_inflight,
                                              .send_retry_after = config->shutdown_send_retry_after};
         int r = hfd_filters_new(&h->host, &filters, &h->filters);
 
@@ -168,12 +177,14 @@ static int make_http(struct hfd_host *h, struct hf_status *reterr_status) {
         if (r)
                 return r;
         bool v6 = strchr(config->bind_address, ':') != NULL;
-        (void)snprintf(h->identity.endpoint, sizeof h->identity.endpoint, "https://%s%s%s:%u", v6 ? "[" : "", config->bind_address,
-                       v6 ? "]" : "", hfd_http_port(h->http));
+        (void)snprintf(h->identity.endpoint, sizeof h->identity.endpoint, "https://%s%s%s:%u",
+                       v6 ? "[" : "", config->bind_address, v6 ? "]" : "", hfd_http_port(h->http));
         return 0;
 }
 
-static bool runs_controller(void *config, const char *name) { return hfd_config_runs_controller(config, name); }
+static bool runs_controller(void *config, const char *name) {
+        return hfd_config_runs_controller(config, name);
+}
 
 static int make_controllers(struct hfd_host *h, struct hf_status *reterr_status) {
         struct hfd_kind_row rows[HFD_KINDS_MAX];
@@ -190,12 +201,15 @@ static int make_controllers(struct hfd_host *h, struct hf_status *reterr_status)
         int r = n <= HFD_KINDS_MAX ? 0 : HF_E_TOO_LARGE;
 
         for (size_t i = 0; r == 0 && i < n; i++)
-                rows[i] = (struct hfd_kind_row){.resource = {resources[i].group, resources[i].version, resources[i].plural},
-                                                .kind = resources[i].kind,
-                                                .namespaced = resources[i].namespaced};
+                rows[i] =
+                        (struct hfd_kind_row){.resource = {resources[i].group, resources[i].version,
+                                                           resources[i].plural},
+                                              .kind = resources[i].kind,
+                                              .namespaced = resources[i].namespaced};
         if (r == 0)
                 r = hfd_controllers_new(&h->host, &config, &h->controllers);
-        return r ? hf_fail(reterr_status, r, "cannot set up the controllers: %s", hf_strerror(r)) : 0;
+        return r ? hf_fail(reterr_status, r, "cannot set up the controllers: %s", hf_strerror(r))
+                 : 0;
 }
 
 static int make_electors(struct hfd_host *h, struct hf_status *reterr_status) {
@@ -224,22 +238,24 @@ static int make_electors(struct hfd_host *h, struct hf_status *reterr_status) {
         for (size_t i = n_bootstrap; i < n; i++)
                 if (all[i].class == HF_LEADER_ONLY && !all[i].after)
                         all[i].after = after_bootstrap;
-        struct hf_elector_config elector = {.size = sizeof elector,
-                                            /* One that does not contend has checked none of these. */
-                                            .ns = elects ? config->lease_ns : HFD_SYSTEM_NAMESPACE,
-                                            .name = elects ? config->lease_name : "none",
-                                            .lock_type = elects ? config->lock_type : NULL,
-                                            .migrate_from = elects && config->migrate_from[0] ? config->migrate_from : NULL,
-                                            .migrate_from_ns = elects && config->migrate_from_ns[0] ? config->migrate_from_ns : NULL,
-                                            .identity = h->identity.identity,
-                                            .client = h->loopback,
-                                            .timing = elects ? config->timing : (struct hf_leader_timing){0},
-                                            .controllers = all,
-                                            .n_controllers = n,
-                                            .events = true,
-                                            .unsafe_gate_off = h->extra->unsafe_gate_off,
-                                            .on_change = hfd_host_leader_changed,
-                                            .ctx = h};
+        struct hf_elector_config elector =
+                {.size = sizeof elector,
+                 /* One that does not contend has checked none of these. */
+                 .ns = elects ? config->lease_ns : HFD_SYSTEM_NAMESPACE,
+                 .name = elects ? config->lease_name : "none",
+                 .lock_type = elects ? config->lock_type : NULL,
+                 .migrate_from = elects && config->migrate_from[0] ? config->migrate_from : NULL,
+                 .migrate_from_ns =
+                         elects && config->migrate_from_ns[0] ? config->migrate_from_ns : NULL,
+                 .identity = h->identity.identity,
+                 .client = h->loopback,
+                 .timing = elects ? config->timing : (struct hf_leader_timing){0},
+                 .controllers = all,
+                 .n_controllers = n,
+                 .events = true,
+                 .unsafe_gate_off = h->extra->unsafe_gate_off,
+                 .on_change = hfd_host_leader_changed,
+                 .ctx = h};
         r = hf_electors_add(h->electors, &elector, &h->elector, reterr_status);
         if (r == 0)
                 hf_bootstrap_set_elector(h->bootstrap, h->elector);
@@ -270,21 +286,26 @@ static void end_term(void *ctx) {
 int hfd_host_make(struct hfd_host *h, struct hf_status *reterr_status) {
         int r = make_core(h, reterr_status);
 
-        /* Before anything is written or locked: a mistake in a manifest is one in the command line. */
+        /* Before anything is written or locked: a mistake in a manifest is one in the command line.
+         */
         if (r == 0 && (r = hfd_bootstrap_make(h, reterr_status)) != 0)
                 atomic_store(&h->exit_status, r == -ENOMEM ? 1 : 2);
         if (r == 0)
                 r = make_directory(h->config->data_dir, "--data-dir", reterr_status);
         if (r == 0)
-                r = hfd_runfile_take(h->config->data_dir, "holdfastd", &h->data_lock, reterr_status);
+                r = hfd_runfile_take(h->config->data_dir, "holdfastd", &h->data_lock,
+                                     reterr_status);
         if (r == 0)
-                r = hfd_runfile_take(h->config->runtime_dir, h->config->instance, &h->runfile, reterr_status);
+                r = hfd_runfile_take(h->config->runtime_dir, h->config->instance, &h->runfile,
+                                     reterr_status);
         if (r == 0)
                 r = hfd_read_certificates(h, reterr_status);
         if (r == 0)
                 r = make_store(h, reterr_status);
         if (r == 0)
-                r = hfd_auth_new(&h->host, *h->config->token_auth_file ? h->config->token_auth_file : NULL, &h->auth, reterr_status);
+                r = hfd_auth_new(&h->host,
+                                 *h->config->token_auth_file ? h->config->token_auth_file : NULL,
+                                 &h->auth, reterr_status);
         if (r)
                 return r;
         struct hfd_api_config api = {.store = h->store,
@@ -316,11 +337,13 @@ static int write_kubeconfig(struct hfd_host *h, struct hf_status *reterr_status)
         (void)snprintf(path, sizeof path, "%s/admin.kubeconfig", h->config->data_dir);
         int r = hfd_pki_write_kubeconfig(&h->pki, path, h->identity.endpoint, reterr_status);
         if (r == 0)
-                hf_log(&h->host.log, HF_LOG_NOTICE, "holdfastd", "serving %s; kubeconfig %s", h->identity.endpoint, path);
+                hf_log(&h->host.log, HF_LOG_NOTICE, "holdfastd", "serving %s; kubeconfig %s",
+                       h->identity.endpoint, path);
         return r;
 }
 
-/* One bounded look at the store: HF_E_CANCELED with *ret_why when it has not answered until then, or the stop was asked for. */
+/* One bounded look at the store: HF_E_CANCELED with *ret_why when it has not answered until then,
+ * or the stop was asked for. */
 static int look_for_store(struct hfd_host *h, hf_nsec until, struct hf_status *ret_why) {
         struct hf_cancel *token;
         int r = hf_cancel_new(h->stop, hf_host_clock(&h->host), &token);
@@ -344,16 +367,20 @@ static int wait_for_store(struct hfd_host *h, struct hf_status *reterr_status) {
         do {
                 hf_nsec look = hf_now(clock) + STORE_LOOK;
                 r = look_for_store(h, look < until ? look : until, &why);
-                if (r == HF_E_CANCELED && !hf_cancel_fired(h->stop) && strcmp(why.message, said.message) != 0) {
-                        hf_log(&h->host.log, HF_LOG_WARNING, "holdfastd", "waiting for etcd at %s: %s", h->config->etcd_servers[0],
+                if (r == HF_E_CANCELED && !hf_cancel_fired(h->stop) &&
+                    strcmp(why.message, said.message) != 0) {
+                        hf_log(&h->host.log, HF_LOG_WARNING, "holdfastd",
+                               "waiting for etcd at %s: %s", h->config->etcd_servers[0],
                                why.message);
                         said = why;
                 }
         } while (r == HF_E_CANCELED && !hf_cancel_fired(h->stop) && hf_now(clock) < until);
         atomic_store(&h->waiting_for_store, false);
         if (r == HF_E_CANCELED && !hf_cancel_fired(h->stop))
-                r = hf_fail(reterr_status, HF_E_UNAVAILABLE, "flag --etcd-servers: etcd at %s did not answer within %d s: %s",
-                            h->config->etcd_servers[0], (int)(STORE_PATIENCE / HF_NSEC_PER_SEC), why.message);
+                r = hf_fail(reterr_status, HF_E_UNAVAILABLE,
+                            "flag --etcd-servers: etcd at %s did not answer within %d s: %s",
+                            h->config->etcd_servers[0], (int)(STORE_PATIENCE / HF_NSEC_PER_SEC),
+                            why.message);
         return r;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What holdfastd bootstraps: its built-in manifests in two phases, and the directories of --bootstrap-manifests as the rest of
- * phase 1. What manifests may be of is what the API serves.
+ * What holdfastd bootstraps: its built-in manifests in two phases, and the directories of
+ * --bootstrap-manifests as the rest of phase 1. What manifests may be of is what the API serves.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +11,12 @@
 #include "server/host.h"
 #include "server/manifests/manifests.h"
 
-/* Serving is not kept waiting for long by what users meet first: it is the leader's to go on with it. */
+/* Serving is not kept waiting for long by what users meet first: it is the leader's to go on with
+ * it. */
 #define PHASE_1_PATIENCE (5 * HF_NSEC_PER_SEC)
 
-static void on_progress(void *ctx, enum hf_bootstrap_point point, const struct hf_bootstrap_info *info) {
+static void on_progress(void *ctx, enum hf_bootstrap_point point,
+                        const struct hf_bootstrap_info *info) {
         struct hfd_host *h = ctx;
 
         hfd_host_wake(h);
@@ -28,7 +30,8 @@ static size_t fill_kinds(struct hf_bootstrap_kind *kinds, char (*versions)[128])
 
         for (size_t i = 0; i < n; i++) {
                 hfd_resource_api_version(&rows[i], versions[i]);
-                kinds[i] = (struct hf_bootstrap_kind){versions[i], rows[i].kind, rows[i].plural, rows[i].namespaced};
+                kinds[i] = (struct hf_bootstrap_kind){versions[i], rows[i].kind, rows[i].plural,
+                                                      rows[i].namespaced};
         }
         return n;
 }
@@ -52,7 +55,8 @@ int hfd_bootstrap_make(struct hfd_host *h, struct hf_status *reterr_status) {
                 },
         };
         struct hf_bootstrap_config config = {.size = sizeof config,
-                                             .version = h->extra->version ? h->extra->version : HFD_VERSION,
+                                             .version = h->extra->version ? h->extra->version
+                                                                          : HFD_VERSION,
                                              .kinds = kinds,
                                              .n_kinds = fill_kinds(kinds, versions),
                                              .phases = phases,
@@ -81,15 +85,18 @@ bool hfd_bootstrap_says(struct hfd_host *h, char *text, size_t max_text) {
         for (size_t i = 0; i < n; i++) {
                 hf_bootstrap_info(h->bootstrap, i, &info);
                 if (info.failing)
-                        (void)snprintf(text, max_text, "bootstrap %s fails, try %u: %s", info.phase, info.n_failures, info.message);
+                        (void)snprintf(text, max_text, "bootstrap %s fails, try %u: %s", info.phase,
+                                       info.n_failures, info.message);
                 else if (info.running && !info.complete)
-                        (void)snprintf(text, max_text, "bootstrap %s, %zu of %zu steps", info.phase, info.n_settled, info.n_steps);
+                        (void)snprintf(text, max_text, "bootstrap %s, %zu of %zu steps", info.phase,
+                                       info.n_settled, info.n_steps);
                 else
                         continue;
                 return true;
         }
         hf_bootstrap_info(h->bootstrap, 0, &info);
         if (!atomic_load(&h->ready) && !info.complete)
-                (void)snprintf(text, max_text, "waiting for the leader to complete bootstrap %s", info.phase);
+                (void)snprintf(text, max_text, "waiting for the leader to complete bootstrap %s",
+                               info.phase);
         return !atomic_load(&h->ready) && !info.complete;
 }

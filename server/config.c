@@ -47,7 +47,8 @@ static int set_instance(char **text) {
         if (gethostname(name, sizeof name - 1) != 0 || !name[0])
                 return set_text(text, "holdfast");
         for (char *c = name; *c; c++)
-                if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *c))
+                if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-",
+                            *c))
                         *c = '-';
         if (strchr("._-", name[0]))
                 name[0] = 'h';
@@ -73,20 +74,28 @@ static int split(const char *text, char **items, size_t max, size_t *ret_n) {
 }
 
 static int complete_lists(struct hfd_config *config, struct hf_status *reterr_status) {
-        int r = split(config->etcd_servers_text, config->etcd_servers, HFD_MAX_ETCD_SERVERS, &config->n_etcd_servers);
-        if (r > 0)
-                return hf_fail(reterr_status, HF_E_INVALID, "flag --etcd-servers: \"%.200s\" is not a comma separated list of 1 to %d URLs",
-                               config->etcd_servers_text, HFD_MAX_ETCD_SERVERS);
-        if (r == 0)
-                r = split(config->controllers_text, config->controllers, HFD_MAX_CONTROLLERS, &config->n_controllers);
-        if (r > 0)
-                return hf_fail(reterr_status, HF_E_INVALID, "flag --controllers: \"%.200s\" is not a comma separated list of 1 to %d names",
-                               config->controllers_text, HFD_MAX_CONTROLLERS);
-        if (r == 0)
-                r = split(config->bootstrap_manifests_text, config->bootstrap_manifests, HFD_MAX_MANIFESTS, &config->n_bootstrap_manifests);
+        int r = split(config->etcd_servers_text, config->etcd_servers, HFD_MAX_ETCD_SERVERS,
+                      &config->n_etcd_servers);
         if (r > 0)
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "flag --bootstrap-manifests: \"%.200s\" is not a comma separated list of 1 to %d directories",
+                               "flag --etcd-servers: \"%.200s\" is not a comma separated list of 1 "
+                               "to %d URLs",
+                               config->etcd_servers_text, HFD_MAX_ETCD_SERVERS);
+        if (r == 0)
+                r = split(config->controllers_text, config->controllers, HFD_MAX_CONTROLLERS,
+                          &config->n_controllers);
+        if (r > 0)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flag --controllers: \"%.200s\" is not a comma separated list of 1 "
+                               "to %d names",
+                               config->controllers_text, HFD_MAX_CONTROLLERS);
+        if (r == 0)
+                r = split(config->bootstrap_manifests_text, config->bootstrap_manifests,
+                          HFD_MAX_MANIFESTS, &config->n_bootstrap_manifests);
+        if (r > 0)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flag --bootstrap-manifests: \"%.200s\" is not a comma separated "
+                               "list of 1 to %d directories",
                                config->bootstrap_manifests_text, HFD_MAX_MANIFESTS);
         return r;
 }
@@ -97,8 +106,9 @@ int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_stat
                 r = set_from_environment(&config->data_dir, "STATE_DIRECTORY", "holdfast-data");
         if (r == 0 && !is_set(config->runtime_dir)) {
                 const char *given = getenv("RUNTIME_DIRECTORY");
-                r = is_set(given) ? set_from_environment(&config->runtime_dir, "RUNTIME_DIRECTORY", "")
-                                  : set_joined(&config->runtime_dir, config->data_dir, "run");
+                r = is_set(given)
+                            ? set_from_environment(&config->runtime_dir, "RUNTIME_DIRECTORY", "")
+                            : set_joined(&config->runtime_dir, config->data_dir, "run");
         }
         if (r == 0 && !is_set(config->cert_dir))
                 r = set_joined(&config->cert_dir, config->data_dir, "pki");
@@ -107,13 +117,15 @@ int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_stat
         if (r == 0 && !is_set(config->instance))
                 r = set_instance(&config->instance);
         if (r != 0)
-                return hf_fail(reterr_status, r, "cannot derive the directories: %s", hf_strerror(r));
+                return hf_fail(reterr_status, r, "cannot derive the directories: %s",
+                               hf_strerror(r));
         hf_leader_timing_defaults(&config->timing);
         r = complete_lists(config, reterr_status);
         return r < 0 ? hf_fail(reterr_status, r, "%s", hf_strerror(r)) : r;
 }
 
-static int bad(struct hf_status *reterr_status, const char *flag, const char *value, const char *rule) {
+static int bad(struct hf_status *reterr_status, const char *flag, const char *value,
+               const char *rule) {
         return hf_fail(reterr_status, HF_E_INVALID, "flag --%s: \"%.160s\" %s", flag, value, rule);
 }
 
@@ -123,7 +135,8 @@ static bool is_dns1123(const char *text, size_t max, bool dots) {
         if (n == 0 || n > max)
                 return false;
         for (size_t i = 0; i < n; i++) {
-                bool alphanumeric = (text[i] >= 'a' && text[i] <= 'z') || (text[i] >= '0' && text[i] <= '9');
+                bool alphanumeric =
+                        (text[i] >= 'a' && text[i] <= 'z') || (text[i] >= '0' && text[i] <= '9');
                 bool edge = i == 0 || i == n - 1 || text[i - 1] == '.' || text[i + 1] == '.';
                 if (!alphanumeric && (edge || (text[i] != '-' && !(dots && text[i] == '.'))))
                         return false;
@@ -134,26 +147,35 @@ static bool is_dns1123(const char *text, size_t max, bool dots) {
 static bool is_instance_name(const char *text) {
         size_t n = strlen(text);
         return n > 0 && n <= 63 && text[0] != '.' && text[0] != '-' &&
-               strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n;
+               strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+                       n;
 }
 
 static int check_etcd(const struct hfd_config *config, struct hf_status *reterr_status) {
         const char *prefix = config->etcd_prefix;
         bool cert = is_set(config->etcd_cert_file), key = is_set(config->etcd_key_file);
-        if (config->n_etcd_servers == 0 && (config->command == HFD_COMMAND_SERVE || config->command == HFD_COMMAND_RELEASE))
+        if (config->n_etcd_servers == 0 &&
+            (config->command == HFD_COMMAND_SERVE || config->command == HFD_COMMAND_RELEASE))
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "flag --etcd-servers is required: give it the URLs of etcd, for example "
+                               "flag --etcd-servers is required: give it the URLs of etcd, for "
+                               "example "
                                "--etcd-servers=http://127.0.0.1:2379");
         for (size_t i = 0; i < config->n_etcd_servers; i++) {
                 const char *url = config->etcd_servers[i];
-                size_t n_scheme = strncmp(url, "http://", 7) == 0 ? 7 : strncmp(url, "https://", 8) == 0 ? 8 : 0;
+                size_t n_scheme = strncmp(url, "http://", 7) == 0    ? 7
+                                  : strncmp(url, "https://", 8) == 0 ? 8
+                                                                     : 0;
                 if (n_scheme == 0 || !url[n_scheme] || strpbrk(url, " \t\"'"))
-                        return bad(reterr_status, "etcd-servers", url, "is not a URL that begins with http:// or https://");
+                        return bad(reterr_status, "etcd-servers", url,
+                                   "is not a URL that begins with http:// or https://");
         }
         if (prefix[0] != '/' || prefix[1] == '\0' || prefix[strlen(prefix) - 1] == '/')
-                return bad(reterr_status, "etcd-prefix", prefix, "must begin with '/', be longer, and not end with '/'");
+                return bad(reterr_status, "etcd-prefix", prefix,
+                           "must begin with '/', be longer, and not end with '/'");
         if (cert != key)
-                return hf_fail(reterr_status, HF_E_INVALID, "flags --etcd-certfile and --etcd-keyfile go together: --etcd-%s is missing",
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flags --etcd-certfile and --etcd-keyfile go together: --etcd-%s is "
+                               "missing",
                                cert ? "keyfile" : "certfile");
         return 0;
 }
@@ -163,16 +185,21 @@ static int check_serving(const struct hfd_config *config, struct hf_status *rete
         bool cert = is_set(config->tls_cert_file), key = is_set(config->tls_key_file);
         if (!is_instance_name(config->instance))
                 return bad(reterr_status, "instance", config->instance,
-                           "must be 1 to 63 letters, digits, '.', '_' or '-', beginning with none of '.-'");
-        if (inet_pton(AF_INET, config->bind_address, address) != 1 && inet_pton(AF_INET6, config->bind_address, address) != 1)
-                return bad(reterr_status, "bind-address", config->bind_address, "is not an IP address");
+                           "must be 1 to 63 letters, digits, '.', '_' or '-', beginning with none "
+                           "of '.-'");
+        if (inet_pton(AF_INET, config->bind_address, address) != 1 &&
+            inet_pton(AF_INET6, config->bind_address, address) != 1)
+                return bad(reterr_status, "bind-address", config->bind_address,
+                           "is not an IP address");
         if (cert != key)
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "flags --tls-cert-file and --tls-private-key-file go together: --tls-%s is missing",
+                               "flags --tls-cert-file and --tls-private-key-file go together: "
+                               "--tls-%s is missing",
                                cert ? "private-key-file" : "cert-file");
         if (is_set(config->authorization_mode))
                 return bad(reterr_status, "authorization-mode", config->authorization_mode,
-                           "is not available in this version: leave the flag out (then only the group system:masters is let in)");
+                           "is not available in this version: leave the flag out (then only the "
+                           "group system:masters is let in)");
         return 0;
 }
 
@@ -181,23 +208,32 @@ static int check_leading(const struct hfd_config *config, struct hf_status *rete
         if (!config->leader_elect) /* what is not used may say anything, as in the field */
                 return 0;
         if (hf_leader_lock_type_check(config->lock_type, &why) != 0)
-                return hf_fail(reterr_status, HF_E_INVALID, "flag --leader-elect-resource-lock: %s", why.message);
+                return hf_fail(reterr_status, HF_E_INVALID, "flag --leader-elect-resource-lock: %s",
+                               why.message);
         if (!is_dns1123(config->lease_ns, 63, false))
-                return bad(reterr_status, "leader-elect-resource-namespace", config->lease_ns, "is not a DNS label");
+                return bad(reterr_status, "leader-elect-resource-namespace", config->lease_ns,
+                           "is not a DNS label");
         if (!is_dns1123(config->lease_name, HF_NAME_MAX, true))
-                return bad(reterr_status, "leader-elect-resource-name", config->lease_name, "is not a DNS subdomain");
+                return bad(reterr_status, "leader-elect-resource-name", config->lease_name,
+                           "is not a DNS subdomain");
         if (is_set(config->migrate_from_ns) && !is_set(config->migrate_from))
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "flag --leader-elect-migrate-from-namespace needs --leader-elect-migrate-from beside it");
+                               "flag --leader-elect-migrate-from-namespace needs "
+                               "--leader-elect-migrate-from beside it");
         if (is_set(config->migrate_from) && !is_dns1123(config->migrate_from, HF_NAME_MAX, true))
-                return bad(reterr_status, "leader-elect-migrate-from", config->migrate_from, "is not a DNS subdomain");
+                return bad(reterr_status, "leader-elect-migrate-from", config->migrate_from,
+                           "is not a DNS subdomain");
         if (is_set(config->migrate_from_ns) && !is_dns1123(config->migrate_from_ns, 63, false))
-                return bad(reterr_status, "leader-elect-migrate-from-namespace", config->migrate_from_ns, "is not a DNS label");
+                return bad(reterr_status, "leader-elect-migrate-from-namespace",
+                           config->migrate_from_ns, "is not a DNS label");
         if (strcmp(config->migrate_from, config->lease_name) == 0 &&
-            (!is_set(config->migrate_from_ns) || strcmp(config->migrate_from_ns, config->lease_ns) == 0))
-                return bad(reterr_status, "leader-elect-migrate-from", config->migrate_from, "is the lease itself");
+            (!is_set(config->migrate_from_ns) ||
+             strcmp(config->migrate_from_ns, config->lease_ns) == 0))
+                return bad(reterr_status, "leader-elect-migrate-from", config->migrate_from,
+                           "is the lease itself");
         if (hf_leader_timing_check(&config->timing, &why) != 0)
-                return hf_fail(reterr_status, HF_E_INVALID, "flags --leader-elect-*: %s", why.message);
+                return hf_fail(reterr_status, HF_E_INVALID, "flags --leader-elect-*: %s",
+                               why.message);
         return 0;
 }
 
@@ -257,16 +293,20 @@ bool hfd_config_runs_controller(const struct hfd_config *config, const char *nam
 }
 
 /* Every known name has its place in the message, however many there are. */
-static int unknown_controller(const char *item, const char *const *known, struct hf_status *reterr_status) {
+static int unknown_controller(const char *item, const char *const *known,
+                              struct hf_status *reterr_status) {
         char names[sizeof reterr_status->message] = "";
 
         for (size_t j = 0, n = 0; known[j] && n < sizeof names; j++)
                 n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", j ? ", " : "", known[j]);
-        return hf_fail(reterr_status, HF_E_INVALID, "flag --controllers: \"%.64s\" is not a controller of holdfastd; known are %s", item,
-                       names);
+        return hf_fail(reterr_status, HF_E_INVALID,
+                       "flag --controllers: \"%.64s\" is not a controller of holdfastd; known are "
+                       "%s",
+                       item, names);
 }
 
-int hfd_config_check_controllers(const struct hfd_config *config, const char *const *known, struct hf_status *reterr_status) {
+int hfd_config_check_controllers(const struct hfd_config *config, const char *const *known,
+                                 struct hf_status *reterr_status) {
         for (size_t i = 0; i < config->n_controllers; i++) {
                 const char *item = config->controllers[i] + (config->controllers[i][0] == '-');
                 bool found = strcmp(config->controllers[i], "*") == 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What holdfastd is told to do, complete and checked. Filled by the flags (flags.h); plain data afterwards. No I/O here: files
- * are opened and addresses bound by whoever uses them.
+ * What holdfastd is told to do, complete and checked. Filled by the flags (flags.h); plain data
+ * afterwards. No I/O here: files are opened and addresses bound by whoever uses them.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,7 +58,7 @@ struct hfd_config {
         char *controllers[HFD_MAX_CONTROLLERS];
         size_t n_controllers;
         hf_nsec event_ttl;
-        char *bootstrap_manifests_text;                   /* as given: directories, comma separated */
+        char *bootstrap_manifests_text; /* as given: directories, comma separated */
         char *bootstrap_manifests[HFD_MAX_MANIFESTS + 1]; /* NULL-terminated */
         size_t n_bootstrap_manifests;
 
@@ -73,13 +73,16 @@ struct hfd_config {
         bool watch;
 };
 
-/* Derives what was left open (from the environment, the host's name and other fields) and splits the lists. HF_E_INVALID, -ENOMEM. */
+/* Derives what was left open (from the environment, the host's name and other fields) and splits
+ * the lists. HF_E_INVALID, -ENOMEM. */
 int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status);
 /* Every rule that needs no I/O. HF_E_INVALID: the message names the flag, the value, the rule. */
 int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status);
 void hfd_config_done(struct hfd_config *config); /* frees; accepts a zeroed or half-filled one */
 
-/* What --controllers says about one: "*" = all, "name" = this one, "-name" = not this one; a name outweighs "*". Pure. */
+/* What --controllers says about one: "*" = all, "name" = this one, "-name" = not this one; a name
+ * outweighs "*". Pure. */
 bool hfd_config_runs_controller(const struct hfd_config *config, const char *name);
 /* known is NULL-terminated. HF_E_INVALID: --controllers names one that does not exist. */
-int hfd_config_check_controllers(const struct hfd_config *config, const char *const *known, struct hf_status *reterr_status);
+int hfd_config_check_controllers(const struct hfd_config *config, const char *const *known,
+                                 struct hf_status *reterr_status);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /debug/leader: what this instance knows of the leadership, as JSON. All times are in seconds by this instance's boot clock. */
+/* /debug/leader: what this instance knows of the leadership, as JSON. All times are in seconds by
+ * this instance's boot clock. */
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -12,7 +13,8 @@ static void add_string(struct hf__strbuf *s, const char *key, const char *value)
 }
 
 void hfd_debug_leader(void *host, struct hfd_request *request) {
-        static const char *const states[] = {"following", "leading", "draining", "aborting", "releasing", "stopped", "stuck"};
+        static const char *const states[] = {"following", "leading", "draining", "aborting",
+                                             "releasing", "stopped", "stuck"};
         struct hfd_host *h = host;
         struct hf_leader_info info;
         struct hf__strbuf s = {0};
@@ -29,12 +31,17 @@ void hfd_debug_leader(void *host, struct hfd_request *request) {
         add_string(&s, "holder", info.holder);
         add_string(&s, "lastEnd", info.last_end);
         hf__strbuf_printf(&s,
-                          "\"term\":%llu,\"termsLed\":%llu,\"sinceSeconds\":%.3f,\"validSeconds\":%.3f,\"mayAct\":%s,"
-                          "\"lockSilenceSeconds\":%.3f,\"identityTaken\":%s,\"bootSeconds\":%.6f,\"freeAtBootSeconds\":%.6f}\n",
-                          (unsigned long long)info.term, (unsigned long long)info.n_terms, (double)(now - info.since) / 1e9,
+                          "\"term\":%llu,\"termsLed\":%llu,\"sinceSeconds\":%.3f,\"validSeconds\":%"
+                          ".3f,\"mayAct\":%s,"
+                          "\"lockSilenceSeconds\":%.3f,\"identityTaken\":%s,\"bootSeconds\":%.6f,"
+                          "\"freeAtBootSeconds\":%.6f}\n",
+                          (unsigned long long)info.term, (unsigned long long)info.n_terms,
+                          (double)(now - info.since) / 1e9,
                           info.valid_until > now ? (double)(info.valid_until - now) / 1e9 : 0.0,
-                          hf_elector_may_act(h->elector) ? "true" : "false", (double)(now - info.heard_at) / 1e9,
-                          info.identity_taken ? "true" : "false", (double)now / 1e9, (double)info.free_at / 1e9);
+                          hf_elector_may_act(h->elector) ? "true" : "false",
+                          (double)(now - info.heard_at) / 1e9,
+                          info.identity_taken ? "true" : "false", (double)now / 1e9,
+                          (double)info.free_at / 1e9);
         struct hf__buf *body = hf__strbuf_to_buf(&s);
         hfd_request_reply(request, body ? 200 : 500, "application/json", NULL, 0, body);
         hf__buf_unref(body);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The main thread: signals, the watchdog, the status line, the shutdown delay, reload. It decides nothing about the order of
- * things (boot.c, shutdown.c) and never waits for anything but its poll.
+ * The main thread: signals, the watchdog, the status line, the shutdown delay, reload. It decides
+ * nothing about the order of things (boot.c, shutdown.c) and never waits for anything but its poll.
  *
- *      BOOTING --hooks done--> RUNNING --SIGTERM, a failed start, stuck work--> STOPPING --sequence ended--> exit
+ *      BOOTING --hooks done--> RUNNING --SIGTERM, a failed start, stuck work--> STOPPING --sequence
+ * ended--> exit
  *
  * A second SIGTERM or SIGINT exits at once, with status 1.
  */
@@ -22,8 +23,11 @@
 #include "server/sdnotify.h"
 #include "server/trim.h"
 
-#define STUCK_LINGER (5 * HF_NSEC_PER_SEC)  /* livez shows the stuck controller for so long before the process ends */
-#define EXTEND_BY    (30 * HF_NSEC_PER_SEC) /* asked of systemd at a time while booting or stopping */
+#define STUCK_LINGER                                                                               \
+        (5 * HF_NSEC_PER_SEC) /* livez shows the stuck controller for so long before the process   \
+                                 ends */
+#define EXTEND_BY (30 * HF_NSEC_PER_SEC) /* asked of systemd at a time while booting or stopping   \
+                                          */
 #define EXTEND_EVERY (10 * HF_NSEC_PER_SEC)
 
 /* What only the main thread touches. */
@@ -56,7 +60,8 @@ static int run_sequence(struct hfd_host *h, struct hf_status *reterr_status) {
         if (r == 0)
                 (void)hf_cancel_wait(h->stop, HF_NSEC_NEVER);
         else if (!stopped)
-                hf_log(&h->host.log, HF_LOG_ERROR, "holdfastd", "start failed: %s", reterr_status->message);
+                hf_log(&h->host.log, HF_LOG_ERROR, "holdfastd", "start failed: %s",
+                       reterr_status->message);
         int s = hfd_host_shut_down(h, &status);
         if (s == HF_E_STUCK) {
                 *reterr_status = status;
@@ -73,14 +78,18 @@ static void *sequence_thread(void *ctx) {
         int r = run_sequence(h, &status);
 
         if (r == HF_E_STUCK) {
-                /* Threads that ignore their tokens are alive and use these objects: nothing is freed, nothing released. */
-                hf_log(&h->host.log, HF_LOG_ERROR, "holdfastd", "%s; the lease is not released, exiting", status.message);
+                /* Threads that ignore their tokens are alive and use these objects: nothing is
+                 * freed, nothing released. */
+                hf_log(&h->host.log, HF_LOG_ERROR, "holdfastd",
+                       "%s; the lease is not released, exiting", status.message);
                 _exit(70);
         }
         if (r) {
                 char line[600];
                 int n = snprintf(line, sizeof line, "holdfastd: %s\n", status.message);
-                ssize_t written = write(STDERR_FILENO, line, n > 0 && (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
+                ssize_t written =
+                        write(STDERR_FILENO, line,
+                              n > 0 && (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
                 (void)written;
                 hfd_notify_status("%s", status.message);
         }
@@ -92,16 +101,19 @@ static void *sequence_thread(void *ctx) {
 
 /* ---- what main does when it wakes ---- */
 
-static void say_reloaded(struct hfd_host *h, const char *what, int r, const struct hf_status *status) {
+static void say_reloaded(struct hfd_host *h, const char *what, int r,
+                         const struct hf_status *status) {
         if (r)
-                hf_log(&h->host.log, HF_LOG_ERROR, "holdfastd", "reload: %s; the %s of before stay", status->message, what);
+                hf_log(&h->host.log, HF_LOG_ERROR, "holdfastd", "reload: %s; the %s of before stay",
+                       status->message, what);
         else
                 hf_log(&h->host.log, HF_LOG_NOTICE, "holdfastd", "%s reloaded", what);
 }
 
 /*
- * Only between ready and stopping: the boot reads on another thread what is replaced here, and READY=1, which ends the
- * reload for the service manager, would be a lie. A SIGHUP that comes before is kept for then.
+ * Only between ready and stopping: the boot reads on another thread what is replaced here, and
+ * READY=1, which ends the reload for the service manager, would be a lie. A SIGHUP that comes
+ * before is kept for then.
  */
 static void reload(struct main_loop *m) {
         struct hfd_host *h = m->h;
@@ -114,9 +126,11 @@ static void reload(struct main_loop *m) {
         hfd_notify_reloading();
         r = hfd_read_certificates(h, &status);
         if (r == 0)
-                r = hfd_http_reload(h->http, h->server_cert_pem, h->server_key_pem, h->client_ca_pem, &status);
+                r = hfd_http_reload(h->http, h->server_cert_pem, h->server_key_pem,
+                                    h->client_ca_pem, &status);
         say_reloaded(h, "certificates", r, &status);
-        /* Each on its own: a slip in one file does not keep a revoked token, or an old certificate, alive. */
+        /* Each on its own: a slip in one file does not keep a revoked token, or an old certificate,
+         * alive. */
         say_reloaded(h, "tokens", hfd_auth_reload(h->auth, &status), &status);
         hfd_notify_ready();
 }
@@ -130,10 +144,12 @@ static void take_signal(struct main_loop *m) {
                         continue;
                 }
                 if (m->n_stops++ > 0) {
-                        hf_log(&m->h->host.log, HF_LOG_WARNING, "holdfastd", "second stop signal: exiting at once");
+                        hf_log(&m->h->host.log, HF_LOG_WARNING, "holdfastd",
+                               "second stop signal: exiting at once");
                         _exit(1);
                 }
-                hf_log(&m->h->host.log, HF_LOG_NOTICE, "holdfastd", "%s: stopping", info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT");
+                hf_log(&m->h->host.log, HF_LOG_NOTICE, "holdfastd", "%s: stopping",
+                       info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT");
                 hf_cancel_fire(m->h->stop, HF_CANCEL_STOPPING);
                 hf_hooks_shut_down(m->h->hooks);
         }
@@ -148,15 +164,19 @@ static void say_status(struct main_loop *m) {
         if (hfd_lifecycle_signalled(&h->lifecycle, HFD_SHUTDOWN_INITIATED))
                 (void)snprintf(text, sizeof text, "stopping");
         else if (atomic_load(&h->waiting_for_store))
-                (void)snprintf(text, sizeof text, "waiting for etcd at %.160s", h->config->etcd_servers[0]);
+                (void)snprintf(text, sizeof text, "waiting for etcd at %.160s",
+                               h->config->etcd_servers[0]);
         else if (info.state != HF_STUCK && hfd_bootstrap_says(h, text, sizeof text))
                 ;
         else if (info.state == HF_LEADING)
-                (void)snprintf(text, sizeof text, "leading %.60s/%.60s, term %llu", info.ns, info.name, (unsigned long long)info.term);
+                (void)snprintf(text, sizeof text, "leading %.60s/%.60s, term %llu", info.ns,
+                               info.name, (unsigned long long)info.term);
         else if (info.state == HF_STUCK)
-                (void)snprintf(text, sizeof text, "stuck: controller %s ignores its tokens", info.stuck_controller);
+                (void)snprintf(text, sizeof text, "stuck: controller %s ignores its tokens",
+                               info.stuck_controller);
         else
-                (void)snprintf(text, sizeof text, "following %.100s", *info.holder ? info.holder : "nobody");
+                (void)snprintf(text, sizeof text, "following %.100s",
+                               *info.holder ? info.holder : "nobody");
         if (strcmp(text, m->status) != 0) {
                 memcpy(m->status, text, sizeof text);
                 hfd_notify_status("%s", text);
@@ -170,7 +190,8 @@ static void say_milestones(struct main_loop *m) {
         if (!m->said_ready && atomic_load(&h->ready)) {
                 m->said_ready = true;
                 hfd_notify_ready();
-                hf_log(&h->host.log, HF_LOG_NOTICE, "holdfastd", "ready: %s, identity %s", h->identity.endpoint, h->identity.identity);
+                hf_log(&h->host.log, HF_LOG_NOTICE, "holdfastd", "ready: %s, identity %s",
+                       h->identity.endpoint, h->identity.identity);
                 hfd_trim_after_start();
         }
         if (m->reload_wanted && m->said_ready)
@@ -179,13 +200,15 @@ static void say_milestones(struct main_loop *m) {
                 m->said_stopping = true;
                 hfd_notify_stopping();
                 m->delay_until = now_of(h) + h->config->shutdown_delay;
-                m->extend_at = 0; /* systemd's clock for the stop has begun: the extensions of the start do not count */
+                m->extend_at = 0; /* systemd's clock for the stop has begun: the extensions of the
+                                     start do not count */
         }
         if (stopping && now_of(h) >= m->delay_until)
                 hfd_lifecycle_signal(&h->lifecycle, HFD_AFTER_SHUTDOWN_DELAY_DURATION);
 }
 
-/* Work that ignores its tokens: livez has been red for a while, now the process ends, and its successor can be started. */
+/* Work that ignores its tokens: livez has been red for a while, now the process ends, and its
+ * successor can be started. */
 static void end_when_stuck(struct main_loop *m, hf_nsec now) {
         if (!atomic_load(&m->h->stuck) || hf_cancel_fired(m->h->stop))
                 return;
@@ -197,14 +220,16 @@ static void end_when_stuck(struct main_loop *m, hf_nsec now) {
         }
 }
 
-/* WATCHDOG=1 is sent when every loop has turned since the last time; a loop that hangs is what the watchdog is for. */
+/* WATCHDOG=1 is sent when every loop has turned since the last time; a loop that hangs is what the
+ * watchdog is for. */
 static void feed_watchdog(struct main_loop *m, hf_nsec now) {
         struct hfd_host *h = m->h;
 
         if (m->watchdog_every == 0 || now < m->watchdog_at)
                 return;
         m->watchdog_at = now + m->watchdog_every;
-        uint64_t turns[3] = {hf_electors_turns(h->electors), h->store->ops->turns(h->store), hfd_http_turns(h->http)};
+        uint64_t turns[3] = {hf_electors_turns(h->electors), h->store->ops->turns(h->store),
+                             hfd_http_turns(h->http)};
         bool all = true;
         for (int i = 0; i < 3; i++)
                 all = all && (turns[i] != m->turns[i] || !m->said_ready || m->said_stopping);
@@ -241,7 +266,8 @@ static hf_nsec next_wake(const struct main_loop *m, hf_nsec now) {
 
 static void main_loop(struct main_loop *m) {
         struct hfd_host *h = m->h;
-        struct pollfd fds[2] = {{.fd = m->signal_fd, .events = POLLIN}, {.fd = h->event_fd, .events = POLLIN}};
+        struct pollfd fds[2] = {{.fd = m->signal_fd, .events = POLLIN},
+                                {.fd = h->event_fd, .events = POLLIN}};
 
         while (!atomic_load(&h->sequence_ended)) {
                 hf_nsec now = now_of(h);

@@ -46,7 +46,8 @@ void hfd_lifecycle_signal(struct hfd_lifecycle *lifecycle, enum hfd_signal signa
         }
         (void)pthread_mutex_unlock(&lifecycle->mu);
         if (first)
-                hf_log(&lifecycle->host->log, HF_LOG_INFO, "lifecycle", "%s", hfd_signal_name(signal));
+                hf_log(&lifecycle->host->log, HF_LOG_INFO, "lifecycle", "%s",
+                       hfd_signal_name(signal));
 }
 
 bool hfd_lifecycle_signalled(struct hfd_lifecycle *lifecycle, enum hfd_signal signal) {

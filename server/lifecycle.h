@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The lifecycle of a server: named, idempotent, one-way signals, and the order of a graceful termination.
+ * The lifecycle of a server: named, idempotent, one-way signals, and the order of a graceful
+ * termination.
  *
- *      start   listening ─ storage readiness ─ system namespaces ─ post-start hooks ─ READY=1      (HasBeenReady: first /readyz 200)
+ *      start   listening ─ storage readiness ─ system namespaces ─ post-start hooks ─ READY=1
+ * (HasBeenReady: first /readyz 200)
  *
  *      T0      SIGTERM: ShutdownInitiated (readyz 500, STOPPING=1), then side by side
  *                a) shutdown delay ................................. AfterShutdownDelayDuration
- *                b) pre-shutdown hooks: stop intake, drain, join, gate off, release   PreShutdownHooksStopped
- *      a and b NotAcceptingNewRequest
- *              without --shutdown-send-retry-after: the listener closes (HTTPServerStoppedListening), watches end, requests
- *              under way are waited for (InFlightRequestsDrained);
- *              with it: new requests get 429 with Retry-After 5, watches end, InFlightRequestsDrained, then the listener
- *              closes (HTTPServerStoppedListening).
- *      end     hooks are told that the API is gone; everything is freed; exit 0
+ *                b) pre-shutdown hooks: stop intake, drain, join, gate off, release
+ * PreShutdownHooksStopped a and b NotAcceptingNewRequest without --shutdown-send-retry-after: the
+ * listener closes (HTTPServerStoppedListening), watches end, requests under way are waited for
+ * (InFlightRequestsDrained); with it: new requests get 429 with Retry-After 5, watches end,
+ * InFlightRequestsDrained, then the listener closes (HTTPServerStoppedListening). end     hooks are
+ * told that the API is gone; everything is freed; exit 0
  *
- * While hooks stop, the API answers, so that the release goes through it. A second SIGTERM exits at once. Work that ignores
- * its tokens ends in _exit without a release. reference: apiserver.md 2; HK01-HK04.
+ * While hooks stop, the API answers, so that the release goes through it. A second SIGTERM exits at
+ * once. Work that ignores its tokens ends in _exit without a release. reference: apiserver.md 2;
+ * HK01-HK04.
  *
  * Thread: any.
  */
@@ -46,7 +48,8 @@ struct hfd_lifecycle {
 
 int hfd_lifecycle_init(struct hfd_lifecycle *lifecycle, const struct hf_host *host);
 void hfd_lifecycle_done(struct hfd_lifecycle *lifecycle);
-void hfd_lifecycle_signal(struct hfd_lifecycle *lifecycle, enum hfd_signal signal); /* logs the first time, then nothing */
+void hfd_lifecycle_signal(struct hfd_lifecycle *lifecycle,
+                          enum hfd_signal signal); /* logs the first time, then nothing */
 bool hfd_lifecycle_signalled(struct hfd_lifecycle *lifecycle, enum hfd_signal signal);
 /* Blocks until signalled, or boot time deadline: HF_E_TIMEOUT. */
 int hfd_lifecycle_wait(struct hfd_lifecycle *lifecycle, enum hfd_signal signal, hf_nsec deadline);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines to stderr: one write(2) each, so that threads do not mix. Under systemd (JOURNAL_STREAM) with the priority in
- * front, which the journal takes off and stores; in a terminal or file with time and level.
+ * Lines to stderr: one write(2) each, so that threads do not mix. Under systemd (JOURNAL_STREAM)
+ * with the priority in front, which the journal takes off and stores; in a terminal or file with
+ * time and level.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,7 +14,8 @@
 
 static bool to_journal;
 
-static void write_line(void *ctx, enum hf_log_level level, const char *component, const char *message) {
+static void write_line(void *ctx, enum hf_log_level level, const char *component,
+                       const char *message) {
         static const char letters[] = "EEEEWNID";
         char line[1400], when[40] = "";
         int n;
@@ -27,7 +29,8 @@ static void write_line(void *ctx, enum hf_log_level level, const char *component
                 (void)clock_gettime(CLOCK_REALTIME, &now);
                 if (gmtime_r(&now.tv_sec, &tm))
                         (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &tm);
-                n = snprintf(line, sizeof line, "%s.%06ldZ %c %s: %s\n", when, now.tv_nsec / 1000, letters[level & 7], component, message);
+                n = snprintf(line, sizeof line, "%s.%06ldZ %c %s: %s\n", when, now.tv_nsec / 1000,
+                             letters[level & 7], component, message);
         }
         if (n >= (int)sizeof line) {
                 n = (int)sizeof line - 1;

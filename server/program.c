@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program: the command line, and which sub-command runs. What the process owns (SIGPIPE, libcurl's globals) is set here. */
+/* The program: the command line, and which sub-command runs. What the process owns (SIGPIPE,
+ * libcurl's globals) is set here. */
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,8 +12,9 @@
 #include "server/main.h"
 
 /*
- * libcurl brings GnuTLS in (through LDAP and RTMP, which nothing here uses), and GnuTLS initializes itself when it is loaded:
- * a megabyte and milliseconds of every start. This is its documented switch (GNUTLS_SKIP_GLOBAL_INIT), found by name.
+ * libcurl brings GnuTLS in (through LDAP and RTMP, which nothing here uses), and GnuTLS initializes
+ * itself when it is loaded: a megabyte and milliseconds of every start. This is its documented
+ * switch (GNUTLS_SKIP_GLOBAL_INIT), found by name.
  */
 __attribute__((visibility("default"))) int _gnutls_global_init_skip(void);
 int _gnutls_global_init_skip(void) { return 1; }
@@ -51,7 +53,8 @@ int hfd_main(int argc, char **argv, const struct hfd_extra *extra) {
                 (void)fprintf(stderr, "holdfastd: %s\n", status.message);
                 return r == HF_E_INVALID ? 2 : 1;
         }
-        /* Two heaps for all threads: each further one costs resident memory, and a mapping when a thread allocates first. */
+        /* Two heaps for all threads: each further one costs resident memory, and a mapping when a
+         * thread allocates first. */
         (void)mallopt(M_ARENA_MAX, 2);
         (void)signal(SIGPIPE, SIG_IGN);
         r = hf__http_global_init();

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Content: one line of JSON, {"format":1,"pid":N} or {"format":1,"pid":N,"lease":{"namespace","name","identity","term"}}, where
- * "also":{"namespace","name"} may follow, and a newline. A write empties the file first and then writes the line in one call: whatever
- * moment a process dies at, the file is empty, or a beginning of the new line, or all of it, never a mixture of two. The line's end is its
- * seal.
+ * Content: one line of JSON, {"format":1,"pid":N} or
+ * {"format":1,"pid":N,"lease":{"namespace","name","identity","term"}}, where
+ * "also":{"namespace","name"} may follow, and a newline. A write empties the file first and then
+ * writes the line in one call: whatever moment a process dies at, the file is empty, or a beginning
+ * of the new line, or all of it, never a mixture of two. The line's end is its seal.
  */
 #include "server/runfile.h"
 
@@ -27,13 +28,16 @@ struct hfd_runfile {
         int fd; /* owned; holds the lock */
 };
 
-static int make_path(const char *runtime_dir, const char *instance, char path[PATH_MAX], struct hf_status *reterr_status) {
+static int make_path(const char *runtime_dir, const char *instance, char path[PATH_MAX],
+                     struct hf_status *reterr_status) {
         size_t n = strlen(instance);
         if (n == 0 || n > 200 || instance[0] == '.' || strchr(instance, '/'))
-                return hf_fail(reterr_status, HF_E_INVALID, "instance name \"%.200s\" cannot be a file name", instance);
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "instance name \"%.200s\" cannot be a file name", instance);
         int n_path = snprintf(path, PATH_MAX, "%s/%s.lock", runtime_dir, instance);
         if (n_path < 0 || n_path >= PATH_MAX)
-                return hf_fail(reterr_status, -ENAMETOOLONG, "runtime directory %.200s: %s", runtime_dir, strerror(ENAMETOOLONG));
+                return hf_fail(reterr_status, -ENAMETOOLONG, "runtime directory %.200s: %s",
+                               runtime_dir, strerror(ENAMETOOLONG));
         return 0;
 }
 
@@ -61,7 +65,8 @@ static struct hf__json *parse_content(int fd) {
         struct hf__json *json = NULL;
         int64_t format = 0;
         size_t n = 0;
-        if (read_content(fd, text, &n) != 0 || n == 0 || text[n - 1] != '\n' || hf__json_parse(text, n, &json, NULL) != 0)
+        if (read_content(fd, text, &n) != 0 || n == 0 || text[n - 1] != '\n' ||
+            hf__json_parse(text, n, &json, NULL) != 0)
                 return NULL;
         if (!hf__json_i64(json, "format", &format) || format != FORMAT)
                 return hf__json_free(json);
@@ -81,7 +86,8 @@ static long long holder_pid(const char *path) {
         return (long long)pid;
 }
 
-static int lock(const char *path, bool create, struct hfd_runfile **ret_runfile, struct hf_status *reterr_status) {
+static int lock(const char *path, bool create, struct hfd_runfile **ret_runfile,
+                struct hf_status *reterr_status) {
         struct hfd_runfile *runfile = malloc(sizeof *runfile);
         if (!runfile)
                 return hf_fail(reterr_status, -ENOMEM, "%s: out of memory", path);
@@ -91,14 +97,19 @@ static int lock(const char *path, bool create, struct hfd_runfile **ret_runfile,
                 if (r != HF_E_BUSY)
                         return r;
                 long long pid = holder_pid(path);
-                return pid > 0 ? hf_fail(reterr_status, r, "this instance is running: %s is held by process %lld", path, pid)
-                               : hf_fail(reterr_status, r, "this instance is running: %s is held by another process", path);
+                return pid > 0 ? hf_fail(reterr_status, r,
+                                         "this instance is running: %s is held by process %lld",
+                                         path, pid)
+                               : hf_fail(reterr_status, r,
+                                         "this instance is running: %s is held by another process",
+                                         path);
         }
         *ret_runfile = runfile;
         return 0;
 }
 
-int hfd_runfile_take(const char *runtime_dir, const char *instance, struct hfd_runfile **ret_runfile, struct hf_status *reterr_status) {
+int hfd_runfile_take(const char *runtime_dir, const char *instance,
+                     struct hfd_runfile **ret_runfile, struct hf_status *reterr_status) {
         struct hfd_runfile *runfile = NULL;
         char path[PATH_MAX];
         int r = make_path(runtime_dir, instance, path, reterr_status);
@@ -181,22 +192,30 @@ static bool parse_term(const char *text, uint64_t *ret_term) {
 }
 
 static int parse_leads(const struct hf__json *json, struct hf_fence *ret_leads) {
-        const struct hf__json *lease = hf__json_get(json, "lease"), *also = hf__json_get(json, "also");
+        const struct hf__json *lease = hf__json_get(json, "lease"),
+                              *also = hf__json_get(json, "also");
         if (!json)
                 return HF_E_INVALID;
         if (!lease)
                 return HF_E_NOT_FOUND;
-        bool ok = copy_text(ret_leads->ns, sizeof ret_leads->ns, hf__json_string(lease, "namespace")) &&
-                  copy_text(ret_leads->name, sizeof ret_leads->name, hf__json_string(lease, "name")) &&
-                  copy_text(ret_leads->identity, sizeof ret_leads->identity, hf__json_string(lease, "identity")) &&
+        bool ok = copy_text(ret_leads->ns, sizeof ret_leads->ns,
+                            hf__json_string(lease, "namespace")) &&
+                  copy_text(ret_leads->name, sizeof ret_leads->name,
+                            hf__json_string(lease, "name")) &&
+                  copy_text(ret_leads->identity, sizeof ret_leads->identity,
+                            hf__json_string(lease, "identity")) &&
                   parse_term(hf__json_string(lease, "term"), &ret_leads->term);
         if (also)
-                ok = ok && copy_text(ret_leads->also_ns, sizeof ret_leads->also_ns, hf__json_string(also, "namespace")) &&
-                     copy_text(ret_leads->also_name, sizeof ret_leads->also_name, hf__json_string(also, "name"));
+                ok = ok &&
+                     copy_text(ret_leads->also_ns, sizeof ret_leads->also_ns,
+                               hf__json_string(also, "namespace")) &&
+                     copy_text(ret_leads->also_name, sizeof ret_leads->also_name,
+                               hf__json_string(also, "name"));
         return ok ? 0 : HF_E_INVALID;
 }
 
-int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance, struct hf_fence *ret_leads, struct hfd_runfile **ret_runfile,
+int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance,
+                             struct hf_fence *ret_leads, struct hfd_runfile **ret_runfile,
                              struct hf_status *reterr_status) {
         struct hfd_runfile *runfile = NULL;
         struct hf_fence leads = {0};
@@ -217,5 +236,8 @@ int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance, stru
         hfd_runfile_free(runfile);
         return r == HF_E_NOT_FOUND
                        ? hf_fail(reterr_status, r, "%s: its last process led nothing", path)
-                       : hf_fail(reterr_status, r, "%s is torn or was not written by holdfastd: nothing can be released from it", path);
+                       : hf_fail(reterr_status, r,
+                                 "%s is torn or was not written by holdfastd: nothing can be "
+                                 "released from it",
+                                 path);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The protocols are those of sd_notify(3), sd_watchdog_enabled(3) and sd_listen_fds(3), which systemd promises to keep and
- * which take a datagram and a few variables: libsystemd itself, with what it loads, would be a twentieth of the process's memory.
+ * The protocols are those of sd_notify(3), sd_watchdog_enabled(3) and sd_listen_fds(3), which
+ * systemd promises to keep and which take a datagram and a few variables: libsystemd itself, with
+ * what it loads, would be a twentieth of the process's memory.
  */
 #include "server/sdnotify.h"
 
@@ -34,14 +35,16 @@ static void notify(const char *format, ...) {
         va_start(args, format);
         int n = vsnprintf(text, sizeof text, format, args);
         va_end(args);
-        int fd = n > 0 && (size_t)n < sizeof text ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+        int fd = n > 0 && (size_t)n < sizeof text ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)
+                                                  : -1;
         if (fd < 0)
                 return;
         memcpy(address.sun_path, name, n_name);
         if (*name == '@')
                 address.sun_path[0] = '\0';
         ssize_t sent = sendto(fd, text, (size_t)n, MSG_NOSIGNAL, (const struct sockaddr *)&address,
-                              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n_name + (*name == '/')));
+                              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n_name +
+                                          (*name == '/')));
         (void)sent;
         (void)close(fd);
 }
@@ -53,7 +56,8 @@ void hfd_notify_stopping(void) { notify("STOPPING=1"); }
 /* MONOTONIC_USEC is for Type=notify-reload of newer managers; older ones ignore it. */
 void hfd_notify_reloading(void) {
         const struct hf_clock *clock = hf_clock_system();
-        notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)(clock->monotonic(clock->ctx) / HF_NSEC_PER_USEC));
+        notify("RELOADING=1\nMONOTONIC_USEC=%lld",
+               (long long)(clock->monotonic(clock->ctx) / HF_NSEC_PER_USEC));
 }
 
 /* A newline would start another assignment. */
@@ -71,7 +75,9 @@ void hfd_notify_status(const char *format, ...) {
         notify("STATUS=%s", text);
 }
 
-void hfd_notify_extend(hf_nsec more) { notify("EXTEND_TIMEOUT_USEC=%lld", (long long)(more / HF_NSEC_PER_USEC)); }
+void hfd_notify_extend(hf_nsec more) {
+        notify("EXTEND_TIMEOUT_USEC=%lld", (long long)(more / HF_NSEC_PER_USEC));
+}
 
 void hfd_notify_watchdog(void) { notify("WATCHDOG=1"); }
 
@@ -99,7 +105,8 @@ hf_nsec hfd_notify_watchdog_interval(void) {
         return (hf_nsec)(usec / 2) * HF_NSEC_PER_USEC;
 }
 
-/* How many descriptors are passed to this process; they begin at 3. -EINVAL: the variables make no sense. */
+/* How many descriptors are passed to this process; they begin at 3. -EINVAL: the variables make no
+ * sense. */
 static int take_passed(void) {
         long long pid, n;
 
@@ -123,17 +130,22 @@ static bool is_listening_stream(int fd) {
         socklen_t n_type = sizeof type, n_listening = sizeof listening;
 
         return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n_type) == 0 && type == SOCK_STREAM &&
-               getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &n_listening) == 0 && listening;
+               getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &n_listening) == 0 &&
+               listening;
 }
 
 int hfd_notify_listen_fd(int *ret_fd, struct hf_status *reterr_status) {
         int n = take_passed();
         if (n < 0)
-                return hf_fail(reterr_status, HF_E_INVALID, "LISTEN_FDS or LISTEN_PID in the environment is not usable: %s", strerror(-n));
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "LISTEN_FDS or LISTEN_PID in the environment is not usable: %s",
+                               strerror(-n));
         if (n > 1)
-                return hf_fail(reterr_status, HF_E_INVALID, "the service manager passed %d sockets; holdfastd takes one", n);
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "the service manager passed %d sockets; holdfastd takes one", n);
         if (n == 1 && !is_listening_stream(FIRST_PASSED_FD))
-                return hf_fail(reterr_status, HF_E_INVALID, "what the service manager passed is not a listening stream socket");
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "what the service manager passed is not a listening stream socket");
         *ret_fd = n == 1 ? FIRST_PASSED_FD : -1;
         return 0;
 }

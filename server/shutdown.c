@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graceful termination whose timeline stands in lifecycle.h. Runs on the sequence thread, after boot has returned. */
+/* The graceful termination whose timeline stands in lifecycle.h. Runs on the sequence thread, after
+ * boot has returned. */
 #include <stdlib.h>
 
 #include "server/host.h"
 
 /*
- * After a release the end of this process waits for so long: closing, freeing and unmapping take some milliseconds of
- * processor, which on a machine that runs the successor too would come out of the hand-over's gap.
+ * After a release the end of this process waits for so long: closing, freeing and unmapping take
+ * some milliseconds of processor, which on a machine that runs the successor too would come out of
+ * the hand-over's gap.
  */
 #define SUCCESSOR_FIRST (25 * HF_NSEC_PER_MSEC)
-#define DRAIN_DEADLINE  (60 * HF_NSEC_PER_SEC) /* of requests under way: the field's RequestTimeout */
-#define CLOSE_DEADLINE  (2 * HF_NSEC_PER_SEC)  /* for the last bytes of answers and of watches to be taken by their readers */
+#define DRAIN_DEADLINE                                                                             \
+        (60 * HF_NSEC_PER_SEC) /* of requests under way: the field's RequestTimeout */
+#define CLOSE_DEADLINE                                                                             \
+        (2 * HF_NSEC_PER_SEC) /* for the last bytes of answers and of watches to be taken by their \
+                                 readers */
 
 static int stop_hooks(struct hfd_host *h, struct hf_status *reterr_status) {
         int r = h->hooks ? hf_hooks_stop(h->hooks, reterr_status) : 0;
 
         if (r)
-                hf_log(&h->host.log, HF_LOG_ERROR, "lifecycle", "pre-shutdown hooks: %s", reterr_status->message);
+                hf_log(&h->host.log, HF_LOG_ERROR, "lifecycle", "pre-shutdown hooks: %s",
+                       reterr_status->message);
         hfd_lifecycle_signal(&h->lifecycle, HFD_PRE_SHUTDOWN_HOOKS_STOPPED);
         return r;
 }
@@ -31,7 +37,8 @@ static void drain_requests(struct hfd_host *h) {
 
         hfd_api_end_watches(h->api);
         if (hfd_filters_wait_drained(h->filters, deadline) == HF_E_TIMEOUT)
-                hf_log(&h->host.log, HF_LOG_WARNING, "lifecycle", "%zu requests are still under way after %d s: they are cut",
+                hf_log(&h->host.log, HF_LOG_WARNING, "lifecycle",
+                       "%zu requests are still under way after %d s: they are cut",
                        hfd_filters_inflight(h->filters), (int)(DRAIN_DEADLINE / HF_NSEC_PER_SEC));
         hfd_lifecycle_signal(&h->lifecycle, HFD_IN_FLIGHT_REQUESTS_DRAINED);
 }
@@ -54,8 +61,10 @@ int hfd_host_shut_down(struct hfd_host *h, struct hf_status *reterr_status) {
         if (r == HF_E_STUCK)
                 return r;
         if (led)
-                (void)hf_cancel_wait(hf_cancel_never(), hf_now(hf_host_clock(&h->host)) + SUCCESSOR_FIRST);
-        /* Their work has joined. Their caches' watches are not to be refused by the API that stops, for they would say so as a fault. */
+                (void)hf_cancel_wait(hf_cancel_never(),
+                                     hf_now(hf_host_clock(&h->host)) + SUCCESSOR_FIRST);
+        /* Their work has joined. Their caches' watches are not to be refused by the API that stops,
+         * for they would say so as a fault. */
         h->controllers = hfd_controllers_free(h->controllers);
         /* Load balancers are given that time to notice that readyz is red. */
         (void)hfd_lifecycle_wait(&h->lifecycle, HFD_AFTER_SHUTDOWN_DELAY_DURATION, HF_NSEC_NEVER);
@@ -74,10 +83,12 @@ int hfd_host_shut_down(struct hfd_host *h, struct hf_status *reterr_status) {
         return r;
 }
 
-/* From the outside in: first what calls, then what is called; nobody waits for the store any more. */
+/* From the outside in: first what calls, then what is called; nobody waits for the store any more.
+ */
 void hfd_host_free(struct hfd_host *h) {
         if (h->store)
-                h->store->ops->stop(h->store); /* what still waits for a store that hangs is told now */
+                h->store->ops->stop(
+                        h->store); /* what still waits for a store that hangs is told now */
         hf_hooks_free(h->hooks);
         hf_electors_free(h->electors);
         hf_bootstrap_free(h->bootstrap);

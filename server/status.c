@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `holdfastd status`: who is there, who leads what since when, and how it came to that. Once, or with --watch until it is told to
- * stop.
+ * `holdfastd status`: who is there, who leads what since when, and how it came to that. Once, or
+ * with --watch until it is told to stop.
  *
- * The live mode reads the Leases when their watch says that something happened, and asks the instances each second. On a terminal
- * the picture is drawn over the last one; elsewhere a new one is printed only when its facts are others, so that the output is a
- * record of what happened. A server that stops answering does not end it: the last picture stays, marked as not fresh, and the
+ * The live mode reads the Leases when their watch says that something happened, and asks the
+ * instances each second. On a terminal the picture is drawn over the last one; elsewhere a new one
+ * is printed only when its facts are others, so that the output is a record of what happened. A
+ * server that stops answering does not end it: the last picture stays, marked as not fresh, and the
  * other instances are tried.
  *
- * Signals: only the live mode takes them, on a thread that waits for SIGINT and SIGTERM and fires a token.
+ * Signals: only the live mode takes them, on a thread that waits for SIGINT and SIGTERM and fires a
+ * token.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,8 +26,10 @@
 #include "server/host.h"
 #include "server/status.h"
 
-#define TURN     (1 * HF_NSEC_PER_SEC)    /* ages are drawn anew, instances asked */
-#define MAX_AGE  (10 * HF_NSEC_PER_SEC)   /* the Leases are read again, should a watch be silent for no good reason */
+#define TURN (1 * HF_NSEC_PER_SEC) /* ages are drawn anew, instances asked */
+#define MAX_AGE                                                                                    \
+        (10 * HF_NSEC_PER_SEC) /* the Leases are read again, should a watch be silent for no good  \
+                                  reason */
 #define MIN_TURN (100 * HF_NSEC_PER_MSEC) /* many changes at once are one */
 
 struct live {
@@ -49,13 +53,16 @@ static int say(const struct hfd_config *config, int r, const struct hf_status *s
         const char *hint = "";
 
         if (r == -ENOENT)
-                hint = "; start holdfastd with this --data-dir first, or name a kubeconfig with --kubeconfig";
+                hint = "; start holdfastd with this --data-dir first, or name a kubeconfig with "
+                       "--kubeconfig";
         else if (r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT)
-                hint = "; is that instance running? Another one's file can be named with --kubeconfig";
+                hint = "; is that instance running? Another one's file can be named with "
+                       "--kubeconfig";
         if (r == -ENOENT || strstr(status->message, config->kubeconfig))
                 (void)fprintf(stderr, "holdfastd status: %s%s\n", status->message, hint);
         else
-                (void)fprintf(stderr, "holdfastd status: %s (server of %s)%s\n", status->message[0] ? status->message : hf_strerror(r),
+                (void)fprintf(stderr, "holdfastd status: %s (server of %s)%s\n",
+                              status->message[0] ? status->message : hf_strerror(r),
                               config->kubeconfig, hint);
         return 1;
 }
@@ -66,18 +73,21 @@ static bool print_picture(const struct hfd_status_picture *picture) {
         struct hf__strbuf text = {0};
 
         hfd_status_render(picture, real_us(), &text);
-        bool good = !text.error && fwrite(text.data, 1, text.n, stdout) == text.n && fflush(stdout) == 0;
+        bool good = !text.error && fwrite(text.data, 1, text.n, stdout) == text.n &&
+                    fflush(stdout) == 0;
         hf__strbuf_done(&text);
         return good;
 }
 
-/* Over the last picture, cut to the window, so that the cursor always finds back to the first line. */
+/* Over the last picture, cut to the window, so that the cursor always finds back to the first line.
+ */
 static bool draw(struct live *live, const struct hfd_status_picture *picture) {
         struct winsize window = {0};
         struct hf__strbuf text = {0}, screen = {0};
         size_t rows = 24, columns = 80;
 
-        if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_row > 1 && window.ws_col > 1) {
+        if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_row > 1 &&
+            window.ws_col > 1) {
                 rows = window.ws_row;
                 columns = window.ws_col;
         }
@@ -85,14 +95,16 @@ static bool draw(struct live *live, const struct hfd_status_picture *picture) {
         if (live->n_drawn)
                 hf__strbuf_printf(&screen, "\033[%uF", live->n_drawn);
         live->n_drawn = 0;
-        for (const char *line = text.data; line && *line && live->n_drawn + 1 < rows; live->n_drawn++) {
+        for (const char *line = text.data; line && *line && live->n_drawn + 1 < rows;
+             live->n_drawn++) {
                 size_t n = strcspn(line, "\n");
                 hf__strbuf_add(&screen, line, n < columns ? n : columns - 1);
                 hf__strbuf_puts(&screen, "\033[K\n");
                 line += n + (line[n] == '\n');
         }
         hf__strbuf_puts(&screen, "\033[J");
-        bool good = !text.error && !screen.error && fwrite(screen.data, 1, screen.n, stdout) == screen.n && fflush(stdout) == 0;
+        bool good = !text.error && !screen.error &&
+                    fwrite(screen.data, 1, screen.n, stdout) == screen.n && fflush(stdout) == 0;
         hf__strbuf_done(&text);
         hf__strbuf_done(&screen);
         return good;
@@ -150,7 +162,8 @@ static bool wait_change(struct live *live, hf_nsec until) {
 }
 
 /* Reads the Leases anew. False: the picture is as old as it was, and says so. */
-static bool refresh(struct live *live, struct hfd_gather *gather, struct hfd_status_picture *picture) {
+static bool refresh(struct live *live, struct hfd_gather *gather,
+                    struct hfd_status_picture *picture) {
         struct hf_status status;
         int r = hfd_gather_leases(gather, live->stop, picture, &status);
 
@@ -179,7 +192,8 @@ static int run(struct live *live, struct hfd_gather *gather, struct hfd_status_p
                 hfd_gather_answers(gather, picture);
                 written = show(live, picture);
                 bool changed = written && wait_change(live, turn_at + TURN);
-                stale = stale || changed || hfd_gather_is_deaf(gather, picture) || hf_now(live->clock) >= read_at + MAX_AGE;
+                stale = stale || changed || hfd_gather_is_deaf(gather, picture) ||
+                        hf_now(live->clock) >= read_at + MAX_AGE;
                 (void)hf_cancel_wait(live->stop, turn_at + MIN_TURN);
         }
         if (!written)
@@ -199,7 +213,8 @@ static void *wait_signal(void *ctx) {
         return NULL;
 }
 
-static int watch(struct live *live, const struct hf_host *host, struct hfd_gather *gather, struct hfd_status_picture *picture) {
+static int watch(struct live *live, const struct hf_host *host, struct hfd_gather *gather,
+                 struct hfd_status_picture *picture) {
         pthread_t signals;
         int r = hf__thread_start(host, "hf-signals", wait_signal, live->stop, &signals);
 
@@ -215,7 +230,8 @@ static int watch(struct live *live, const struct hf_host *host, struct hfd_gathe
 
 /* ---- the command ---- */
 
-static int run_status(const struct hfd_config *config, const struct hf_host *host, struct live *live, struct hfd_status_picture *picture) {
+static int run_status(const struct hfd_config *config, const struct hf_host *host,
+                      struct live *live, struct hfd_status_picture *picture) {
         struct hfd_gather *gather = NULL;
         struct hf_status status = {0};
         int exit_status;
@@ -237,7 +253,9 @@ static int run_status(const struct hfd_config *config, const struct hf_host *hos
 
 int hfd_status_main(const struct hfd_config *config) {
         struct hf_host host = {.size = sizeof host, .clock = hf_clock_system()};
-        struct live live = {.clock = host.clock, .on_terminal = isatty(STDOUT_FILENO), .mu = PTHREAD_MUTEX_INITIALIZER};
+        struct live live = {.clock = host.clock,
+                            .on_terminal = isatty(STDOUT_FILENO),
+                            .mu = PTHREAD_MUTEX_INITIALIZER};
         struct hfd_status_picture *picture = calloc(1, sizeof *picture);
         sigset_t set;
         int r = picture ? hf_cond_init(&live.cond) : -ENOMEM;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gathering the picture over the network. Two ways out: an API client for the Leases (one server at a time, the kubeconfig's to
- * begin with), and an HTTP engine for the /debug/leader of each instance at the endpoint that its identity Lease names.
+ * Gathering the picture over the network. Two ways out: an API client for the Leases (one server at
+ * a time, the kubeconfig's to begin with), and an HTTP engine for the /debug/leader of each
+ * instance at the endpoint that its identity Lease names.
  *
- * Credentials. Whoever may write Leases chooses those endpoints, so they get no secret: only https with verification is asked, and a
- * bearer token goes to a verified server only. A client certificate shows who asks and cannot be used by who is asked.
+ * Credentials. Whoever may write Leases chooses those endpoints, so they get no secret: only https
+ * with verification is asked, and a bearer token goes to a verified server only. A client
+ * certificate shows who asks and cannot be used by who is asked.
  *
- * Threads. Everything belongs to the command's one thread, but for what `mu` guards: the answers, which come on the engine's
- * thread, and whether the watch is open, which ends on the client's.
+ * Threads. Everything belongs to the command's one thread, but for what `mu` guards: the answers,
+ * which come on the engine's thread, and whether the watch is open, which ends on the client's.
  */
 #include "server/status.h"
 
@@ -57,7 +59,8 @@ struct hfd_gather {
 
 /* ---- the server of the Leases ---- */
 
-static int connect_to(struct hfd_gather *gather, const char *server, bool is_own, struct hf_status *reterr_status) {
+static int connect_to(struct hfd_gather *gather, const char *server, bool is_own,
+                      struct hf_status *reterr_status) {
         struct hf_rest_config config = gather->config.rest;
         struct hf_client *client = NULL;
 
@@ -75,8 +78,8 @@ static int connect_to(struct hfd_gather *gather, const char *server, bool is_own
         return 0;
 }
 
-static int list_leases(struct hfd_gather *gather, struct hf_cancel *token, struct hfd_status_picture *picture,
-                       struct hf_status *reterr_status) {
+static int list_leases(struct hfd_gather *gather, struct hf_cancel *token,
+                       struct hfd_status_picture *picture, struct hf_status *reterr_status) {
         struct hf_call call = {.verb = HF_VERB_LIST, .resource = lease_resource};
         char *list = NULL;
         size_t n = 0;
@@ -85,7 +88,8 @@ static int list_leases(struct hfd_gather *gather, struct hf_cancel *token, struc
         if (r == 0) {
                 r = hfd_status_take_leases(picture, list, n);
                 if (r)
-                        (void)hf_fail(reterr_status, r, "%s: the answer is not a list of Leases", gather->server);
+                        (void)hf_fail(reterr_status, r, "%s: the answer is not a list of Leases",
+                                      gather->server);
                 else
                         memcpy(picture->server, gather->server, sizeof picture->server);
         }
@@ -94,33 +98,40 @@ static int list_leases(struct hfd_gather *gather, struct hf_cancel *token, struc
 }
 
 static bool may_ask(const struct hfd_gather *gather, const char *endpoint) {
-        return gather->tls && !gather->config.rest.insecure && strncmp(endpoint, "https://", 8) == 0;
+        return gather->tls && !gather->config.rest.insecure &&
+               strncmp(endpoint, "https://", 8) == 0;
 }
 
-int hfd_gather_leases(struct hfd_gather *gather, struct hf_cancel *token, struct hfd_status_picture *picture,
-                      struct hf_status *reterr_status) {
+int hfd_gather_leases(struct hfd_gather *gather, struct hf_cancel *token,
+                      struct hfd_status_picture *picture, struct hf_status *reterr_status) {
         struct hf_status other;
         int r = list_leases(gather, token, picture, reterr_status);
 
-        for (unsigned i = 0; i < picture->n_instances && (r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT); i++) {
+        for (unsigned i = 0;
+             i < picture->n_instances && (r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT); i++) {
                 const struct hfd_status_instance *instance = &picture->instances[i];
                 char endpoint[sizeof instance->endpoint];
-                memcpy(endpoint, instance->endpoint, sizeof endpoint); /* the picture is about to change */
+                memcpy(endpoint, instance->endpoint,
+                       sizeof endpoint); /* the picture is about to change */
                 /* Who did not answer a moment ago is not waited for again. */
-                if (!may_ask(gather, endpoint) || strcmp(endpoint, gather->server) == 0 || strcmp(instance->state, "unreachable") == 0)
+                if (!may_ask(gather, endpoint) || strcmp(endpoint, gather->server) == 0 ||
+                    strcmp(instance->state, "unreachable") == 0)
                         continue;
-                if (connect_to(gather, endpoint, false, &other) == 0 && list_leases(gather, token, picture, &other) == 0)
+                if (connect_to(gather, endpoint, false, &other) == 0 &&
+                    list_leases(gather, token, picture, &other) == 0)
                         r = 0;
         }
         /* All are away: whoever comes back is most likely found where the kubeconfig says. */
-        if ((r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT) && strcmp(gather->server, gather->config.rest.server) != 0)
+        if ((r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT) &&
+            strcmp(gather->server, gather->config.rest.server) != 0)
                 (void)connect_to(gather, gather->config.rest.server, true, &other);
         return r;
 }
 
 bool hfd_gather_is_deaf(const struct hfd_gather *gather, const struct hfd_status_picture *picture) {
         for (unsigned i = 0; i < picture->n_instances; i++)
-                if (strcmp(picture->instances[i].endpoint, gather->server) == 0 && strcmp(picture->instances[i].state, "unreachable") == 0)
+                if (strcmp(picture->instances[i].endpoint, gather->server) == 0 &&
+                    strcmp(picture->instances[i].state, "unreachable") == 0)
                         return true;
         return false;
 }
@@ -142,7 +153,8 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         gather->changed(gather->ctx);
 }
 
-void hfd_gather_watch(struct hfd_gather *gather, const struct hfd_status_picture *picture, void (*changed)(void *ctx), void *ctx) {
+void hfd_gather_watch(struct hfd_gather *gather, const struct hfd_status_picture *picture,
+                      void (*changed)(void *ctx), void *ctx) {
         struct hf_watch_spec spec = {.resource = lease_resource,
                                      .resource_version = picture->resource_version,
                                      .bookmarks = true,
@@ -169,7 +181,8 @@ static void on_answer(void *ctx, const struct hf__http_result *result) {
         int code = result->outcome == 0 ? result->code : 0;
 
         (void)pthread_mutex_lock(&gather->mu);
-        hfd_status_take_answer(ask->instance, code, result->body ? result->body : "", result->body ? result->n_body : 0);
+        hfd_status_take_answer(ask->instance, code, result->body ? result->body : "",
+                               result->body ? result->n_body : 0);
         ask->instance->n_unasked = code == 0;
         gather->n_asked--;
         (void)pthread_cond_signal(&gather->answered);
@@ -178,7 +191,8 @@ static void on_answer(void *ctx, const struct hf__http_result *result) {
 
 static void ask_instance(struct hfd_gather *gather, struct ask *ask) {
         char url[sizeof ask->instance->endpoint + 16];
-        const char *headers[] = {"Accept: application/json", "User-Agent: holdfastd-status", gather->authorization};
+        const char *headers[] = {"Accept: application/json", "User-Agent: holdfastd-status",
+                                 gather->authorization};
         struct hf__http_request request = {
                 .method = "GET",
                 .url = url,
@@ -207,7 +221,8 @@ void hfd_gather_answers(struct hfd_gather *gather, struct hfd_status_picture *pi
         for (unsigned i = 0; i < picture->n_instances; i++) {
                 struct hfd_status_instance *instance = &picture->instances[i];
                 gather->asks[i] = (struct ask){.gather = gather, .instance = instance};
-                if (!may_ask(gather, instance->endpoint) || (instance->n_unasked && instance->n_unasked++ <= PEACE))
+                if (!may_ask(gather, instance->endpoint) ||
+                    (instance->n_unasked && instance->n_unasked++ <= PEACE))
                         continue;
                 ask_instance(gather, &gather->asks[i]);
         }
@@ -221,9 +236,12 @@ void hfd_gather_answers(struct hfd_gather *gather, struct hfd_status_picture *pi
 
 static int make_engine(struct hfd_gather *gather) {
         const struct hf_rest_config *rest = &gather->config.rest;
-        const struct hf__http_tls_config tls = {.ca_pem = rest->ca_pem, .cert_pem = rest->cert_pem, .key_pem = rest->key_pem};
+        const struct hf__http_tls_config tls = {.ca_pem = rest->ca_pem,
+                                                .cert_pem = rest->cert_pem,
+                                                .key_pem = rest->key_pem};
 
-        if (rest->bearer_token && asprintf(&gather->authorization, "Authorization: Bearer %s", rest->bearer_token) < 0) {
+        if (rest->bearer_token &&
+            asprintf(&gather->authorization, "Authorization: Bearer %s", rest->bearer_token) < 0) {
                 gather->authorization = NULL;
                 return -ENOMEM;
         }
@@ -233,7 +251,8 @@ static int make_engine(struct hfd_gather *gather) {
         return r;
 }
 
-int hfd_gather_new(const struct hf_host *host, const char *kubeconfig, struct hfd_gather **ret_gather, struct hf_status *reterr_status) {
+int hfd_gather_new(const struct hf_host *host, const char *kubeconfig,
+                   struct hfd_gather **ret_gather, struct hf_status *reterr_status) {
         struct hfd_gather *gather = calloc(1, sizeof *gather);
         if (!gather)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");

@@ -11,7 +11,8 @@
 
 #define NODE_NAMESPACE "kube-node-lease" /* heartbeats of nodes: nothing is led by them */
 
-/* What servers say goes to a terminal: control characters do not, nor what could stand for them in some encoding. */
+/* What servers say goes to a terminal: control characters do not, nor what could stand for them in
+ * some encoding. */
 static void tame(char *text) {
         for (; *text; text++)
                 if ((unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f)
@@ -28,7 +29,8 @@ static const char *text_at(const struct hf__json *map, const char *key) {
         return hf__json_is_string(value) ? hf__json_text(value) : NULL;
 }
 
-static void take_instance(struct hfd_status_picture *picture, const struct hf__json *lease, const struct hf__record *record) {
+static void take_instance(struct hfd_status_picture *picture, const struct hf__json *lease,
+                          const struct hf__record *record) {
         const struct hf__json *annotations = hf__json_path(lease, "metadata.annotations");
 
         if (picture->n_instances == HFD_STATUS_MAX_INSTANCES) {
@@ -37,15 +39,17 @@ static void take_instance(struct hfd_status_picture *picture, const struct hf__j
         }
         struct hfd_status_instance *instance = &picture->instances[picture->n_instances++];
         take_text(instance->identity, sizeof instance->identity, record->holder);
-        take_text(instance->name, sizeof instance->name, text_at(annotations, "holdfast.dev/instance"));
+        take_text(instance->name, sizeof instance->name,
+                  text_at(annotations, "holdfast.dev/instance"));
         take_text(instance->host, sizeof instance->host, text_at(annotations, "holdfast.dev/host"));
-        take_text(instance->endpoint, sizeof instance->endpoint, text_at(annotations, "holdfast.dev/endpoint"));
+        take_text(instance->endpoint, sizeof instance->endpoint,
+                  text_at(annotations, "holdfast.dev/endpoint"));
         take_text(instance->state, sizeof instance->state, "unreachable");
         instance->renew_us = record->renew_us;
 }
 
-static void take_led(struct hfd_status_picture *picture, const struct hf__json *lease, const struct hf__record *record, const char *ns,
-                     const char *name) {
+static void take_led(struct hfd_status_picture *picture, const struct hf__json *lease,
+                     const struct hf__record *record, const char *ns, const char *name) {
         const struct hf__json *annotations = hf__json_path(lease, "metadata.annotations");
 
         if (picture->n_leases == HFD_STATUS_MAX_LEASES) {
@@ -61,7 +65,8 @@ static void take_led(struct hfd_status_picture *picture, const struct hf__json *
         led->renew_us = record->renew_us;
         led->duration_s = record->duration_s;
         led->n_transitions = record->transitions;
-        led->n_history = hf__transitions_read(text_at(annotations, HF__TRANSITIONS_ANNOTATION), led->history);
+        led->n_history = hf__transitions_read(text_at(annotations, HF__TRANSITIONS_ANNOTATION),
+                                              led->history);
         for (unsigned i = 0; i < led->n_history; i++) {
                 struct hf__transition *transition = &led->history[i];
                 tame(transition->holder);
@@ -71,7 +76,8 @@ static void take_led(struct hfd_status_picture *picture, const struct hf__json *
 }
 
 static void take_lease(struct hfd_status_picture *picture, const struct hf__json *lease) {
-        const char *ns = hf__json_string(lease, "metadata.namespace"), *name = hf__json_string(lease, "metadata.name");
+        const char *ns = hf__json_string(lease, "metadata.namespace"),
+                   *name = hf__json_string(lease, "metadata.name");
         const char *label = text_at(hf__json_path(lease, "metadata.labels"), HFD_IDENTITY_LABEL);
         struct hf__record record;
 
@@ -90,15 +96,18 @@ static int by_name(const void *a, const void *b) {
 }
 
 static int by_label(const void *a, const void *b) {
-        return strcmp(((const struct hfd_status_lease *)a)->label, ((const struct hfd_status_lease *)b)->label);
+        return strcmp(((const struct hfd_status_lease *)a)->label,
+                      ((const struct hfd_status_lease *)b)->label);
 }
 
 /* An incarnation keeps what it answered. */
-static void keep_answers(struct hfd_status_picture *picture, const struct hfd_status_instance *old, unsigned n_old) {
+static void keep_answers(struct hfd_status_picture *picture, const struct hfd_status_instance *old,
+                         unsigned n_old) {
         for (unsigned i = 0; i < picture->n_instances; i++) {
                 struct hfd_status_instance *instance = &picture->instances[i];
                 for (unsigned k = 0; k < n_old; k++)
-                        if (strcmp(instance->identity, old[k].identity) == 0 && strcmp(instance->endpoint, old[k].endpoint) == 0) {
+                        if (strcmp(instance->identity, old[k].identity) == 0 &&
+                            strcmp(instance->endpoint, old[k].endpoint) == 0) {
                                 memcpy(instance->state, old[k].state, sizeof instance->state);
                                 memcpy(instance->lease, old[k].lease, sizeof instance->lease);
                                 instance->term = old[k].term;
@@ -122,10 +131,12 @@ int hfd_status_take_leases(struct hfd_status_picture *picture, const char *list,
         }
         memcpy(old, picture->instances, sizeof old);
         picture->trouble[0] = '\0';
-        picture->n_instances = picture->n_leases = picture->n_more_instances = picture->n_more_leases = 0;
+        picture->n_instances = picture->n_leases = picture->n_more_instances =
+                picture->n_more_leases = 0;
         memset(picture->instances, 0, sizeof picture->instances);
         memset(picture->leases, 0, sizeof picture->leases);
-        take_text(picture->resource_version, sizeof picture->resource_version, hf__json_string(json, "metadata.resourceVersion"));
+        take_text(picture->resource_version, sizeof picture->resource_version,
+                  hf__json_string(json, "metadata.resourceVersion"));
         for (const struct hf__json *item = hf__json_first(items); item; item = hf__json_next(item))
                 take_lease(picture, item);
         hf__json_free(json);
@@ -135,22 +146,28 @@ int hfd_status_take_leases(struct hfd_status_picture *picture, const char *list,
         return 0;
 }
 
-void hfd_status_take_answer(struct hfd_status_instance *instance, int code, const char *body, size_t n) {
+void hfd_status_take_answer(struct hfd_status_instance *instance, int code, const char *body,
+                            size_t n) {
         struct hf__json *json = NULL;
         int64_t term = 0;
 
         instance->term = 0;
         instance->lease[0] = '\0';
-        take_text(instance->state, sizeof instance->state, code == 0 ? "unreachable" : code == 401 || code == 403 ? "denied" : "unknown");
+        take_text(instance->state, sizeof instance->state,
+                  code == 0                    ? "unreachable"
+                  : code == 401 || code == 403 ? "denied"
+                                               : "unknown");
         if (code != 200 || hf__json_parse(body, n, &json, NULL) != 0)
                 return;
-        const char *identity = hf__json_string(json, "identity"), *state = hf__json_string(json, "state");
+        const char *identity = hf__json_string(json, "identity"),
+                   *state = hf__json_string(json, "state");
         if (!identity || !state) {
                 hf__json_free(json);
                 return;
         }
         if (strcmp(identity, instance->identity) != 0) {
-                /* Its place was taken by another incarnation; the identity Lease has not been collected yet. */
+                /* Its place was taken by another incarnation; the identity Lease has not been
+                 * collected yet. */
                 take_text(instance->state, sizeof instance->state, "gone");
         } else {
                 take_text(instance->state, sizeof instance->state, state);
@@ -160,10 +177,12 @@ void hfd_status_take_answer(struct hfd_status_instance *instance, int code, cons
         hf__json_free(json);
 }
 
-uint64_t hfd_status_term(const struct hfd_status_picture *picture, const struct hfd_status_lease *lease) {
+uint64_t hfd_status_term(const struct hfd_status_picture *picture,
+                         const struct hfd_status_lease *lease) {
         for (unsigned i = 0; i < picture->n_instances; i++) {
                 const struct hfd_status_instance *instance = &picture->instances[i];
-                if (lease->holder[0] && strcmp(instance->identity, lease->holder) == 0 && strcmp(instance->lease, lease->label) == 0)
+                if (lease->holder[0] && strcmp(instance->identity, lease->holder) == 0 &&
+                    strcmp(instance->lease, lease->label) == 0)
                         return instance->term;
         }
         return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The picture in words. Tables are written with tabs between the cells and then aligned, each by its own widest cells. */
+/* The picture in words. Tables are written with tabs between the cells and then aligned, each by
+ * its own widest cells. */
 #include "server/status.h"
 
 #include <inttypes.h>
@@ -35,10 +36,11 @@ void hfd_age_format(int64_t usec, char *text) {
                 i++;
         int64_t rest = forms[i].rest ? seconds % forms[i].unit / forms[i].rest : 0;
         if (rest)
-                (void)snprintf(text, 32, "%" PRId64 "%c%" PRId64 "%c", seconds / forms[i].unit, forms[i].unit_letter, rest,
-                               forms[i].rest_letter);
+                (void)snprintf(text, 32, "%" PRId64 "%c%" PRId64 "%c", seconds / forms[i].unit,
+                               forms[i].unit_letter, rest, forms[i].rest_letter);
         else
-                (void)snprintf(text, 32, "%" PRId64 "%c", seconds / forms[i].unit, forms[i].unit_letter);
+                (void)snprintf(text, 32, "%" PRId64 "%c", seconds / forms[i].unit,
+                               forms[i].unit_letter);
 }
 
 /* A gap is interesting to the millisecond while it is short. */
@@ -52,11 +54,13 @@ static void gap_format(int64_t ms, char *text) {
 }
 
 void hfd_identity_short(const char *identity, char *text) {
-        const char *instance = strchr(identity, '_'), *boot = instance ? strchr(instance + 1, '_') : NULL;
+        const char *instance = strchr(identity, '_'),
+                   *boot = instance ? strchr(instance + 1, '_') : NULL;
         const char *random = boot ? strchr(boot + 1, '_') : NULL;
         size_t n = boot ? (size_t)(boot - instance - 1) : 0;
 
-        if (random && !strchr(random + 1, '_') && strspn(random + 1, "0123456789abcdef") == 16 && !random[17] && n > 0 && n <= 40)
+        if (random && !strchr(random + 1, '_') && strspn(random + 1, "0123456789abcdef") == 16 &&
+            !random[17] && n > 0 && n <= 40)
                 (void)snprintf(text, 48, "%.*s/%.4s", (int)n, instance + 1, random + 1);
         else if (strlen(identity) > 40)
                 (void)snprintf(text, 48, "%.39s~", identity);
@@ -85,7 +89,8 @@ static void align(const struct hf__strbuf *rows, struct hf__strbuf *out) {
                         } else {
                                 hf__strbuf_add(out, cell, n);
                                 if (after == '\t')
-                                        hf__strbuf_printf(out, "%*s", (int)(widths[column] - n + 2), "");
+                                        hf__strbuf_printf(out, "%*s", (int)(widths[column] - n + 2),
+                                                          "");
                                 else
                                         hf__strbuf_putc(out, '\n');
                         }
@@ -117,7 +122,8 @@ static void add_more(struct hf__strbuf *out, unsigned n) {
 
 static const char *or_dash(const char *text) { return text[0] ? text : "-"; }
 
-static void instances(const struct hfd_status_picture *picture, int64_t now_us, struct hf__strbuf *out) {
+static void instances(const struct hfd_status_picture *picture, int64_t now_us,
+                      struct hf__strbuf *out) {
         struct hf__strbuf rows = {0};
 
         if (picture->n_instances == 0) {
@@ -128,7 +134,8 @@ static void instances(const struct hfd_status_picture *picture, int64_t now_us, 
         for (unsigned i = 0; i < picture->n_instances; i++) {
                 const struct hfd_status_instance *instance = &picture->instances[i];
                 add_identity(&rows, instance->identity);
-                hf__strbuf_printf(&rows, "\t%s\t%s\t%s\t", or_dash(instance->host), or_dash(instance->endpoint), instance->state);
+                hf__strbuf_printf(&rows, "\t%s\t%s\t%s\t", or_dash(instance->host),
+                                  or_dash(instance->endpoint), instance->state);
                 add_age(&rows, instance->renew_us, now_us, " ago");
                 hf__strbuf_putc(&rows, '\n');
         }
@@ -137,7 +144,8 @@ static void instances(const struct hfd_status_picture *picture, int64_t now_us, 
         hf__strbuf_done(&rows);
 }
 
-static void leases(const struct hfd_status_picture *picture, int64_t now_us, struct hf__strbuf *out) {
+static void leases(const struct hfd_status_picture *picture, int64_t now_us,
+                   struct hf__strbuf *out) {
         struct hf__strbuf rows = {0};
 
         if (picture->n_leases == 0) {
@@ -150,7 +158,8 @@ static void leases(const struct hfd_status_picture *picture, int64_t now_us, str
                 uint64_t term = hfd_status_term(picture, lease);
                 hf__strbuf_printf(&rows, "%s\t", lease->label);
                 add_identity(&rows, lease->holder);
-                if (lease->holder[0] && lease->renew_us > 0 && (now_us - lease->renew_us) / 1000000 > lease->duration_s)
+                if (lease->holder[0] && lease->renew_us > 0 &&
+                    (now_us - lease->renew_us) / 1000000 > lease->duration_s)
                         hf__strbuf_puts(&rows, " (silent)");
                 hf__strbuf_putc(&rows, '\t');
                 add_age(&rows, lease->acquire_us, now_us, "");
@@ -173,12 +182,14 @@ struct hand_over {
 };
 
 static int newest_first(const void *a, const void *b) {
-        int64_t left = ((const struct hand_over *)a)->transition->at_us, right = ((const struct hand_over *)b)->transition->at_us;
+        int64_t left = ((const struct hand_over *)a)->transition->at_us,
+                right = ((const struct hand_over *)b)->transition->at_us;
         return (left < right) - (left > right);
 }
 
 /* The newest of all Leases; the Lease is named where there are several. */
-static void hand_overs(const struct hfd_status_picture *picture, int64_t now_us, struct hf__strbuf *out) {
+static void hand_overs(const struct hfd_status_picture *picture, int64_t now_us,
+                       struct hf__strbuf *out) {
         struct hand_over list[HFD_STATUS_MAX_LEASES * HF__TRANSITIONS_MAX];
         unsigned n = 0, n_with_history = 0;
         struct hf__strbuf rows = {0};
@@ -188,12 +199,14 @@ static void hand_overs(const struct hfd_status_picture *picture, int64_t now_us,
                 const struct hfd_status_lease *lease = &picture->leases[i];
                 n_with_history += lease->n_history > 0;
                 for (unsigned k = lease->n_history; k-- > 0;)
-                        list[n++] = (struct hand_over){.lease = lease, .transition = &lease->history[k]};
+                        list[n++] = (struct hand_over){.lease = lease,
+                                                       .transition = &lease->history[k]};
         }
         if (n == 0)
                 return;
         qsort(list, n, sizeof list[0], newest_first);
-        hf__strbuf_printf(&rows, "HAND-OVER\tFROM -> TO\tCAUSE\tGAP%s\n", n_with_history > 1 ? "\tLEASE" : "");
+        hf__strbuf_printf(&rows, "HAND-OVER\tFROM -> TO\tCAUSE\tGAP%s\n",
+                          n_with_history > 1 ? "\tLEASE" : "");
         for (unsigned i = 0; i < n && i < MAX_HAND_OVERS; i++) {
                 const struct hf__transition *transition = list[i].transition;
                 add_age(&rows, transition->at_us, now_us, " ago");
@@ -202,7 +215,8 @@ static void hand_overs(const struct hfd_status_picture *picture, int64_t now_us,
                 hf__strbuf_puts(&rows, " -> ");
                 add_identity(&rows, transition->holder);
                 gap_format(transition->gap_ms, gap);
-                hf__strbuf_printf(&rows, "\t%s\t%s", transition->cause, strcmp(transition->cause, "created") == 0 ? "-" : gap);
+                hf__strbuf_printf(&rows, "\t%s\t%s", transition->cause,
+                                  strcmp(transition->cause, "created") == 0 ? "-" : gap);
                 if (n_with_history > 1)
                         hf__strbuf_printf(&rows, "\t%s", list[i].lease->label);
                 hf__strbuf_putc(&rows, '\n');
@@ -212,7 +226,8 @@ static void hand_overs(const struct hfd_status_picture *picture, int64_t now_us,
         hf__strbuf_done(&rows);
 }
 
-void hfd_status_render(const struct hfd_status_picture *picture, int64_t now_us, struct hf__strbuf *out) {
+void hfd_status_render(const struct hfd_status_picture *picture, int64_t now_us,
+                       struct hf__strbuf *out) {
         char now[HF__MICROTIME_MAX];
 
         hf__time_format(now_us / 1000000, now);
@@ -227,14 +242,15 @@ void hfd_status_render(const struct hfd_status_picture *picture, int64_t now_us,
 }
 
 void hfd_status_facts(const struct hfd_status_picture *picture, struct hf__strbuf *out) {
-        hf__strbuf_printf(out, "%s %s %u %u\n", picture->server, picture->trouble[0] ? "stale" : "", picture->n_more_instances,
-                          picture->n_more_leases);
+        hf__strbuf_printf(out, "%s %s %u %u\n", picture->server, picture->trouble[0] ? "stale" : "",
+                          picture->n_more_instances, picture->n_more_leases);
         for (unsigned i = 0; i < picture->n_instances; i++)
-                hf__strbuf_printf(out, "%s %s %s\n", picture->instances[i].identity, picture->instances[i].endpoint,
-                                  picture->instances[i].state);
+                hf__strbuf_printf(out, "%s %s %s\n", picture->instances[i].identity,
+                                  picture->instances[i].endpoint, picture->instances[i].state);
         for (unsigned i = 0; i < picture->n_leases; i++) {
                 const struct hfd_status_lease *lease = &picture->leases[i];
-                hf__strbuf_printf(out, "%s %s %" PRId64 " %" PRId64 " %" PRIu64 "\n", lease->label, lease->holder, lease->acquire_us,
-                                  lease->n_transitions, hfd_status_term(picture, lease));
+                hf__strbuf_printf(out, "%s %s %" PRId64 " %" PRId64 " %" PRIu64 "\n", lease->label,
+                                  lease->holder, lease->acquire_us, lease->n_transitions,
+                                  hfd_status_term(picture, lease));
         }
 }

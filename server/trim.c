@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* What every call runs through is left alone: the program itself, the C library, and the way to etcd. */
+/* What every call runs through is left alone: the program itself, the C library, and the way to
+ * etcd. */
 static bool is_hot(const char *path) {
         static const char *const hot[] = {"/libc.so", "/ld-linux", "/libcurl", "/libnghttp2"};
 
@@ -17,12 +18,14 @@ static bool is_hot(const char *path) {
         return !strstr(path, ".so");
 }
 
-/* Code is never written to, so a page of it that is given back is the same when it is read from its file again. */
+/* Code is never written to, so a page of it that is given back is the same when it is read from its
+ * file again. */
 static void give_back_code(const char *line) {
         unsigned long begin, end;
         int path = 0;
 
-        if (sscanf(line, "%lx-%lx r-xp %*s %*s %*s %n", &begin, &end, &path) != 2 || line[path] != '/' || is_hot(line + path))
+        if (sscanf(line, "%lx-%lx r-xp %*s %*s %*s %n", &begin, &end, &path) != 2 ||
+            line[path] != '/' || is_hot(line + path))
                 return;
         (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The API's life, and its one thread, which only keeps time: readers that waited too long, bookmarks and ends of watches,
- * the next try of filling the cache. It sleeps until the next of these is due.
+ * The API's life, and its one thread, which only keeps time: readers that waited too long,
+ * bookmarks and ends of watches, the next try of filling the cache. It sleeps until the next of
+ * these is due.
  */
 #include "server/api/api.h"
 
@@ -53,10 +54,12 @@ static void *keep_time(void *ctx) {
         return NULL;
 }
 
-int hfd_api_new(const struct hf_host *host, const struct hfd_api_config *config, struct hfd_api **ret_api) {
+int hfd_api_new(const struct hf_host *host, const struct hfd_api_config *config,
+                struct hfd_api **ret_api) {
         static const char *const operations[] = {"get", "list", "txn", "revision"};
 
-        if (!config->prefix || strlen(config->prefix) >= sizeof((struct hfd_api *)0)->prefix || !config->store)
+        if (!config->prefix || strlen(config->prefix) >= sizeof((struct hfd_api *)0)->prefix ||
+            !config->store)
                 return -EINVAL;
         struct hfd_api *api = calloc(1, sizeof *api);
         if (!api)
@@ -67,18 +70,24 @@ int hfd_api_new(const struct hf_host *host, const struct hfd_api_config *config,
         api->on_history_replaced = config->on_history_replaced;
         api->history_ctx = config->ctx;
         api->audit_at = hfd_api_now(api) + HFD_AUDIT_INTERVAL;
-        api->history_metrics[0] = hf_metrics_get(host->metrics, HF_METRIC_COUNTER, "holdfast_store_history_replaced_total",
-                                                 "How often the store's history was found to be another one.", "");
-        api->history_metrics[1] = hf_metrics_get(host->metrics, HF_METRIC_COUNTER, "holdfast_watch_cache_differences_total",
-                                                 "How often the watch cache was found to differ from the store.", "");
+        api->history_metrics[0] =
+                hf_metrics_get(host->metrics, HF_METRIC_COUNTER,
+                               "holdfast_store_history_replaced_total",
+                               "How often the store's history was found to be another one.", "");
+        api->history_metrics[1] =
+                hf_metrics_get(host->metrics, HF_METRIC_COUNTER,
+                               "holdfast_watch_cache_differences_total",
+                               "How often the watch cache was found to differ from the store.", "");
         api->fill_relist = true;
         api->watches_due = HF_NSEC_NEVER;
         (void)snprintf(api->prefix, sizeof api->prefix, "%s", config->prefix);
         for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
                 char labels[64];
                 (void)snprintf(labels, sizeof labels, "operation=\"%s\"", operations[i]);
-                api->metrics[i] = hf_metrics_get(host->metrics, HF_METRIC_HISTOGRAM, "etcd_request_duration_seconds",
-                                                 "Latency of requests to the store, by operation.", labels);
+                api->metrics[i] =
+                        hf_metrics_get(host->metrics, HF_METRIC_HISTOGRAM,
+                                       "etcd_request_duration_seconds",
+                                       "Latency of requests to the store, by operation.", labels);
         }
         int e = hf__mutex_init(&api->mu);
         if (e) {
@@ -120,7 +129,8 @@ static void wake(void *ctx) {
         pthread_mutex_unlock(&api->mu);
 }
 
-int hfd_api_wait_synced(struct hfd_api *api, struct hf_cancel *token, struct hf_status *reterr_status) {
+int hfd_api_wait_synced(struct hfd_api *api, struct hf_cancel *token,
+                        struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_host_clock(api->host);
         struct hf_cancel_waker waker = {0};
         int e = 0;

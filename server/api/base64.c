@@ -12,7 +12,8 @@ void hfd_base64_put(struct hf__strbuf *out, const void *data, size_t n) {
         const unsigned char *p = data;
 
         for (; n; p += n < 3 ? n : 3, n -= n < 3 ? n : 3) {
-                uint32_t v = (uint32_t)p[0] << 16 | (n > 1 ? (uint32_t)p[1] << 8 : 0) | (n > 2 ? p[2] : 0);
+                uint32_t v = (uint32_t)p[0] << 16 | (n > 1 ? (uint32_t)p[1] << 8 : 0) |
+                             (n > 2 ? p[2] : 0);
                 hf__strbuf_putc(out, digits[v >> 18]);
                 hf__strbuf_putc(out, digits[v >> 12 & 63]);
                 hf__strbuf_putc(out, n > 1 ? digits[v >> 6 & 63] : '=');

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache's tree: a treap, ordered by path as the store orders its keys, so that a list and its continuation are one
- * walk. Its depth is logarithmic with overwhelming probability, so recursion is bounded by it.
+ * The cache's tree: a treap, ordered by path as the store orders its keys, so that a list and its
+ * continuation are one walk. Its depth is logarithmic with overwhelming probability, so recursion
+ * is bounded by it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@ struct hfd_node *hfd_tree_find(const struct hfd_tree *tree, const char *path) {
 }
 
 /* Splits into what sorts before path and the rest. */
-static void split(struct hfd_node *node, const char *path, struct hfd_node **ret_left, struct hfd_node **ret_right) {
+static void split(struct hfd_node *node, const char *path, struct hfd_node **ret_left,
+                  struct hfd_node **ret_right) {
         if (!node) {
                 *ret_left = *ret_right = NULL;
         } else if (strcmp(node->object->path, path) < 0) {
@@ -45,7 +47,8 @@ static struct hfd_node *join(struct hfd_node *left, struct hfd_node *right) {
         return right;
 }
 
-/* Priorities need no secrecy beyond what the order of arrivals gives a client; a hash of path and place is enough. */
+/* Priorities need no secrecy beyond what the order of arrivals gives a client; a hash of path and
+ * place is enough. */
 static uint32_t priority_of(const struct hfd_node *node, const char *path) {
         uint64_t h = UINT64_C(1469598103934665603) ^ (uintptr_t)node;
 
@@ -72,7 +75,8 @@ int hfd_tree_put(struct hfd_tree *tree, struct hfd_object *object, struct hfd_ob
         node->object = object;
         node->priority = priority_of(node, object->path);
         while (*link && (*link)->priority >= node->priority)
-                link = strcmp(object->path, (*link)->object->path) < 0 ? &(*link)->left : &(*link)->right;
+                link = strcmp(object->path, (*link)->object->path) < 0 ? &(*link)->left
+                                                                       : &(*link)->right;
         split(*link, object->path, &node->left, &node->right);
         *link = node;
         tree->n++;
@@ -121,8 +125,8 @@ static bool walk_node(const struct hfd_node *node, const struct walk *w) {
         return walk_node(node->right, w);
 }
 
-void hfd_tree_walk(const struct hfd_tree *tree, const char *prefix, const char *after, bool (*visit)(void *ctx, struct hfd_object *object),
-                   void *ctx) {
+void hfd_tree_walk(const struct hfd_tree *tree, const char *prefix, const char *after,
+                   bool (*visit)(void *ctx, struct hfd_object *object), void *ctx) {
         struct walk w = {prefix, after, strlen(prefix), visit, ctx};
 
         walk_node(tree->root, &w);

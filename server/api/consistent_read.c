@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Consistent reads from the cache. A reader needs a revision that the store answered after the reader came: it joins the
- * probe that is not yet sent (one already under way may have been answered before), and when that probe says R it waits
- * until the cache has passed R. A cache that has not within 100 ms is asked no further: the reader goes to the store.
+ * Consistent reads from the cache. A reader needs a revision that the store answered after the
+ * reader came: it joins the probe that is not yet sent (one already under way may have been
+ * answered before), and when that probe says R it waits until the cache has passed R. A cache that
+ * has not within 100 ms is asked no further: the reader goes to the store.
  *
  *      come -> to_probe -> probing -> waiting -> ready(0), or ready(HF_E_TIMEOUT) = ask the store
  *
- * On a store that others write to as well, the revision runs ahead of what our watch delivers. Three late readers in a row
- * are taken for that: for ten seconds readers then go to the store at once. It may also be that our watch hangs: it is
- * opened again from where it is, which costs one request in ten seconds and loses nothing.
+ * On a store that others write to as well, the revision runs ahead of what our watch delivers.
+ * Three late readers in a row are taken for that: for ten seconds readers then go to the store at
+ * once. It may also be that our watch hangs: it is opened again from where it is, which costs one
+ * request in ten seconds and loses nothing.
  */
 #include <stddef.h>
 
@@ -87,10 +89,12 @@ struct hfd_reader *hfd_readers_all_locked(struct hfd_api *api, int outcome) {
 }
 
 /* Waits for the cache to pass its revision; those that need not are linked into *passed. */
-static void wait_locked(struct hfd_api *api, struct hfd_reader *reader, hf_nsec timeout, struct hfd_reader **passed) {
+static void wait_locked(struct hfd_api *api, struct hfd_reader *reader, hf_nsec timeout,
+                        struct hfd_reader **passed) {
         hf_nsec now = hfd_api_now(api);
 
-        /* A cache of another history passes nothing, whatever its revision; and nobody wakes a reader after the end. */
+        /* A cache of another history passes nothing, whatever its revision; and nobody wakes a
+         * reader after the end. */
         reader->outcome = api->stopping ? HF_E_CANCELED : api->replaced ? HF_E_TIMEOUT : 0;
         if (reader->outcome || reader->revision <= api->revision) {
                 push(passed, reader);
@@ -113,10 +117,13 @@ static void on_probe(void *ctx, const struct hfd_store_reply *reply) {
                 if (!reply->error) {
                         reader->revision = reply->revision;
                         wait_locked(api, reader, HFD_CONSISTENT_WAIT, &go);
-                } else if (reply->error == HF_E_TIMEOUT && reader->deadline > now && !api->stopping) {
-                        push(&api->to_probe, reader); /* the probe ended by the deadline of a more hurried one */
+                } else if (reply->error == HF_E_TIMEOUT && reader->deadline > now &&
+                           !api->stopping) {
+                        push(&api->to_probe,
+                             reader); /* the probe ended by the deadline of a more hurried one */
                 } else {
-                        reader->outcome = reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
+                        reader->outcome =
+                                reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
                         reader->status = reply->status;
                         push(&go, reader);
                 }
@@ -151,7 +158,8 @@ static void send_probe(struct hfd_api *api) {
 
 void hfd_reader_consistent(struct hfd_api *api, struct hfd_reader *reader) {
         pthread_mutex_lock(&api->mu);
-        if (!api->synced || api->stopping || api->replaced || api->direct_until > hfd_api_now(api)) {
+        if (!api->synced || api->stopping || api->replaced ||
+            api->direct_until > hfd_api_now(api)) {
                 pthread_mutex_unlock(&api->mu);
                 reader->outcome = HF_E_TIMEOUT;
                 reader->ready(reader);
@@ -162,7 +170,8 @@ void hfd_reader_consistent(struct hfd_api *api, struct hfd_reader *reader) {
         send_probe(api);
 }
 
-void hfd_reader_after(struct hfd_api *api, struct hfd_reader *reader, uint64_t revision, hf_nsec timeout) {
+void hfd_reader_after(struct hfd_api *api, struct hfd_reader *reader, uint64_t revision,
+                      hf_nsec timeout) {
         struct hfd_reader *passed = NULL;
 
         pthread_mutex_lock(&api->mu);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Namespaces, configmaps, service accounts, events and workspaces: little more than the types of their parts. */
+/* Namespaces, configmaps, service accounts, events and workspaces: little more than the types of
+ * their parts. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +14,11 @@
 
 #define CONFIGMAP_MAX (1u << 20)
 
-static bool other_type(const char *kind, const char *key, const char *type, char *reason, size_t max_reason) {
-        (void)snprintf(reason, max_reason, "json: cannot unmarshal into Go struct field %s.%s of type %s", kind, key, type);
+static bool other_type(const char *kind, const char *key, const char *type, char *reason,
+                       size_t max_reason) {
+        (void)snprintf(reason, max_reason,
+                       "json: cannot unmarshal into Go struct field %s.%s of type %s", kind, key,
+                       type);
         return false;
 }
 
@@ -28,13 +32,16 @@ static struct hf__json *part_of(struct hf__json *object, const char *key) {
         return NULL;
 }
 
-bool hfd_part_is_object(struct hf__json *object, const char *key, const char *kind, char *reason, size_t max_reason) {
+bool hfd_part_is_object(struct hf__json *object, const char *key, const char *kind, char *reason,
+                        size_t max_reason) {
         const struct hf__json *value = part_of(object, key);
 
-        return !value || hf__json_is_object(value) || other_type(kind, key, "object", reason, max_reason);
+        return !value || hf__json_is_object(value) ||
+               other_type(kind, key, "object", reason, max_reason);
 }
 
-bool hfd_part_is_array(struct hf__json *object, const char *key, bool of_objects, const char *kind, char *reason, size_t max_reason) {
+bool hfd_part_is_array(struct hf__json *object, const char *key, bool of_objects, const char *kind,
+                       char *reason, size_t max_reason) {
         const struct hf__json *value = part_of(object, key);
 
         if (!value)
@@ -43,14 +50,17 @@ bool hfd_part_is_array(struct hf__json *object, const char *key, bool of_objects
                 return other_type(kind, key, "array", reason, max_reason);
         for (const struct hf__json *m = hf__json_first(value); m; m = hf__json_next(m))
                 if (of_objects ? !hf__json_is_object(m) : !hf__json_is_string(m))
-                        return other_type(kind, key, of_objects ? "array of objects" : "[]string", reason, max_reason);
+                        return other_type(kind, key, of_objects ? "array of objects" : "[]string",
+                                          reason, max_reason);
         return true;
 }
 
-bool hfd_part_is_map(struct hf__json *object, const char *key, const char *kind, char *reason, size_t max_reason) {
+bool hfd_part_is_map(struct hf__json *object, const char *key, const char *kind, char *reason,
+                     size_t max_reason) {
         if (!hfd_part_is_object(object, key, kind, reason, max_reason))
                 return false;
-        for (struct hf__json *m = hf__json_first(hf__json_get(object, key)); m; m = hf__json_next(m))
+        for (struct hf__json *m = hf__json_first(hf__json_get(object, key)); m;
+             m = hf__json_next(m))
                 if (!hf__json_is_string(m))
                         return other_type(kind, key, "string", reason, max_reason);
         return true;
@@ -59,7 +69,8 @@ bool hfd_part_is_map(struct hf__json *object, const char *key, const char *kind,
 bool hfd_namespace_decode(struct hf__json *object, char *reason, size_t max_reason) {
         return hfd_part_is_object(object, "spec", "Namespace", reason, max_reason) &&
                hfd_part_is_object(object, "status", "Namespace", reason, max_reason) &&
-               hfd_part_is_array(hf__json_get(object, "spec"), "finalizers", false, "NamespaceSpec", reason, max_reason);
+               hfd_part_is_array(hf__json_get(object, "spec"), "finalizers", false, "NamespaceSpec",
+                                 reason, max_reason);
 }
 
 static bool has_text(const struct hf__json *list, const char *text) {
@@ -84,7 +95,8 @@ static int add_kubernetes(struct hf__json *object) {
         return e || has_text(list, "kubernetes") ? e : hf__json_append_string(list, "kubernetes");
 }
 
-/* A namespace carries its name as a label. A new one is Active, and held until somebody has emptied it. */
+/* A namespace carries its name as a label. A new one is Active, and held until somebody has emptied
+ * it. */
 int hfd_namespace_prepare(struct hf__json *object, const struct hf__json *old) {
         const char *name = hf__json_string(object, "metadata.name");
         struct hf__json *labels = hf__json_path(object, "metadata.labels");
@@ -105,18 +117,23 @@ int hfd_namespace_prepare(struct hf__json *object, const struct hf__json *old) {
         return e;
 }
 
-void hfd_namespace_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes) {
+void hfd_namespace_validate(const struct hf__json *object, const struct hf__json *old,
+                            struct hfd_causes *causes) {
         size_t i = 0;
 
-        for (const struct hf__json *m = hf__json_first(hf__json_path(object, "spec.finalizers")); m; m = hf__json_next(m), i++) {
+        for (const struct hf__json *m = hf__json_first(hf__json_path(object, "spec.finalizers")); m;
+             m = hf__json_next(m), i++) {
                 const char *text = hf__json_is_string(m) ? hf__json_text(m) : "";
-                bool standard = !strcmp(text, "kubernetes") || !strcmp(text, "orphan") || !strcmp(text, "foregroundDeletion");
+                bool standard = !strcmp(text, "kubernetes") || !strcmp(text, "orphan") ||
+                                !strcmp(text, "foregroundDeletion");
                 if (standard || (strchr(text, '/') && hfd_is_qualified_name(text)))
                         continue;
                 char field[64], quoted[300];
                 (void)snprintf(field, sizeof field, "spec.finalizers[%zu]", i);
                 hfd_quote(text, quoted, sizeof quoted);
-                hfd_cause_invalid(causes, field, quoted, "name is neither a standard finalizer name nor is it fully qualified");
+                hfd_cause_invalid(causes, field, quoted,
+                                  "name is neither a standard finalizer name nor is it fully "
+                                  "qualified");
         }
 }
 
@@ -134,42 +151,53 @@ bool hfd_is_config_key(const char *key) {
         return n && n <= 253 && strcmp(key, ".") && strncmp(key, "..", 2);
 }
 
-void hfd_validate_data_keys(const struct hf__json *object, const char *key, struct hfd_causes *causes) {
-        for (struct hf__json *m = hf__json_first(hf__json_get(object, key)); m; m = hf__json_next(m)) {
+void hfd_validate_data_keys(const struct hf__json *object, const char *key,
+                            struct hfd_causes *causes) {
+        for (struct hf__json *m = hf__json_first(hf__json_get(object, key)); m;
+             m = hf__json_next(m)) {
                 char field[128], quoted[300];
                 if (hfd_is_config_key(hf__json_key(m)))
                         continue;
                 (void)snprintf(field, sizeof field, "%s[%.100s]", key, hf__json_key(m));
                 hfd_quote(hf__json_key(m), quoted, sizeof quoted);
                 hfd_cause_invalid(causes, field, quoted,
-                                  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
-                                  "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')");
+                                  "a valid config key must consist of alphanumeric characters, "
+                                  "'-', '_' or '.' (e.g. 'key.name',  or "
+                                  "'KEY_NAME',  or 'key-name', regex used for validation is "
+                                  "'[-._a-zA-Z0-9]+')");
         }
 }
 
-void hfd_validate_immutable(const struct hf__json *object, const struct hf__json *old, const char *const *parts, size_t n_parts,
-                            struct hfd_causes *causes) {
+void hfd_validate_immutable(const struct hf__json *object, const struct hf__json *old,
+                            const char *const *parts, size_t n_parts, struct hfd_causes *causes) {
         if (!old || !hf__json_bool(old, "immutable", false))
                 return;
         if (!hf__json_bool(object, "immutable", false))
-                hfd_cause_forbidden(causes, "immutable", "field is immutable when `immutable` is set");
+                hfd_cause_forbidden(causes, "immutable",
+                                    "field is immutable when `immutable` is set");
         for (size_t i = 0; i < n_parts; i++) {
-                const struct hf__json *a = hf__json_get(object, parts[i]), *b = hf__json_get(old, parts[i]);
+                const struct hf__json *a = hf__json_get(object, parts[i]),
+                                      *b = hf__json_get(old, parts[i]);
                 if ((a || b) && !(a && b && hf__json_equal(a, b)))
-                        hfd_cause_forbidden(causes, parts[i], "field is immutable when `immutable` is set");
+                        hfd_cause_forbidden(causes, parts[i],
+                                            "field is immutable when `immutable` is set");
         }
 }
 
-void hfd_configmap_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes) {
+void hfd_configmap_validate(const struct hf__json *object, const struct hf__json *old,
+                            struct hfd_causes *causes) {
         static const char *const parts[] = {"data", "binaryData"};
         size_t total = 0;
 
         for (size_t i = 0; i < 2; i++) {
                 hfd_validate_data_keys(object, parts[i], causes);
-                for (struct hf__json *m = hf__json_first(hf__json_get(object, parts[i])); m; m = hf__json_next(m)) {
+                for (struct hf__json *m = hf__json_first(hf__json_get(object, parts[i])); m;
+                     m = hf__json_next(m)) {
                         size_t n = strlen(hf__json_text(m));
                         if (i == 1)
-                                (void)hfd_base64_check(hf__json_text(m), &n); /* bytes count as they are, not as they are written */
+                                (void)hfd_base64_check(hf__json_text(m),
+                                                       &n); /* bytes count as they are, not as they
+                                                               are written */
                         total += n;
                 }
         }
@@ -192,9 +220,11 @@ bool hfd_service_account_decode(struct hf__json *object, char *reason, size_t ma
         const struct hf__json *automount = part_of(object, "automountServiceAccountToken");
 
         if (automount && !hf__json_is_bool(automount))
-                return other_type("ServiceAccount", "automountServiceAccountToken", "bool", reason, max_reason);
+                return other_type("ServiceAccount", "automountServiceAccountToken", "bool", reason,
+                                  max_reason);
         return hfd_part_is_array(object, "secrets", true, "ServiceAccount", reason, max_reason) &&
-               hfd_part_is_array(object, "imagePullSecrets", true, "ServiceAccount", reason, max_reason);
+               hfd_part_is_array(object, "imagePullSecrets", true, "ServiceAccount", reason,
+                                 max_reason);
 }
 
 /* A new workspace is held from the beginning, so that none is gone before what was made for it. */

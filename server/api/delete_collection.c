@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deletecollection: one list of what is selected, then a delete of each, as if it had been asked for by itself: with the
- * same options, fenced as the call is, by the optimistic loop of write.c. Only what was listed is deleted: one that was made anew
- * under its name meanwhile stays. WIDTH of them are under way at a time. What is gone
- * by then is passed over; the first failure ends it, and is the answer; what was deleted before stays deleted. The answer lists
- * what was deleted, and has to hold it, which the cache no longer does. Where more than ANSWER_MAX_BYTES are selected each object is
- * let go once it is deleted, and the answer is a Status, which is what the field's OpenAPI says, and what its clients take as well.
+ * deletecollection: one list of what is selected, then a delete of each, as if it had been asked
+ * for by itself: with the same options, fenced as the call is, by the optimistic loop of write.c.
+ * Only what was listed is deleted: one that was made anew under its name meanwhile stays. WIDTH of
+ * them are under way at a time. What is gone by then is passed over; the first failure ends it, and
+ * is the answer; what was deleted before stays deleted. The answer lists what was deleted, and has
+ * to hold it, which the cache no longer does. Where more than ANSWER_MAX_BYTES are selected each
+ * object is let go once it is deleted, and the answer is a Status, which is what the field's
+ * OpenAPI says, and what its clients take as well.
  *
- *      list -> pump: start deletes while there is room <-- each delete's answer -> the last one: answer
+ *      list -> pump: start deletes while there is room <-- each delete's answer -> the last one:
+ * answer
  *
- * Whoever finds nobody pumping pumps, in a loop and not by recursion, for a delete may be answered before its start returns.
- * The sweep is freed by the one who pumps and finds nothing left and nothing under way.
+ * Whoever finds nobody pumping pumps, in a loop and not by recursion, for a delete may be answered
+ * before its start returns. The sweep is freed by the one who pumps and finds nothing left and
+ * nothing under way.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -42,7 +46,8 @@ struct sweep {
         struct hfd_call list; /* first: take is given this */
         struct hfd_api *api;
         struct hfd_call *call;       /* the adapter's until done */
-        struct hfd_object **objects; /* owned, with its references; one that the answer is without becomes NULL */
+        struct hfd_object **objects; /* owned, with its references; one that the answer is without
+                                        becomes NULL */
         size_t n;
         bool lists;        /* the answer has what was deleted */
         uint64_t revision; /* of the list */
@@ -84,7 +89,8 @@ static void succeed(struct sweep *sweep) {
                         sweep->objects[n++] = sweep->objects[i];
         sweep->n = n;
         (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", sweep->revision);
-        hfd_answer_ok(&answer, 200, hfd_list_render(sweep->api, sweep->call, sweep->objects, n, meta));
+        hfd_answer_ok(&answer, 200,
+                      hfd_list_render(sweep->api, sweep->call, sweep->objects, n, meta));
         answer_and_free(sweep, &answer);
 }
 
@@ -109,12 +115,16 @@ static void on_fence(void *ctx, const struct hfd_store_reply *reply) {
         if (reply->error == HF_E_CONFLICT)
                 hfd_answer_stale_term(&sweep->failure, sweep->call->resource, "");
         else /* it only compares: nothing was written, whatever became of it */
-                hfd_answer_store_error(&sweep->failure, reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error, &reply->status);
+                hfd_answer_store_error(&sweep->failure,
+                                       reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE
+                                                                    : reply->error,
+                                       &reply->status);
         fail(sweep);
 }
 
 static void compare_fence(struct sweep *sweep) {
-        const struct hfd_txn txn = {.compares = sweep->fence.compares, .n_compares = 2 * sweep->fence.n_leases};
+        const struct hfd_txn txn = {.compares = sweep->fence.compares,
+                                    .n_compares = 2 * sweep->fence.n_leases};
         int e = 0;
 
         if (hfd_history_settles(sweep->api)) { /* as a delete would have been told */
@@ -145,7 +155,8 @@ static void copy_uid(const struct hfd_object *object, char uid[64]) {
         struct hf__span text = {object->bytes->data, object->bytes->n};
 
         *uid = '\0';
-        if (hf__span_member(text, "metadata", &text) && hf__span_member(text, "uid", &text) && text.n > 2 && text.n - 2 < 64)
+        if (hf__span_member(text, "metadata", &text) && hf__span_member(text, "uid", &text) &&
+            text.n > 2 && text.n - 2 < 64)
                 (void)snprintf(uid, 64, "%.*s", (int)(text.n - 2), text.data + 1);
 }
 
@@ -154,10 +165,13 @@ static struct slot *next_locked(struct sweep *sweep) {
         struct slot *slot = sweep->free;
         const struct hfd_options *o = &sweep->call->options;
 
-        if (!sweep->failed && sweep->next < sweep->n && hfd_api_now(sweep->api) >= sweep->call->deadline) {
+        if (!sweep->failed && sweep->next < sweep->n &&
+            hfd_api_now(sweep->api) >= sweep->call->deadline) {
                 sweep->failed = true;
                 hfd_answer_status(&sweep->failure, HF_E_TIMEOUT, 504, "Timeout",
-                                  "Timeout: request did not complete within the allotted time: not all of the collection is deleted", NULL);
+                                  "Timeout: request did not complete within the allotted time: not "
+                                  "all of the collection is deleted",
+                                  NULL);
         }
         if (!slot || sweep->failed || sweep->next == sweep->n)
                 return NULL;
@@ -169,7 +183,8 @@ static struct slot *next_locked(struct sweep *sweep) {
                                                   .propagation = o->propagation,
                                                   .has_orphan = o->has_orphan,
                                                   .orphan = o->orphan};
-        (void)snprintf(slot->call.ns, sizeof slot->call.ns, "%.*s", (int)object->n_ns, object->path);
+        (void)snprintf(slot->call.ns, sizeof slot->call.ns, "%.*s", (int)object->n_ns,
+                       object->path);
         (void)snprintf(slot->call.name, sizeof slot->call.name, "%s", object->name);
         copy_uid(object, slot->call.only_uid);
         return slot;
@@ -216,7 +231,8 @@ static void on_deleted(struct hfd_call *call, const struct hfd_answer *answer) {
         pump_unlock(sweep);
 }
 
-static void on_selected(struct hfd_call *list, struct hfd_object **objects, size_t n, uint64_t revision) {
+static void on_selected(struct hfd_call *list, struct hfd_object **objects, size_t n,
+                        uint64_t revision) {
         struct sweep *sweep = (struct sweep *)list;
         size_t n_bytes = 0;
 
@@ -264,7 +280,10 @@ static struct sweep *sweep_new(struct hfd_api *api, struct hfd_call *call) {
         }
         sweep->api = api;
         sweep->call = call;
-        sweep->list = (struct hfd_call){.verb = HFD_LIST, .resource = call->resource, .deadline = call->deadline, .done = on_list_failed};
+        sweep->list = (struct hfd_call){.verb = HFD_LIST,
+                                        .resource = call->resource,
+                                        .deadline = call->deadline,
+                                        .done = on_list_failed};
         sweep->list.options = call->options; /* borrowed: the list does not free them */
         memcpy(sweep->list.ns, call->ns, sizeof call->ns);
         for (size_t i = 0; i < WIDTH; i++) {
@@ -292,7 +311,8 @@ void hfd_delete_collection(struct hfd_api *api, struct hfd_call *call) {
                 sweep = sweep_new(api, call);
                 if (!sweep)
                         hfd_answer_no_memory(&answer);
-                else if (call->fence && (e = hfd_fence_compares(&sweep->fence, api->prefix, call->fence)))
+                else if (call->fence &&
+                         (e = hfd_fence_compares(&sweep->fence, api->prefix, call->fence)))
                         hfd_answer_store_error(&answer, e, NULL);
         }
         if (sweep && !e) {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Discovery, built from the registry when asked: /api, /api/v1, /apis, /apis/<group>, /apis/<group>/<version>, /openapi/v3. */
+/* Discovery, built from the registry when asked: /api, /api/v1, /apis, /apis/<group>,
+ * /apis/<group>/<version>, /openapi/v3. */
 #include <stdio.h>
 #include <string.h>
 
 #include "server/api/core.h"
 
-#define VERBS      "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]"
+#define VERBS                                                                                      \
+        "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\",\"update\","       \
+        "\"watch\"]"
 #define VERBS_SOLO "[\"create\",\"delete\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]"
 
 /* Whether row i is the first of its group. */
@@ -19,7 +22,8 @@ static bool first_of_group(const struct hfd_resource *rows, size_t i) {
 /* Whether row i is the first of its group's version. */
 static bool first_of_version(const struct hfd_resource *rows, size_t i) {
         for (size_t k = 0; k < i; k++)
-                if (!strcmp(rows[k].group, rows[i].group) && !strcmp(rows[k].version, rows[i].version))
+                if (!strcmp(rows[k].group, rows[i].group) &&
+                    !strcmp(rows[k].version, rows[i].version))
                         return false;
         return true;
 }
@@ -37,7 +41,8 @@ static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool
         const struct hfd_resource *rows = hfd_resources(&n);
         const char *comma = "";
 
-        hf__strbuf_printf(s, "{%s\"name\":\"%s\",\"versions\":[", alone ? "\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," : "", row->group);
+        hf__strbuf_printf(s, "{%s\"name\":\"%s\",\"versions\":[",
+                          alone ? "\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," : "", row->group);
         for (size_t i = 0; i < n; i++) {
                 if (strcmp(rows[i].group, row->group) || !first_of_version(rows, i))
                         continue;
@@ -66,9 +71,13 @@ static void put_groups(struct hf__strbuf *s) {
         hf__strbuf_puts(s, "]}");
 }
 
-static void put_subresource(struct hf__strbuf *s, const struct hfd_resource *row, const char *name, const char *verbs) {
-        hf__strbuf_printf(s, ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,\"kind\":\"%s\",\"verbs\":%s}", row->plural,
-                          name, row->namespaced ? "true" : "false", row->kind, verbs);
+static void put_subresource(struct hf__strbuf *s, const struct hfd_resource *row, const char *name,
+                            const char *verbs) {
+        hf__strbuf_printf(s,
+                          ",{\"name\":\"%s/"
+                          "%s\",\"singularName\":\"\",\"namespaced\":%s,\"kind\":\"%s\",\"verbs\":%"
+                          "s}",
+                          row->plural, name, row->namespaced ? "true" : "false", row->kind, verbs);
 }
 
 static bool put_resources(struct hf__strbuf *s, const char *group, const char *version) {
@@ -81,12 +90,17 @@ static bool put_resources(struct hf__strbuf *s, const char *group, const char *v
                         continue;
                 hfd_resource_api_version(&rows[i], text);
                 if (!n_found++)
-                        hf__strbuf_printf(s, "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\",\"groupVersion\":\"%s\",\"resources\":[",
+                        hf__strbuf_printf(s,
+                                          "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\","
+                                          "\"groupVersion\":\"%s\",\"resources\":[",
                                           text);
                 else
                         hf__strbuf_putc(s, ',');
-                hf__strbuf_printf(s, "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,\"kind\":\"%s\",\"verbs\":%s",
-                                  rows[i].plural, rows[i].singular, rows[i].namespaced ? "true" : "false", rows[i].kind,
+                hf__strbuf_printf(s,
+                                  "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,"
+                                  "\"kind\":\"%s\",\"verbs\":%s",
+                                  rows[i].plural, rows[i].singular,
+                                  rows[i].namespaced ? "true" : "false", rows[i].kind,
                                   rows[i].no_delete_collection ? VERBS_SOLO : VERBS);
                 if (rows[i].short_name)
                         hf__strbuf_printf(s, ",\"shortNames\":[\"%s\"]", rows[i].short_name);
@@ -112,7 +126,8 @@ static bool put_one_group(struct hf__strbuf *s, const char *group) {
         return false;
 }
 
-/* ---- OpenAPI v3: the index, and a document per group version that lets kubectl leave validation to the server ---- */
+/* ---- OpenAPI v3: the index, and a document per group version that lets kubectl leave validation
+ * to the server ---- */
 
 static void put_path_prefix(struct hf__strbuf *s, const struct hfd_resource *row) {
         hf__strbuf_printf(s, *row->group ? "apis/%s/%s" : "api%s/%s", row->group, row->version);
@@ -139,18 +154,24 @@ static bool put_openapi(struct hf__strbuf *s, const char *group, const char *ver
         size_t n, n_found = 0;
         const struct hfd_resource *rows = hfd_resources(&n);
 
-        hf__strbuf_puts(s, "{\"openapi\":\"3.0.0\",\"info\":{\"title\":\"Holdfast\",\"version\":\"v1\"},\"paths\":{");
+        hf__strbuf_puts(s, "{\"openapi\":\"3.0.0\",\"info\":{\"title\":\"Holdfast\",\"version\":"
+                           "\"v1\"},\"paths\":{");
         for (size_t i = 0; i < n; i++) {
                 if (strcmp(rows[i].group, group) || strcmp(rows[i].version, version))
                         continue;
                 hf__strbuf_puts(s, n_found++ ? ",\"/" : "\"/");
                 put_path_prefix(s, &rows[i]);
                 hf__strbuf_printf(s,
-                                  "%s/%s/{name}\":{\"patch\":{\"parameters\":[{\"name\":\"fieldValidation\",\"in\":\"query\",\"schema\":"
-                                  "{\"type\":\"string\"}},{\"name\":\"dryRun\",\"in\":\"query\",\"schema\":{\"type\":\"string\"}}],"
-                                  "\"responses\":{\"200\":{\"description\":\"OK\"}},\"x-kubernetes-group-version-kind\":{\"group\":\"%s\","
+                                  "%s/%s/"
+                                  "{name}\":{\"patch\":{\"parameters\":[{\"name\":"
+                                  "\"fieldValidation\",\"in\":\"query\",\"schema\":"
+                                  "{\"type\":\"string\"}},{\"name\":\"dryRun\",\"in\":\"query\","
+                                  "\"schema\":{\"type\":\"string\"}}],"
+                                  "\"responses\":{\"200\":{\"description\":\"OK\"}},\"x-kubernetes-"
+                                  "group-version-kind\":{\"group\":\"%s\","
                                   "\"version\":\"%s\",\"kind\":\"%s\"}}}",
-                                  rows[i].namespaced ? "/namespaces/{namespace}" : "", rows[i].plural, group, version, rows[i].kind);
+                                  rows[i].namespaced ? "/namespaces/{namespace}" : "",
+                                  rows[i].plural, group, version, rows[i].kind);
         }
         hf__strbuf_puts(s, "},\"components\":{\"schemas\":{");
         n_found = 0;
@@ -158,7 +179,8 @@ static bool put_openapi(struct hf__strbuf *s, const char *group, const char *ver
                 if (strcmp(rows[i].group, group) || strcmp(rows[i].version, version))
                         continue;
                 hf__strbuf_printf(s,
-                                  "%s\"%s\":{\"type\":\"object\",\"x-kubernetes-group-version-kind\":[{\"group\":\"%s\",\"version\":\"%s\","
+                                  "%s\"%s\":{\"type\":\"object\",\"x-kubernetes-group-version-"
+                                  "kind\":[{\"group\":\"%s\",\"version\":\"%s\","
                                   "\"kind\":\"%s\"}]}",
                                   n_found++ ? "," : "", rows[i].kind, group, version, rows[i].kind);
         }
@@ -181,7 +203,8 @@ static bool put_document(struct hf__strbuf *s, const char *path) {
         char group[256], version[64];
 
         if (!strcmp(path, "/api")) {
-                hf__strbuf_puts(s, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":[]}");
+                hf__strbuf_puts(s, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],"
+                                   "\"serverAddressByClientCIDRs\":[]}");
                 return true;
         }
         if (!strcmp(path, "/api/v1"))
@@ -200,8 +223,9 @@ static bool put_document(struct hf__strbuf *s, const char *path) {
                 return group_version(path + 17, group, version) && put_openapi(s, group, version);
         if (strncmp(path, "/apis/", 6))
                 return false;
-        return strchr(path + 6, '/') ? group_version(path + 6, group, version) && put_resources(s, group, version)
-                                     : put_one_group(s, path + 6);
+        return strchr(path + 6, '/')
+                       ? group_version(path + 6, group, version) && put_resources(s, group, version)
+                       : put_one_group(s, path + 6);
 }
 
 struct hf__buf *hfd_discovery(const char *path, int *ret_code) {

@@ -36,7 +36,8 @@ struct hfd_endpoints {
 
 static bool always_healthy(void *ctx, char *reason, size_t max_reason) { return true; }
 
-int hfd_endpoints_new(const struct hf_host *host, void (*on_ready)(void *ctx), void *ctx, struct hfd_endpoints **ret_endpoints) {
+int hfd_endpoints_new(const struct hf_host *host, void (*on_ready)(void *ctx), void *ctx,
+                      struct hfd_endpoints **ret_endpoints) {
         struct hfd_endpoints *endpoints = calloc(1, sizeof *endpoints);
         if (!endpoints)
                 return -ENOMEM;
@@ -47,7 +48,10 @@ int hfd_endpoints_new(const struct hf_host *host, void (*on_ready)(void *ctx), v
         endpoints->probes[0] = (struct probe){endpoints, "healthz", HF_HEALTHZ};
         endpoints->probes[1] = (struct probe){endpoints, "livez", HF_LIVEZ};
         endpoints->probes[2] = (struct probe){endpoints, "readyz", HF_READYZ};
-        int r = host->health ? hf_health_add(host->health, "ping", HF_HEALTHZ | HF_LIVEZ | HF_READYZ, always_healthy, NULL) : 0;
+        int r = host->health
+                        ? hf_health_add(host->health, "ping", HF_HEALTHZ | HF_LIVEZ | HF_READYZ,
+                                        always_healthy, NULL)
+                        : 0;
         endpoints->added_ping = host->health && r == 0;
         if (r == 0 || r == HF_E_EXISTS)
                 r = hfd_process_metrics_new(host, &endpoints->process);
@@ -109,7 +113,8 @@ static void add_check(void *ctx, const char *name, bool healthy, const char *rea
         /* The endpoint is public: the reason is for the log. */
         round->n_failed++;
         hf__strbuf_printf(&round->lines, "[-]%s failed: reason withheld\n", name);
-        hf_log(round->log, HF_LOG_INFO, "health", "%s check %s failed: %s", round->probe->name, name, reason);
+        hf_log(round->log, HF_LOG_INFO, "health", "%s check %s failed: %s", round->probe->name,
+               name, reason);
 }
 
 static void add_unmet(struct round *round) {
@@ -117,7 +122,9 @@ static void add_unmet(struct round *round) {
         for (size_t i = 0; i < round->excludes.n; i++) {
                 if (round->excludes.met[i])
                         continue;
-                hf__strbuf_puts(&round->lines, first ? "warn: some health checks cannot be excluded: no matches for " : ",");
+                hf__strbuf_puts(&round->lines, first ? "warn: some health checks cannot be "
+                                                       "excluded: no matches for "
+                                                     : ",");
                 hf__strbuf_printf(&round->lines, "\"%s\"", round->excludes.names[i]);
                 first = false;
         }
@@ -145,8 +152,10 @@ static bool read_excludes(const char *query, struct excludes *excludes) {
 static void answer_round(struct hfd_request *request, struct round *round, const char *query) {
         const char *name = round->probe->name;
         char ignored[2];
-        bool verbose = hfd_query_get(query, "verbose", 0, ignored, sizeof ignored) != HF_E_NOT_FOUND;
-        hf__strbuf_printf(&round->lines, "%s check %s\n", name, round->n_failed > 0 ? "failed" : "passed");
+        bool verbose =
+                hfd_query_get(query, "verbose", 0, ignored, sizeof ignored) != HF_E_NOT_FOUND;
+        hf__strbuf_printf(&round->lines, "%s check %s\n", name,
+                          round->n_failed > 0 ? "failed" : "passed");
         const char *text = round->n_failed == 0 && !verbose ? "ok" : round->lines.data;
         if (round->lines.error || !text)
                 hfd_reply_text(request, 500, "internal server error: out of memory\n", 0, false);
@@ -205,7 +214,8 @@ static void handle_single(struct probe *probe, struct hfd_request *request, cons
         struct single single = {.name = name};
         char text[700];
         if (probe->endpoints->host->health)
-                (void)hf_health_each(probe->endpoints->host->health, probe->bit, pick_check, &single);
+                (void)hf_health_each(probe->endpoints->host->health, probe->bit, pick_check,
+                                     &single);
         if (!single.found) {
                 hfd_reply_text(request, 404, "404 page not found\n", 0, false);
                 return;
@@ -220,7 +230,9 @@ static bool is_read(struct hfd_request *request) {
         const char *method = hfd_request_method(request);
         if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
                 return true;
-        const struct hf_status status = {.http_code = 405, .message = "the server does not allow this method on the requested resource"};
+        const struct hf_status status =
+                {.http_code = 405,
+                 .message = "the server does not allow this method on the requested resource"};
         hfd_request_reply_status(request, &status);
         return false;
 }
@@ -237,10 +249,13 @@ static void on_health(void *ctx, struct hfd_request *request) {
         hfd_request_unref(request);
 }
 
-static void reply_body(struct hfd_request *request, const char *content_type, struct hf__strbuf *body) {
+static void reply_body(struct hfd_request *request, const char *content_type,
+                       struct hf__strbuf *body) {
         struct hf__buf *buf = hf__strbuf_to_buf(body);
         if (buf)
-                hfd_request_reply(request, 200, content_type, &(struct hfd_header){"cache-control", "no-cache, private"}, 1, buf);
+                hfd_request_reply(request, 200, content_type,
+                                  &(struct hfd_header){"cache-control", "no-cache, private"}, 1,
+                                  buf);
         else
                 hfd_reply_text(request, 500, "internal server error: out of memory\n", 0, false);
         hf__buf_unref(buf);
@@ -249,11 +264,13 @@ static void reply_body(struct hfd_request *request, const char *content_type, st
 static void on_version(void *ctx, struct hfd_request *request) {
         struct hf__strbuf body = {0};
         if (is_read(request)) {
-                hf__strbuf_puts(&body,
-                                "{\n  \"major\": \"" HFD_KUBERNETES_MAJOR "\",\n  \"minor\": \"" HFD_KUBERNETES_MINOR
-                                "\",\n  \"gitVersion\": \"" HFD_GIT_VERSION "\",\n  \"gitCommit\": \"\",\n  \"gitTreeState\": \"\",\n"
-                                "  \"buildDate\": \"1970-01-01T00:00:00Z\",\n  \"goVersion\": \"none\",\n  \"compiler\": \"" __VERSION__
-                                "\",\n  \"platform\": \"linux\"\n}\n");
+                hf__strbuf_puts(&body, "{\n  \"major\": \"" HFD_KUBERNETES_MAJOR
+                                       "\",\n  \"minor\": \"" HFD_KUBERNETES_MINOR
+                                       "\",\n  \"gitVersion\": \"" HFD_GIT_VERSION
+                                       "\",\n  \"gitCommit\": \"\",\n  \"gitTreeState\": \"\",\n"
+                                       "  \"buildDate\": \"1970-01-01T00:00:00Z\",\n  "
+                                       "\"goVersion\": \"none\",\n  \"compiler\": \"" __VERSION__
+                                       "\",\n  \"platform\": \"linux\"\n}\n");
                 reply_body(request, "application/json", &body);
         }
         hf__strbuf_done(&body);
@@ -280,7 +297,8 @@ int hfd_endpoints_install(struct hfd_endpoints *endpoints, struct hfd_router *ro
         int r = hfd_router_add(router, "/version", on_version, endpoints);
         if (r == 0)
                 r = hfd_router_add(router, "/metrics", on_metrics, endpoints);
-        for (size_t i = 0; r == 0 && i < sizeof endpoints->probes / sizeof endpoints->probes[0]; i++) {
+        for (size_t i = 0; r == 0 && i < sizeof endpoints->probes / sizeof endpoints->probes[0];
+             i++) {
                 (void)snprintf(path, sizeof path, "/%s/", endpoints->probes[i].name);
                 r = hfd_router_add(router, path, on_health, &endpoints->probes[i]);
                 path[strlen(path) - 1] = '\0';

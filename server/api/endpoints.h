@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The non-resource endpoints: /healthz /livez /readyz with their sub-checks (`?verbose`, `?exclude=`), /version, /metrics.
- * Bodies as apiserver.md 1.4. on_ready is called once, on the first successful /readyz.
+ * The non-resource endpoints: /healthz /livez /readyz with their sub-checks (`?verbose`,
+ * `?exclude=`), /version, /metrics. Bodies as apiserver.md 1.4. on_ready is called once, on the
+ * first successful /readyz.
  */
 #include <holdfast/health.h>
 #include <holdfast/metrics.h>
@@ -10,6 +11,7 @@
 #include "server/http/router.h"
 
 struct hfd_endpoints;
-int hfd_endpoints_new(const struct hf_host *host, void (*on_ready)(void *ctx), void *ctx, struct hfd_endpoints **ret_endpoints);
+int hfd_endpoints_new(const struct hf_host *host, void (*on_ready)(void *ctx), void *ctx,
+                      struct hfd_endpoints **ret_endpoints);
 int hfd_endpoints_install(struct hfd_endpoints *endpoints, struct hfd_router *router);
 struct hfd_endpoints *hfd_endpoints_free(struct hfd_endpoints *endpoints);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The types of the fields whose values the server does not look at itself. Clients with typed readers decode a whole list or
- * none of it: one object with a text where a number belongs would hide all others of its kind from them.
+ * The types of the fields whose values the server does not look at itself. Clients with typed
+ * readers decode a whole list or none of it: one object with a text where a number belongs would
+ * hide all others of its kind from them.
  *
- * A path goes from the object to the field: `a.b` into a member, `a[]` into each element of an array, `a{}` into each member of
- * a map. What is absent or null is fine anywhere. What the strategies decode is not repeated here.
+ * A path goes from the object to the field: `a.b` into a member, `a[]` into each element of an
+ * array, `a{}` into each member of a map. What is absent or null is fine anywhere. What the
+ * strategies decode is not repeated here.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +19,8 @@
 
 enum type { TEXT, BOOL, INT32, INT64, BYTES, TIME, MICROTIME, OBJECT };
 
-static const char *const type_names[] = {"string", "bool", "int32", "int64", "[]uint8", "v1.Time", "v1.MicroTime", "object"};
+static const char *const type_names[] = {"string",  "bool",    "int32",        "int64",
+                                         "[]uint8", "v1.Time", "v1.MicroTime", "object"};
 
 static const struct field {
         const char *kind; /* NULL = every kind */
@@ -77,12 +80,15 @@ static const struct field {
 
 static bool is_whole(const struct hf__json *value, double limit) {
         double number = hf__json_number(value);
-        return hf__json_is_number(value) && number == trunc(number) && number >= -limit && number < limit;
+        return hf__json_is_number(value) && number == trunc(number) && number >= -limit &&
+               number < limit;
 }
 
-/* A Time may have any fraction of a second, which its readers drop; a MicroTime has its six digits. */
+/* A Time may have any fraction of a second, which its readers drop; a MicroTime has its six digits.
+ */
 static bool is_time(const struct hf__json *value, bool micro) {
-        const char *text = hf__json_is_string(value) ? hf__json_text(value) : "", *point = strchr(text, '.');
+        const char *text = hf__json_is_string(value) ? hf__json_text(value) : "",
+                   *point = strchr(text, '.');
         char whole[40];
         int64_t time;
 
@@ -91,7 +97,8 @@ static bool is_time(const struct hf__json *value, bool micro) {
         size_t n = point ? strspn(point + 1, "0123456789") : 0;
         if (!n)
                 return hf__time_parse(text, &time) == 0;
-        int n_whole = snprintf(whole, sizeof whole, "%.*s%s", (int)(point - text), text, point + 1 + n);
+        int n_whole =
+                snprintf(whole, sizeof whole, "%.*s%s", (int)(point - text), text, point + 1 + n);
         return n_whole > 0 && (size_t)n_whole < sizeof whole && hf__time_parse(whole, &time) == 0;
 }
 
@@ -136,13 +143,16 @@ static bool good_at(const struct hf__json *at, const char *path, enum type type)
         return good_at(hf__json_get(at, key), path + n + (path[n] == '.'), type);
 }
 
-bool hfd_fields_typed(const struct hfd_resource *resource, const struct hf__json *object, char *reason, size_t max_reason) {
+bool hfd_fields_typed(const struct hfd_resource *resource, const struct hf__json *object,
+                      char *reason, size_t max_reason) {
         for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
                 const struct field *field = &fields[i];
-                if ((field->kind && strcmp(field->kind, resource->kind)) || good_at(object, field->path, field->type))
+                if ((field->kind && strcmp(field->kind, resource->kind)) ||
+                    good_at(object, field->path, field->type))
                         continue;
-                (void)snprintf(reason, max_reason, "json: cannot unmarshal into Go struct field %s.%s of type %s", resource->kind,
-                               field->path, type_names[field->type]);
+                (void)snprintf(reason, max_reason,
+                               "json: cannot unmarshal into Go struct field %s.%s of type %s",
+                               resource->kind, field->path, type_names[field->type]);
                 return false;
         }
         return true;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each request that is not refused at the door carries a struct passage, its context, from the first filter to the last unref.
+ * Each request that is not refused at the door carries a struct passage, its context, from the
+ * first filter to the last unref.
  *
- * Two counts, both under `mu`: `n_draining`, the requests that a shutdown waits for, and one per lane. Whether we refuse and the
- * first count are read and changed together, so that after hfd_filters_refuse no request slips in uncounted. A passage gives
- * back what it holds when its answer is finished, once, on whatever thread that is; the holder's flags are touched before
- * the handler runs and when the answer is finished, never at the same time.
+ * Two counts, both under `mu`: `n_draining`, the requests that a shutdown waits for, and one per
+ * lane. Whether we refuse and the first count are read and changed together, so that after
+ * hfd_filters_refuse no request slips in uncounted. A passage gives back what it holds when its
+ * answer is finished, once, on whatever thread that is; the holder's flags are touched before the
+ * handler runs and when the answer is finished, never at the same time.
  */
 #include "server/api/filters.h"
 
@@ -53,7 +55,8 @@ const struct hfd_request_info *hfd_request_info(struct hfd_request *request) {
         return &passage->info;
 }
 
-int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config *config, struct hfd_filters **ret_filters) {
+int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config *config,
+                    struct hfd_filters **ret_filters) {
         struct hfd_filters *filters = calloc(1, sizeof *filters);
         if (!filters)
                 return -ENOMEM;
@@ -62,8 +65,10 @@ int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config 
         filters->auth = config->auth;
         filters->send_retry_after = config->send_retry_after;
         filters->max[HFD_LANE_READ] = config->max_inflight ? config->max_inflight : 400;
-        filters->max[HFD_LANE_MUTATE] = config->max_mutating_inflight ? config->max_mutating_inflight : 200;
-        filters->max[HFD_LANE_LEASE] = config->max_lease_inflight ? config->max_lease_inflight : 200;
+        filters->max[HFD_LANE_MUTATE] =
+                config->max_mutating_inflight ? config->max_mutating_inflight : 200;
+        filters->max[HFD_LANE_LEASE] =
+                config->max_lease_inflight ? config->max_lease_inflight : 200;
         int r = hf__mutex_init(&filters->mu);
         if (r == 0 && (r = hf_cond_init(&filters->drained)) != 0)
                 pthread_mutex_destroy(&filters->mu);
@@ -101,7 +106,8 @@ static bool is_exempt(const char *path) {
 
 /* ---- counts ---- */
 
-/* Counts the request as under way, unless the server ends: then false, and it must be refused. A watch is only let in. */
+/* Counts the request as under way, unless the server ends: then false, and it must be refused. A
+ * watch is only let in. */
 static bool enter(struct passage *passage) {
         struct hfd_filters *filters = passage->filters;
         pthread_mutex_lock(&filters->mu);
@@ -173,16 +179,21 @@ static void finished(void *ctx, int code, size_t n_bytes) {
         struct hfd_filters *filters = passage->filters;
         struct hfd_request *request = passage->request;
         leave(passage);
-        hf_nsec received = hfd_request_received_at(request); /* 0: it ended before it was complete */
+        hf_nsec received =
+                hfd_request_received_at(request); /* 0: it ended before it was complete */
         hf_nsec took = received ? hf_now(hf_host_clock(filters->host)) - received : 0;
-        hfd_request_metrics_done(filters->metrics, passage->kind, code, passage->info.watch || !received ? -1 : took);
+        hfd_request_metrics_done(filters->metrics, passage->kind, code,
+                                 passage->info.watch || !received ? -1 : took);
         const char *query = hfd_request_query(request);
-        hf_log(&filters->host->log, code >= 500 ? HF_LOG_INFO : HF_LOG_DEBUG, "http", "%s %.400s%s%.200s %d %.3f ms %zu bytes %s %s %s",
-               hfd_request_method(request), hfd_request_path(request), query[0] ? "?" : "", query, code, (double)took / 1e6, n_bytes,
-               hfd_request_protocol(request), hfd_request_remote(request), passage->info.user);
+        hf_log(&filters->host->log, code >= 500 ? HF_LOG_INFO : HF_LOG_DEBUG, "http",
+               "%s %.400s%s%.200s %d %.3f ms %zu bytes %s %s %s", hfd_request_method(request),
+               hfd_request_path(request), query[0] ? "?" : "", query, code, (double)took / 1e6,
+               n_bytes, hfd_request_protocol(request), hfd_request_remote(request),
+               passage->info.user);
 }
 
-static void reply_simple(struct hfd_request *request, int code, uint32_t retry_after_s, const char *message) {
+static void reply_simple(struct hfd_request *request, int code, uint32_t retry_after_s,
+                         const char *message) {
         struct hf_status status = {.http_code = code, .retry_after_s = retry_after_s};
         (void)snprintf(status.message, sizeof status.message, "%s", message);
         hfd_request_reply_status(request, &status);
@@ -190,7 +201,9 @@ static void reply_simple(struct hfd_request *request, int code, uint32_t retry_a
 
 static void refuse(struct hfd_filters *filters, struct hfd_request *request) {
         if (filters->send_retry_after)
-                hfd_reply_text(request, 429, "The apiserver is shutting down, please try again later.\n", 5, true);
+                hfd_reply_text(request, 429,
+                               "The apiserver is shutting down, please try again later.\n", 5,
+                               true);
         else
                 reply_simple(request, 503, 1, "apiserver is shutting down");
 }
@@ -204,10 +217,12 @@ static bool is_reading(const char *verb) {
 }
 
 static bool is_lease(const struct hfd_request_path *path) {
-        return path->is_resource && strcmp(path->resource, "leases") == 0 && strcmp(path->group, "coordination.k8s.io") == 0;
+        return path->is_resource && strcmp(path->resource, "leases") == 0 &&
+               strcmp(path->group, "coordination.k8s.io") == 0;
 }
 
-static bool authorized(struct passage *passage, const struct hfd_user *user, const struct hfd_request_path *path) {
+static bool authorized(struct passage *passage, const struct hfd_user *user,
+                       const struct hfd_request_path *path) {
         const char *verb = passage->verb;
         char single[HF_NAME_MAX + 1];
         bool many = strcmp(verb, "list") == 0 || strcmp(verb, "watch") == 0;
@@ -234,11 +249,16 @@ static bool impersonated(struct passage *passage, struct hfd_user *user) {
         if (r == 0)
                 return true;
         if (r == HF_E_FORBIDDEN) {
-                const struct hfd_attributes users =
-                        {.verb = "impersonate", .group = "", .resource = "users", .ns = "", .name = asked.name, .is_resource = true};
+                const struct hfd_attributes users = {.verb = "impersonate",
+                                                     .group = "",
+                                                     .resource = "users",
+                                                     .ns = "",
+                                                     .name = asked.name,
+                                                     .is_resource = true};
                 hfd_reply_forbidden(passage->request, user, &users, "");
         } else
-                reply_simple(passage->request, 400, 0, "the headers of the impersonation name no user, or too many groups");
+                reply_simple(passage->request, 400, 0,
+                             "the headers of the impersonation name no user, or too many groups");
         return false;
 }
 
@@ -252,7 +272,8 @@ static bool pass(struct passage *passage, const struct hfd_request_path *path, b
         }
         user.name[0] = '\0';
         int unknown = hfd_auth_authenticate(filters->auth, passage->request, &user);
-        (void)stpcpy(passage->info.user, user.name); /* for the log; the groups have served once it is authorized */
+        (void)stpcpy(passage->info.user,
+                     user.name); /* for the log; the groups have served once it is authorized */
         if (unknown) {
                 reply_simple(passage->request, 401, 0, "Unauthorized");
                 return false;
@@ -261,9 +282,12 @@ static bool pass(struct passage *passage, const struct hfd_request_path *path, b
                 return false;
         if (exempt || passage->info.watch)
                 return true;
-        enum hfd_lane lane = is_lease(path) ? HFD_LANE_LEASE : passage->info.mutating ? HFD_LANE_MUTATE : HFD_LANE_READ;
+        enum hfd_lane lane = is_lease(path)           ? HFD_LANE_LEASE
+                             : passage->info.mutating ? HFD_LANE_MUTATE
+                                                      : HFD_LANE_READ;
         if (!take_place(passage, lane)) {
-                hfd_reply_text(passage->request, 429, "Too many requests, please try again later.\n", 1, false);
+                hfd_reply_text(passage->request, 429,
+                               "Too many requests, please try again later.\n", 1, false);
                 return false;
         }
         return true;
@@ -273,13 +297,15 @@ static bool pass(struct passage *passage, const struct hfd_request_path *path, b
 static void classify(struct passage *passage, struct hfd_request_path *ret_path) {
         struct hfd_request *request = passage->request;
         passage->bad_path = hfd_request_path_parse(hfd_request_path(request), ret_path) != 0;
-        passage->verb = hfd_request_verb(hfd_request_method(request), ret_path, hfd_request_query(request));
+        passage->verb =
+                hfd_request_verb(hfd_request_method(request), ret_path, hfd_request_query(request));
         passage->kind = hfd_request_kind(passage->verb, ret_path->resource);
         passage->info.watch = strcmp(passage->verb, "watch") == 0;
         passage->info.mutating = !is_reading(passage->verb);
 }
 
-static struct passage *begin(struct hfd_filters *filters, struct hfd_request *request, struct hfd_request_path *ret_path) {
+static struct passage *begin(struct hfd_filters *filters, struct hfd_request *request,
+                             struct hfd_request_path *ret_path) {
         struct passage *passage = malloc(sizeof *passage);
         if (!passage)
                 return NULL;
@@ -296,7 +322,8 @@ void hfd_filters_head(void *ctx, struct hfd_request *request) {
         if (!passage)
                 return; /* the handler tries again */
         if (!is_exempt(hfd_request_path(request)))
-                (void)enter(passage); /* refused: the answer is given when the request is complete */
+                (void)enter(
+                        passage); /* refused: the answer is given when the request is complete */
 }
 
 void hfd_filters_handle(void *ctx, struct hfd_request *request) {
@@ -317,9 +344,11 @@ void hfd_filters_handle(void *ctx, struct hfd_request *request) {
         if (passage->bad_path)
                 reply_simple(request, 400, 0, "the path is not valid");
         else if (!passage->verb[0])
-                reply_simple(request, 405, 0, "the server does not allow this method on the requested resource");
+                reply_simple(request, 405, 0,
+                             "the server does not allow this method on the requested resource");
         else if (pass(passage, &path, is_exempt(hfd_request_path(request)))) {
-                if (hfd_router_find(filters->router, hfd_request_path(request), &handler, &handler_ctx) == 0) {
+                if (hfd_router_find(filters->router, hfd_request_path(request), &handler,
+                                    &handler_ctx) == 0) {
                         handler(handler_ctx, request); /* takes the reference */
                         return;
                 }

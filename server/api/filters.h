@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The filter chain in front of the router: shutdown answers (429 with Retry-After 5 in send-retry-after mode, else 503;
- * apiserver.md 2.1), the count of requests under way that a drain waits for, authentication (401), authorization of
- * resource and non-resource requests (403), in-flight limits (429, Retry-After 1), then the router's handler (404); metrics and
- * the access log when the answer is finished.
+ * The filter chain in front of the router: shutdown answers (429 with Retry-After 5 in
+ * send-retry-after mode, else 503; apiserver.md 2.1), the count of requests under way that a drain
+ * waits for, authentication (401), authorization of resource and non-resource requests (403),
+ * in-flight limits (429, Retry-After 1), then the router's handler (404); metrics and the access
+ * log when the answer is finished.
  *
- * Limits come after authorization, so that nobody without rights can hold a place. There are three lanes: reading, mutating, and
- * one of its own for leases, so that heavy traffic never costs a leader its lease. Watches are in none of them and are not waited
- * for; health, version and metrics neither, so that probes are answered to the very end.
+ * Limits come after authorization, so that nobody without rights can hold a place. There are three
+ * lanes: reading, mutating, and one of its own for leases, so that heavy traffic never costs a
+ * leader its lease. Watches are in none of them and are not waited for; health, version and metrics
+ * neither, so that probes are answered to the very end.
  *
- * hfd_filters_handle is the handler given to the HTTP server, hfd_filters_head its on_head. It hangs a struct hfd_request_info on the
- * request.
+ * hfd_filters_handle is the handler given to the HTTP server, hfd_filters_head its on_head. It
+ * hangs a struct hfd_request_info on the request.
  */
 #include "server/auth/auth.h"
 #include "server/http/router.h"
@@ -35,12 +37,13 @@ struct hfd_request_info {
 /* What the filters found out about a request; never NULL within a routed handler. */
 const struct hfd_request_info *hfd_request_info(struct hfd_request *request);
 
-int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config *config, struct hfd_filters **ret_filters);
+int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config *config,
+                    struct hfd_filters **ret_filters);
 struct hfd_filters *hfd_filters_free(struct hfd_filters *filters);
 void hfd_filters_handle(void *filters, struct hfd_request *request);
 /*
- * The on_head given to it: a request counts as under way from its head on, so that one whose body was still being sent when
- * the server began to refuse is waited for, and served.
+ * The on_head given to it: a request counts as under way from its head on, so that one whose body
+ * was still being sent when the server began to refuse is waited for, and served.
  */
 void hfd_filters_head(void *filters, struct hfd_request *request);
 
@@ -51,5 +54,6 @@ size_t hfd_filters_inflight(struct hfd_filters *filters);
 /* Blocks until none is under way, or boot time deadline: HF_E_TIMEOUT. */
 int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline);
 
-/* Answers with a Kubernetes Status body (used by all layers of the server). status.http_code must be set. Takes no reference. */
+/* Answers with a Kubernetes Status body (used by all layers of the server). status.http_code must
+ * be set. Takes no reference. */
 void hfd_request_reply_status(struct hfd_request *request, const struct hf_status *status);

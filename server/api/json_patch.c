@@ -2,8 +2,9 @@
 /*
  * JSON patch (RFC 6902) over JSON pointers (RFC 6901).
  *
- * What a patch may cost is bounded: each step through members and each node that is compared or copied is taken off one
- * budget, copies have one of bytes, and nothing gets deeper than what the parser takes, for printing recurses.
+ * What a patch may cost is bounded: each step through members and each node that is compared or
+ * copied is taken off one budget, copies have one of bytes, and nothing gets deeper than what the
+ * parser takes, for printing recurses.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,8 +29,8 @@ struct patching {
 struct place {
         struct hf__json *container; /* NULL = the whole document */
         struct hf__json *member;    /* NULL = there is none */
-        char *key;                  /* owned; of an object's member; an array's index or "-" as text */
-        size_t depth;               /* of the member */
+        char *key;    /* owned; of an object's member; an array's index or "-" as text */
+        size_t depth; /* of the member */
 };
 
 static int fail(struct patching *p, const char *what, const char *path) {
@@ -62,7 +63,8 @@ static void measure(const struct hf__json *json, size_t depth, struct measure *m
 
 /* ---- pointers ---- */
 
-/* Takes the next reference token of *pointer, which is at a '/'. NULL: out of memory, or *ret_bad. The caller frees. */
+/* Takes the next reference token of *pointer, which is at a '/'. NULL: out of memory, or *ret_bad.
+ * The caller frees. */
 static char *next_token(const char **pointer, bool *ret_bad) {
         size_t n = strcspn(*pointer + 1, "/");
         char *token = strndup(*pointer + 1, n), *out = token;
@@ -94,7 +96,8 @@ static bool parse_index(const char *text, size_t *ret_index) {
 }
 
 /* The member of container under the token; NULL in *ret_member = none. */
-static int member_of(struct patching *p, struct hf__json *container, const char *token, struct hf__json **ret_member) {
+static int member_of(struct patching *p, struct hf__json *container, const char *token,
+                     struct hf__json **ret_member) {
         bool in_array = hf__json_is_array(container);
         size_t index = 0, i = 0;
 
@@ -110,7 +113,8 @@ static int member_of(struct patching *p, struct hf__json *container, const char 
 
 static void place_done(struct place *place) { free(place->key); }
 
-/* Finds where pointer leads; its parent must be there. The caller calls place_done, also after a failure. */
+/* Finds where pointer leads; its parent must be there. The caller calls place_done, also after a
+ * failure. */
 static int find(struct patching *p, const char *pointer, struct place *place) {
         const char *rest = pointer;
         bool bad = false;
@@ -140,12 +144,14 @@ static int find(struct patching *p, const char *pointer, struct place *place) {
 /* ---- operations ---- */
 
 /* Takes value. */
-static int put_into_array(struct patching *p, const char *path, const struct place *place, struct hf__json *value) {
+static int put_into_array(struct patching *p, const char *path, const struct place *place,
+                          struct hf__json *value) {
         size_t index;
 
         if (place->member)
                 return hf__json_insert(place->container, place->member, value);
-        if (!strcmp(place->key, "-") || (parse_index(place->key, &index) && index == hf__json_count(place->container))) {
+        if (!strcmp(place->key, "-") ||
+            (parse_index(place->key, &index) && index == hf__json_count(place->container))) {
                 int e = spend(p, hf__json_count(place->container));
                 if (!e)
                         return hf__json_append(place->container, value);
@@ -215,7 +221,8 @@ static int copy(struct patching *p, const char *from, struct hf__json **ret_valu
                 e = spend(p, m.nodes);
         }
         if (!e && p->copied > COPY_MAX) {
-                (void)snprintf(p->why, HFD_PATCH_WHY, "the patch copies more than %zu bytes", COPY_MAX);
+                (void)snprintf(p->why, HFD_PATCH_WHY, "the patch copies more than %zu bytes",
+                               COPY_MAX);
                 e = HF_E_TOO_LARGE;
         }
         if (!e) {
@@ -259,14 +266,16 @@ static int move(struct patching *p, const char *from, const char *path) {
 }
 
 /* A value for the document: what the patch says stays the patch's. */
-static int put_copy(struct patching *p, const char *path, const struct hf__json *value, bool replace) {
+static int put_copy(struct patching *p, const char *path, const struct hf__json *value,
+                    bool replace) {
         struct hf__json *mine = hf__json_dup(value);
 
         return mine ? put(p, path, mine, replace) : -ENOMEM;
 }
 
 static int apply(struct patching *p, const struct hf__json *operation) {
-        const char *op = hf__json_text(hf__json_get(operation, "op")), *path = hf__json_text(hf__json_get(operation, "path"));
+        const char *op = hf__json_text(hf__json_get(operation, "op")),
+                   *path = hf__json_text(hf__json_get(operation, "path"));
         const char *from = hf__json_text(hf__json_get(operation, "from"));
         const struct hf__json *value = hf__json_get(operation, "value");
         struct hf__json *taken = NULL;
@@ -274,7 +283,8 @@ static int apply(struct patching *p, const struct hf__json *operation) {
 
         if (!op || !path)
                 return fail(p, "an operation needs op and path", path ? path : "");
-        bool adds = !strcmp(op, "add"), replaces = !strcmp(op, "replace"), tests = !strcmp(op, "test");
+        bool adds = !strcmp(op, "add"), replaces = !strcmp(op, "replace"),
+             tests = !strcmp(op, "test");
         bool moves = !strcmp(op, "move"), copies = !strcmp(op, "copy");
         if ((adds || replaces || tests) && !value)
                 return fail(p, "the operation needs a value", path);
@@ -297,11 +307,14 @@ static int apply(struct patching *p, const struct hf__json *operation) {
         return e;
 }
 
-int hfd_patch_json(struct hf__json **document, const struct hf__json *patch, char why[HFD_PATCH_WHY]) {
+int hfd_patch_json(struct hf__json **document, const struct hf__json *patch,
+                   char why[HFD_PATCH_WHY]) {
         struct patching p = {.document = document, .why = why};
         int e = 0;
 
-        for (const struct hf__json *operation = hf__json_first(patch); operation && !e; operation = hf__json_next(operation))
-                e = hf__json_is_object(operation) ? apply(&p, operation) : fail(&p, "an operation is an object", "");
+        for (const struct hf__json *operation = hf__json_first(patch); operation && !e;
+             operation = hf__json_next(operation))
+                e = hf__json_is_object(operation) ? apply(&p, operation)
+                                                  : fail(&p, "an operation is an object", "");
         return e;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list: collected under the cache's mutex by reference, selected and rendered after it was released. Which state a list may
- * see is told in read.c.
+ * list: collected under the cache's mutex by reference, selected and rendered after it was
+ * released. Which state a list may see is told in read.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -49,10 +49,12 @@ static bool page_add(struct page *page, struct hfd_object *object) {
 }
 
 static bool selectors_match(const struct hfd_call *call, struct hfd_object *object) {
-        return hfd_selector_matches(&call->options.labels, object) && hfd_selector_matches(&call->options.fields, object);
+        return hfd_selector_matches(&call->options.labels, object) &&
+               hfd_selector_matches(&call->options.fields, object);
 }
 
-/* Drops what the selectors do not take and what is beyond the limit. Not under mu: selectors may parse. */
+/* Drops what the selectors do not take and what is beyond the limit. Not under mu: selectors may
+ * parse. */
 static void page_select(struct page *page) {
         const struct hfd_call *call = page->read->call;
         size_t n = 0;
@@ -76,12 +78,15 @@ static void page_select(struct page *page) {
         page->n = n;
 }
 
-/* The token of apiserver.md 3.6: unpadded base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"path\0"}. */
+/* The token of apiserver.md 3.6: unpadded base64url of
+ * {"v":"meta.k8s.io/v1","rv":N,"start":"path\0"}. */
 static void continue_token(struct hf__strbuf *out, uint64_t revision, const char *path) {
-        static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+        static const char digits[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
         struct hf__strbuf json = {0};
 
-        hf__strbuf_printf(&json, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%" PRId64 ",\"start\":", (int64_t)revision);
+        hf__strbuf_printf(&json, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%" PRId64 ",\"start\":",
+                          (int64_t)revision);
         hf__strbuf_json(&json, path, strlen(path));
         if (!json.error)
                 json.n--; /* the quote again */
@@ -125,7 +130,8 @@ static bool read_continue(struct hfd_read *read, const char *token) {
                         json[n++] = (char)(v >> (6 - 2 * (i % 4)));
         }
         json[n] = '\0';
-        /* The start's NUL is written as an escape, which no C string can hold: it is cut off before parsing. */
+        /* The start's NUL is written as an escape, which no C string can hold: it is cut off before
+         * parsing. */
         size_t n_end = sizeof CONTINUE_END - 1;
         if (n < n_end || memcmp(json + n - n_end, CONTINUE_END, n_end))
                 return false;
@@ -133,18 +139,20 @@ static bool read_continue(struct hfd_read *read, const char *token) {
         if (hf__json_parse(json, strlen(json), &tree, NULL))
                 return false;
         const char *start = hf__json_string(tree, "start"), *version = hf__json_string(tree, "v");
-        bool good = version && !strcmp(version, "meta.k8s.io/v1") && hf__json_i64(tree, "rv", &revision) && start &&
+        bool good = version && !strcmp(version, "meta.k8s.io/v1") &&
+                    hf__json_i64(tree, "rv", &revision) && start &&
                     strlen(start) < sizeof read->start && !strstr(start, "..") && *start != '/';
         if (good) {
                 (void)snprintf(read->start, sizeof read->start, "%s", start);
-                read->at = revision > 0 ? (uint64_t)revision : 0; /* -1: go on with whatever is there now */
+                read->at = revision > 0 ? (uint64_t)revision
+                                        : 0; /* -1: go on with whatever is there now */
         }
         hf__json_free(tree);
         return good;
 }
 
-struct hf__buf *hfd_list_render(struct hfd_api *api, const struct hfd_call *call, struct hfd_object *const *objects, size_t n,
-                                const char *meta) {
+struct hf__buf *hfd_list_render(struct hfd_api *api, const struct hfd_call *call,
+                                struct hfd_object *const *objects, size_t n, const char *meta) {
         struct hf__strbuf s = {.max = LIST_MAX_BYTES};
         char version[128];
 
@@ -153,15 +161,19 @@ struct hf__buf *hfd_list_render(struct hfd_api *api, const struct hfd_call *call
                 return hfd_table_render(api, call, objects, n, meta);
         if (call->format == HFD_AS_PARTIAL)
                 hf__strbuf_printf(&s,
-                                  "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{%s},\"items\":[",
+                                  "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta."
+                                  "k8s.io/v1\",\"metadata\":{%s},\"items\":[",
                                   meta);
         else
-                hf__strbuf_printf(&s, "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{%s},\"items\":[", call->resource->kind,
-                                  version, meta);
+                hf__strbuf_printf(&s,
+                                  "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{%s},"
+                                  "\"items\":[",
+                                  call->resource->kind, version, meta);
         for (size_t i = 0; i < n; i++) {
                 if (i)
                         hf__strbuf_putc(&s, ',');
-                struct hf__buf *partial = call->format == HFD_AS_PARTIAL ? hfd_partial_render(objects[i]) : NULL;
+                struct hf__buf *partial =
+                        call->format == HFD_AS_PARTIAL ? hfd_partial_render(objects[i]) : NULL;
                 const struct hf__buf *bytes = partial ? partial : objects[i]->bytes;
                 hf__strbuf_add(&s, bytes->data, bytes->n);
                 hf__buf_unref(partial);
@@ -197,7 +209,9 @@ static void answer_page(struct page *page) {
         if (page->failed || meta.error)
                 hfd_answer_no_memory(&answer);
         else
-                hfd_answer_ok(&answer, 200, hfd_list_render(read->api, read->call, page->objects, page->n, meta.data));
+                hfd_answer_ok(&answer, 200,
+                              hfd_list_render(read->api, read->call, page->objects, page->n,
+                                              meta.data));
         hf__strbuf_done(&meta);
         page_done(page);
         hfd_read_finish(read, &answer);
@@ -224,14 +238,18 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
                 struct hfd_answer answer = {0};
                 struct hf__strbuf token = {0};
                 continue_token(&token, (uint64_t)-1, read->start);
-                const struct hfd_details details = {.continue_token = token.error ? NULL : token.data};
-                hfd_answer_status(
-                        &answer, HF_E_GONE, 410, "Expired",
-                        "The provided continue parameter is too old to display a consistent list result. You can start a new list "
-                        "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
-                        "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
-                        "modified, or deleted between the time the first chunk was returned and now may show up in the list.",
-                        &details);
+                const struct hfd_details details = {.continue_token =
+                                                            token.error ? NULL : token.data};
+                hfd_answer_status(&answer, HF_E_GONE, 410, "Expired",
+                                  "The provided continue parameter is too old to display a "
+                                  "consistent list result. You can start a new list "
+                                  "without the continue parameter, or use the continue token in "
+                                  "this response to retrieve the remainder of the "
+                                  "results. Continuing with the provided token results in an "
+                                  "inconsistent list - objects that were created, "
+                                  "modified, or deleted between the time the first chunk was "
+                                  "returned and now may show up in the list.",
+                                  &details);
                 hf__strbuf_done(&token);
                 hfd_read_finish(read, &answer);
                 return;
@@ -242,10 +260,13 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
         }
         for (size_t i = 0; i < reply->n_kvs && !page.failed; i++) {
                 const char *path;
-                const struct hfd_resource *resource = hfd_object_of_key(read->api, reply->kvs[i].key, &path);
+                const struct hfd_resource *resource =
+                        hfd_object_of_key(read->api, reply->kvs[i].key, &path);
                 if (resource != read->call->resource || !reply->kvs[i].value)
                         continue;
-                struct hfd_object *object = hfd_object_new(resource, path, reply->kvs[i].mod_revision, reply->kvs[i].value);
+                struct hfd_object *object =
+                        hfd_object_new(resource, path, reply->kvs[i].mod_revision,
+                                       reply->kvs[i].value);
                 if (object)
                         page_add(&page, object);
                 hfd_object_unref(object);
@@ -266,9 +287,11 @@ static void list_store(struct hfd_read *read) {
         if (!e && *read->start && strlen(start) + 1 < sizeof start)
                 strcat(start, "\x01");
         bool selects = read->call->options.labels.n || read->call->options.fields.n;
-        size_t limit = read->call->options.limit && !selects ? (size_t)read->call->options.limit + 1 : 0;
+        size_t limit =
+                read->call->options.limit && !selects ? (size_t)read->call->options.limit + 1 : 0;
         if (!e)
-                e = hfd_store_list(api, key, *read->start ? start : NULL, read->at, limit, read->call->deadline, on_store_list, read);
+                e = hfd_store_list(api, key, *read->start ? start : NULL, read->at, limit,
+                                   read->call->deadline, on_store_list, read);
         if (e)
                 hfd_read_finish_store_error(read, e, NULL);
 }
@@ -284,7 +307,8 @@ static bool list_cache(struct hfd_read *read) {
         page.revision = api->revision;
         bool there = api->synced && (!read->at || read->at == api->revision);
         if (there)
-                hfd_tree_walk(&api->trees[hfd_resource_index(read->call->resource)], prefix, read->start, collect, &page);
+                hfd_tree_walk(&api->trees[hfd_resource_index(read->call->resource)], prefix,
+                              read->start, collect, &page);
         pthread_mutex_unlock(&api->mu);
         if (there)
                 answer_page(&page);
@@ -318,7 +342,8 @@ void hfd_list_for(struct hfd_api *api, struct hfd_call *call, hfd_list_fn take) 
         read->take = take;
         if (o->continue_token) {
                 if (!read_continue(read, o->continue_token)) {
-                        hfd_answer_bad_request(&answer, "continue key is not valid: %.100s", o->continue_token);
+                        hfd_answer_bad_request(&answer, "continue key is not valid: %.100s",
+                                               o->continue_token);
                         hfd_read_finish(read, &answer);
                         return;
                 }
@@ -328,7 +353,8 @@ void hfd_list_for(struct hfd_api *api, struct hfd_call *call, hfd_list_fn take) 
                         list_store(read);
                 return;
         }
-        if (o->match == HFD_MATCH_EXACT || (o->limit && o->revision && o->match == HFD_MATCH_UNSET)) {
+        if (o->match == HFD_MATCH_EXACT ||
+            (o->limit && o->revision && o->match == HFD_MATCH_UNSET)) {
                 read->at = o->revision;
                 if (!list_cache(read))
                         list_store(read);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client inside the process: the same core, without HTTP. It asks as system:masters, so nothing is authorized here.
+ * The client inside the process: the same core, without HTTP. It asks as system:masters, so nothing
+ * is authorized here.
  *
- * Each call and watch is a `pending`, listed under the client's mutex until its last callback. Cancelling a call answers
- * it at once and lets the core finish into the void. free cancels all and waits until the core has let go of every one.
- * References of a pending: one for the core's later answer, one while listed.
+ * Each call and watch is a `pending`, listed under the client's mutex until its last callback.
+ * Cancelling a call answers it at once and lets the core finish into the void. free cancels all and
+ * waits until the core has let go of every one. References of a pending: one for the core's later
+ * answer, one while listed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -81,14 +83,16 @@ static bool take(struct pending *p) {
         return mine;
 }
 
-static struct pending *pending_new(struct loopback *client, const struct hf_resource *resource, const char *ns, const char *name) {
+static struct pending *pending_new(struct loopback *client, const struct hf_resource *resource,
+                                   const char *ns, const char *name) {
         struct pending *p = calloc(1, sizeof *p);
 
         if (!p)
                 return NULL;
         p->client = client;
         atomic_init(&p->refs, 2);
-        p->call.resource = hfd_resource_find(resource->group ? resource->group : "", resource->version, resource->plural);
+        p->call.resource = hfd_resource_find(resource->group ? resource->group : "",
+                                             resource->version, resource->plural);
         (void)snprintf(p->call.ns, sizeof p->call.ns, "%s", ns ? ns : "");
         (void)snprintf(p->call.name, sizeof p->call.name, "%s", name ? name : "");
         return p;
@@ -125,7 +129,9 @@ static void discard(struct pending *p) {
 /* ---- calls ---- */
 
 static void reply_with(struct pending *p, const struct hfd_answer *answer) {
-        struct hf_reply reply = {.error = answer->status.error, .fence_echoed = answer->fence_compared, .status = answer->status};
+        struct hf_reply reply = {.error = answer->status.error,
+                                 .fence_echoed = answer->fence_compared,
+                                 .status = answer->status};
 
         if (!take(p))
                 return;
@@ -155,12 +161,15 @@ static void cancel_pending(struct pending *p) {
 }
 
 static bool names_fit(const struct hf_resource *resource, const char *ns, const char *name) {
-        return resource->version && resource->plural && (!ns || strlen(ns) <= HF_NAME_MAX) && (!name || strlen(name) <= HF_NAME_MAX);
+        return resource->version && resource->plural && (!ns || strlen(ns) <= HF_NAME_MAX) &&
+               (!name || strlen(name) <= HF_NAME_MAX);
 }
 
 /* False: answer is filled. */
-static bool subresource_fits(struct pending *p, const struct hf_call *call, struct hfd_answer *answer) {
-        if (!hfd_resource_subresource(p->call.resource, call->subresource ? call->subresource : "", &p->call.subresource)) {
+static bool subresource_fits(struct pending *p, const struct hf_call *call,
+                             struct hfd_answer *answer) {
+        if (!hfd_resource_subresource(p->call.resource, call->subresource ? call->subresource : "",
+                                      &p->call.subresource)) {
                 hfd_answer_no_such_resource(answer);
                 return false;
         }
@@ -171,14 +180,18 @@ static bool subresource_fits(struct pending *p, const struct hf_call *call, stru
         return true;
 }
 
-static int loopback_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
-        static const enum hfd_verb verbs[] = {HFD_GET, HFD_LIST, HFD_CREATE, HFD_UPDATE, HFD_DELETE_ONE, HFD_DELETE_MANY};
+static int loopback_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+                         void *ctx, uint64_t *ret_id) {
+        static const enum hfd_verb verbs[] = {HFD_GET,    HFD_LIST,       HFD_CREATE,
+                                              HFD_UPDATE, HFD_DELETE_ONE, HFD_DELETE_MANY};
         struct loopback *client = (struct loopback *)self;
         struct hfd_answer answer = {0};
 
-        if (!names_fit(&call->resource, call->ns, call->name) || (unsigned)call->verb >= sizeof verbs / sizeof verbs[0])
+        if (!names_fit(&call->resource, call->ns, call->name) ||
+            (unsigned)call->verb >= sizeof verbs / sizeof verbs[0])
                 return -EINVAL;
-        bool one = call->verb == HF_VERB_GET || call->verb == HF_VERB_UPDATE || call->verb == HF_VERB_DELETE;
+        bool one = call->verb == HF_VERB_GET || call->verb == HF_VERB_UPDATE ||
+                   call->verb == HF_VERB_DELETE;
         if (one && (!call->name || !*call->name))
                 return -EINVAL;
         struct pending *p = pending_new(client, &call->resource, call->ns, one ? call->name : NULL);
@@ -188,9 +201,11 @@ static int loopback_call(struct hf_client *self, const struct hf_call *call, hf_
         p->ctx = ctx;
         p->call.verb = verbs[call->verb];
         p->call.done = on_answer;
-        p->call.deadline = call->deadline ? call->deadline
-                                          : hfd_api_now(client->api) +
-                                                    (call->verb == HF_VERB_DELETE_COLLECTION ? HFD_MANY_DEADLINE : HFD_DEFAULT_DEADLINE);
+        p->call.deadline =
+                call->deadline ? call->deadline
+                               : hfd_api_now(client->api) + (call->verb == HF_VERB_DELETE_COLLECTION
+                                                                     ? HFD_MANY_DEADLINE
+                                                                     : HFD_DEFAULT_DEADLINE);
         if (call->fence) {
                 p->fence = *call->fence;
                 p->call.fence = &p->fence;
@@ -214,7 +229,8 @@ static int loopback_call(struct hf_client *self, const struct hf_call *call, hf_
         } else if (!subresource_fits(p, call, &answer)) {
                 /* answered below */
         } else if (p->call.resource->namespaced && !*p->call.ns && one) {
-                hfd_answer_bad_request(&answer, "an empty namespace may not be set when a resource name is provided");
+                hfd_answer_bad_request(&answer, "an empty namespace may not be set when a resource "
+                                                "name is provided");
         } else if (hfd_options_parse(&p->call, call->query, &answer)) {
                 hfd_api_call(client->api, &p->call);
                 return 0;
@@ -263,7 +279,8 @@ static bool on_watch_events(void *ctx, struct hfd_watch_item *items, size_t n) {
                         hfd_resource_api_version(p->call.resource, version);
                         event.n_object =
                                 (size_t)snprintf(bookmark, sizeof bookmark,
-                                                 "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":\"%s\"}}",
+                                                 "{\"kind\":\"%s\",\"apiVersion\":\"%s\","
+                                                 "\"metadata\":{\"resourceVersion\":\"%s\"}}",
                                                  p->call.resource->kind, version, revision);
                         event.object = bookmark;
                 }
@@ -291,10 +308,12 @@ static void on_watch_end(void *ctx, int error, const struct hfd_answer *answer) 
 
 static const struct hfd_watch_sink sink = {on_watch_events, on_watch_end};
 
-static bool watch_options(struct pending *p, const struct hf_watch_spec *spec, struct hfd_answer *answer) {
+static bool watch_options(struct pending *p, const struct hf_watch_spec *spec,
+                          struct hfd_answer *answer) {
         struct hf__strbuf query = {0};
 
-        hf__strbuf_printf(&query, "watch=true&allowWatchBookmarks=%s", spec->bookmarks ? "true" : "false");
+        hf__strbuf_printf(&query, "watch=true&allowWatchBookmarks=%s",
+                          spec->bookmarks ? "true" : "false");
         if (spec->resource_version && *spec->resource_version)
                 hf__strbuf_printf(&query, "&resourceVersion=%s", spec->resource_version);
         if (spec->name && *spec->name)
@@ -308,7 +327,8 @@ static bool watch_options(struct pending *p, const struct hf_watch_spec *spec, s
         return good;
 }
 
-static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *spec, hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
+static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *spec,
+                          hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
                           uint64_t *ret_id) {
         struct loopback *client = (struct loopback *)self;
         struct hfd_answer answer = {0};
@@ -330,13 +350,16 @@ static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *sp
                 return e;
         }
         if (!p->call.resource) {
-                hfd_answer_status(&answer, HF_E_NOT_FOUND, 404, "NotFound", "the server could not find the requested resource", NULL);
-        } else if (watch_options(p, spec, &answer) && hfd_watch_new(client->api, &p->call, &sink, p, &answer, &watch)) {
+                hfd_answer_status(&answer, HF_E_NOT_FOUND, 404, "NotFound",
+                                  "the server could not find the requested resource", NULL);
+        } else if (watch_options(p, spec, &answer) &&
+                   hfd_watch_new(client->api, &p->call, &sink, p, &answer, &watch)) {
                 pthread_mutex_lock(&client->mu);
                 p->watch = watch;
                 bool cancel = client->closing;
                 pthread_mutex_unlock(&client->mu);
-                /* The core's reference to p ends with on_watch_end, which may come within either of these. */
+                /* The core's reference to p ends with on_watch_end, which may come within either of
+                 * these. */
                 atomic_fetch_add(&p->refs, 1);
                 if (cancel)
                         hfd_watch_cancel(watch);
@@ -388,11 +411,12 @@ static void loopback_free(struct hf_client *self) {
                         cancel_pending(p);
                 pending_unref(p);
                 pthread_mutex_lock(&client->mu);
-                /* A watch that another thread delivers to leaves the list when that delivery returns. */
+                /* A watch that another thread delivers to leaves the list when that delivery
+                 * returns. */
                 if (client->pending == p)
                         (void)hf_host_clock(client->api->host)
-                                ->wait(hf_host_clock(client->api->host)->ctx, &client->idle, &client->mu,
-                                       hfd_api_now(client->api) + HF_NSEC_PER_MSEC);
+                                ->wait(hf_host_clock(client->api->host)->ctx, &client->idle,
+                                       &client->mu, hfd_api_now(client->api) + HF_NSEC_PER_MSEC);
         }
         pthread_mutex_unlock(&client->mu);
         pthread_cond_destroy(&client->idle);
@@ -400,7 +424,8 @@ static void loopback_free(struct hf_client *self) {
         free(client);
 }
 
-static const struct hf_client_ops ops = {loopback_call, loopback_cancel, loopback_watch, loopback_watch_cancel, loopback_free};
+static const struct hf_client_ops ops = {loopback_call, loopback_cancel, loopback_watch,
+                                         loopback_watch_cancel, loopback_free};
 
 int hfd_api_loopback(struct hfd_api *api, struct hf_client **ret_client) {
         struct loopback *client = calloc(1, sizeof *client);

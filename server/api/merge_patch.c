@@ -10,7 +10,8 @@
 #define FEW 16
 
 static int by_key(const void *a, const void *b) {
-        return strcmp(hf__json_key(*(struct hf__json *const *)a), hf__json_key(*(struct hf__json *const *)b));
+        return strcmp(hf__json_key(*(struct hf__json *const *)a),
+                      hf__json_key(*(struct hf__json *const *)b));
 }
 
 int hfd_members_init(struct hfd_members *members, struct hf__json *object) {
@@ -110,4 +111,6 @@ static int merge(struct hf__json *target, const struct hf__json *patch) {
         return e;
 }
 
-int hfd_patch_merge(struct hf__json **document, const struct hf__json *patch) { return merge(*document, patch); }
+int hfd_patch_merge(struct hf__json **document, const struct hf__json *patch) {
+        return merge(*document, patch);
+}

@@ -15,20 +15,27 @@
 #define ANNOTATIONS_MAX (256u << 10)
 #define FINALIZERS_MAX  1000 /* each is looked for among the old ones */
 
-#define LABEL_RULE                                                                                                                         \
-        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "            \
-        "alphanumeric "                                                                                                                    \
-        "character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-#define SUBDOMAIN_RULE                                                                                                                     \
-        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "   \
-        "alphanumeric character (e.g. 'example.com', regex used for validation is "                                                        \
+#define LABEL_RULE                                                                                 \
+        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "   \
+        "and must start and end with an "                                                          \
+        "alphanumeric "                                                                            \
+        "character (e.g. 'my-name',  or '123-abc', regex used for validation is "                  \
+        "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+#define SUBDOMAIN_RULE                                                                             \
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' "  \
+        "or '.', and must start and end with an "                                                  \
+        "alphanumeric character (e.g. 'example.com', regex used for validation is "                \
         "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-#define NAME_PART_RULE                                                                                                                     \
-        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. " \
-        "'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-#define LABEL_VALUE_RULE                                                                                                                   \
-        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "    \
-        "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "                               \
+#define NAME_PART_RULE                                                                             \
+        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and "  \
+        "end with an alphanumeric character (e.g. "                                                \
+        "'MyName',  or 'my.name',  or '123-abc', regex used for validation is "                    \
+        "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+#define LABEL_VALUE_RULE                                                                           \
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' "   \
+        "or '.', and must start and end with an "                                                  \
+        "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "     \
+        "validation is "                                                                           \
         "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 
 /* ---- forms ---- */
@@ -52,13 +59,16 @@ static bool dns_labels(const char *text, bool dots) {
 }
 
 bool hfd_is_dns_label(const char *text) { return strlen(text) <= 63 && dns_labels(text, false); }
-bool hfd_is_dns_subdomain(const char *text) { return strlen(text) <= 253 && dns_labels(text, true); }
+bool hfd_is_dns_subdomain(const char *text) {
+        return strlen(text) <= 253 && dns_labels(text, true);
+}
 
 /* ([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9], up to 63 bytes */
 static bool is_name_part(const char *text) {
         size_t n = strlen(text);
 
-        if (!n || n > 63 || !isalnum((unsigned char)text[0]) || !isalnum((unsigned char)text[n - 1]))
+        if (!n || n > 63 || !isalnum((unsigned char)text[0]) ||
+            !isalnum((unsigned char)text[n - 1]))
                 return false;
         for (size_t i = 0; i < n; i++)
                 if (!isalnum((unsigned char)text[i]) && !strchr("-_.", text[i]))
@@ -82,18 +92,23 @@ bool hfd_is_qualified_name(const char *text) {
 
 bool hfd_is_label_value(const char *text) { return !*text || is_name_part(text); }
 
-void hfd_quote(const char *text, char *out, size_t max_out) { (void)snprintf(out, max_out, "\"%.250s\"", text); }
+void hfd_quote(const char *text, char *out, size_t max_out) {
+        (void)snprintf(out, max_out, "\"%.250s\"", text);
+}
 
 void hfd_quote_list(const struct hf__json *list, char *out, size_t max_out) {
         size_t n = (size_t)snprintf(out, max_out, "[]string{");
 
-        for (const struct hf__json *m = hf__json_first(list); m && n + 72 < max_out; m = hf__json_next(m))
-                n += (size_t)snprintf(out + n, max_out - n, "%s\"%.60s\"", m == hf__json_first(list) ? "" : ", ",
+        for (const struct hf__json *m = hf__json_first(list); m && n + 72 < max_out;
+             m = hf__json_next(m))
+                n += (size_t)snprintf(out + n, max_out - n, "%s\"%.60s\"",
+                                      m == hf__json_first(list) ? "" : ", ",
                                       hf__json_is_string(m) ? hf__json_text(m) : "");
         (void)snprintf(out + n, max_out - n, "}");
 }
 
-static void invalid_text(struct hfd_causes *causes, const char *field, const char *value, const char *rule) {
+static void invalid_text(struct hfd_causes *causes, const char *field, const char *value,
+                         const char *rule) {
         char quoted[300];
 
         hfd_quote(value, quoted, sizeof quoted);
@@ -101,12 +116,18 @@ static void invalid_text(struct hfd_causes *causes, const char *field, const cha
 }
 
 /* What a path "metadata.x" names, looked for in the metadata: messages name the whole path. */
-static struct hf__json *of_meta(const struct hf__json *meta, const char *path) { return hf__json_get(meta, path + strlen("metadata.")); }
-static const char *meta_text(const struct hf__json *meta, const char *path) { return hf__json_text(of_meta(meta, path)); }
+static struct hf__json *of_meta(const struct hf__json *meta, const char *path) {
+        return hf__json_get(meta, path + strlen("metadata."));
+}
+static const char *meta_text(const struct hf__json *meta, const char *path) {
+        return hf__json_text(of_meta(meta, path));
+}
 
 /* ---- what was sent ---- */
 
-static bool text_or_absent(const struct hf__json *value) { return !value || hf__json_is_null(value) || hf__json_is_string(value); }
+static bool text_or_absent(const struct hf__json *value) {
+        return !value || hf__json_is_null(value) || hf__json_is_string(value);
+}
 
 static bool strings_or_absent(const struct hf__json *value) {
         if (!value || hf__json_is_null(value))
@@ -155,8 +176,9 @@ static bool types_fit(const struct hf__json *meta, const char **ret_field) {
 }
 
 /*
- * Times are stored as this server writes them. Clients that parse what they read send them back in another form of the same
- * instant (the Python client: "+00:00" for "Z"), which must be neither a change nor an error.
+ * Times are stored as this server writes them. Clients that parse what they read send them back in
+ * another form of the same instant (the Python client: "+00:00" for "Z"), which must be neither a
+ * change nor an error.
  */
 static int normalise_times(struct hf__json *meta) {
         static const char *const times[] = {"creationTimestamp", "deletionTimestamp"};
@@ -175,20 +197,26 @@ static int normalise_times(struct hf__json *meta) {
         return e;
 }
 
-bool hfd_meta_accept(const struct hfd_call *call, struct hf__json *object, struct hfd_answer *answer) {
+bool hfd_meta_accept(const struct hfd_call *call, struct hf__json *object,
+                     struct hfd_answer *answer) {
         const struct hfd_resource *r = call->resource;
-        const char *kind = hf__json_string(object, "kind"), *version = hf__json_string(object, "apiVersion"), *field = "metadata";
+        const char *kind = hf__json_string(object, "kind"),
+                   *version = hf__json_string(object, "apiVersion"), *field = "metadata";
         char expected[128];
 
         hfd_resource_api_version(r, expected);
         struct hf__json *meta = hf__json_get(object, "metadata");
         if (version && *version && strcmp(version, expected)) {
-                hfd_answer_bad_request(answer, "the API version in the data (%.200s) does not match the expected API version (%s)", version,
-                                       expected);
+                hfd_answer_bad_request(answer,
+                                       "the API version in the data (%.200s) does not match the "
+                                       "expected API version (%s)",
+                                       version, expected);
                 return false;
         }
         if (kind && *kind && strcmp(kind, r->kind)) {
-                hfd_answer_bad_request(answer, "%.200s in version \"%s\" cannot be handled as a %s: the kind in the data does not match",
+                hfd_answer_bad_request(answer,
+                                       "%.200s in version \"%s\" cannot be handled as a %s: the "
+                                       "kind in the data does not match",
                                        kind, r->version, r->kind);
                 return false;
         }
@@ -200,8 +228,11 @@ bool hfd_meta_accept(const struct hfd_call *call, struct hf__json *object, struc
                 meta = hf__json_get(object, "metadata");
         }
         if (!hf__json_is_object(meta) || !types_fit(meta, &field)) {
-                hfd_answer_bad_request(answer, "%s in version \"%s\" cannot be handled as a %s: json: cannot unmarshal field %s", r->kind,
-                                       r->version, r->kind, hf__json_is_object(meta) ? field : "metadata");
+                hfd_answer_bad_request(answer,
+                                       "%s in version \"%s\" cannot be handled as a %s: json: "
+                                       "cannot unmarshal field %s",
+                                       r->kind, r->version, r->kind,
+                                       hf__json_is_object(meta) ? field : "metadata");
                 return false;
         }
         if (normalise_times(meta)) {
@@ -210,15 +241,19 @@ bool hfd_meta_accept(const struct hfd_call *call, struct hf__json *object, struc
         }
         const char *ns = hf__json_string(meta, "namespace"), *name = hf__json_string(meta, "name");
         if (ns && *ns && strcmp(ns, r->namespaced ? call->ns : "")) {
-                hfd_answer_bad_request(answer, "the namespace of the provided object does not match the namespace sent on the request");
+                hfd_answer_bad_request(answer, "the namespace of the provided object does not "
+                                               "match the namespace sent on the request");
                 return false;
         }
         if (*call->name && (!name || strcmp(name, call->name))) {
                 if (!name || !*name)
-                        hfd_answer_bad_request(answer, "the name of the object must be provided: name is required on an update");
+                        hfd_answer_bad_request(answer, "the name of the object must be provided: "
+                                                       "name is required on an update");
                 else
-                        hfd_answer_bad_request(answer, "the name of the object (%.253s) does not match the name on the URL (%s)", name,
-                                               call->name);
+                        hfd_answer_bad_request(answer,
+                                               "the name of the object (%.253s) does not match the "
+                                               "name on the URL (%s)",
+                                               name, call->name);
                 return false;
         }
         return true;
@@ -233,15 +268,20 @@ static int new_uid(char text[40]) {
                 return -EIO;
         b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
         b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-        (void)snprintf(text, 40, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5],
-                       b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+        (void)snprintf(text, 40,
+                       "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+                       b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+                       b[13], b[14], b[15]);
         return 0;
 }
 
 int hfd_meta_prepare_create(const struct hfd_call *call, struct hf__json *object, int64_t now_s) {
-        static const char *const not_theirs[] = {"metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds",
-                                                 "metadata.selfLink",          "metadata.resourceVersion",
-                                                 "metadata.managedFields",     "metadata.generation"};
+        static const char *const not_theirs[] = {"metadata.deletionTimestamp",
+                                                 "metadata.deletionGracePeriodSeconds",
+                                                 "metadata.selfLink",
+                                                 "metadata.resourceVersion",
+                                                 "metadata.managedFields",
+                                                 "metadata.generation"};
         char uid[40], now[HF__MICROTIME_MAX];
 
         for (size_t i = 0; i < sizeof not_theirs / sizeof not_theirs[0]; i++)
@@ -273,7 +313,8 @@ int hfd_meta_generate_name(struct hf__json *object) {
 }
 
 static int carry(struct hf__json *meta, const struct hf__json *old_meta, const char *key) {
-        const struct hf__json *mine = hf__json_get(meta, key), *theirs = hf__json_get(old_meta, key);
+        const struct hf__json *mine = hf__json_get(meta, key),
+                              *theirs = hf__json_get(old_meta, key);
 
         if ((mine && !hf__json_is_null(mine)) || !theirs)
                 return 0;
@@ -293,7 +334,8 @@ static struct hf__json *counted_part(const struct hf__json *object) {
 }
 
 /* The client's number does not count. */
-static int set_generation(const struct hfd_resource *resource, struct hf__json *object, const struct hf__json *old) {
+static int set_generation(const struct hfd_resource *resource, struct hf__json *object,
+                          const struct hf__json *old) {
         int64_t generation = 0;
         bool has = hf__json_i64(old, "metadata.generation", &generation);
 
@@ -315,9 +357,12 @@ static int set_generation(const struct hfd_resource *resource, struct hf__json *
         return 0;
 }
 
-int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json *object, const struct hf__json *old) {
-        static const char *const carried[] = {"namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"};
-        struct hf__json *meta = hf__json_get(object, "metadata"), *old_meta = hf__json_get(old, "metadata");
+int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json *object,
+                            const struct hf__json *old) {
+        static const char *const carried[] = {"namespace", "uid", "creationTimestamp",
+                                              "deletionTimestamp", "deletionGracePeriodSeconds"};
+        struct hf__json *meta = hf__json_get(object, "metadata"),
+                        *old_meta = hf__json_get(old, "metadata");
         int e = 0;
 
         for (size_t i = 0; !e && i < sizeof carried / sizeof carried[0]; i++)
@@ -345,21 +390,25 @@ static void validate_segment(const char *name, struct hfd_causes *causes) {
                 invalid_text(causes, "metadata.name", name, rule);
 }
 
-static void validate_name(const struct hfd_resource *r, const struct hf__json *object, struct hfd_causes *causes) {
+static void validate_name(const struct hfd_resource *r, const struct hf__json *object,
+                          struct hfd_causes *causes) {
         const char *name = hf__json_string(object, "metadata.name");
-        bool generated = hf__json_string(object, "metadata.generateName") && *hf__json_string(object, "metadata.generateName");
+        bool generated = hf__json_string(object, "metadata.generateName") &&
+                         *hf__json_string(object, "metadata.generateName");
         size_t max = r->name_is_label ? 63 - (size_t)r->n_name_room : 253;
         char rule[48];
 
         (void)snprintf(rule, sizeof rule, "must be no more than %zu characters", max);
         if (!name || !*name)
-                hfd_cause_required(causes, "metadata.name", generated ? "" : "name or generateName is required");
+                hfd_cause_required(causes, "metadata.name",
+                                   generated ? "" : "name or generateName is required");
         else if (strlen(name) > max)
                 invalid_text(causes, "metadata.name", name, rule);
         else if (r->name_is_segment)
                 validate_segment(name, causes);
         else if (r->name_is_label ? !hfd_is_dns_label(name) : !hfd_is_dns_subdomain(name))
-                invalid_text(causes, "metadata.name", name, r->name_is_label ? LABEL_RULE : SUBDOMAIN_RULE);
+                invalid_text(causes, "metadata.name", name,
+                             r->name_is_label ? LABEL_RULE : SUBDOMAIN_RULE);
         if (!r->namespaced)
                 return;
         const char *ns = hf__json_string(object, "metadata.namespace");
@@ -372,18 +421,22 @@ static void validate_name(const struct hfd_resource *r, const struct hf__json *o
 static void validate_maps(const struct hf__json *meta, struct hfd_causes *causes) {
         size_t total = 0;
 
-        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "labels")); m; m = hf__json_next(m)) {
+        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "labels")); m;
+             m = hf__json_next(m)) {
                 const char *value = hf__json_text(m);
                 if (!hfd_is_qualified_name(hf__json_key(m)))
                         invalid_text(causes, "metadata.labels", hf__json_key(m), NAME_PART_RULE);
                 if (strlen(value) > 63)
-                        invalid_text(causes, "metadata.labels", value, "must be no more than 63 characters");
+                        invalid_text(causes, "metadata.labels", value,
+                                     "must be no more than 63 characters");
                 else if (*value && !is_name_part(value))
                         invalid_text(causes, "metadata.labels", value, LABEL_VALUE_RULE);
         }
-        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "annotations")); m; m = hf__json_next(m)) {
+        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "annotations")); m;
+             m = hf__json_next(m)) {
                 if (!hfd_is_qualified_name(hf__json_key(m)))
-                        invalid_text(causes, "metadata.annotations", hf__json_key(m), NAME_PART_RULE);
+                        invalid_text(causes, "metadata.annotations", hf__json_key(m),
+                                     NAME_PART_RULE);
                 total += strlen(hf__json_key(m)) + strlen(hf__json_text(m));
         }
         if (total > ANNOTATIONS_MAX) {
@@ -397,21 +450,25 @@ static void validate_owners(const struct hf__json *meta, struct hfd_causes *caus
         static const char *const required[] = {"apiVersion", "kind", "name", "uid"};
         size_t i = 0, n_controllers = 0;
 
-        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "ownerReferences")); m; m = hf__json_next(m), i++) {
+        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "ownerReferences")); m;
+             m = hf__json_next(m), i++) {
                 char field[96];
                 for (size_t k = 0; k < 4; k++) {
                         const char *value = hf__json_string(m, required[k]);
-                        (void)snprintf(field, sizeof field, "metadata.ownerReferences[%zu].%s", i, required[k]);
+                        (void)snprintf(field, sizeof field, "metadata.ownerReferences[%zu].%s", i,
+                                       required[k]);
                         if (!value || !*value)
                                 hfd_cause_invalid(causes, field, "\"\"", "must not be empty");
                 }
                 n_controllers += hf__json_bool(m, "controller", false);
         }
         if (n_controllers > 1)
-                hfd_cause_invalid(causes, "metadata.ownerReferences", "[]", "Only one reference can have Controller set to true");
+                hfd_cause_invalid(causes, "metadata.ownerReferences", "[]",
+                                  "Only one reference can have Controller set to true");
 }
 
-static void validate_unchanged(const struct hf__json *meta, const struct hf__json *old_meta, struct hfd_causes *causes) {
+static void validate_unchanged(const struct hf__json *meta, const struct hf__json *old_meta,
+                               struct hfd_causes *causes) {
         static const char *const immutable[] = {"metadata.name",
                                                 "metadata.namespace",
                                                 "metadata.uid",
@@ -420,7 +477,8 @@ static void validate_unchanged(const struct hf__json *meta, const struct hf__jso
                                                 "metadata.deletionGracePeriodSeconds"};
 
         for (size_t i = 0; i < sizeof immutable / sizeof immutable[0]; i++) {
-                const struct hf__json *a = of_meta(meta, immutable[i]), *b = of_meta(old_meta, immutable[i]);
+                const struct hf__json *a = of_meta(meta, immutable[i]),
+                                      *b = of_meta(old_meta, immutable[i]);
                 if ((!a && !b) || (a && b && hf__json_equal(a, b)))
                         continue;
                 if (hf__json_is_string(a)) {
@@ -438,30 +496,40 @@ static bool has_text(const struct hf__json *list, const char *text) {
         return false;
 }
 
-static void validate_finalizers(const struct hf__json *meta, const struct hf__json *old_meta, struct hfd_causes *causes) {
-        const struct hf__json *list = hf__json_get(meta, "finalizers"), *had = hf__json_get(old_meta, "finalizers");
+static void validate_finalizers(const struct hf__json *meta, const struct hf__json *old_meta,
+                                struct hfd_causes *causes) {
+        const struct hf__json *list = hf__json_get(meta, "finalizers"),
+                              *had = hf__json_get(old_meta, "finalizers");
         bool deleting = hf__json_string(old_meta, "deletionTimestamp");
 
         if (hf__json_count(list) > FINALIZERS_MAX) {
-                hfd_cause_invalid(causes, "metadata.finalizers", "[]", "Too many: must have at most 1000 items");
+                hfd_cause_invalid(causes, "metadata.finalizers", "[]",
+                                  "Too many: must have at most 1000 items");
                 return;
         }
         if (has_text(list, "orphan") && has_text(list, "foregroundDeletion"))
-                hfd_cause_invalid(causes, "metadata.finalizers", "[]string{\"orphan\", \"foregroundDeletion\"}",
-                                  "finalizer orphan and finalizer foregroundDeletion cannot be both set");
+                hfd_cause_invalid(causes, "metadata.finalizers",
+                                  "[]string{\"orphan\", \"foregroundDeletion\"}",
+                                  "finalizer orphan and finalizer foregroundDeletion cannot be "
+                                  "both set");
         for (struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
                 if (!hfd_is_qualified_name(hf__json_text(m)))
-                        invalid_text(causes, "metadata.finalizers", hf__json_text(m), NAME_PART_RULE);
+                        invalid_text(causes, "metadata.finalizers", hf__json_text(m),
+                                     NAME_PART_RULE);
                 if (deleting && !has_text(had, hf__json_text(m)))
-                        hfd_cause_forbidden(causes, "metadata.finalizers", "no new finalizers can be added if the object is being deleted");
+                        hfd_cause_forbidden(causes, "metadata.finalizers",
+                                            "no new finalizers can be added if the object is being "
+                                            "deleted");
         }
 }
 
-void hfd_meta_validate(const struct hfd_resource *resource, const struct hf__json *object, const struct hf__json *old,
-                       struct hfd_causes *causes) {
-        const struct hf__json *meta = hf__json_get(object, "metadata"), *old_meta = hf__json_get(old, "metadata");
+void hfd_meta_validate(const struct hfd_resource *resource, const struct hf__json *object,
+                       const struct hf__json *old, struct hfd_causes *causes) {
+        const struct hf__json *meta = hf__json_get(object, "metadata"),
+                              *old_meta = hf__json_get(old, "metadata");
 
-        if (!old) /* it never changes: what a stricter rule of today would refuse can still be written, and so be deleted */
+        if (!old) /* it never changes: what a stricter rule of today would refuse can still be
+                     written, and so be deleted */
                 validate_name(resource, object, causes);
         validate_maps(meta, causes);
         validate_owners(meta, causes);

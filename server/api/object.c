@@ -14,18 +14,22 @@ static size_t head_of(const struct hfd_resource *resource, char head[HEAD_MAX]) 
         char version[128];
 
         hfd_resource_api_version(resource, version);
-        return hf__join(head, HEAD_MAX, "{\"kind\":\"", resource->kind, "\",\"apiVersion\":\"", version, "\",\"metadata\":{", NULL);
+        return hf__join(head, HEAD_MAX, "{\"kind\":\"", resource->kind, "\",\"apiVersion\":\"",
+                        version, "\",\"metadata\":{", NULL);
 }
 
-struct hf__buf *hfd_object_encode(const struct hfd_resource *resource, const struct hf__json *object) {
+struct hf__buf *hfd_object_encode(const struct hfd_resource *resource,
+                                  const struct hf__json *object) {
         struct hf__strbuf s = {0};
         char head[HEAD_MAX];
         const char *comma = "";
 
         hf__strbuf_add(&s, head, head_of(resource, head));
-        for (struct hf__json *m = hf__json_first(hf__json_get(object, "metadata")); m; m = hf__json_next(m)) {
+        for (struct hf__json *m = hf__json_first(hf__json_get(object, "metadata")); m;
+             m = hf__json_next(m)) {
                 const char *key = hf__json_key(m);
-                if (!strcmp(key, "resourceVersion") || !strcmp(key, "selfLink") || hf__json_is_null(m))
+                if (!strcmp(key, "resourceVersion") || !strcmp(key, "selfLink") ||
+                    hf__json_is_null(m))
                         continue;
                 hf__strbuf_puts(&s, comma);
                 hf__strbuf_json(&s, key, strlen(key));
@@ -49,12 +53,15 @@ struct hf__buf *hfd_object_encode(const struct hfd_resource *resource, const str
         return buf;
 }
 
-/* n_head bytes of stored, then the resourceVersion, then the rest, without n_old bytes of an earlier splice. */
-static struct hf__buf *splice(const struct hf__buf *stored, size_t n_head, size_t n_old, uint64_t revision, size_t *ret_n_splice) {
+/* n_head bytes of stored, then the resourceVersion, then the rest, without n_old bytes of an
+ * earlier splice. */
+static struct hf__buf *splice(const struct hf__buf *stored, size_t n_head, size_t n_old,
+                              uint64_t revision, size_t *ret_n_splice) {
         char digits[HF__U64_TEXT_MAX], text[48];
         bool empty = stored->n > n_head + n_old && stored->data[n_head + n_old] == '}';
         (void)hf__u64_text(revision, digits);
-        size_t n = hf__join(text, sizeof text, "\"resourceVersion\":\"", digits, empty ? "\"" : "\",", NULL);
+        size_t n = hf__join(text, sizeof text, "\"resourceVersion\":\"", digits,
+                            empty ? "\"" : "\",", NULL);
         struct hf__buf *bytes = hf__buf_new(stored->n - n_old + n);
 
         if (!bytes)
@@ -66,7 +73,8 @@ static struct hf__buf *splice(const struct hf__buf *stored, size_t n_head, size_
         return bytes;
 }
 
-static struct hfd_object *object_alloc(const struct hfd_resource *resource, const char *path, uint64_t revision) {
+static struct hfd_object *object_alloc(const struct hfd_resource *resource, const char *path,
+                                       uint64_t revision) {
         size_t n = strlen(path);
         struct hfd_object *object = calloc(1, sizeof *object + n + 1);
 
@@ -82,7 +90,8 @@ static struct hfd_object *object_alloc(const struct hfd_resource *resource, cons
         return object;
 }
 
-struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path, uint64_t revision, const struct hf__buf *stored) {
+struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path,
+                                  uint64_t revision, const struct hf__buf *stored) {
         char head[HEAD_MAX];
         size_t n_head = head_of(resource, head);
         struct hf__buf *normal = NULL;
@@ -90,7 +99,8 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
 
         if (stored->n < n_head || memcmp(stored->data, head, n_head)) {
                 struct hf__json *json = NULL;
-                if (hf__json_parse(stored->data, stored->n, &json, NULL) || !hf__json_is_object(json)) {
+                if (hf__json_parse(stored->data, stored->n, &json, NULL) ||
+                    !hf__json_is_object(json)) {
                         hf__json_free(json);
                         return NULL;
                 }
@@ -121,7 +131,8 @@ int hfd_object_check(const struct hf__buf *stored) {
         return e && e != -ENOMEM ? HF_E_INVALID : e;
 }
 
-struct hfd_object *hfd_object_unreadable(const struct hfd_resource *resource, const char *key, uint64_t revision) {
+struct hfd_object *hfd_object_unreadable(const struct hfd_resource *resource, const char *key,
+                                         uint64_t revision) {
         return object_alloc(resource, key, revision);
 }
 
@@ -131,7 +142,8 @@ struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revis
         if (!other)
                 return NULL;
         other->splice_at = object->splice_at;
-        other->bytes = splice(object->bytes, object->splice_at, object->n_splice, revision, &other->n_splice);
+        other->bytes = splice(object->bytes, object->splice_at, object->n_splice, revision,
+                              &other->n_splice);
         return other->bytes ? other : hfd_object_unref(other);
 }
 
@@ -156,7 +168,8 @@ bool hfd_object_is(const struct hfd_object *object, const struct hf__buf *stored
         const struct hf__buf *bytes = object->bytes;
         size_t rest = object->splice_at + object->n_splice;
 
-        return bytes->n - object->n_splice == stored->n && !memcmp(bytes->data, stored->data, object->splice_at) &&
+        return bytes->n - object->n_splice == stored->n &&
+               !memcmp(bytes->data, stored->data, object->splice_at) &&
                !memcmp(bytes->data + rest, stored->data + object->splice_at, bytes->n - rest);
 }
 
@@ -186,8 +199,10 @@ static int keep(struct hf__json *meta, const struct hf__json *whole, const char 
 }
 
 const struct hf__json *hfd_object_meta(struct hfd_object *object) {
-        static const char *const kept[] = {"involvedObject", "reason", "type", "reportingComponent", "source", "status"};
-        struct hf__json *meta = atomic_load_explicit(&object->meta, memory_order_acquire), *none = NULL;
+        static const char *const kept[] = {"involvedObject",     "reason", "type",
+                                           "reportingComponent", "source", "status"};
+        struct hf__json *meta = atomic_load_explicit(&object->meta, memory_order_acquire),
+                        *none = NULL;
 
         if (meta)
                 return meta;
@@ -214,12 +229,14 @@ const char *hfd_event_type_name(enum hf_event_type type) {
 }
 
 struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type) {
-        struct hf__buf *frame = atomic_load_explicit(&object->frames[type], memory_order_acquire), *none = NULL;
+        struct hf__buf *frame = atomic_load_explicit(&object->frames[type], memory_order_acquire),
+                       *none = NULL;
         char head[48];
 
         if (frame)
                 return hf__buf_ref(frame);
-        size_t n_head = hf__join(head, sizeof head, "{\"type\":\"", hfd_event_type_name(type), "\",\"object\":", NULL);
+        size_t n_head = hf__join(head, sizeof head, "{\"type\":\"", hfd_event_type_name(type),
+                                 "\",\"object\":", NULL);
         frame = hf__buf_new(n_head + object->bytes->n + 2);
         if (!frame)
                 return NULL;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OpenAPI v2 for old clients, as the protobuf document they ask for (gnostic's openapi_v2.Document): kubectl 1.20 does not
- * create anything before it has seen one. Each kind is a definition with the extension x-kubernetes-group-version-kind by which
- * kubectl finds it, the fields that the kind is known to have, each of any form, and of the lists that a strategic merge patch
- * merges the key, for kubectl apply makes its patches by that. Each kind has a path whose PATCH takes a dryRun, for so kubectl
- * asks whether the server can do that.
+ * OpenAPI v2 for old clients, as the protobuf document they ask for (gnostic's
+ * openapi_v2.Document): kubectl 1.20 does not create anything before it has seen one. Each kind is
+ * a definition with the extension x-kubernetes-group-version-kind by which kubectl finds it, the
+ * fields that the kind is known to have, each of any form, and of the lists that a strategic merge
+ * patch merges the key, for kubectl apply makes its patches by that. Each kind has a path whose
+ * PATCH takes a dryRun, for so kubectl asks whether the server can do that.
  */
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +57,9 @@ static void put_field(struct hf__strbuf *s, unsigned field, const void *data, si
         hf__strbuf_add(s, data, n);
 }
 
-static void put_string(struct hf__strbuf *s, unsigned field, const char *text) { put_field(s, field, text, strlen(text)); }
+static void put_string(struct hf__strbuf *s, unsigned field, const char *text) {
+        put_field(s, field, text, strlen(text));
+}
 
 /* Puts inner as a message, and empties it. */
 static void put_message(struct hf__strbuf *s, unsigned field, struct hf__strbuf *inner) {
@@ -66,7 +69,8 @@ static void put_message(struct hf__strbuf *s, unsigned field, struct hf__strbuf 
         hf__strbuf_done(inner);
 }
 
-static void put_extension(struct hf__strbuf *message, unsigned field, const char *name, struct hf__strbuf *yaml) {
+static void put_extension(struct hf__strbuf *message, unsigned field, const char *name,
+                          struct hf__strbuf *yaml) {
         struct hf__strbuf any = {0}, extension = {0};
 
         put_message(&any, ANY_YAML, yaml);
@@ -76,20 +80,24 @@ static void put_extension(struct hf__strbuf *message, unsigned field, const char
 }
 
 /* list: the kind stands in a list of one, as definitions have it. */
-static void put_kind(struct hf__strbuf *message, unsigned field, const struct hfd_resource *row, bool list) {
+static void put_kind(struct hf__strbuf *message, unsigned field, const struct hfd_resource *row,
+                     bool list) {
         struct hf__strbuf yaml = {0};
 
-        hf__strbuf_printf(&yaml, list ? "- group: \"%s\"\n  kind: %s\n  version: %s\n" : "group: \"%s\"\nkind: %s\nversion: %s\n",
+        hf__strbuf_printf(&yaml,
+                          list ? "- group: \"%s\"\n  kind: %s\n  version: %s\n"
+                               : "group: \"%s\"\nkind: %s\nversion: %s\n",
                           row->group, row->kind, row->version);
         put_extension(message, field, "x-kubernetes-group-version-kind", &yaml);
 }
 
 static void put_path(struct hf__strbuf *paths, const struct hfd_resource *row) {
-        struct hf__strbuf query = {0}, other = {0}, parameter = {0}, item = {0}, operation = {0}, responses = {0}, path = {0}, named = {0},
-                          name = {0};
+        struct hf__strbuf query = {0}, other = {0}, parameter = {0}, item = {0}, operation = {0},
+                          responses = {0}, path = {0}, named = {0}, name = {0};
 
-        hf__strbuf_printf(&name, "%s%s/%s%s/%s/{name}", *row->group ? "/apis/" : "/api", row->group, row->version,
-                          row->namespaced ? "/namespaces/{namespace}" : "", row->plural);
+        hf__strbuf_printf(&name, "%s%s/%s%s/%s/{name}", *row->group ? "/apis/" : "/api", row->group,
+                          row->version, row->namespaced ? "/namespaces/{namespace}" : "",
+                          row->plural);
         put_string(&query, QUERY_IN, "query");
         put_string(&query, QUERY_NAME, "dryRun");
         put_string(&query, QUERY_TYPE, "string");
@@ -127,7 +135,8 @@ static void put_fields(struct hf__strbuf *schema, const char *kind, const char *
         struct hf__strbuf properties = {0};
         char path[128];
 
-        for (const char *word = fields; word && *word; word += strcspn(word, " "), word += *word == ' ') {
+        for (const char *word = fields; word && *word;
+             word += strcspn(word, " "), word += *word == ' ') {
                 struct hf__strbuf property = {0}, named = {0};
                 int n = (int)strcspn(word, " ");
                 (void)snprintf(path, sizeof path, "%s%s%.*s", part, *part ? "." : "", n, word);

@@ -10,7 +10,10 @@
 #include "base/json.h"
 
 static int hex(char c) {
-        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        return c >= '0' && c <= '9'   ? c - '0'
+               : c >= 'a' && c <= 'f' ? c - 'a' + 10
+               : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                      : -1;
 }
 
 bool hfd_url_decode(char *text, bool plus) {
@@ -28,7 +31,9 @@ bool hfd_url_decode(char *text, bool plus) {
                 }
         }
         *out = '\0';
-        return hf__utf8_valid(text, (size_t)(out - text)); /* what is asked for is said again in answers */
+        return hf__utf8_valid(text,
+                              (size_t)(out -
+                                       text)); /* what is asked for is said again in answers */
 }
 
 void hfd_options_done(struct hfd_options *options) {
@@ -49,15 +54,18 @@ static bool read_u64(const char *text, uint64_t *ret_value) {
         return !*end && !errno;
 }
 
-/* As the field reads it, and as hfd_query_bool does, by which the filters have told watches from lists before. */
+/* As the field reads it, and as hfd_query_bool does, by which the filters have told watches from
+ * lists before. */
 static bool read_bool(const char *text) { return strcmp(text, "0") && strcasecmp(text, "false"); }
 
 static bool bad(struct hfd_answer *answer, const char *name, const char *value) {
-        hfd_answer_bad_request(answer, "invalid value for query parameter %s: \"%.200s\"", name, value);
+        hfd_answer_bad_request(answer, "invalid value for query parameter %s: \"%.200s\"", name,
+                               value);
         return false;
 }
 
-static bool set_selector(struct hfd_call *call, bool fields, const char *value, struct hfd_answer *answer) {
+static bool set_selector(struct hfd_call *call, bool fields, const char *value,
+                         struct hfd_answer *answer) {
         struct hfd_selector *selector = fields ? &call->options.fields : &call->options.labels;
         char reason[320];
 
@@ -80,7 +88,8 @@ static bool set_match(struct hfd_options *o, const char *value, struct hfd_answe
         return true;
 }
 
-static bool set_field_validation(struct hfd_call *call, const char *value, struct hfd_answer *answer) {
+static bool set_field_validation(struct hfd_call *call, const char *value,
+                                 struct hfd_answer *answer) {
         struct hfd_options *o = &call->options;
 
         if (!*value || !strcmp(value, "Warn"))
@@ -105,15 +114,18 @@ bool hfd_propagation_parse(const char *text, enum hfd_propagation *ret_propagati
         return false;
 }
 
-/* What a delete says without a body. True: name was one of these, and *ret_good says whether it was good. */
-static bool set_delete_option(struct hfd_call *call, const char *name, const char *value, struct hfd_answer *answer, bool *ret_good) {
+/* What a delete says without a body. True: name was one of these, and *ret_good says whether it was
+ * good. */
+static bool set_delete_option(struct hfd_call *call, const char *name, const char *value,
+                              struct hfd_answer *answer, bool *ret_good) {
         struct hfd_options *o = &call->options;
         uint64_t seconds;
 
         if (call->verb != HFD_DELETE_ONE && call->verb != HFD_DELETE_MANY)
                 return false;
         if (!strcmp(name, "propagationPolicy")) {
-                *ret_good = hfd_propagation_parse(value, &o->propagation) || bad(answer, name, value);
+                *ret_good =
+                        hfd_propagation_parse(value, &o->propagation) || bad(answer, name, value);
         } else if (!strcmp(name, "orphanDependents")) {
                 o->has_orphan = *value;
                 o->orphan = read_bool(value);
@@ -125,7 +137,8 @@ static bool set_delete_option(struct hfd_call *call, const char *name, const cha
         return true;
 }
 
-static bool set_option(struct hfd_call *call, const char *name, const char *value, struct hfd_answer *answer) {
+static bool set_option(struct hfd_call *call, const char *name, const char *value,
+                       struct hfd_answer *answer) {
         struct hfd_options *o = &call->options;
         uint64_t number = 0;
         bool good = true;
@@ -180,40 +193,50 @@ static bool set_option(struct hfd_call *call, const char *name, const char *valu
 /* The combinations the field forbids (apiserver.md 3.6). */
 static bool check_options(struct hfd_call *call, struct hfd_answer *answer) {
         struct hfd_options *o = &call->options;
-        struct hfd_causes causes; /* 15 KiB, of which only what is counted is looked at: each page touched stays with the thread */
+        struct hfd_causes causes; /* 15 KiB, of which only what is counted is looked at: each page
+                                     touched stays with the thread */
 
         causes.n = 0;
         if (call->verb != HFD_LIST && call->verb != HFD_WATCH && call->verb != HFD_DELETE_MANY)
                 return true;
         if (o->watch && o->match != HFD_MATCH_UNSET && !o->has_send_initial)
                 hfd_cause_forbidden(&causes, "resourceVersionMatch",
-                                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+                                    "resourceVersionMatch is forbidden for watch unless "
+                                    "sendInitialEvents is provided");
         if (o->watch && o->has_send_initial && o->match != HFD_MATCH_NOT_OLDER)
                 hfd_cause_forbidden(&causes, "resourceVersionMatch",
-                                    "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+                                    "sendInitialEvents requires setting resourceVersionMatch to "
+                                    "NotOlderThan");
         if (!o->watch && o->has_send_initial)
-                hfd_cause_forbidden(&causes, "sendInitialEvents", "sendInitialEvents is forbidden for list");
+                hfd_cause_forbidden(&causes, "sendInitialEvents",
+                                    "sendInitialEvents is forbidden for list");
         if (!o->watch && o->match != HFD_MATCH_UNSET && !o->has_revision)
                 hfd_cause_forbidden(&causes, "resourceVersionMatch",
-                                    "resourceVersionMatch is forbidden unless resourceVersion is provided");
+                                    "resourceVersionMatch is forbidden unless resourceVersion is "
+                                    "provided");
         if (!o->watch && o->match != HFD_MATCH_UNSET && o->continue_token)
-                hfd_cause_forbidden(&causes, "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided");
+                hfd_cause_forbidden(&causes, "resourceVersionMatch",
+                                    "resourceVersionMatch is forbidden when continue is provided");
         if (!o->watch && o->match == HFD_MATCH_EXACT && o->has_revision && !o->revision)
                 hfd_cause_forbidden(&causes, "resourceVersionMatch",
-                                    "resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"");
+                                    "resourceVersionMatch \"Exact\" is forbidden for "
+                                    "resourceVersion \"0\"");
         if (causes.n) {
-                static const struct hfd_resource list_options = {.group = "meta.k8s.io", .kind = "ListOptions"};
+                static const struct hfd_resource list_options = {.group = "meta.k8s.io",
+                                                                 .kind = "ListOptions"};
                 hfd_answer_invalid(answer, &list_options, "", &causes);
                 return false;
         }
         if (!o->watch && o->continue_token && o->revision) {
-                hfd_answer_bad_request(answer, "specifying resource version is not allowed when using continue");
+                hfd_answer_bad_request(answer, "specifying resource version is not allowed when "
+                                               "using continue");
                 return false;
         }
         return true;
 }
 
-/* Whether it was given before: the first counts, here as in the filters, so that what is authorized is what is done. */
+/* Whether it was given before: the first counts, here as in the filters, so that what is authorized
+ * is what is done. */
 static bool given_before(const char *name, unsigned *given) {
         static const char *const names[] = {"labelSelector",
                                             "fieldSelector",
@@ -248,7 +271,8 @@ bool hfd_options_parse(struct hfd_call *call, const char *query, struct hfd_answ
 
         if (!copy)
                 hfd_answer_no_memory(answer);
-        for (char *item = good ? strtok_r(copy, "&", &save) : NULL; item && good; item = strtok_r(NULL, "&", &save)) {
+        for (char *item = good ? strtok_r(copy, "&", &save) : NULL; item && good;
+             item = strtok_r(NULL, "&", &save)) {
                 char *value = strchr(item, '=');
                 if (value)
                         *value++ = '\0';

@@ -43,7 +43,8 @@ static void collect_fds(struct hfd_process_metrics *metrics) {
                 for (struct dirent *entry; (entry = readdir(dir));)
                         n += entry->d_name[0] != '.';
                 (void)closedir(dir);
-                hf_metric_set(metrics->open_fds, (double)(n - 1)); /* without the directory itself */
+                hf_metric_set(metrics->open_fds,
+                              (double)(n - 1)); /* without the directory itself */
         }
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
                 hf_metric_set(metrics->max_fds, (double)limit.rlim_cur);
@@ -69,7 +70,8 @@ static void collect(void *ctx) {
         collect_cpu(metrics);
 }
 
-/* Field 22 of /proc/self/stat: clock ticks from boot to our start. The name in field 2 may hold anything, so count from its end. */
+/* Field 22 of /proc/self/stat: clock ticks from boot to our start. The name in field 2 may hold
+ * anything, so count from its end. */
 static double started_after_boot(void) {
         char text[1024] = "";
         unsigned long long ticks = 0;
@@ -82,12 +84,14 @@ static double started_after_boot(void) {
         const char *at = strrchr(text, ')');
         for (int field = 2; at && field < 22; field++)
                 at = strchr(at + 1, ' ');
-        return at && sscanf(at, " %llu", &ticks) == 1 ? (double)ticks / (double)sysconf(_SC_CLK_TCK) : -1;
+        return at && sscanf(at, " %llu", &ticks) == 1 ? (double)ticks / (double)sysconf(_SC_CLK_TCK)
+                                                      : -1;
 }
 
 static void set_start_time(const struct hf_host *host) {
-        struct hf_metric *start = hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_start_time_seconds",
-                                                 "Start time of the process since unix epoch in seconds.", "");
+        struct hf_metric *start =
+                hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_start_time_seconds",
+                               "Start time of the process since unix epoch in seconds.", "");
         const struct hf_clock *clock = hf_host_clock(host);
         double after_boot = started_after_boot();
         double boot = (double)(clock->real(clock->ctx) - clock->boot(clock->ctx)) / 1e9;
@@ -106,14 +110,17 @@ int hfd_process_metrics_new(const struct hf_host *host, struct hfd_process_metri
         }
         metrics->registry = host->metrics;
         metrics->resident =
-                hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_resident_memory_bytes", "Resident memory size in bytes.", "");
-        metrics->virtual = hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_virtual_memory_bytes", "Virtual memory size in bytes.",
-                                          "");
+                hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_resident_memory_bytes",
+                               "Resident memory size in bytes.", "");
+        metrics->virtual = hf_metrics_get(host->metrics, HF_METRIC_GAUGE,
+                                          "process_virtual_memory_bytes",
+                                          "Virtual memory size in bytes.", "");
         metrics->cpu = hf_metrics_get(host->metrics, HF_METRIC_COUNTER, "process_cpu_seconds_total",
                                       "Total user and system CPU time spent in seconds.", "");
-        metrics->open_fds = hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_open_fds", "Number of open file descriptors.", "");
-        metrics->max_fds =
-                hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_max_fds", "Maximum number of open file descriptors.", "");
+        metrics->open_fds = hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_open_fds",
+                                           "Number of open file descriptors.", "");
+        metrics->max_fds = hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_max_fds",
+                                          "Maximum number of open file descriptors.", "");
         set_start_time(host);
         r = host->metrics ? hf_metrics_add_collector(host->metrics, collect, metrics) : 0;
         if (r != 0) {

@@ -6,4 +6,5 @@
 struct hfd_process_metrics;
 
 int hfd_process_metrics_new(const struct hf_host *host, struct hfd_process_metrics **ret_metrics);
-struct hfd_process_metrics *hfd_process_metrics_free(struct hfd_process_metrics *metrics); /* accepts NULL */
+struct hfd_process_metrics *
+hfd_process_metrics_free(struct hfd_process_metrics *metrics); /* accepts NULL */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A decoder driven by tables: the field numbers are those of the generated.proto files of k8s.io/api and apimachinery. As in
- * JSON, what is empty is left out, except where the field's absence means something else.
+ * A decoder driven by tables: the field numbers are those of the generated.proto files of
+ * k8s.io/api and apimachinery. As in JSON, what is empty is left out, except where the field's
+ * absence means something else.
  */
 #include "server/api/protobuf_body.h"
 
@@ -18,7 +19,20 @@
 #include "base/timetext.h"
 #include "server/api/base64.h"
 
-enum kind { END, TEXT, TEXT_OR_EMPTY, INT, BOOL, MESSAGE, MESSAGES, TEXTS, MAP, MAP_BYTES, TIME, MICROTIME };
+enum kind {
+        END,
+        TEXT,
+        TEXT_OR_EMPTY,
+        INT,
+        BOOL,
+        MESSAGE,
+        MESSAGES,
+        TEXTS,
+        MAP,
+        MAP_BYTES,
+        TIME,
+        MICROTIME
+};
 
 struct field {
         unsigned number;
@@ -48,13 +62,23 @@ static const struct field meta[] = {{1, TEXT, "name"},
                                     {14, TEXTS, "finalizers"},
                                     {0}};
 static const struct field namespace_spec[] = {{1, TEXTS, "finalizers"}, {0}};
-static const struct field condition[] = {{1, TEXT, "type"},   {2, TEXT, "status"},  {4, TIME, "lastTransitionTime"},
-                                         {5, TEXT, "reason"}, {6, TEXT, "message"}, {0}};
-static const struct field namespace_status[] = {{1, TEXT, "phase"}, {2, MESSAGES, "conditions", condition}, {0}};
-static const struct field lease_spec[] = {{1, TEXT_OR_EMPTY, "holderIdentity"}, {2, INT, "leaseDurationSeconds"},
-                                          {3, MICROTIME, "acquireTime"},        {4, MICROTIME, "renewTime"},
-                                          {5, INT, "leaseTransitions"},         {6, TEXT, "strategy"},
-                                          {7, TEXT, "preferredHolder"},         {0}};
+static const struct field condition[] = {{1, TEXT, "type"},
+                                         {2, TEXT, "status"},
+                                         {4, TIME, "lastTransitionTime"},
+                                         {5, TEXT, "reason"},
+                                         {6, TEXT, "message"},
+                                         {0}};
+static const struct field namespace_status[] = {{1, TEXT, "phase"},
+                                                {2, MESSAGES, "conditions", condition},
+                                                {0}};
+static const struct field lease_spec[] = {{1, TEXT_OR_EMPTY, "holderIdentity"},
+                                          {2, INT, "leaseDurationSeconds"},
+                                          {3, MICROTIME, "acquireTime"},
+                                          {4, MICROTIME, "renewTime"},
+                                          {5, INT, "leaseTransitions"},
+                                          {6, TEXT, "strategy"},
+                                          {7, TEXT, "preferredHolder"},
+                                          {0}};
 static const struct field candidate_spec[] = {{1, TEXT, "leaseName"},
                                               {2, MICROTIME, "pingTime"},
                                               {3, MICROTIME, "renewTime"},
@@ -62,8 +86,10 @@ static const struct field candidate_spec[] = {{1, TEXT, "leaseName"},
                                               {5, TEXT, "emulationVersion"},
                                               {6, TEXT, "strategy"},
                                               {0}};
-static const struct field reference[] = {{1, TEXT, "kind"},       {2, TEXT, "namespace"},       {3, TEXT, "name"},      {4, TEXT, "uid"},
-                                         {5, TEXT, "apiVersion"}, {6, TEXT, "resourceVersion"}, {7, TEXT, "fieldPath"}, {0}};
+static const struct field reference[] = {{1, TEXT, "kind"},       {2, TEXT, "namespace"},
+                                         {3, TEXT, "name"},       {4, TEXT, "uid"},
+                                         {5, TEXT, "apiVersion"}, {6, TEXT, "resourceVersion"},
+                                         {7, TEXT, "fieldPath"},  {0}};
 static const struct field source[] = {{1, TEXT, "component"}, {2, TEXT, "host"}, {0}};
 static const struct field preconditions[] = {{1, TEXT, "uid"}, {2, TEXT, "resourceVersion"}, {0}};
 
@@ -76,8 +102,12 @@ static const struct field configmaps[] = {{1, MESSAGE, "metadata", meta},
                                           {3, MAP_BYTES, "binaryData"},
                                           {4, BOOL, "immutable"},
                                           {0}};
-static const struct field leases[] = {{1, MESSAGE, "metadata", meta}, {2, MESSAGE, "spec", lease_spec}, {0}};
-static const struct field candidates[] = {{1, MESSAGE, "metadata", meta}, {2, MESSAGE, "spec", candidate_spec}, {0}};
+static const struct field leases[] = {{1, MESSAGE, "metadata", meta},
+                                      {2, MESSAGE, "spec", lease_spec},
+                                      {0}};
+static const struct field candidates[] = {{1, MESSAGE, "metadata", meta},
+                                          {2, MESSAGE, "spec", candidate_spec},
+                                          {0}};
 static const struct field events[] = {{1, MESSAGE, "metadata", meta},
                                       {2, MESSAGE, "involvedObject", reference},
                                       {3, TEXT, "reason"},
@@ -93,33 +123,56 @@ static const struct field events[] = {{1, MESSAGE, "metadata", meta},
                                       {14, TEXT, "reportingComponent"},
                                       {15, TEXT, "reportingInstance"},
                                       {0}};
-static const struct field secrets[] = {{1, MESSAGE, "metadata", meta}, {2, MAP_BYTES, "data"}, {3, TEXT, "type"},
-                                       {4, MAP, "stringData"},         {5, BOOL, "immutable"}, {0}};
+static const struct field secrets[] = {{1, MESSAGE, "metadata", meta},
+                                       {2, MAP_BYTES, "data"},
+                                       {3, TEXT, "type"},
+                                       {4, MAP, "stringData"},
+                                       {5, BOOL, "immutable"},
+                                       {0}};
 static const struct field local_reference[] = {{1, TEXT, "name"}, {0}};
 static const struct field service_accounts[] = {{1, MESSAGE, "metadata", meta},
                                                 {2, MESSAGES, "secrets", reference},
                                                 {3, MESSAGES, "imagePullSecrets", local_reference},
                                                 {4, BOOL, "automountServiceAccountToken"},
                                                 {0}};
-static const struct field rule[] = {{1, TEXTS, "verbs"},         {2, TEXTS, "apiGroups"},       {3, TEXTS, "resources"},
-                                    {4, TEXTS, "resourceNames"}, {5, TEXTS, "nonResourceURLs"}, {0}};
-static const struct field selector_term[] = {{1, TEXT, "key"}, {2, TEXT, "operator"}, {3, TEXTS, "values"}, {0}};
-static const struct field label_selector[] = {{1, MAP, "matchLabels"}, {2, MESSAGES, "matchExpressions", selector_term}, {0}};
-static const struct field aggregation[] = {{1, MESSAGES, "clusterRoleSelectors", label_selector}, {0}};
-static const struct field roles[] = {{1, MESSAGE, "metadata", meta}, {2, MESSAGES, "rules", rule}, {0}};
+static const struct field rule[] = {{1, TEXTS, "verbs"},           {2, TEXTS, "apiGroups"},
+                                    {3, TEXTS, "resources"},       {4, TEXTS, "resourceNames"},
+                                    {5, TEXTS, "nonResourceURLs"}, {0}};
+static const struct field selector_term[] = {{1, TEXT, "key"},
+                                             {2, TEXT, "operator"},
+                                             {3, TEXTS, "values"},
+                                             {0}};
+static const struct field label_selector[] = {{1, MAP, "matchLabels"},
+                                              {2, MESSAGES, "matchExpressions", selector_term},
+                                              {0}};
+static const struct field aggregation[] = {{1, MESSAGES, "clusterRoleSelectors", label_selector},
+                                           {0}};
+static const struct field roles[] = {{1, MESSAGE, "metadata", meta},
+                                     {2, MESSAGES, "rules", rule},
+                                     {0}};
 static const struct field cluster_roles[] = {{1, MESSAGE, "metadata", meta},
                                              {2, MESSAGES, "rules", rule},
                                              {3, MESSAGE, "aggregationRule", aggregation},
                                              {0}};
-static const struct field subject[] = {{1, TEXT, "kind"}, {2, TEXT, "apiGroup"}, {3, TEXT, "name"}, {4, TEXT, "namespace"}, {0}};
-static const struct field role_ref[] = {{1, TEXT, "apiGroup"}, {2, TEXT, "kind"}, {3, TEXT, "name"}, {0}};
+static const struct field subject[] = {{1, TEXT, "kind"},
+                                       {2, TEXT, "apiGroup"},
+                                       {3, TEXT, "name"},
+                                       {4, TEXT, "namespace"},
+                                       {0}};
+static const struct field role_ref[] = {{1, TEXT, "apiGroup"},
+                                        {2, TEXT, "kind"},
+                                        {3, TEXT, "name"},
+                                        {0}};
 static const struct field bindings[] = {{1, MESSAGE, "metadata", meta},
                                         {2, MESSAGES, "subjects", subject},
                                         {3, MESSAGE, "roleRef", role_ref},
                                         {0}};
-static const struct field delete_fields[] = {{1, INT, "gracePeriodSeconds"}, {2, MESSAGE, "preconditions", preconditions},
-                                             {3, BOOL, "orphanDependents"},  {4, TEXT, "propagationPolicy"},
-                                             {5, TEXTS, "dryRun"},           {0}};
+static const struct field delete_fields[] = {{1, INT, "gracePeriodSeconds"},
+                                             {2, MESSAGE, "preconditions", preconditions},
+                                             {3, BOOL, "orphanDependents"},
+                                             {4, TEXT, "propagationPolicy"},
+                                             {5, TEXTS, "dryRun"},
+                                             {0}};
 
 struct slice {
         const unsigned char *at, *end;
@@ -164,9 +217,13 @@ static bool next_field(struct slice *in, struct wire *ret_wire) {
 }
 
 /* A copy with a NUL behind; NULL: out of memory. A NUL within is refused by the caller. */
-static char *text_of(const struct slice *data) { return strndup((const char *)data->at, (size_t)(data->end - data->at)); }
+static char *text_of(const struct slice *data) {
+        return strndup((const char *)data->at, (size_t)(data->end - data->at));
+}
 
-static bool has_nul(const struct slice *data) { return data->end > data->at && memchr(data->at, 0, (size_t)(data->end - data->at)); }
+static bool has_nul(const struct slice *data) {
+        return data->end > data->at && memchr(data->at, 0, (size_t)(data->end - data->at));
+}
 
 /* {1: seconds, 2: nanoseconds}; an empty message is no time at all. */
 static int put_time(struct hf__json *object, const struct field *f, struct slice in) {
@@ -202,7 +259,8 @@ static int put_base64(struct hf__json *object, const char *key, const struct sli
         return e;
 }
 
-static struct hf__json *member(struct hf__json *object, const char *name, struct hf__json *(*make)(void)) {
+static struct hf__json *member(struct hf__json *object, const char *name,
+                               struct hf__json *(*make)(void)) {
         struct hf__json *there = hf__json_get(object, name);
 
         if (there)
@@ -211,8 +269,8 @@ static struct hf__json *member(struct hf__json *object, const char *name, struct
 }
 
 /*
- * One entry of a map: {1: key, 2: value}. It is not looked for among the others, of which a body has room for many; a key that is
- * there twice is refused later, as in JSON.
+ * One entry of a map: {1: key, 2: value}. It is not looked for among the others, of which a body
+ * has room for many; a key that is there twice is refused later, as in JSON.
  */
 static int put_entry(struct hf__json *object, const struct field *f, struct slice in) {
         struct slice key = {0}, value = {0};
@@ -229,10 +287,12 @@ static int put_entry(struct hf__json *object, const struct field *f, struct slic
         }
         if (has_nul(&key) || (f->kind == MAP && has_nul(&value)))
                 return HF_E_INVALID;
-        char *key_text = key.at ? text_of(&key) : strdup(""), *value_text = value.at && f->kind == MAP ? text_of(&value) : strdup("");
+        char *key_text = key.at ? text_of(&key) : strdup(""),
+             *value_text = value.at && f->kind == MAP ? text_of(&value) : strdup("");
         int e = map && key_text && value_text ? 0 : -ENOMEM;
         if (!e)
-                e = f->kind == MAP ? hf__json_add_string(map, key_text, value_text) : put_base64(map, key_text, &value);
+                e = f->kind == MAP ? hf__json_add_string(map, key_text, value_text)
+                                   : put_base64(map, key_text, &value);
         free(key_text);
         free(value_text);
         return e;
@@ -340,11 +400,12 @@ static const struct field *fields_of(const struct hfd_resource *resource) {
 bool hfd_protobuf_known(const struct hfd_resource *resource) { return fields_of(resource) != NULL; }
 
 bool hfd_is_protobuf(const char *content_type) {
-        return content_type && !strncasecmp(content_type, "application/vnd.kubernetes.protobuf", 35);
+        return content_type &&
+               !strncasecmp(content_type, "application/vnd.kubernetes.protobuf", 35);
 }
 
-int hfd_protobuf_to_json(const struct hfd_resource *resource, bool delete_options, const void *body, size_t n_body,
-                         struct hf__json **ret_json) {
+int hfd_protobuf_to_json(const struct hfd_resource *resource, bool delete_options, const void *body,
+                         size_t n_body, struct hf__json **ret_json) {
         static const struct field type_meta[] = {{1, TEXT, "apiVersion"}, {2, TEXT, "kind"}, {0}};
         const struct field *fields = delete_options ? delete_fields : fields_of(resource);
         struct slice in, raw = {0};

@@ -2,11 +2,11 @@
 /*
  * get and list. Which state a read may see is decided first (apiserver.md 3.6):
  *
- *      resourceVersion unset      consistent: probe, then the cache (consistent_read.c), else the store
- *      "0"                        the cache as it is
- *      N, NotOlderThan            the cache once it has passed N; 504 when it has not within 3 s
- *      N, Exact (or with a limit) the store at that revision
- *      continue                   the store at the token's revision, or the cache while it is still exactly there
+ *      resourceVersion unset      consistent: probe, then the cache (consistent_read.c), else the
+ * store "0"                        the cache as it is N, NotOlderThan            the cache once it
+ * has passed N; 504 when it has not within 3 s N, Exact (or with a limit) the store at that
+ * revision continue                   the store at the token's revision, or the cache while it is
+ * still exactly there
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,13 +29,16 @@ void hfd_read_finish(struct hfd_read *read, struct hfd_answer *answer) {
 void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct hf_status *status) {
         struct hfd_answer answer = {0};
 
-        if (error == HF_E_INVALID && read->at) { /* the store has not reached it: not its failure, nor the client's for ever */
+        if (error == HF_E_INVALID && read->at) { /* the store has not reached it: not its failure,
+                                                    nor the client's for ever */
                 read->reader.revision = read->at;
                 hfd_read_finish_too_large(read);
                 return;
         }
-        if (error == HF_E_TIMEOUT) /* a read that was not answered was not answered: no doubt about what was done */
-                hfd_answer_status(&answer, HF_E_TIMEOUT, 504, "Timeout", "Timeout: request did not complete within the allotted time",
+        if (error == HF_E_TIMEOUT) /* a read that was not answered was not answered: no doubt about
+                                      what was done */
+                hfd_answer_status(&answer, HF_E_TIMEOUT, 504, "Timeout",
+                                  "Timeout: request did not complete within the allotted time",
                                   NULL);
         else
                 hfd_answer_store_error(&answer, error, status);
@@ -52,7 +55,8 @@ void hfd_read_finish_too_large(struct hfd_read *read) {
         pthread_mutex_lock(&read->api->mu);
         uint64_t current = read->api->revision;
         pthread_mutex_unlock(&read->api->mu);
-        (void)snprintf(message, sizeof message, "Timeout: Too large resource version: %" PRIu64 ", current: %" PRIu64,
+        (void)snprintf(message, sizeof message,
+                       "Timeout: Too large resource version: %" PRIu64 ", current: %" PRIu64,
                        read->reader.revision, current);
         hfd_answer_status(&answer, HF_E_TIMEOUT, 504, "Timeout", message, &details);
         hfd_read_finish(read, &answer);
@@ -68,7 +72,8 @@ static void answer_object(struct hfd_read *read, struct hfd_object *object) {
         if (!object) {
                 hfd_answer_not_found(&answer, call->resource, call->name);
         } else if (call->format == HFD_AS_TABLE) {
-                (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", object->revision);
+                (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"",
+                               object->revision);
                 hfd_answer_ok(&answer, 200, hfd_table_render(read->api, call, &object, 1, meta));
         } else if (call->format == HFD_AS_PARTIAL) {
                 hfd_answer_ok(&answer, 200, hfd_partial_render(object));
@@ -90,7 +95,8 @@ static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
         }
         hfd_call_path(read->call, path);
         if (reply->n_kvs && reply->kvs[0].value) {
-                object = hfd_object_new(read->call->resource, path, reply->kvs[0].mod_revision, reply->kvs[0].value);
+                object = hfd_object_new(read->call->resource, path, reply->kvs[0].mod_revision,
+                                        reply->kvs[0].value);
                 if (!object) {
                         hfd_read_finish_store_error(read, -ENOMEM, NULL);
                         return;
@@ -108,7 +114,8 @@ static void on_get_ready(struct hfd_reader *reader) {
         hfd_call_path(read->call, path);
         if (!reader->outcome) {
                 pthread_mutex_lock(&api->mu);
-                struct hfd_node *node = hfd_tree_find(&api->trees[hfd_resource_index(read->call->resource)], path);
+                struct hfd_node *node =
+                        hfd_tree_find(&api->trees[hfd_resource_index(read->call->resource)], path);
                 if (node)
                         object = hfd_object_ref(node->object);
                 pthread_mutex_unlock(&api->mu);
@@ -126,7 +133,8 @@ static void on_get_ready(struct hfd_reader *reader) {
         }
 }
 
-struct hfd_read *hfd_read_new(struct hfd_api *api, struct hfd_call *call, void (*ready)(struct hfd_reader *reader)) {
+struct hfd_read *hfd_read_new(struct hfd_api *api, struct hfd_call *call,
+                              void (*ready)(struct hfd_reader *reader)) {
         struct hfd_read *read = calloc(1, sizeof *read);
         struct hfd_answer answer = {0};
 

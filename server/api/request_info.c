@@ -19,12 +19,14 @@ static int hex_digit(char c) {
 }
 
 /*
- * Decodes n bytes into at most max - 1 plus a NUL. Returns the decoded length, or -1: bad encoding, NUL inside, too long, not UTF-8
- * (what is asked for is said again in answers, and those are JSON).
+ * Decodes n bytes into at most max - 1 plus a NUL. Returns the decoded length, or -1: bad encoding,
+ * NUL inside, too long, not UTF-8 (what is asked for is said again in answers, and those are JSON).
  */
-static int percent_decode(const char *text, size_t n, bool plus_is_space, char *ret_text, size_t max) {
+static int percent_decode(const char *text, size_t n, bool plus_is_space, char *ret_text,
+                          size_t max) {
         size_t n_out = 0;
-        if (n < max && !plus_is_space && !memchr(text, '%', n)) { /* the usual segment: there is nothing to decode */
+        if (n < max && !plus_is_space &&
+            !memchr(text, '%', n)) { /* the usual segment: there is nothing to decode */
                 memcpy(ret_text, text, n);
                 ret_text[n] = '\0';
                 return hf__utf8_valid(text, n) ? (int)n : -1;
@@ -49,8 +51,9 @@ static int percent_decode(const char *text, size_t n, bool plus_is_space, char *
 }
 
 /*
- * One decoded segment may become a part of a storage key: nothing in it may look like a separator or climb. What was encoded is
- * shorter now; a raw segment ends at a slash, and the HTTP server refuses raw control characters.
+ * One decoded segment may become a part of a storage key: nothing in it may look like a separator
+ * or climb. What was encoded is shorter now; a raw segment ends at a slash, and the HTTP server
+ * refuses raw control characters.
  */
 static int decode_segment(const char *text, size_t n, char *ret_text, size_t max) {
         int length = percent_decode(text, n, false, ret_text, max);
@@ -81,7 +84,9 @@ static int walk_next(struct walk *walk, char *ret_text, size_t max) {
 }
 
 /* What a walk would take next, without taking it; false: nothing, or nothing valid. */
-static bool walk_peek(struct walk walk, char *ret_text, size_t max) { return walk_more(&walk) && walk_next(&walk, ret_text, max) == 0; }
+static bool walk_peek(struct walk walk, char *ret_text, size_t max) {
+        return walk_more(&walk) && walk_next(&walk, ret_text, max) == 0;
+}
 
 /* The rest, slash separated. */
 static int walk_rest(struct walk *walk, char *ret_text, size_t max) {
@@ -97,7 +102,9 @@ static int walk_rest(struct walk *walk, char *ret_text, size_t max) {
         return 0;
 }
 
-static bool is_namespace_subresource(const char *text) { return strcmp(text, "status") == 0 || strcmp(text, "finalize") == 0; }
+static bool is_namespace_subresource(const char *text) {
+        return strcmp(text, "status") == 0 || strcmp(text, "finalize") == 0;
+}
 
 /* After group and version: namespaces/NS/RESOURCE..., or RESOURCE... */
 static int parse_resource(struct walk *walk, struct hfd_request_path *path) {
@@ -118,7 +125,8 @@ static int parse_resource(struct walk *walk, struct hfd_request_path *path) {
         return r == 0 ? walk_rest(walk, path->subresource, sizeof path->subresource) : r;
 }
 
-/* Non-resource paths too are checked segment by segment: what is odd is refused whoever would answer it. */
+/* Non-resource paths too are checked segment by segment: what is odd is refused whoever would
+ * answer it. */
 static int check_segments(struct walk walk) {
         char segment[1024];
         while (walk_more(&walk))
@@ -127,13 +135,16 @@ static int check_segments(struct walk walk) {
         return 0;
 }
 
-/* All strings "": what stands behind their first byte is of no account, and clearing it costs more than all else here. */
+/* All strings "": what stands behind their first byte is of no account, and clearing it costs more
+ * than all else here. */
 static void clear(struct hfd_request_path *path) {
         path->is_resource = false;
-        path->group[0] = path->version[0] = path->resource[0] = path->subresource[0] = path->ns[0] = path->name[0] = '\0';
+        path->group[0] = path->version[0] = path->resource[0] = path->subresource[0] = path->ns[0] =
+                path->name[0] = '\0';
 }
 
-/* Takes every segment: one that is odd makes the path invalid. Not is_resource: what the strings hold is no matter. */
+/* Takes every segment: one that is odd makes the path invalid. Not is_resource: what the strings
+ * hold is no matter. */
 static int parse(struct walk walk, struct hfd_request_path *path) {
         char root[8];
         bool valid = walk_peek(walk, root, sizeof root), core = valid && strcmp(root, "api") == 0;
@@ -165,12 +176,14 @@ int hfd_request_path_parse(const char *path, struct hfd_request_path *ret_path) 
 static const struct {
         const char *method, *lower, *on_object, *on_collection;
 } methods[] = {
-        {"GET", "get", "get", "list"},      {"HEAD", "head", "get", "list"},      {"POST", "post", "create", "create"},
-        {"PUT", "put", "update", "update"}, {"PATCH", "patch", "patch", "patch"}, {"DELETE", "delete", "delete", "deletecollection"},
+        {"GET", "get", "get", "list"},        {"HEAD", "head", "get", "list"},
+        {"POST", "post", "create", "create"}, {"PUT", "put", "update", "update"},
+        {"PATCH", "patch", "patch", "patch"}, {"DELETE", "delete", "delete", "deletecollection"},
         {"OPTIONS", "options", "", ""},
 };
 
-const char *hfd_request_verb(const char *method, const struct hfd_request_path *path, const char *query) {
+const char *hfd_request_verb(const char *method, const struct hfd_request_path *path,
+                             const char *query) {
         for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
                 if (strcmp(method, methods[i].method) != 0)
                         continue;
@@ -184,7 +197,8 @@ const char *hfd_request_verb(const char *method, const struct hfd_request_path *
         return "";
 }
 
-int hfd_query_get(const char *query, const char *key, size_t nth, char *ret_value, size_t max_value) {
+int hfd_query_get(const char *query, const char *key, size_t nth, char *ret_value,
+                  size_t max_value) {
         size_t n_key = strlen(key);
         char name[128];
         for (const char *at = query; *at;) {
@@ -192,9 +206,13 @@ int hfd_query_get(const char *query, const char *key, size_t nth, char *ret_valu
                 const char *equals = memchr(at, '=', (size_t)(end - at));
                 const char *name_end = equals ? equals : end;
                 int n_name = percent_decode(at, (size_t)(name_end - at), true, name, sizeof name);
-                if (n_name >= 0 && (size_t)n_name == n_key && memcmp(name, key, n_key) == 0 && nth-- == 0) {
+                if (n_name >= 0 && (size_t)n_name == n_key && memcmp(name, key, n_key) == 0 &&
+                    nth-- == 0) {
                         const char *value = equals ? equals + 1 : end;
-                        return percent_decode(value, (size_t)(end - value), true, ret_value, max_value) < 0 ? HF_E_INVALID : 0;
+                        return percent_decode(value, (size_t)(end - value), true, ret_value,
+                                              max_value) < 0
+                                       ? HF_E_INVALID
+                                       : 0;
                 }
                 at = *end ? end + 1 : end;
         }
@@ -217,7 +235,8 @@ bool hfd_query_single_name(const char *query, char ret_name[HF_NAME_MAX + 1]) {
         for (char *term = selector; *term;) {
                 size_t n = strcspn(term, ",");
                 size_t n_skip = n + (term[n] == ',');
-                if (n > sizeof field - 1 && memcmp(term, field, sizeof field - 1) == 0 && term[sizeof field - 1] == '=') {
+                if (n > sizeof field - 1 && memcmp(term, field, sizeof field - 1) == 0 &&
+                    term[sizeof field - 1] == '=') {
                         const char *value = term + sizeof field;
                         value += *value == '='; /* "==" is the same as "=" */
                         size_t n_value = (size_t)(term + n - value);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Metrics of requests under the field's names, with label values from fixed sets: what a client sends never becomes a label.
- * Thread: any.
+ * Metrics of requests under the field's names, with label values from fixed sets: what a client
+ * sends never becomes a label. Thread: any.
  */
 #include <stddef.h>
 
@@ -21,7 +21,15 @@ struct hfd_request_metrics *hfd_request_metrics_free(struct hfd_request_metrics 
 /* verb: as hfd_request_verb says; resource: "" = a non-resource request. */
 struct hfd_request_kind hfd_request_kind(const char *verb, const char *resource);
 /* took: negative = not measured (a watch). */
-void hfd_request_metrics_done(struct hfd_request_metrics *metrics, struct hfd_request_kind kind, int code, hf_nsec took);
+void hfd_request_metrics_done(struct hfd_request_metrics *metrics, struct hfd_request_kind kind,
+                              int code, hf_nsec took);
 
-enum hfd_lane { HFD_LANE_READ, HFD_LANE_MUTATE, HFD_LANE_LEASE, HFD_N_LANES, HFD_LANE_NONE = HFD_N_LANES };
-void hfd_request_metrics_inflight(struct hfd_request_metrics *metrics, enum hfd_lane lane, size_t n);
+enum hfd_lane {
+        HFD_LANE_READ,
+        HFD_LANE_MUTATE,
+        HFD_LANE_LEASE,
+        HFD_N_LANES,
+        HFD_LANE_NONE = HFD_N_LANES
+};
+void hfd_request_metrics_inflight(struct hfd_request_metrics *metrics, enum hfd_lane lane,
+                                  size_t n);

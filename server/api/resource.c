@@ -155,7 +155,8 @@ static const struct hfd_resource table[] = {
                 .storage = "clusterroles",
                 .unconditional_update = true,
                 .name_is_segment = true,
-                .columns = {{"Name", "string", "name", "metadata.name"}, {"Created At", "date", "", "metadata.creationTimestamp"}},
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Created At", "date", "", "metadata.creationTimestamp"}},
                 .decode = hfd_cluster_role_decode,
                 .validate = hfd_cluster_role_validate,
         },
@@ -189,7 +190,8 @@ static const struct hfd_resource table[] = {
                 .namespaced = true,
                 .unconditional_update = true,
                 .name_is_segment = true,
-                .columns = {{"Name", "string", "name", "metadata.name"}, {"Created At", "date", "", "metadata.creationTimestamp"}},
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Created At", "date", "", "metadata.creationTimestamp"}},
                 .decode = hfd_role_decode,
                 .validate = hfd_role_validate,
         },
@@ -215,25 +217,33 @@ static const struct hfd_resource table[] = {
         },
 };
 
-_Static_assert(sizeof table / sizeof table[0] <= HFD_RESOURCES_MAX, "the cache has a tree for each resource");
+_Static_assert(sizeof table / sizeof table[0] <= HFD_RESOURCES_MAX,
+               "the cache has a tree for each resource");
 
 const struct hfd_resource *hfd_resources(size_t *ret_n) {
         *ret_n = sizeof table / sizeof table[0];
         return table;
 }
 
-size_t hfd_resource_index(const struct hfd_resource *resource) { return (size_t)(resource - table); }
+size_t hfd_resource_index(const struct hfd_resource *resource) {
+        return (size_t)(resource - table);
+}
 
-const struct hfd_resource *hfd_resource_find(const char *group, const char *version, const char *plural) {
+const struct hfd_resource *hfd_resource_find(const char *group, const char *version,
+                                             const char *plural) {
         for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-                if (!strcmp(table[i].plural, plural) && !strcmp(table[i].group, group) && !strcmp(table[i].version, version))
+                if (!strcmp(table[i].plural, plural) && !strcmp(table[i].group, group) &&
+                    !strcmp(table[i].version, version))
                         return &table[i];
         return NULL;
 }
 
-const struct hfd_resource *hfd_resource_namespaces(void) { return hfd_resource_find("", "v1", "namespaces"); }
+const struct hfd_resource *hfd_resource_namespaces(void) {
+        return hfd_resource_find("", "v1", "namespaces");
+}
 
-bool hfd_resource_subresource(const struct hfd_resource *resource, const char *name, enum hfd_subresource *ret_subresource) {
+bool hfd_resource_subresource(const struct hfd_resource *resource, const char *name,
+                              enum hfd_subresource *ret_subresource) {
         static const struct {
                 const char *name;
                 enum hfd_subresource subresource;
@@ -242,19 +252,23 @@ bool hfd_resource_subresource(const struct hfd_resource *resource, const char *n
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
                 if (!strcmp(all[i].name, name)) {
                         *ret_subresource = all[i].subresource;
-                        return (resource->subresources & all[i].subresource) == (unsigned)all[i].subresource;
+                        return (resource->subresources & all[i].subresource) ==
+                               (unsigned)all[i].subresource;
                 }
         return false;
 }
 
 bool hfd_is_system_namespace(const char *name) {
-        return !strcmp(name, "default") || !strcmp(name, "kube-system") || !strcmp(name, "kube-public") || !strcmp(name, "kube-node-lease");
+        return !strcmp(name, "default") || !strcmp(name, "kube-system") ||
+               !strcmp(name, "kube-public") || !strcmp(name, "kube-node-lease");
 }
 
 void hfd_resource_api_version(const struct hfd_resource *resource, char text[128]) {
-        (void)hf__join(text, 128, resource->group, *resource->group ? "/" : "", resource->version, NULL);
+        (void)hf__join(text, 128, resource->group, *resource->group ? "/" : "", resource->version,
+                       NULL);
 }
 
 void hfd_resource_qualified(const struct hfd_resource *resource, char text[128]) {
-        (void)snprintf(text, 128, "%s%s%s", resource->plural, *resource->group ? "." : "", resource->group);
+        (void)snprintf(text, 128, "%s%s%s", resource->plural, *resource->group ? "." : "",
+                       resource->group);
 }

@@ -13,7 +13,8 @@
 #include "server/api/request_info.h"
 #include "server/api/status_reply.h"
 
-/* A larger answer goes out as it is: laying it out takes many times its memory, on a thread that serves others too. */
+/* A larger answer goes out as it is: laying it out takes many times its memory, on a thread that
+ * serves others too. */
 #define PRETTY_MAX ((size_t)4 << 20)
 
 #define WARNINGS_MAX 8
@@ -27,7 +28,8 @@ static bool wants_pretty(struct hfd_request *request) {
 
         if (!hfd_query_get(hfd_request_query(request), "pretty", 0, value, sizeof value))
                 return hfd_query_bool(hfd_request_query(request), "pretty");
-        return agent && (!strncmp(agent, "curl", 4) || !strncmp(agent, "Wget", 4) || !strncmp(agent, "Mozilla/5.0", 11));
+        return agent && (!strncmp(agent, "curl", 4) || !strncmp(agent, "Wget", 4) ||
+                         !strncmp(agent, "Mozilla/5.0", 11));
 }
 
 static struct hf__buf *pretty(const struct hf__buf *body) {
@@ -46,10 +48,12 @@ static struct hf__buf *pretty(const struct hf__buf *body) {
 }
 
 /* Warning headers, one per line of unknown, in text. How many. */
-static size_t put_warnings(const char *unknown, char text[WARNINGS_MAX][WARNING_TEXT], struct hfd_header *headers) {
+static size_t put_warnings(const char *unknown, char text[WARNINGS_MAX][WARNING_TEXT],
+                           struct hfd_header *headers) {
         size_t n = 0;
 
-        for (const char *line = unknown; line && *line && n < WARNINGS_MAX; line += strcspn(line, "\n"), line += *line == '\n') {
+        for (const char *line = unknown; line && *line && n < WARNINGS_MAX;
+             line += strcspn(line, "\n"), line += *line == '\n') {
                 size_t at = (size_t)snprintf(text[n], WARNING_TEXT, "299 - \"");
                 for (const char *c = line; *c && *c != '\n' && at < WARNING_TEXT - 3; c++) {
                         if (*c == '"')
@@ -64,7 +68,8 @@ static size_t put_warnings(const char *unknown, char text[WARNINGS_MAX][WARNING_
         return n;
 }
 
-static void reply(struct hfd_request *request, const struct hfd_answer *answer, const char *unknown_fields) {
+static void reply(struct hfd_request *request, const struct hfd_answer *answer,
+                  const char *unknown_fields) {
         struct hfd_header headers[4 + WARNINGS_MAX];
         char warnings[WARNINGS_MAX][WARNING_TEXT];
         size_t n = 0;
@@ -81,11 +86,14 @@ static void reply(struct hfd_request *request, const struct hfd_answer *answer, 
         if (answer->fence_compared && fence)
                 headers[n++] = (struct hfd_header){"holdfast-fence", fence};
         n += put_warnings(unknown_fields, warnings, headers + n);
-        hfd_request_reply(request, answer->code, "application/json", headers, n, body ? body : answer->body);
+        hfd_request_reply(request, answer->code, "application/json", headers, n,
+                          body ? body : answer->body);
         hf__buf_unref(body);
 }
 
-void hfd_rest_reply(struct hfd_request *request, const struct hfd_answer *answer) { reply(request, answer, NULL); }
+void hfd_rest_reply(struct hfd_request *request, const struct hfd_answer *answer) {
+        reply(request, answer, NULL);
+}
 
 void hfd_rest_free(struct hfd_rest_call *rest) {
         hfd_options_done(&rest->call.options);
@@ -104,13 +112,16 @@ static void on_done(struct hfd_call *call, const struct hfd_answer *answer) {
 
 /* ---- negotiation ---- */
 
-/* One element of Accept: `application/json;as=Table;v=v1;g=meta.k8s.io`. False: not one we can give. */
+/* One element of Accept: `application/json;as=Table;v=v1;g=meta.k8s.io`. False: not one we can
+ * give. */
 static bool accepts(struct hfd_call *call, char *element) {
-        char *save = NULL, *type = strtok_r(element, ";", &save), as[40] = "", version[16] = "v1", group[64] = "meta.k8s.io";
+        char *save = NULL, *type = strtok_r(element, ";", &save), as[40] = "", version[16] = "v1",
+             group[64] = "meta.k8s.io";
 
         while (type && *type == ' ')
                 type++;
-        if (!type || (strcmp(type, "application/json") && strcmp(type, "*/*") && strcmp(type, "application/*")))
+        if (!type || (strcmp(type, "application/json") && strcmp(type, "*/*") &&
+                      strcmp(type, "application/*")))
                 return false;
         for (char *p = strtok_r(NULL, ";", &save); p; p = strtok_r(NULL, ";", &save)) {
                 while (*p == ' ')
@@ -125,7 +136,8 @@ static bool accepts(struct hfd_call *call, char *element) {
         bool reads = call->verb == HFD_GET || call->verb == HFD_LIST || call->verb == HFD_WATCH;
         if (!*as)
                 return true;
-        if (!reads || strcmp(group, "meta.k8s.io") || (strcmp(version, "v1") && strcmp(version, "v1beta1")))
+        if (!reads || strcmp(group, "meta.k8s.io") ||
+            (strcmp(version, "v1") && strcmp(version, "v1beta1")))
                 return false;
         (void)snprintf(call->table_version, sizeof call->table_version, "%s", version);
         if (!strcmp(as, "Table"))
@@ -152,7 +164,8 @@ static bool negotiate(struct hfd_call *call, const char *accept) {
 }
 
 static bool is_json(const char *content_type) {
-        return !content_type || !*content_type || !strncasecmp(content_type, "application/json", 16);
+        return !content_type || !*content_type ||
+               !strncasecmp(content_type, "application/json", 16);
 }
 
 /* ---- a request for a resource ---- */
@@ -161,8 +174,10 @@ static bool set_verb(struct hfd_call *call, const char *verb) {
         static const struct {
                 const char *name;
                 enum hfd_verb verb;
-        } verbs[] = {{"get", HFD_GET},       {"list", HFD_LIST},   {"watch", HFD_LIST},        {"create", HFD_CREATE},
-                     {"update", HFD_UPDATE}, {"patch", HFD_PATCH}, {"delete", HFD_DELETE_ONE}, {"deletecollection", HFD_DELETE_MANY}};
+        } verbs[] = {{"get", HFD_GET},           {"list", HFD_LIST},
+                     {"watch", HFD_LIST},        {"create", HFD_CREATE},
+                     {"update", HFD_UPDATE},     {"patch", HFD_PATCH},
+                     {"delete", HFD_DELETE_ONE}, {"deletecollection", HFD_DELETE_MANY}};
 
         for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
                 if (!strcmp(verbs[i].name, verb)) {
@@ -191,9 +206,12 @@ static bool take_patch(struct hfd_rest_call *rest, struct hfd_answer *answer) {
                 return true;
         }
         hfd_answer_status(answer, HF_E_INVALID, 415, "UnsupportedMediaType",
-                          strategic ? "the body of the request was in an unknown format - accepted media types include: "
-                                      "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json"
-                                    : "the body of the request was in an unknown format - accepted media types include: "
+                          strategic ? "the body of the request was in an unknown format - accepted "
+                                      "media types include: "
+                                      "application/json-patch+json, application/merge-patch+json, "
+                                      "application/strategic-merge-patch+json"
+                                    : "the body of the request was in an unknown format - accepted "
+                                      "media types include: "
                                       "application/json-patch+json, application/merge-patch+json",
                           NULL);
         return false;
@@ -209,20 +227,24 @@ static bool take_body(struct hfd_rest_call *rest, struct hfd_answer *answer) {
                 return true;
         if (!hfd_is_protobuf(type) || !hfd_protobuf_known(call->resource)) {
                 hfd_answer_status(answer, HF_E_INVALID, 415, "UnsupportedMediaType",
-                                  "the body of the request was in an unknown format - accepted media types include: application/json, "
+                                  "the body of the request was in an unknown format - accepted "
+                                  "media types include: application/json, "
                                   "application/vnd.kubernetes.protobuf",
                                   NULL);
                 return false;
         }
-        int e = hfd_protobuf_to_json(call->resource, call->verb == HFD_DELETE_ONE || call->verb == HFD_DELETE_MANY, call->body,
-                                     call->n_body, &json);
+        int e = hfd_protobuf_to_json(call->resource,
+                                     call->verb == HFD_DELETE_ONE || call->verb == HFD_DELETE_MANY,
+                                     call->body, call->n_body, &json);
         if (!e) {
                 hf__json_print(json, &rest->translated);
                 e = rest->translated.error;
         }
         hf__json_free(json);
         if (e == HF_E_INVALID)
-                hfd_answer_bad_request(answer, "the object provided is unrecognized (must be of type %s): malformed protobuf",
+                hfd_answer_bad_request(answer,
+                                       "the object provided is unrecognized (must be of type %s): "
+                                       "malformed protobuf",
                                        call->resource->kind);
         else if (e)
                 hfd_answer_no_memory(answer);
@@ -239,7 +261,9 @@ static bool take_fence(struct hfd_rest_call *rest, const char *text, struct hfd_
                 return false;
         }
         if (hf_fence_parse(text, strlen(text), rest->fence)) {
-                hfd_answer_bad_request(answer, "the header " HF_FENCE_HEADER " is malformed: namespace/name;term;identity is expected");
+                hfd_answer_bad_request(answer,
+                                       "the header " HF_FENCE_HEADER
+                                       " is malformed: namespace/name;term;identity is expected");
                 return false;
         }
         rest->call.fence = rest->fence;
@@ -252,11 +276,14 @@ static bool verb_fits(const struct hfd_call *call, const struct hfd_request_path
                 return false;
         if (call->subresource)
                 return call->verb == HFD_GET || call->verb == HFD_UPDATE || call->verb == HFD_PATCH;
-        return call->verb == HFD_CREATE ? !*path->name : (call->verb != HFD_UPDATE && call->verb != HFD_PATCH) || *path->name;
+        return call->verb == HFD_CREATE
+                       ? !*path->name
+                       : (call->verb != HFD_UPDATE && call->verb != HFD_PATCH) || *path->name;
 }
 
 /* Checks what does not depend on the verb's own work. False: answer is filled. */
-static bool fill_call(struct hfd_rest_call *rest, const struct hfd_request_path *path, const char *verb, struct hfd_answer *answer) {
+static bool fill_call(struct hfd_rest_call *rest, const struct hfd_request_path *path,
+                      const char *verb, struct hfd_answer *answer) {
         struct hfd_request *request = rest->request;
         struct hfd_call *call = &rest->call;
         const char *fence = hfd_request_header(request, "holdfast-fence");
@@ -271,30 +298,37 @@ static bool fill_call(struct hfd_rest_call *rest, const struct hfd_request_path 
                 hfd_answer_not_allowed(answer);
                 return false;
         }
-        _Static_assert(sizeof call->ns == sizeof path->ns && sizeof call->name == sizeof path->name, "what fits there fits here");
+        _Static_assert(sizeof call->ns == sizeof path->ns && sizeof call->name == sizeof path->name,
+                       "what fits there fits here");
         (void)stpcpy(call->ns, path->ns);
         (void)stpcpy(call->name, path->name);
         call->body = hfd_request_body(request, &call->n_body);
-        call->deadline = hfd_api_now(rest->api) + (call->verb == HFD_DELETE_MANY ? HFD_MANY_DEADLINE : HFD_DEFAULT_DEADLINE);
+        call->deadline = hfd_api_now(rest->api) +
+                         (call->verb == HFD_DELETE_MANY ? HFD_MANY_DEADLINE : HFD_DEFAULT_DEADLINE);
         if (!negotiate(call, hfd_request_header(request, "accept"))) {
                 hfd_answer_status(answer, HF_E_INVALID, 406, "NotAcceptable",
-                                  "only the following media types are accepted: application/json", NULL);
+                                  "only the following media types are accepted: application/json",
+                                  NULL);
                 return false;
         }
         bool deletes = call->verb == HFD_DELETE_ONE || call->verb == HFD_DELETE_MANY;
-        bool sends = call->verb == HFD_CREATE || call->verb == HFD_UPDATE || (deletes && call->n_body);
+        bool sends =
+                call->verb == HFD_CREATE || call->verb == HFD_UPDATE || (deletes && call->n_body);
         if (sends && !take_body(rest, answer))
                 return false;
         if (call->verb == HFD_PATCH && !take_patch(rest, answer))
                 return false;
-        if (fence && (sends || deletes || call->verb == HFD_PATCH) && !take_fence(rest, fence, answer))
+        if (fence && (sends || deletes || call->verb == HFD_PATCH) &&
+            !take_fence(rest, fence, answer))
                 return false;
         return hfd_options_parse(call, hfd_request_query(request), answer);
 }
 
-static void handle_resource(struct hfd_api *api, struct hfd_request *request, const struct hfd_request_path *path) {
+static void handle_resource(struct hfd_api *api, struct hfd_request *request,
+                            const struct hfd_request_path *path) {
         struct hfd_rest_call *rest = malloc(sizeof *rest);
-        const char *verb = hfd_request_verb(hfd_request_method(request), path, hfd_request_query(request));
+        const char *verb =
+                hfd_request_verb(hfd_request_method(request), path, hfd_request_query(request));
         struct hfd_answer answer = {0};
 
         if (!rest) {
@@ -321,11 +355,13 @@ static void handle_resource(struct hfd_api *api, struct hfd_request *request, co
 /* ---- discovery and OpenAPI ---- */
 
 static void handle_document(struct hfd_request *request) {
-        const char *path = hfd_request_path(request), *accept = hfd_request_header(request, "accept");
+        const char *path = hfd_request_path(request),
+                   *accept = hfd_request_header(request, "accept");
         const char *type = "application/json";
         struct hfd_answer answer = {.code = 200};
 
-        if (strcmp(hfd_request_method(request), "GET") && strcmp(hfd_request_method(request), "HEAD")) {
+        if (strcmp(hfd_request_method(request), "GET") &&
+            strcmp(hfd_request_method(request), "HEAD")) {
                 hfd_answer_not_allowed(&answer);
         } else if (!strcmp(path, "/openapi/v2") && accept && strstr(accept, "proto-openapi")) {
                 answer.body = hfd_openapi_v2();

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A watch over HTTP: frames, one JSON object per line. An event's frame is made once and shared by all who watch; what has
- * queued up (a burst) is joined into larger pieces, so that the connection's ring is not overrun. The first batch is one
- * piece, as a list is: it may be larger than the ring's bytes, which only a single piece may pass, and no reader however
- * fast could empty the ring while the worker that it is read by still fills it.
+ * A watch over HTTP: frames, one JSON object per line. An event's frame is made once and shared by
+ * all who watch; what has queued up (a burst) is joined into larger pieces, so that the
+ * connection's ring is not overrun. The first batch is one piece, as a list is: it may be larger
+ * than the ring's bytes, which only a single piece may pass, and no reader however fast could empty
+ * the ring while the worker that it is read by still fills it.
  *
- * The stream belongs to the request (it is freed with its last reference) and itself holds a reference until the core
- * calls end; so the peer's going away may cancel it at any time.
+ * The stream belongs to the request (it is freed with its last reference) and itself holds a
+ * reference until the core calls end; so the peer's going away may cancel it at any time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,12 +54,15 @@ static struct hf__buf *bookmark(const struct hfd_call *call, uint64_t revision) 
         hfd_resource_api_version(call->resource, version);
         if (call->format == HFD_AS_TABLE)
                 hf__strbuf_printf(&s,
-                                  "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":"
-                                  "{\"resourceVersion\":\"%" PRIu64 "\"},\"columnDefinitions\":null,\"rows\":[]}}\n",
+                                  "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Table\","
+                                  "\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":"
+                                  "{\"resourceVersion\":\"%" PRIu64
+                                  "\"},\"columnDefinitions\":null,\"rows\":[]}}\n",
                                   *call->table_version ? call->table_version : "v1", revision);
         else
                 hf__strbuf_printf(&s,
-                                  "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{"
+                                  "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\","
+                                  "\"apiVersion\":\"%s\",\"metadata\":{"
                                   "\"resourceVersion\":"
                                   "\"%" PRIu64 "\"}}}\n",
                                   call->resource->kind, version, revision);
@@ -127,13 +131,15 @@ static void on_end(void *ctx, int error, const struct hfd_answer *answer) {
                 struct hf__strbuf s = {0};
                 hf__strbuf_puts(&s, "{\"type\":\"ERROR\",\"object\":");
                 size_t n = answer->body->n;
-                hf__strbuf_add(&s, answer->body->data, n && answer->body->data[n - 1] == '\n' ? n - 1 : n);
+                hf__strbuf_add(&s, answer->body->data,
+                               n && answer->body->data[n - 1] == '\n' ? n - 1 : n);
                 hf__strbuf_puts(&s, "}\n");
                 (void)push_and_drop(stream, hf__strbuf_to_buf(&s));
                 hf__strbuf_done(&s);
         }
         hfd_request_end(stream->request);
-        hfd_rest_free(stream->rest); /* perhaps the request's last reference, and so the stream's end */
+        hfd_rest_free(
+                stream->rest); /* perhaps the request's last reference, and so the stream's end */
 }
 
 static const struct hfd_watch_sink sink = {on_events, on_end};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secrets: bytes as base64, stringData written into data, one type for ever, and what the well-known types must have. */
+/* Secrets: bytes as base64, stringData written into data, one type for ever, and what the
+ * well-known types must have. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,8 @@ static int take_string_data(struct hf__json *object) {
         for (struct hf__json *m = hf__json_first(sent); m && !e; m = hf__json_next(m)) {
                 struct hf__strbuf s = {0};
                 hfd_base64_put(&s, hf__json_text(m), strlen(hf__json_text(m)));
-                e = s.error ? s.error : hf__json_set_key(data, hf__json_key(m), s.data ? s.data : "");
+                e = s.error ? s.error
+                            : hf__json_set_key(data, hf__json_key(m), s.data ? s.data : "");
                 hf__strbuf_done(&s);
         }
         if (!e)
@@ -41,17 +43,24 @@ bool hfd_secret_decode(struct hf__json *object, char *reason, size_t max_reason)
             !hfd_part_is_map(object, "stringData", "Secret", reason, max_reason))
                 return false;
         if (type && !hf__json_is_null(type) && !hf__json_is_string(type)) {
-                (void)snprintf(reason, max_reason, "json: cannot unmarshal into Go struct field Secret.type of type v1.SecretType");
+                (void)snprintf(reason, max_reason,
+                               "json: cannot unmarshal into Go struct field Secret.type of type "
+                               "v1.SecretType");
                 return false;
         }
-        for (struct hf__json *m = hf__json_first(hf__json_get(object, "data")); m; m = hf__json_next(m))
+        for (struct hf__json *m = hf__json_first(hf__json_get(object, "data")); m;
+             m = hf__json_next(m))
                 if (!hfd_base64_check(hf__json_text(m), &at)) {
-                        (void)snprintf(reason, max_reason, "illegal base64 data at input byte %zu", at);
+                        (void)snprintf(reason, max_reason, "illegal base64 data at input byte %zu",
+                                       at);
                         return false;
                 }
         if (hf__json_get(object, "stringData") &&
-            hf__json_count(hf__json_get(object, "stringData")) + hf__json_count(hf__json_get(object, "data")) > ENTRIES_MAX) {
-                (void)snprintf(reason, max_reason, "data and stringData have more than %d entries", ENTRIES_MAX);
+            hf__json_count(hf__json_get(object, "stringData")) +
+                            hf__json_count(hf__json_get(object, "data")) >
+                    ENTRIES_MAX) {
+                (void)snprintf(reason, max_reason, "data and stringData have more than %d entries",
+                               ENTRIES_MAX);
                 return false;
         }
         if (!take_string_data(object))
@@ -66,7 +75,8 @@ int hfd_secret_prepare(struct hf__json *object, const struct hf__json *old) {
         return type && *type ? 0 : hf__json_set_string(object, "type", was ? was : "Opaque");
 }
 
-static void require_data(const struct hf__json *object, const char *key, struct hfd_causes *causes) {
+static void require_data(const struct hf__json *object, const char *key,
+                         struct hfd_causes *causes) {
         char field[64];
 
         (void)snprintf(field, sizeof field, "data[%s]", key);
@@ -74,7 +84,8 @@ static void require_data(const struct hf__json *object, const char *key, struct 
                 hfd_cause_required(causes, field, "");
 }
 
-static void validate_type(const struct hf__json *object, const char *type, struct hfd_causes *causes) {
+static void validate_type(const struct hf__json *object, const char *type,
+                          struct hfd_causes *causes) {
         static const struct {
                 const char *type, *keys[2];
         } needs[] = {{"kubernetes.io/dockercfg", {".dockercfg"}},
@@ -86,23 +97,28 @@ static void validate_type(const struct hf__json *object, const char *type, struc
         for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++)
                 for (size_t k = 0; !strcmp(type, needs[i].type) && k < 2 && needs[i].keys[k]; k++)
                         require_data(object, needs[i].keys[k], causes);
-        if (!strcmp(type, "kubernetes.io/basic-auth") && !hf__json_get(data, "username") && !hf__json_get(data, "password")) {
+        if (!strcmp(type, "kubernetes.io/basic-auth") && !hf__json_get(data, "username") &&
+            !hf__json_get(data, "password")) {
                 require_data(object, "username", causes);
                 require_data(object, "password", causes);
         }
         const char *account =
-                hf__json_text(hf__json_get(hf__json_path(object, "metadata.annotations"), "kubernetes.io/service-account.name"));
+                hf__json_text(hf__json_get(hf__json_path(object, "metadata.annotations"),
+                                           "kubernetes.io/service-account.name"));
         if (!strcmp(type, "kubernetes.io/service-account-token") && (!account || !*account))
-                hfd_cause_required(causes, "metadata.annotations[kubernetes.io/service-account.name]", "");
+                hfd_cause_required(causes,
+                                   "metadata.annotations[kubernetes.io/service-account.name]", "");
 }
 
-void hfd_secret_validate(const struct hf__json *object, const struct hf__json *old, struct hfd_causes *causes) {
+void hfd_secret_validate(const struct hf__json *object, const struct hf__json *old,
+                         struct hfd_causes *causes) {
         static const char *const parts[] = {"data"};
         const char *type = hf__json_string(object, "type"), *was = hf__json_string(old, "type");
         size_t total = 0, n;
 
         hfd_validate_data_keys(object, "data", causes);
-        for (struct hf__json *m = hf__json_first(hf__json_get(object, "data")); m; m = hf__json_next(m))
+        for (struct hf__json *m = hf__json_first(hf__json_get(object, "data")); m;
+             m = hf__json_next(m))
                 if (hfd_base64_check(hf__json_text(m), &n))
                         total += n;
         if (total > SECRET_MAX)

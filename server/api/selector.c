@@ -34,7 +34,8 @@ static bool values_fit(const struct hfd_requirement *r) {
 
         for (size_t i = 0; i < r->n_values; i++) {
                 errno = 0;
-                if (bound ? ((void)strtoll(r->values[i], &end, 10), errno || *end || !*r->values[i]) : !hfd_is_label_value(r->values[i]))
+                if (bound ? ((void)strtoll(r->values[i], &end, 10), errno || *end || !*r->values[i])
+                          : !hfd_is_label_value(r->values[i]))
                         return false;
         }
         return true;
@@ -101,7 +102,10 @@ static int parse_requirement(struct hfd_requirement *r, char *text, bool fields)
                 return !fields && hfd_is_qualified_name(text) ? 0 : HF_E_INVALID;
         }
         char *value = op + 1;
-        r->op = *op == '!' ? HFD_NOT_EQUALS : *op == '<' ? HFD_LESS : *op == '>' ? HFD_GREATER : HFD_EQUALS;
+        r->op = *op == '!'   ? HFD_NOT_EQUALS
+                : *op == '<' ? HFD_LESS
+                : *op == '>' ? HFD_GREATER
+                             : HFD_EQUALS;
         if (*op == '!' && *value++ != '=')
                 return HF_E_INVALID;
         if (*op == '=' && *value == '=')
@@ -124,20 +128,22 @@ static bool field_known(const struct hfd_resource *resource, const char *key) {
                                                 "source",
                                                 "reportingComponent"};
 
-        if (!strcmp(key, "metadata.name") || (resource->namespaced && !strcmp(key, "metadata.namespace")))
+        if (!strcmp(key, "metadata.name") ||
+            (resource->namespaced && !strcmp(key, "metadata.namespace")))
                 return true;
         if (!strcmp(resource->plural, "secrets"))
                 return !strcmp(key, "type");
         if (!strcmp(resource->plural, "namespaces"))
                 return !strcmp(key, "status.phase");
-        for (size_t i = 0; !strcmp(resource->plural, "events") && i < sizeof of_events / sizeof of_events[0]; i++)
+        for (size_t i = 0;
+             !strcmp(resource->plural, "events") && i < sizeof of_events / sizeof of_events[0]; i++)
                 if (!strcmp(key, of_events[i]))
                         return true;
         return false;
 }
 
-int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource *resource, struct hfd_selector *ret_selector, char *reason,
-                       size_t max_reason) {
+int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource *resource,
+                       struct hfd_selector *ret_selector, char *reason, size_t max_reason) {
         struct hfd_selector selector = {.fields = fields};
         int depth = 0, e = 0;
 
@@ -156,8 +162,10 @@ int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource 
                         e = HF_E_INVALID;
                 else
                         e = parse_requirement(&selector.requirements[selector.n++], item, fields);
-                if (!e && fields && !field_known(resource, selector.requirements[selector.n - 1].key)) {
-                        (void)snprintf(reason, max_reason, "field label not supported: %s", selector.requirements[selector.n - 1].key);
+                if (!e && fields &&
+                    !field_known(resource, selector.requirements[selector.n - 1].key)) {
+                        (void)snprintf(reason, max_reason, "field label not supported: %s",
+                                       selector.requirements[selector.n - 1].key);
                         hfd_selector_done(&selector);
                         return HF_E_INVALID;
                 }
@@ -166,8 +174,9 @@ int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource 
                 item = c + 1;
         }
         if (e) {
-                (void)snprintf(reason, max_reason, "unable to parse requirement: invalid %s selector: %.200s", fields ? "field" : "label",
-                               text);
+                (void)snprintf(reason, max_reason,
+                               "unable to parse requirement: invalid %s selector: %.200s",
+                               fields ? "field" : "label", text);
                 hfd_selector_done(&selector);
                 return e;
         }
@@ -201,8 +210,12 @@ static bool holds(const struct hfd_requirement *r, const char *value) {
         case HFD_IN: return value && one_of(r, value);
         case HFD_NOT_EQUALS:
         case HFD_NOT_IN: return !value || !one_of(r, value);
-        case HFD_GREATER: return value && *value && strtoll(value, NULL, 10) > strtoll(r->values[0], NULL, 10);
-        case HFD_LESS: return value && *value && strtoll(value, NULL, 10) < strtoll(r->values[0], NULL, 10);
+        case HFD_GREATER:
+                return value && *value &&
+                       strtoll(value, NULL, 10) > strtoll(r->values[0], NULL, 10);
+        case HFD_LESS:
+                return value && *value &&
+                       strtoll(value, NULL, 10) < strtoll(r->values[0], NULL, 10);
         }
         return false;
 }
@@ -211,7 +224,8 @@ static bool field_holds(const struct hfd_requirement *r, struct hfd_object *obje
         if (!strcmp(r->key, "metadata.name"))
                 return holds(r, object->name);
         if (!strcmp(r->key, "metadata.namespace")) {
-                bool same = strlen(r->values[0]) == object->n_ns && !memcmp(r->values[0], object->path, object->n_ns);
+                bool same = strlen(r->values[0]) == object->n_ns &&
+                            !memcmp(r->values[0], object->path, object->n_ns);
                 return same == (r->op == HFD_EQUALS);
         }
         const char *path = strcmp(r->key, "source") ? r->key : "source.component";
@@ -222,8 +236,12 @@ static bool field_holds(const struct hfd_requirement *r, struct hfd_object *obje
 bool hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object *object) {
         for (size_t i = 0; i < selector->n; i++) {
                 const struct hfd_requirement *r = &selector->requirements[i];
-                if (selector->fields ? !field_holds(r, object)
-                                     : !holds(r, hf__json_text(hf__json_get(hf__json_get(hfd_object_meta(object), "labels"), r->key))))
+                if (selector->fields
+                            ? !field_holds(r, object)
+                            : !holds(r, hf__json_text(
+                                                hf__json_get(hf__json_get(hfd_object_meta(object),
+                                                                          "labels"),
+                                                             r->key))))
                         return false;
         }
         return true;

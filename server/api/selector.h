@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Label and field selectors: parsed once per call, matched against an object's lazily parsed parts. Pure.
+ * Label and field selectors: parsed once per call, matched against an object's lazily parsed parts.
+ * Pure.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +11,16 @@
 
 #define HFD_REQUIREMENTS_MAX 64
 
-enum hfd_selector_op { HFD_EQUALS, HFD_NOT_EQUALS, HFD_IN, HFD_NOT_IN, HFD_EXISTS, HFD_NOT_EXISTS, HFD_GREATER, HFD_LESS };
+enum hfd_selector_op {
+        HFD_EQUALS,
+        HFD_NOT_EQUALS,
+        HFD_IN,
+        HFD_NOT_IN,
+        HFD_EXISTS,
+        HFD_NOT_EXISTS,
+        HFD_GREATER,
+        HFD_LESS
+};
 
 struct hfd_requirement {
         enum hfd_selector_op op;
@@ -19,15 +29,15 @@ struct hfd_requirement {
         size_t n_values;
 };
 struct hfd_selector {
-        bool fields;                          /* a field selector */
-        char *text;                           /* owned; cut into the strings the requirements point to */
+        bool fields; /* a field selector */
+        char *text;  /* owned; cut into the strings the requirements point to */
         struct hfd_requirement *requirements; /* owned */
         size_t n;
 };
 
 /* 0, -ENOMEM, or HF_E_INVALID with the words of a 400 in reason. Empty text selects everything. */
-int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource *resource, struct hfd_selector *ret_selector, char *reason,
-                       size_t max_reason);
+int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource *resource,
+                       struct hfd_selector *ret_selector, char *reason, size_t max_reason);
 void hfd_selector_done(struct hfd_selector *selector);
 bool hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object *object);
 /* The value that `metadata.name=` demands; NULL = none. */

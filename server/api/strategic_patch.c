@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strategic merge patch: a merge patch that also merges some lists, element by element, and that takes directives:
+ * Strategic merge patch: a merge patch that also merges some lists, element by element, and that
+ * takes directives:
  *
  *      $patch: replace | delete         of an object, or of an element of a merged list
  *      $retainKeys: [...]               the other members of the object go
  *      $setElementOrder/<list>: [...]   how the merged list is ordered
  *      $deleteFromPrimitiveList/<list>  what goes from a list of scalars
  *
- * Which lists are merged, and by which key their elements are the same, is in the table of lists, for the kinds served here;
- * all others are replaced. The order of a merged list follows the order that the patch gives, between them what only the
- * server has, where it was, as upstream does it.
+ * Which lists are merged, and by which key their elements are the same, is in the table of lists,
+ * for the kinds served here; all others are replaced. The order of a merged list follows the order
+ * that the patch gives, between them what only the server has, where it was, as upstream does it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +22,8 @@
 #include "base/json.h"
 #include "server/api/patch.h"
 
-#define LIST_MAX       1000 /* elements of a merged list and of its patch: they are compared each with each */
+#define LIST_MAX                                                                                   \
+        1000 /* elements of a merged list and of its patch: they are compared each with each */
 #define PATH_MAX_BYTES 128
 
 #define SET_ORDER   "$setElementOrder/"
@@ -45,7 +47,8 @@ static const struct merged_list no_merge;
 
 static const struct merged_list *find_list(const char *kind, const char *path) {
         for (size_t i = 0; i < sizeof merged_lists / sizeof merged_lists[0]; i++)
-                if (!strcmp(merged_lists[i].path, path) && (!merged_lists[i].kind || !strcmp(merged_lists[i].kind, kind)))
+                if (!strcmp(merged_lists[i].path, path) &&
+                    (!merged_lists[i].kind || !strcmp(merged_lists[i].kind, kind)))
                         return &merged_lists[i];
         return &no_merge;
 }
@@ -62,7 +65,9 @@ static int fail(struct merging *p, const char *what, const char *where) {
         return HF_E_INVALID;
 }
 
-static const struct merged_list *list_at(const struct merging *p, const char *path) { return find_list(p->kind, path); }
+static const struct merged_list *list_at(const struct merging *p, const char *path) {
+        return find_list(p->kind, path);
+}
 
 /* "" stands for a path that is longer than any in the table. */
 static void join(char out[PATH_MAX_BYTES], const char *path, const char *key) {
@@ -73,7 +78,8 @@ static void join(char out[PATH_MAX_BYTES], const char *path, const char *key) {
 }
 
 static bool is_directive(const char *key) {
-        return !strcmp(key, "$patch") || !strcmp(key, "$retainKeys") || !strncmp(key, SET_ORDER, sizeof SET_ORDER - 1) ||
+        return !strcmp(key, "$patch") || !strcmp(key, "$retainKeys") ||
+               !strncmp(key, SET_ORDER, sizeof SET_ORDER - 1) ||
                !strncmp(key, DELETE_FROM, sizeof DELETE_FROM - 1);
 }
 
@@ -88,11 +94,14 @@ static struct hf__json *clean_copy(const struct hf__json *json) {
         if (!array && !hf__json_is_object(json))
                 return hf__json_dup(json);
         copy = array ? hf__json_array() : hf__json_object();
-        for (const struct hf__json *m = copy ? hf__json_first(json) : NULL; m && !e; m = hf__json_next(m)) {
-                if (array ? hf__json_text(hf__json_get(m, "$patch")) != NULL : is_directive(hf__json_key(m)) || hf__json_is_null(m))
+        for (const struct hf__json *m = copy ? hf__json_first(json) : NULL; m && !e;
+             m = hf__json_next(m)) {
+                if (array ? hf__json_text(hf__json_get(m, "$patch")) != NULL
+                          : is_directive(hf__json_key(m)) || hf__json_is_null(m))
                         continue;
                 struct hf__json *inner = clean_copy(m);
-                e = array ? hf__json_append(copy, inner) : hf__json_add(copy, hf__json_key(m), inner);
+                e = array ? hf__json_append(copy, inner)
+                          : hf__json_add(copy, hf__json_key(m), inner);
         }
         return e ? hf__json_free(copy) : copy;
 }
@@ -100,12 +109,15 @@ static struct hf__json *clean_copy(const struct hf__json *json) {
 /* ---- lists ---- */
 
 /* What makes elements the same: the element, or its member under the list's key. */
-static const struct hf__json *identity(const struct merged_list *list, const struct hf__json *element) {
+static const struct hf__json *identity(const struct merged_list *list,
+                                       const struct hf__json *element) {
         return list->key ? hf__json_get(element, list->key) : element;
 }
 
-/* Where in list (of elements, or of their identities) the one with this identity is; SIZE_MAX = nowhere. */
-static size_t index_in(const struct merged_list *list, const struct hf__json *elements, const struct hf__json *wanted) {
+/* Where in list (of elements, or of their identities) the one with this identity is; SIZE_MAX =
+ * nowhere. */
+static size_t index_in(const struct merged_list *list, const struct hf__json *elements,
+                       const struct hf__json *wanted) {
         size_t i = 0;
 
         for (const struct hf__json *m = hf__json_first(elements); m; m = hf__json_next(m), i++) {
@@ -126,7 +138,8 @@ static struct hf__json *element_at(const struct hf__json *elements, size_t index
 
 struct ordered {
         struct hf__json *element;
-        size_t wanted, was; /* its places in the patch's order and in the list before; SIZE_MAX = none */
+        size_t wanted,
+                was; /* its places in the patch's order and in the list before; SIZE_MAX = none */
 };
 
 static int by_wanted(const void *a, const void *b) {
@@ -136,11 +149,11 @@ static int by_wanted(const void *a, const void *b) {
 }
 
 /*
- * Orders merged: what order names as it says, and among it the rest in its old order, each before the first of those that it
- * was before.
+ * Orders merged: what order names as it says, and among it the rest in its old order, each before
+ * the first of those that it was before.
  */
-static int put_in_order(const struct merged_list *list, struct hf__json *merged, const struct hf__json *order,
-                        const struct hf__json *before) {
+static int put_in_order(const struct merged_list *list, struct hf__json *merged,
+                        const struct hf__json *order, const struct hf__json *before) {
         size_t n = hf__json_count(merged), n_named = 0, n_rest = 0;
         struct ordered *named = calloc(n + 1, sizeof *named), *rest = calloc(n + 1, sizeof *rest);
         struct hf__json *m;
@@ -161,7 +174,8 @@ static int put_in_order(const struct merged_list *list, struct hf__json *merged,
         }
         qsort(named, n_named, sizeof *named, by_wanted);
         for (size_t i = 0, j = 0; i < n_rest || j < n_named;) {
-                bool both = i < n_rest && j < n_named && rest[i].was != SIZE_MAX && named[j].was != SIZE_MAX;
+                bool both = i < n_rest && j < n_named && rest[i].was != SIZE_MAX &&
+                            named[j].was != SIZE_MAX;
                 bool take_rest = j == n_named || (both && rest[i].was < named[j].was);
                 (void)hf__json_append(merged, take_rest ? rest[i++].element : named[j++].element);
         }
@@ -170,10 +184,12 @@ static int put_in_order(const struct merged_list *list, struct hf__json *merged,
         return 0;
 }
 
-static int merge_object(struct merging *p, const char *path, struct hf__json *target, const struct hf__json *patch);
+static int merge_object(struct merging *p, const char *path, struct hf__json *target,
+                        const struct hf__json *patch);
 
 /* One element of a patch's list into target. */
-static int merge_element(struct merging *p, const struct merged_list *list, struct hf__json *target, const struct hf__json *element) {
+static int merge_element(struct merging *p, const struct merged_list *list, struct hf__json *target,
+                         const struct hf__json *element) {
         const struct hf__json *id = identity(list, element);
         const char *directive = hf__json_text(hf__json_get(element, "$patch"));
         size_t at;
@@ -207,12 +223,14 @@ static bool has_replace(const struct hf__json *patch) {
 }
 
 /* patch and order may be NULL. */
-static int merge_list(struct merging *p, const struct merged_list *list, struct hf__json *target, const struct hf__json *patch,
-                      const struct hf__json *order) {
+static int merge_list(struct merging *p, const struct merged_list *list, struct hf__json *target,
+                      const struct hf__json *patch, const struct hf__json *order) {
         int e = 0;
 
-        if (hf__json_count(target) > LIST_MAX || hf__json_count(patch) > LIST_MAX || hf__json_count(order) > LIST_MAX) {
-                (void)snprintf(p->why, HFD_PATCH_WHY, "the list is too long to be merged: %s", list->path);
+        if (hf__json_count(target) > LIST_MAX || hf__json_count(patch) > LIST_MAX ||
+            hf__json_count(order) > LIST_MAX) {
+                (void)snprintf(p->why, HFD_PATCH_WHY, "the list is too long to be merged: %s",
+                               list->path);
                 return HF_E_TOO_LARGE;
         }
         struct hf__json *before = hf__json_dup(target);
@@ -229,8 +247,10 @@ static int merge_list(struct merging *p, const struct merged_list *list, struct 
         return e;
 }
 
-static int delete_from(struct merging *p, struct hf__json *target, const struct hf__json *patch, const char *key) {
-        if (!hf__json_is_array(patch) || hf__json_count(patch) > LIST_MAX || hf__json_count(target) > LIST_MAX)
+static int delete_from(struct merging *p, struct hf__json *target, const struct hf__json *patch,
+                       const char *key) {
+        if (!hf__json_is_array(patch) || hf__json_count(patch) > LIST_MAX ||
+            hf__json_count(target) > LIST_MAX)
                 return fail(p, "no list to delete from, or too long", key);
         for (struct hf__json *m = hf__json_first(target), *next; m; m = next) {
                 next = hf__json_next(m);
@@ -248,7 +268,8 @@ static int retain_keys(struct merging *p, struct hf__json *target, const struct 
         for (struct hf__json *m = hf__json_first(target), *next; m; m = next) {
                 bool kept = false;
                 next = hf__json_next(m);
-                for (const struct hf__json *k = hf__json_first(keys); k && !kept; k = hf__json_next(k))
+                for (const struct hf__json *k = hf__json_first(keys); k && !kept;
+                     k = hf__json_next(k))
                         kept = hf__json_is_string(k) && !strcmp(hf__json_text(k), hf__json_key(m));
                 if (!kept)
                         hf__json_free(hf__json_detach(target, m));
@@ -257,7 +278,8 @@ static int retain_keys(struct merging *p, struct hf__json *target, const struct 
 }
 
 /* The list under key, or only its order. */
-static int merge_ordered(struct merging *p, const char *path, struct hfd_members *members, const struct hf__json *patch, const char *key,
+static int merge_ordered(struct merging *p, const char *path, struct hfd_members *members,
+                         const struct hf__json *patch, const char *key,
                          const struct hf__json *order) {
         struct hf__json *there = hfd_members_find(members, key);
         const struct hf__json *value = hf__json_get(patch, key);
@@ -277,7 +299,8 @@ static int merge_ordered(struct merging *p, const char *path, struct hfd_members
         return e;
 }
 
-static bool is_ordered(const struct merging *p, const char *path, const struct hf__json *patch, const char *key) {
+static bool is_ordered(const struct merging *p, const char *path, const struct hf__json *patch,
+                       const char *key) {
         char directive[PATH_MAX_BYTES + sizeof SET_ORDER];
 
         if (!list_at(p, path)->path)
@@ -286,8 +309,8 @@ static bool is_ordered(const struct merging *p, const char *path, const struct h
         return hf__json_get(patch, directive);
 }
 
-static int merge_member(struct merging *p, const char *path, struct hfd_members *members, const struct hf__json *patch,
-                        const struct hf__json *m) {
+static int merge_member(struct merging *p, const char *path, struct hfd_members *members,
+                        const struct hf__json *patch, const struct hf__json *m) {
         const char *key = hf__json_key(m);
         char inner[PATH_MAX_BYTES];
 
@@ -316,8 +339,10 @@ static int merge_member(struct merging *p, const char *path, struct hfd_members 
 }
 
 /* As deep as the patch is. */
-static int merge_object(struct merging *p, const char *path, struct hf__json *target, const struct hf__json *patch) {
-        const struct hf__json *directive = hf__json_get(patch, "$patch"), *retain = hf__json_get(patch, "$retainKeys");
+static int merge_object(struct merging *p, const char *path, struct hf__json *target,
+                        const struct hf__json *patch) {
+        const struct hf__json *directive = hf__json_get(patch, "$patch"),
+                              *retain = hf__json_get(patch, "$retainKeys");
         const char *word = hf__json_text(directive);
         struct hfd_members members;
         int e = 0;
@@ -340,8 +365,8 @@ static int merge_object(struct merging *p, const char *path, struct hf__json *ta
         return e;
 }
 
-int hfd_patch_strategic(const struct hfd_resource *resource, struct hf__json **document, const struct hf__json *patch,
-                        char why[HFD_PATCH_WHY]) {
+int hfd_patch_strategic(const struct hfd_resource *resource, struct hf__json **document,
+                        const struct hf__json *patch, char why[HFD_PATCH_WHY]) {
         struct merging p = {.kind = resource->kind, .why = why};
 
         return merge_object(&p, "", *document, patch);

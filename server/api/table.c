@@ -16,7 +16,8 @@ static void human_duration(int64_t s, char text[32]) {
         if (s < 120)
                 (void)snprintf(text, 32, "%" PRId64 "s", s);
         else if (s < 600)
-                (void)snprintf(text, 32, s % 60 ? "%" PRId64 "m%" PRId64 "s" : "%" PRId64 "m", s / 60, s % 60);
+                (void)snprintf(text, 32, s % 60 ? "%" PRId64 "m%" PRId64 "s" : "%" PRId64 "m",
+                               s / 60, s % 60);
         else if (s < 3 * 3600)
                 (void)snprintf(text, 32, "%" PRId64 "m", s / 60);
         else if (s < 8 * 3600 && s % 3600 >= 60)
@@ -31,9 +32,12 @@ static void human_duration(int64_t s, char text[32]) {
                 (void)snprintf(text, 32, "%" PRId64 "y", s / (365 * 86400));
 }
 
-static void put_text(struct hf__strbuf *s, const char *text) { hf__strbuf_json(s, text, strlen(text)); }
+static void put_text(struct hf__strbuf *s, const char *text) {
+        hf__strbuf_json(s, text, strlen(text));
+}
 
-static void put_age(struct hf__strbuf *s, const struct hf__json *object, const char *path, int64_t now_s) {
+static void put_age(struct hf__strbuf *s, const struct hf__json *object, const char *path,
+                    int64_t now_s) {
         const char *text = hf__json_string(object, path);
         char age[32] = "<unknown>";
         int64_t then;
@@ -49,11 +53,14 @@ static void put_age(struct hf__strbuf *s, const struct hf__json *object, const c
 static void put_subjects(struct hf__strbuf *s, const struct hf__json *object, const char *kind) {
         struct hf__strbuf names = {0};
 
-        for (const struct hf__json *m = hf__json_first(hf__json_get(object, "subjects")); m; m = hf__json_next(m)) {
-                const char *name = hf__json_string(m, "name"), *ns = hf__json_string(m, "namespace"), *of = hf__json_string(m, "kind");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(object, "subjects")); m;
+             m = hf__json_next(m)) {
+                const char *name = hf__json_string(m, "name"),
+                           *ns = hf__json_string(m, "namespace"), *of = hf__json_string(m, "kind");
                 if (!of || strcmp(of, kind) || !name)
                         continue;
-                hf__strbuf_printf(&names, "%s%s%s%s", names.n ? ", " : "", ns && !strcmp(kind, "ServiceAccount") ? ns : "",
+                hf__strbuf_printf(&names, "%s%s%s%s", names.n ? ", " : "",
+                                  ns && !strcmp(kind, "ServiceAccount") ? ns : "",
                                   !strcmp(kind, "ServiceAccount") ? "/" : "", name);
         }
         put_text(s, names.data ? names.data : "");
@@ -63,10 +70,12 @@ static void put_subjects(struct hf__strbuf *s, const struct hf__json *object, co
 }
 
 /*
- * A cell: the text at a path, or "@age" (since creation, or "@age:<path>"), "@count:<path>", "@object" (of an Event),
+ * A cell: the text at a path, or "@age" (since creation, or "@age:<path>"), "@count:<path>",
+ * "@object" (of an Event),
  * "@role" (of a binding), "@subjects:<kind>".
  */
-static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const char *path, int64_t now_s) {
+static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const char *path,
+                     int64_t now_s) {
         char text[600];
 
         if (!strncmp(path, "@age", 4)) {
@@ -76,11 +85,13 @@ static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const 
         } else if (!strncmp(path, "@subjects:", 10)) {
                 put_subjects(s, object, path + 10);
         } else if (!strcmp(path, "@role")) {
-                const char *kind = hf__json_string(object, "roleRef.kind"), *name = hf__json_string(object, "roleRef.name");
+                const char *kind = hf__json_string(object, "roleRef.kind"),
+                           *name = hf__json_string(object, "roleRef.name");
                 (void)snprintf(text, sizeof text, "%s/%s", kind ? kind : "", name ? name : "");
                 put_text(s, text);
         } else if (!strcmp(path, "@object")) {
-                const char *kind = hf__json_string(object, "involvedObject.kind"), *name = hf__json_string(object, "involvedObject.name");
+                const char *kind = hf__json_string(object, "involvedObject.kind"),
+                           *name = hf__json_string(object, "involvedObject.name");
                 (void)snprintf(text, sizeof text, "%s/%s", kind ? kind : "", name ? name : "");
                 for (char *c = text; *c && *c != '/'; c++)
                         if (*c >= 'A' && *c <= 'Z')
@@ -93,7 +104,8 @@ static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const 
 }
 
 static void put_partial(struct hf__strbuf *s, const struct hf__json *object) {
-        hf__strbuf_puts(s, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":");
+        hf__strbuf_puts(s, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/"
+                           "v1\",\"metadata\":");
         hf__json_print(hf__json_get(object, "metadata"), s);
         hf__strbuf_putc(s, '}');
 }
@@ -115,14 +127,16 @@ static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resourc
         hf__strbuf_puts(s, "\"columnDefinitions\":[");
         for (size_t i = 0; i < HFD_COLUMNS_MAX && resource->columns[i].name; i++) {
                 const struct hfd_column *c = &resource->columns[i];
-                hf__strbuf_printf(s, "%s{\"name\":\"%s\",\"type\":\"%s\",\"format\":\"%s\",\"description\":\"%s\",\"priority\":%d}",
+                hf__strbuf_printf(s,
+                                  "%s{\"name\":\"%s\",\"type\":\"%s\",\"format\":\"%s\","
+                                  "\"description\":\"%s\",\"priority\":%d}",
                                   i ? "," : "", c->name, c->type, c->format, c->name, c->wide);
         }
         hf__strbuf_putc(s, ']');
 }
 
-static void put_row(struct hf__strbuf *s, const struct hfd_call *call, const struct hfd_object *object, const struct hf__json *json,
-                    int64_t now_s) {
+static void put_row(struct hf__strbuf *s, const struct hfd_call *call,
+                    const struct hfd_object *object, const struct hf__json *json, int64_t now_s) {
         hf__strbuf_puts(s, "{\"cells\":[");
         for (size_t i = 0; i < HFD_COLUMNS_MAX && call->resource->columns[i].name; i++) {
                 if (i)
@@ -139,14 +153,17 @@ static void put_row(struct hf__strbuf *s, const struct hfd_call *call, const str
         hf__strbuf_putc(s, '}');
 }
 
-struct hf__buf *hfd_table_render(struct hfd_api *api, const struct hfd_call *call, struct hfd_object *const *objects, size_t n,
+struct hf__buf *hfd_table_render(struct hfd_api *api, const struct hfd_call *call,
+                                 struct hfd_object *const *objects, size_t n,
                                  const char *list_meta) {
         const struct hf_clock *clock = hf_host_clock(api->host);
         int64_t now_s = clock->real(clock->ctx) / HF_NSEC_PER_SEC;
         struct hf__strbuf s = {.max = 512u << 20};
         bool good = true;
 
-        hf__strbuf_printf(&s, "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{%s},",
+        hf__strbuf_printf(&s,
+                          "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/"
+                          "%s\",\"metadata\":{%s},",
                           *call->table_version ? call->table_version : "v1", list_meta);
         put_columns(&s, call->resource);
         hf__strbuf_puts(&s, ",\"rows\":[");

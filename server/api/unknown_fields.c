@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fieldValidation: which fields of a sent object its kind does not have. Strict refuses them, Warn names them in a Warning
- * header; they are stored either way, so that a newer client's fields survive an older server.
+ * fieldValidation: which fields of a sent object its kind does not have. Strict refuses them, Warn
+ * names them in a Warning header; they are stored either way, so that a newer client's fields
+ * survive an older server.
  *
- * The shapes are as deep as mistakes are common: the object, its metadata, and the parts with a fixed form. A part without
- * a row is open.
+ * The shapes are as deep as mistakes are common: the object, its metadata, and the parts with a
+ * fixed form. A part without a row is open.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,26 +28,32 @@ static const struct shape {
         const char *fields;
 } shapes[] = {
         {NULL, "metadata",
-         "name generateName namespace selfLink uid resourceVersion generation creationTimestamp deletionTimestamp "
+         "name generateName namespace selfLink uid resourceVersion generation creationTimestamp "
+         "deletionTimestamp "
          "deletionGracePeriodSeconds "
          "labels annotations ownerReferences finalizers managedFields"},
         {"ConfigMap", "", "apiVersion kind metadata data binaryData immutable"},
         {"Lease", "", "apiVersion kind metadata spec"},
-        {"Lease", "spec", "holderIdentity leaseDurationSeconds acquireTime renewTime leaseTransitions strategy preferredHolder"},
+        {"Lease", "spec",
+         "holderIdentity leaseDurationSeconds acquireTime renewTime leaseTransitions strategy "
+         "preferredHolder"},
         {"LeaseCandidate", "", "apiVersion kind metadata spec"},
-        {"LeaseCandidate", "spec", "leaseName pingTime renewTime binaryVersion emulationVersion strategy"},
+        {"LeaseCandidate", "spec",
+         "leaseName pingTime renewTime binaryVersion emulationVersion strategy"},
         {"Namespace", "", "apiVersion kind metadata spec status"},
         {"Namespace", "spec", "finalizers"},
         {"Namespace", "status", "phase conditions"},
         {"Event", "",
-         "apiVersion kind metadata involvedObject reason message source firstTimestamp lastTimestamp count type eventTime series action "
+         "apiVersion kind metadata involvedObject reason message source firstTimestamp "
+         "lastTimestamp count type eventTime series action "
          "related reportingComponent reportingInstance"},
         {"Event", "involvedObject", REFERENCE},
         {"Event", "related", REFERENCE},
         {"Event", "source", "component host"},
         {"Event", "series", "count lastObservedTime"},
         {"Secret", "", "apiVersion kind metadata data stringData type immutable"},
-        {"ServiceAccount", "", "apiVersion kind metadata secrets imagePullSecrets automountServiceAccountToken"},
+        {"ServiceAccount", "",
+         "apiVersion kind metadata secrets imagePullSecrets automountServiceAccountToken"},
         {"ServiceAccount", "secrets[]", REFERENCE},
         {"ServiceAccount", "imagePullSecrets[]", "name"},
         {"Role", "", "apiVersion kind metadata rules"},
@@ -65,7 +72,8 @@ static const struct shape {
 
 const char *hfd_known_fields(const char *kind, const char *part) {
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-                if (!strcmp(shapes[i].part, part) && (!shapes[i].kind || !strcmp(shapes[i].kind, kind)))
+                if (!strcmp(shapes[i].part, part) &&
+                    (!shapes[i].kind || !strcmp(shapes[i].kind, kind)))
                         return shapes[i].fields;
         return NULL;
 }
@@ -83,12 +91,17 @@ static bool is_field(const char *fields, const char *key) {
 /* The names are the client's, and go into a header: printable and short. */
 static void put_name(struct hf__strbuf *s, const char *name) {
         for (size_t i = 0; name[i] && i < UNKNOWN_TEXT; i++)
-                hf__strbuf_putc(s, name[i] < ' ' || name[i] > '~' || name[i] == '"' || name[i] == '\\' ? '?' : name[i]);
+                hf__strbuf_putc(s,
+                                name[i] < ' ' || name[i] > '~' || name[i] == '"' || name[i] == '\\'
+                                        ? '?'
+                                        : name[i]);
 }
 
 /* place: the part's name, and which of an array it is. */
-static void find(const struct shape *shape, const char *place, struct hf__json *object, size_t *n_found, struct hf__strbuf *s) {
-        for (struct hf__json *m = hf__json_first(object); m && *n_found < UNKNOWN_MAX; m = hf__json_next(m)) {
+static void find(const struct shape *shape, const char *place, struct hf__json *object,
+                 size_t *n_found, struct hf__strbuf *s) {
+        for (struct hf__json *m = hf__json_first(object); m && *n_found < UNKNOWN_MAX;
+             m = hf__json_next(m)) {
                 if (is_field(shape->fields, hf__json_key(m)))
                         continue;
                 hf__strbuf_puts(s, (*n_found)++ ? "\nunknown field \"" : "unknown field \"");
@@ -100,19 +113,22 @@ static void find(const struct shape *shape, const char *place, struct hf__json *
         }
 }
 
-static void find_in_array(const struct shape *shape, struct hf__json *object, size_t *n_found, struct hf__strbuf *s) {
+static void find_in_array(const struct shape *shape, struct hf__json *object, size_t *n_found,
+                          struct hf__strbuf *s) {
         char key[64], place[96];
         size_t i = 0;
 
         (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(shape->part, "["), shape->part);
-        for (struct hf__json *m = hf__json_first(hf__json_get(object, key)); m && *n_found < UNKNOWN_MAX; m = hf__json_next(m)) {
+        for (struct hf__json *m = hf__json_first(hf__json_get(object, key));
+             m && *n_found < UNKNOWN_MAX; m = hf__json_next(m)) {
                 (void)snprintf(place, sizeof place, "%s[%zu]", key, i++);
                 if (hf__json_is_object(m))
                         find(shape, place, m, n_found, s);
         }
 }
 
-int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *object, char **ret_unknown) {
+int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *object,
+                       char **ret_unknown) {
         struct hf__strbuf s = {0};
         size_t n_found = 0;
         int e = 0;
@@ -121,7 +137,8 @@ int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *obj
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
                 if (shapes[i].kind && strcmp(shapes[i].kind, resource->kind))
                         continue;
-                struct hf__json *part = *shapes[i].part ? hf__json_get(object, shapes[i].part) : object;
+                struct hf__json *part =
+                        *shapes[i].part ? hf__json_get(object, shapes[i].part) : object;
                 if (strchr(shapes[i].part, '['))
                         find_in_array(&shapes[i], object, &n_found, &s);
                 else if (hf__json_is_object(part))

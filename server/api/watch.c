@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches of the API. Under mu a change is queued, by reference, for each watch whose resource, namespace and name it
- * concerns; selectors, which may have to parse, are asked later, by whoever delivers. One thread at a time delivers to one
- * watch: it takes the whole queue, calls the sink under no lock, and looks again; others that find it delivering leave
- * their items to it. So order is the queue's, and the sink is never called twice at once.
+ * Watches of the API. Under mu a change is queued, by reference, for each watch whose resource,
+ * namespace and name it concerns; selectors, which may have to parse, are asked later, by whoever
+ * delivers. One thread at a time delivers to one watch: it takes the whole queue, calls the sink
+ * under no lock, and looks again; others that find it delivering leave their items to it. So order
+ * is the queue's, and the sink is never called twice at once.
  *
- *      new --go--> delivering whenever something is queued --end wanted, queue empty--> sink.end, unlisted
+ *      new --go--> delivering whenever something is queued --end wanted, queue empty--> sink.end,
+ * unlisted
  *
- * References: one for the adapter, one for being listed (dropped when end was called), one for each dirty link.
+ * References: one for the adapter, one for being listed (dropped when end was called), one for each
+ * dirty link.
  */
 #include "server/api/watch.h"
 
@@ -36,7 +39,7 @@ struct hfd_watch {
         char ns[HF_NAME_MAX + 1];
         size_t n_ns;
         struct hfd_selector labels, fields; /* owned */
-        const char *name;                   /* what the path or the field selector demands; NULL = any */
+        const char *name; /* what the path or the field selector demands; NULL = any */
         char name_in_path[HF_NAME_MAX + 1];
         bool bookmarks, in_process;
         uint64_t after; /* changes up to it are not for this watch */
@@ -89,8 +92,10 @@ static void want_end_locked(struct hfd_watch *watch, int error) {
         watch->end_error = error;
 }
 
-/* Takes new references. A watch that cannot take it ends; its client comes again from what it has seen. */
-static void queue_locked(struct hfd_watch *watch, const struct hfd_change *change, uint64_t revision) {
+/* Takes new references. A watch that cannot take it ends; its client comes again from what it has
+ * seen. */
+static void queue_locked(struct hfd_watch *watch, const struct hfd_change *change,
+                         uint64_t revision) {
         if (watch->end_wanted)
                 return;
         if (watch->n_queue == watch->queue_space) {
@@ -112,13 +117,16 @@ static void queue_locked(struct hfd_watch *watch, const struct hfd_change *chang
 }
 
 static bool concerns(const struct hfd_watch *watch, const struct hfd_object *object) {
-        if (watch->n_ns && (watch->n_ns != object->n_ns || memcmp(watch->ns, object->path, watch->n_ns)))
+        if (watch->n_ns &&
+            (watch->n_ns != object->n_ns || memcmp(watch->ns, object->path, watch->n_ns)))
                 return false;
         return !watch->name || !strcmp(watch->name, object->name);
 }
 
-void hfd_watches_change_locked(struct hfd_api *api, const struct hfd_change *change, struct hfd_watch **dirty) {
-        for (struct hfd_watch *w = api->watches[hfd_resource_index(change->object->resource)]; w; w = w->next) {
+void hfd_watches_change_locked(struct hfd_api *api, const struct hfd_change *change,
+                               struct hfd_watch **dirty) {
+        for (struct hfd_watch *w = api->watches[hfd_resource_index(change->object->resource)]; w;
+             w = w->next) {
                 if (change->object->revision <= w->after || !concerns(w, change->object))
                         continue;
                 queue_locked(w, change, change->object->revision);
@@ -134,14 +142,19 @@ static void end_all_locked(struct hfd_api *api, int error, struct hfd_watch **di
                 }
 }
 
-void hfd_watches_expire_locked(struct hfd_api *api, struct hfd_watch **dirty) { end_all_locked(api, HF_E_GONE, dirty); }
+void hfd_watches_expire_locked(struct hfd_api *api, struct hfd_watch **dirty) {
+        end_all_locked(api, HF_E_GONE, dirty);
+}
 
-void hfd_watches_end_locked(struct hfd_api *api, struct hfd_watch **dirty) { end_all_locked(api, 0, dirty); }
+void hfd_watches_end_locked(struct hfd_api *api, struct hfd_watch **dirty) {
+        end_all_locked(api, 0, dirty);
+}
 
 static void bookmark_locked(struct hfd_watch *watch) {
         struct hfd_change none = {.type = HF_EVENT_BOOKMARK};
 
-        queue_locked(watch, &none, watch->api->revision > watch->after ? watch->api->revision : watch->after);
+        queue_locked(watch, &none,
+                     watch->api->revision > watch->after ? watch->api->revision : watch->after);
 }
 
 void hfd_watches_taken_locked(struct hfd_api *api, struct hfd_watch **dirty) {
@@ -165,7 +178,9 @@ void hfd_watches_tick_locked(struct hfd_api *api, hf_nsec now, struct hfd_watch 
                                 mark_dirty_locked(w, dirty);
                                 w->bookmark_at = now + BOOKMARK_EVERY;
                                 if (w->bookmark_at > w->ends_at - BOOKMARK_BEFORE)
-                                        w->bookmark_at = now < w->ends_at - BOOKMARK_BEFORE ? w->ends_at - BOOKMARK_BEFORE : HF_NSEC_NEVER;
+                                        w->bookmark_at = now < w->ends_at - BOOKMARK_BEFORE
+                                                                 ? w->ends_at - BOOKMARK_BEFORE
+                                                                 : HF_NSEC_NEVER;
                         }
                         if (w->ends_at <= now) {
                                 want_end_locked(w, 0);
@@ -181,10 +196,12 @@ void hfd_watches_tick_locked(struct hfd_api *api, hf_nsec now, struct hfd_watch 
 /* ---- delivering, under no lock ---- */
 
 static bool selected(struct hfd_watch *watch, struct hfd_object *object) {
-        return object && hfd_selector_matches(&watch->labels, object) && hfd_selector_matches(&watch->fields, object);
+        return object && hfd_selector_matches(&watch->labels, object) &&
+               hfd_selector_matches(&watch->fields, object);
 }
 
-/* What the change is for this watch: an object that begins or ceases to match is added or deleted. False: nothing. */
+/* What the change is for this watch: an object that begins or ceases to match is added or deleted.
+ * False: nothing. */
 static bool translate(struct hfd_watch *watch, struct queued *q) {
         struct hfd_change *change = &q->change;
 
@@ -215,7 +232,9 @@ static bool deliver_batch(struct hfd_watch *watch, struct queued *queue, size_t 
 
         for (size_t i = 0; i < n && good; i++)
                 if (translate(watch, &queue[i]))
-                        items[n_items++] = (struct hfd_watch_item){queue[i].change.type, queue[i].change.object, queue[i].revision};
+                        items[n_items++] =
+                                (struct hfd_watch_item){queue[i].change.type,
+                                                        queue[i].change.object, queue[i].revision};
         if (good && n_items)
                 good = watch->sink.events(watch->ctx, items, n_items);
         for (size_t i = 0; i < n; i++)
@@ -229,7 +248,8 @@ static void deliver_end(struct hfd_watch *watch, int error) {
         struct hfd_answer answer = {0};
 
         if (error == HF_E_GONE)
-                hfd_answer_status(&answer, HF_E_GONE, 410, "Expired", "The resourceVersion for the provided watch is too old.", NULL);
+                hfd_answer_status(&answer, HF_E_GONE, 410, "Expired",
+                                  "The resourceVersion for the provided watch is too old.", NULL);
         watch->sink.end(watch->ctx, error, &answer);
         hfd_answer_done(&answer);
 }
@@ -330,8 +350,10 @@ static bool begin_locked(struct hfd_watch *watch, const struct hfd_options *opti
                 return false;
         watch->after = options->revision;
         for (size_t i = 0; i < api->n_history; i++) {
-                const struct hfd_change *change = &api->history[(api->first_history + i) % HFD_HISTORY_EVENTS];
-                if (change->object->resource != watch->resource || change->object->revision <= watch->after)
+                const struct hfd_change *change =
+                        &api->history[(api->first_history + i) % HFD_HISTORY_EVENTS];
+                if (change->object->resource != watch->resource ||
+                    change->object->revision <= watch->after)
                         continue;
                 watch->n_initial++;
                 if (concerns(watch, change->object))
@@ -340,7 +362,8 @@ static bool begin_locked(struct hfd_watch *watch, const struct hfd_options *opti
         return true;
 }
 
-static struct hfd_watch *watch_alloc(struct hfd_api *api, struct hfd_call *call, const struct hfd_watch_sink *sink, void *ctx) {
+static struct hfd_watch *watch_alloc(struct hfd_api *api, struct hfd_call *call,
+                                     const struct hfd_watch_sink *sink, void *ctx) {
         struct hfd_watch *watch = calloc(1, sizeof *watch);
         hf_nsec now = hfd_api_now(api);
 
@@ -355,14 +378,18 @@ static struct hfd_watch *watch_alloc(struct hfd_api *api, struct hfd_call *call,
         watch->fields = call->options.fields;
         call->options.labels = call->options.fields = (struct hfd_selector){0};
         (void)snprintf(watch->name_in_path, sizeof watch->name_in_path, "%s", call->name);
-        watch->name = *watch->name_in_path ? watch->name_in_path : hfd_selector_name(&watch->fields);
+        watch->name =
+                *watch->name_in_path ? watch->name_in_path : hfd_selector_name(&watch->fields);
         watch->bookmarks = call->options.bookmarks;
         watch->in_process = call->in_process;
         watch->sink = *sink;
         watch->ctx = ctx;
-        /* Without a wish the ends are spread over half an hour, so that clients do not come back all at once. */
+        /* Without a wish the ends are spread over half an hour, so that clients do not come back
+         * all at once. */
         int64_t seconds =
-                call->options.timeout_s ? call->options.timeout_s : DEFAULT_SECONDS + (int64_t)(((uintptr_t)watch >> 6) % DEFAULT_SECONDS);
+                call->options.timeout_s
+                        ? call->options.timeout_s
+                        : DEFAULT_SECONDS + (int64_t)(((uintptr_t)watch >> 6) % DEFAULT_SECONDS);
         watch->ends_at = now + seconds * HF_NSEC_PER_SEC;
         watch->bookmark_at = HF_NSEC_NEVER;
         if (watch->bookmarks) {
@@ -392,17 +419,20 @@ static void list_locked(struct hfd_watch *watch) {
 
 /* Apart, for its 15 KiB of stack, that no other watch shall touch. */
 static __attribute__((noinline)) void refuse_initial(struct hfd_answer *answer) {
-        static const struct hfd_resource list_options = {.group = "meta.k8s.io", .kind = "ListOptions"};
+        static const struct hfd_resource list_options = {.group = "meta.k8s.io",
+                                                         .kind = "ListOptions"};
         struct hfd_causes causes = {0};
 
         hfd_cause_forbidden(&causes, "sendInitialEvents",
-                            "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled");
+                            "sendInitialEvents is forbidden for watch unless the WatchList feature "
+                            "gate is enabled");
         hfd_answer_invalid(answer, &list_options, "", &causes);
 }
 
 /*
- * A revision that the store itself has not reached when it is asked is one of a history that a restored backup has replaced. Its client
- * would wait, and believe itself up to date, until the new one has got there; it is told to list again.
+ * A revision that the store itself has not reached when it is asked is one of a history that a
+ * restored backup has replaced. Its client would wait, and believe itself up to date, until the new
+ * one has got there; it is told to list again.
  */
 static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_watch *watch = ctx;
@@ -425,8 +455,8 @@ static void doubt_revision(struct hfd_watch *watch) {
                 hfd_watch_unref(watch);
 }
 
-bool hfd_watch_new(struct hfd_api *api, struct hfd_call *call, const struct hfd_watch_sink *sink, void *ctx, struct hfd_answer *answer,
-                   struct hfd_watch **ret_watch) {
+bool hfd_watch_new(struct hfd_api *api, struct hfd_call *call, const struct hfd_watch_sink *sink,
+                   void *ctx, struct hfd_answer *answer, struct hfd_watch **ret_watch) {
         const struct hfd_details soon = {.retry_after_s = 1};
 
         if (call->options.has_send_initial) {
@@ -455,10 +485,13 @@ bool hfd_watch_new(struct hfd_api *api, struct hfd_call *call, const struct hfd_
         hfd_watch_unref(watch);
         hfd_watch_unref(watch);
         if (ended)
-                hfd_answer_status(answer, HF_E_UNAVAILABLE, 503, "ServiceUnavailable", "the server is shutting down", &soon);
+                hfd_answer_status(answer, HF_E_UNAVAILABLE, 503, "ServiceUnavailable",
+                                  "the server is shutting down", &soon);
         else if (!synced)
-                hfd_answer_status(answer, HF_E_TOO_MANY, 429, "TooManyRequests", "storage is (re)initializing", &soon);
+                hfd_answer_status(answer, HF_E_TOO_MANY, 429, "TooManyRequests",
+                                  "storage is (re)initializing", &soon);
         else
-                hfd_answer_status(answer, HF_E_GONE, 410, "Expired", "The resourceVersion for the provided watch is too old.", NULL);
+                hfd_answer_status(answer, HF_E_GONE, 410, "Expired",
+                                  "The resourceVersion for the provided watch is too old.", NULL);
         return false;
 }

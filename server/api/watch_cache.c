@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filling the watch cache: one list in pages pinned to one revision, then one watch of the store for everything below the
- * prefix and the term records beside it, for ever.
+ * Filling the watch cache: one list in pages pinned to one revision, then one watch of the store
+ * for everything below the prefix and the term records beside it, for ever.
  *
- *      IDLE --start--> RUNNING (epoch -> list pages -> watch) --failure--> BACKOFF --timer--> RUNNING
+ *      IDLE --start--> RUNNING (epoch -> list pages -> watch) --failure--> BACKOFF --timer-->
+ * RUNNING
  *
- * A watch that ends as unavailable goes on from the last revision + 1; one whose history was compacted lists again, closes
- * the API's watches with 410 and begins a new history. Only one operation of this chain is under way at any time, so its
- * own state (struct fill's pages) needs no lock; what it publishes goes under mu.
+ * A watch that ends as unavailable goes on from the last revision + 1; one whose history was
+ * compacted lists again, closes the API's watches with 410 and begins a new history. Only one
+ * operation of this chain is under way at any time, so its own state (struct fill's pages) needs no
+ * lock; what it publishes goes under mu.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -42,17 +44,21 @@ static struct listing *listing_free(struct listing *listing) {
 }
 
 /* The chain broke: the timer takes it up again. */
-static void fill_failed(struct hfd_api *api, int error, const struct hf_status *status, bool relist) {
+static void fill_failed(struct hfd_api *api, int error, const struct hf_status *status,
+                        bool relist) {
         pthread_mutex_lock(&api->mu);
-        api->fill_status = status && *status->message ? *status : (struct hf_status){.error = error};
+        api->fill_status =
+                status && *status->message ? *status : (struct hf_status){.error = error};
         if (!*api->fill_status.message)
-                (void)snprintf(api->fill_status.message, sizeof api->fill_status.message, "%s", hf_strerror(error));
+                (void)snprintf(api->fill_status.message, sizeof api->fill_status.message, "%s",
+                               hf_strerror(error));
         api->fill_relist |= relist;
         api->fill_watching = false;
         api->fill_watch_id = 0;
         api->fill = api->stopping ? HFD_FILL_IDLE : HFD_FILL_BACKOFF;
         api->fill_again_at = hfd_api_now(api) + api->fill_backoff;
-        api->fill_backoff = api->fill_backoff * 2 > BACKOFF_MAX ? BACKOFF_MAX : api->fill_backoff * 2;
+        api->fill_backoff =
+                api->fill_backoff * 2 > BACKOFF_MAX ? BACKOFF_MAX : api->fill_backoff * 2;
         pthread_cond_broadcast(&api->cond);
         pthread_mutex_unlock(&api->mu);
 }
@@ -78,7 +84,8 @@ static void history_clear_locked(struct hfd_api *api) {
 
 /* Takes change's references. */
 static void history_add_locked(struct hfd_api *api, struct hfd_change change) {
-        while (api->n_history && (api->n_history == HFD_HISTORY_EVENTS || api->history_bytes > HFD_HISTORY_BYTES))
+        while (api->n_history &&
+               (api->n_history == HFD_HISTORY_EVENTS || api->history_bytes > HFD_HISTORY_BYTES))
                 history_drop_first(api);
         api->history[(api->first_history + api->n_history++) % HFD_HISTORY_EVENTS] = change;
         api->history_bytes += change.object->bytes->n;
@@ -126,10 +133,12 @@ static void publish(struct listing *listing) {
 }
 
 /*
- * A value of which no object could be made: NULL for want of memory, and the cache must be filled anew; else somebody else has stored what
- * is none, which is told here, and what is returned is to be remembered.
+ * A value of which no object could be made: NULL for want of memory, and the cache must be filled
+ * anew; else somebody else has stored what is none, which is told here, and what is returned is to
+ * be remembered.
  */
-static struct hfd_object *unreadable(struct hfd_api *api, const struct hfd_resource *resource, const struct hfd_kv *kv) {
+static struct hfd_object *unreadable(struct hfd_api *api, const struct hfd_resource *resource,
+                                     const struct hfd_kv *kv) {
         if (hfd_object_check(kv->value) != HF_E_INVALID)
                 return NULL;
         hf_log(&api->host->log, HF_LOG_ERROR, "api", "%s is no object, it is not served", kv->key);
@@ -153,7 +162,8 @@ static int listing_take(struct listing *listing, const struct hfd_store_reply *r
         for (size_t i = 0; i < reply->n_kvs; i++) {
                 const struct hfd_kv *kv = &reply->kvs[i];
                 const char *path;
-                const struct hfd_resource *resource = hfd_object_of_key(listing->api, kv->key, &path);
+                const struct hfd_resource *resource =
+                        hfd_object_of_key(listing->api, kv->key, &path);
                 struct hfd_object *object, *old = NULL;
                 if (!resource || !kv->value)
                         continue;
@@ -169,7 +179,8 @@ static int listing_take(struct listing *listing, const struct hfd_store_reply *r
                 hfd_object_unref(old);
         }
         if (reply->more && reply->n_kvs) /* no key has a byte below 1 in it */
-                (void)snprintf(listing->start, sizeof listing->start, "%.*s\x01", HFD_KEY_MAX - 2, reply->kvs[reply->n_kvs - 1].key);
+                (void)snprintf(listing->start, sizeof listing->start, "%.*s\x01", HFD_KEY_MAX - 2,
+                               reply->kvs[reply->n_kvs - 1].key);
         return 0;
 }
 
@@ -198,8 +209,9 @@ static void listing_next(struct listing *listing) {
         char prefix[sizeof api->prefix + 1];
 
         (void)snprintf(prefix, sizeof prefix, "%s/", api->prefix);
-        int e = hfd_store_list(api, prefix, *listing->start ? listing->start : NULL, listing->revision, PAGE,
-                               hfd_api_now(api) + LIST_DEADLINE, on_page, listing);
+        int e = hfd_store_list(api, prefix, *listing->start ? listing->start : NULL,
+                               listing->revision, PAGE, hfd_api_now(api) + LIST_DEADLINE, on_page,
+                               listing);
         if (e) {
                 listing_free(listing);
                 fill_failed(api, e, NULL, true);
@@ -209,8 +221,8 @@ static void listing_next(struct listing *listing) {
 /* ---- the watch ---- */
 
 /* The object of a put: the one an own write has made already, if it is this version. */
-static struct hfd_object *object_of_put(struct hfd_api *api, const struct hfd_resource *resource, const char *path,
-                                        const struct hfd_kv *kv) {
+static struct hfd_object *object_of_put(struct hfd_api *api, const struct hfd_resource *resource,
+                                        const char *path, const struct hfd_kv *kv) {
         struct hfd_object *object = NULL;
 
         pthread_mutex_lock(&api->mu);
@@ -221,9 +233,10 @@ static struct hfd_object *object_of_put(struct hfd_api *api, const struct hfd_re
         return object ? object : hfd_object_new(resource, path, kv->mod_revision, kv->value);
 }
 
-/* Takes object (NULL = deleted at revision). False: out of memory, the cache must be filled anew. */
-static bool apply_locked(struct hfd_api *api, const struct hfd_resource *resource, const char *path, struct hfd_object *object,
-                         uint64_t revision, struct hfd_watch **dirty) {
+/* Takes object (NULL = deleted at revision). False: out of memory, the cache must be filled anew.
+ */
+static bool apply_locked(struct hfd_api *api, const struct hfd_resource *resource, const char *path,
+                         struct hfd_object *object, uint64_t revision, struct hfd_watch **dirty) {
         struct hfd_tree *tree = &api->trees[hfd_resource_index(resource)];
         struct hfd_change change = {.object = object};
 
@@ -255,8 +268,8 @@ static bool apply_locked(struct hfd_api *api, const struct hfd_resource *resourc
 static bool is_new_epoch(struct hfd_api *api, const struct hfd_watch_event *event) {
         char key[HFD_KEY_MAX];
 
-        return event->type == HFD_WATCH_PUT && hfd_epoch_key(api, key) == 0 && strcmp(key, event->kv.key) == 0 &&
-               hfd_epoch_changed(api, event->kv.value);
+        return event->type == HFD_WATCH_PUT && hfd_epoch_key(api, key) == 0 &&
+               strcmp(key, event->kv.key) == 0 && hfd_epoch_changed(api, event->kv.value);
 }
 
 /* Whether a term record names a holder anew. */
@@ -292,8 +305,10 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
                 pthread_mutex_lock(&api->mu);
                 if (resource && whole)
                         whole = remember(&api->unreadable, event->kv.key, mark) &&
-                                apply_locked(api, resource, path, object, event->kv.mod_revision, &dirty);
-                /* With the last of a revision's events all of it is in the trees; a list must not hold what is newer than it says. */
+                                apply_locked(api, resource, path, object, event->kv.mod_revision,
+                                             &dirty);
+                /* With the last of a revision's events all of it is in the trees; a list must not
+                 * hold what is newer than it says. */
                 bool last = i + 1 == n || events[i + 1].revision != event->revision;
                 if (whole && last && event->revision > api->revision)
                         api->revision = event->revision;
@@ -347,7 +362,8 @@ static void begin_watch(struct hfd_api *api) {
         pthread_mutex_lock(&api->mu);
         if (api->fill_watching && api->fill_n_watches == mine)
                 api->fill_watch_id = id;
-        bool unwanted = api->stopping || api->fill_relist; /* who wanted it ended had no id to cancel yet */
+        bool unwanted =
+                api->stopping || api->fill_relist; /* who wanted it ended had no id to cancel yet */
         pthread_mutex_unlock(&api->mu);
         if (unwanted)
                 api->store->ops->watch_cancel(api->store, id);
@@ -433,8 +449,10 @@ void hfd_cache_note_write(struct hfd_api *api, struct hfd_object *object) {
         struct hfd_object *old = NULL;
 
         pthread_mutex_lock(&api->mu);
-        struct hfd_node *node = hfd_tree_find(&api->trees[hfd_resource_index(object->resource)], object->path);
-        if (node && node->object->revision < object->revision && (!node->newer || node->newer->revision < object->revision)) {
+        struct hfd_node *node =
+                hfd_tree_find(&api->trees[hfd_resource_index(object->resource)], object->path);
+        if (node && node->object->revision < object->revision &&
+            (!node->newer || node->newer->revision < object->revision)) {
                 old = node->newer;
                 node->newer = hfd_object_ref(object);
         }
@@ -442,12 +460,14 @@ void hfd_cache_note_write(struct hfd_api *api, struct hfd_object *object) {
         hfd_object_unref(old);
 }
 
-struct hfd_object *hfd_cache_newest(struct hfd_api *api, const struct hfd_resource *resource, const char *path, bool *ret_synced) {
+struct hfd_object *hfd_cache_newest(struct hfd_api *api, const struct hfd_resource *resource,
+                                    const char *path, bool *ret_synced) {
         struct hfd_object *object = NULL;
 
         pthread_mutex_lock(&api->mu);
         *ret_synced = api->synced;
-        struct hfd_node *node = api->synced ? hfd_tree_find(&api->trees[hfd_resource_index(resource)], path) : NULL;
+        struct hfd_node *node =
+                api->synced ? hfd_tree_find(&api->trees[hfd_resource_index(resource)], path) : NULL;
         if (node)
                 object = hfd_object_ref(node->newer ? node->newer : node->object);
         pthread_mutex_unlock(&api->mu);

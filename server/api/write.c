@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * create, update, delete: the optimistic loop of apiserver.md 4, one transaction in the normal case.
+ * create, update, delete: the optimistic loop of apiserver.md 4, one transaction in the normal
+ * case.
  *
  *      start -> attempt [-> namespace?] -> commit -> done
  *                                       ^  |        |
- *                               refetch +--+        +-- conflict: adopt what the transaction read, attempt again
+ *                               refetch +--+        +-- conflict: adopt what the transaction read,
+ * attempt again
  *
- * An attempt works on w->current: the newest version the cache knows (not fresh: a refusal that rests on it is checked
- * against the store first), or what the store said (fresh). A transaction compares the object's mod revision, and for a
- * fenced call the term record (design 6); with a Lease it writes the term record whenever holder or acquireTime change.
- * An update that changes nothing is a transaction with compares only: it writes nothing and is known to be still true.
+ * An attempt works on w->current: the newest version the cache knows (not fresh: a refusal that
+ * rests on it is checked against the store first), or what the store said (fresh). A transaction
+ * compares the object's mod revision, and for a fenced call the term record (design 6); with a
+ * Lease it writes the term record whenever holder or acquireTime change. An update that changes
+ * nothing is a transaction with compares only: it writes nothing and is known to be still true.
  *
- * A write belongs to the thread that drives it; the store hands it from one to the next. Trees are freed by the thread that made
- * them, before the transaction is sent; an attempt after the first, which is rare, parses the body once more.
+ * A write belongs to the thread that drives it; the store hands it from one to the next. Trees are
+ * freed by the thread that made them, before the transaction is sent; an attempt after the first,
+ * which is rare, parses the body once more.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,11 +36,15 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_object *object = NULL;
 
         if (reply->error) { /* a read: nothing was written, whatever became of it */
-                hfd_write_finish_store_error(w, reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error, &reply->status);
+                hfd_write_finish_store_error(w,
+                                             reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE
+                                                                          : reply->error,
+                                             &reply->status);
                 return;
         }
         if (reply->n_kvs) {
-                object = hfd_object_new(w->call->resource, w->path, reply->kvs[0].mod_revision, reply->kvs[0].value);
+                object = hfd_object_new(w->call->resource, w->path, reply->kvs[0].mod_revision,
+                                        reply->kvs[0].value);
                 if (!object) {
                         hfd_write_finish_no_memory(w);
                         return;
@@ -54,7 +62,8 @@ void hfd_write_refetch(struct hfd_write *w) {
                 hfd_write_finish_store_error(w, e, NULL);
 }
 
-void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const char *wanted, const char *found) {
+void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const char *wanted,
+                                   const char *found) {
         struct hfd_answer answer = {0};
         char why[1500];
 
@@ -63,7 +72,8 @@ void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const 
                 return;
         }
         (void)snprintf(why, sizeof why,
-                       "StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: %s in "
+                       "StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, "
+                       "AdditionalErrorMsg: Precondition failed: %s in "
                        "precondition: %.100s, %s in object meta: %.100s",
                        w->key, what, wanted, what, found);
         hfd_answer_conflict(&answer, w->call->resource, w->call->name, why);
@@ -73,7 +83,8 @@ void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const 
 void hfd_write_attempt(struct hfd_write *w) {
         struct hfd_answer answer = {0};
 
-        /* Others may win many times over on a busy object; what ends the loop is the call's own deadline. Nothing was written. */
+        /* Others may win many times over on a busy object; what ends the loop is the call's own
+         * deadline. Nothing was written. */
         if (w->tries++ && hfd_api_now(w->api) >= w->call->deadline) {
                 hfd_answer_conflict(&answer, w->call->resource, hfd_write_name(w), NULL);
                 hfd_write_finish(w, &answer);
@@ -106,9 +117,11 @@ static int make_fence(struct hfd_write *w) {
 
 /* Whatever its state, it is not deleted. True: answer is filled. */
 static bool is_immortal(const struct hfd_call *call, struct hfd_answer *answer) {
-        if (call->verb != HFD_DELETE_ONE || call->resource != hfd_resource_namespaces() || !hfd_is_system_namespace(call->name))
+        if (call->verb != HFD_DELETE_ONE || call->resource != hfd_resource_namespaces() ||
+            !hfd_is_system_namespace(call->name))
                 return false;
-        hfd_answer_forbidden(answer, call->resource, call->name, "this namespace may not be deleted", NULL);
+        hfd_answer_forbidden(answer, call->resource, call->name,
+                             "this namespace may not be deleted", NULL);
         return true;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transaction of a write: its compares (the object, the fence, the epoch), its puts (the object, the term record), its outcome. */
+/* The transaction of a write: its compares (the object, the fence, the epoch), its puts (the
+ * object, the term record), its outcome. */
 #include "server/api/write.h"
 
 #include <errno.h>
@@ -53,7 +54,8 @@ static void finish_object(struct hfd_write *w, int code, struct hfd_object *obje
 }
 
 const char *hfd_write_name(const struct hfd_write *w) {
-        const char *name = hf__json_string(w->object, "metadata.name"), *slash = strrchr(w->path, '/');
+        const char *name = hf__json_string(w->object, "metadata.name"),
+                   *slash = strrchr(w->path, '/');
 
         if (*w->call->name || (!name && !*w->path))
                 return w->call->name;
@@ -72,8 +74,10 @@ bool hfd_term_is_same(const struct hf__json *a, const struct hf__json *b) {
         return same_text(x, y, "holderIdentity") && same_text(x, y, "acquireTime");
 }
 
-/* What the transaction does to the Lease's term record: 0 ops or 1. Takes nothing; *ret_value is the caller's to drop. */
-static int term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct hfd_op *op, struct hf__buf **ret_value) {
+/* What the transaction does to the Lease's term record: 0 ops or 1. Takes nothing; *ret_value is
+ * the caller's to drop. */
+static int term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct hfd_op *op,
+                   struct hf__buf **ret_value) {
         const struct hf__json *object = w->object;
 
         *ret_value = NULL;
@@ -87,15 +91,18 @@ static int term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct hfd_op *op
         }
         if (w->current && w->same_term)
                 return 0;
-        const char *holder = hf__json_string(object, "spec.holderIdentity"), *acquired = hf__json_string(object, "spec.acquireTime");
+        const char *holder = hf__json_string(object, "spec.holderIdentity"),
+                   *acquired = hf__json_string(object, "spec.acquireTime");
         *ret_value = hfd_term_record_value(holder ? holder : "", acquired ? acquired : "");
         *op = (struct hfd_op){.kind = HFD_PUT, .key = key, .value = *ret_value};
         return *ret_value ? 0 : -ENOMEM;
 }
 
 static int success_code(const struct hfd_write *w) {
-        /* Who asked for the dependents' deletion in the older words is told that more is to come. */
-        if (w->call->verb == HFD_DELETE_ONE && w->call->options.has_orphan && !w->call->options.orphan)
+        /* Who asked for the dependents' deletion in the older words is told that more is to come.
+         */
+        if (w->call->verb == HFD_DELETE_ONE && w->call->options.has_orphan &&
+            !w->call->options.orphan)
                 return 202;
         return w->created ? 201 : 200;
 }
@@ -110,12 +117,14 @@ static void succeeded(struct hfd_write *w, uint64_t revision) {
         }
         if (!w->stored && !w->last) {
                 struct hf__json *old = hfd_object_parse(w->current);
-                hfd_answer_deleted(&answer, w->call->resource, w->call->name, hf__json_string(old, "metadata.uid"));
+                hfd_answer_deleted(&answer, w->call->resource, w->call->name,
+                                   hf__json_string(old, "metadata.uid"));
                 hf__json_free(old);
                 hfd_write_finish(w, &answer);
                 return;
         }
-        object = hfd_object_new(w->call->resource, w->path, revision, w->stored ? w->stored : w->last);
+        object = hfd_object_new(w->call->resource, w->path, revision,
+                                w->stored ? w->stored : w->last);
         if (object && w->stored && !w->call->options.dry_run)
                 hfd_cache_note_write(w->api, object);
         finish_object(w, success_code(w), object);
@@ -128,7 +137,8 @@ static bool term_holds(const struct hfd_compare compares[2], const struct hfd_st
         for (size_t i = 0; i < reply->n_kvs; i++) {
                 const struct hfd_kv *kv = &reply->kvs[i];
                 if (!strcmp(kv->key, value->key))
-                        return kv->mod_revision == compares[0].revision && kv->value && kv->value->n >= value->n_value &&
+                        return kv->mod_revision == compares[0].revision && kv->value &&
+                               kv->value->n >= value->n_value &&
                                !memcmp(kv->value->data, value->value, value->n_value);
         }
         return false;
@@ -141,7 +151,8 @@ static bool fence_holds(const struct hfd_write *w, const struct hfd_store_reply 
         return true;
 }
 
-/* Whether the store's epoch is another than the one the write compared, and what follows from that. */
+/* Whether the store's epoch is another than the one the write compared, and what follows from that.
+ */
 static bool is_another_epoch(struct hfd_write *w, const struct hfd_store_reply *reply) {
         const struct hf__buf *found = NULL;
         char key[HFD_KEY_MAX];
@@ -152,7 +163,8 @@ static bool is_another_epoch(struct hfd_write *w, const struct hfd_store_reply *
                 if (strcmp(reply->kvs[i].key, key) == 0)
                         found = reply->kvs[i].value;
         if (w->epoch_exists == (found != NULL) &&
-            (!found || (found->n == w->epoch->n && memcmp(found->data, w->epoch->data, found->n) == 0)))
+            (!found ||
+             (found->n == w->epoch->n && memcmp(found->data, w->epoch->data, found->n) == 0)))
                 return false;
         if (hfd_epoch_changed(w->api, found))
                 hfd_history_replaced(w->api, "the epoch key changed");
@@ -175,7 +187,8 @@ static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply)
         }
         for (size_t i = 0; i < reply->n_kvs; i++)
                 if (!strcmp(reply->kvs[i].key, w->key)) {
-                        found = hfd_object_new(w->call->resource, w->path, reply->kvs[i].mod_revision, reply->kvs[i].value);
+                        found = hfd_object_new(w->call->resource, w->path,
+                                               reply->kvs[i].mod_revision, reply->kvs[i].value);
                         if (!found) {
                                 hfd_write_finish_no_memory(w);
                                 return;
@@ -205,13 +218,16 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
                 hfd_write_finish_store_error(w, reply->error, &reply->status);
 }
 
-/* The epoch as it was at the first attempt, so that one which changes between two attempts refuses the second. */
+/* The epoch as it was at the first attempt, so that one which changes between two attempts refuses
+ * the second. */
 static int compare_epoch(struct hfd_write *w, char *key, struct hfd_compare *ret_compare) {
         int e = hfd_epoch_key(w->api, key);
 
         if (!w->epoch)
                 w->epoch = hfd_epoch_known(w->api, &w->epoch_exists);
-        *ret_compare = (struct hfd_compare){.kind = w->epoch_exists ? HFD_VALUE_EQUALS : HFD_MOD_EQUALS, .key = key};
+        *ret_compare =
+                (struct hfd_compare){.kind = w->epoch_exists ? HFD_VALUE_EQUALS : HFD_MOD_EQUALS,
+                                     .key = key};
         if (w->epoch && w->epoch_exists) {
                 ret_compare->value = w->epoch->data;
                 ret_compare->n_value = w->epoch->n;
@@ -221,8 +237,11 @@ static int compare_epoch(struct hfd_write *w, char *key, struct hfd_compare *ret
 
 void hfd_write_commit(struct hfd_write *w) {
         struct hfd_compare compares[3 + 2 * HFD_FENCE_LEASES] = {
-                {.kind = HFD_MOD_EQUALS, .key = w->key, .revision = w->current ? w->current->revision : 0}};
-        struct hfd_op ops[2] = {{.kind = w->stored ? HFD_PUT : HFD_DELETE, .key = w->key, .value = w->stored}};
+                {.kind = HFD_MOD_EQUALS,
+                 .key = w->key,
+                 .revision = w->current ? w->current->revision : 0}};
+        struct hfd_op ops[2] = {
+                {.kind = w->stored ? HFD_PUT : HFD_DELETE, .key = w->key, .value = w->stored}};
         const char *reads[3 + HFD_FENCE_LEASES] = {w->key};
         struct hfd_txn txn = {.compares = compares,
                               .n_compares = 1,
@@ -239,7 +258,8 @@ void hfd_write_commit(struct hfd_write *w) {
                 succeeded(w, revision);
                 return;
         }
-        if (w->call->fence && hfd_history_settles(w->api)) { /* a term of before may not know yet that it is over */
+        if (w->call->fence &&
+            hfd_history_settles(w->api)) { /* a term of before may not know yet that it is over */
                 w->fence_compared = true;
                 finish_stale_term(w);
                 return;
@@ -262,7 +282,8 @@ void hfd_write_commit(struct hfd_write *w) {
                 txn.n_compares++;
                 reads[txn.n_get_on_failure++] = ns_key;
         }
-        /* The answer comes on the store's thread, which would free what this one's allocator keeps at hand. */
+        /* The answer comes on the store's thread, which would free what this one's allocator keeps
+         * at hand. */
         w->object = hf__json_free(w->object);
         w->sent = hf__json_free(w->sent);
         if (!e)

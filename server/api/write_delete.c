@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delete: one attempt, on w->current. Finalizers hold the object: it is marked instead of deleted. propagationPolicy is
- * kept as one of two finalizers that the garbage collector takes away again: `orphan`, `foregroundDeletion`.
+ * delete: one attempt, on w->current. Finalizers hold the object: it is marked instead of deleted.
+ * propagationPolicy is kept as one of two finalizers that the garbage collector takes away again:
+ * `orphan`, `foregroundDeletion`.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,10 +15,12 @@
 
 bool hfd_write_held(const struct hfd_resource *resource, const struct hf__json *object) {
         return hf__json_count(hf__json_path(object, "metadata.finalizers")) ||
-               (resource->subresources & HFD_SUB_FINALIZE && hf__json_count(hf__json_path(object, "spec.finalizers")));
+               (resource->subresources & HFD_SUB_FINALIZE &&
+                hf__json_count(hf__json_path(object, "spec.finalizers")));
 }
 
-/* Which finalizer says what the options say; NULL = none. False: they say nothing, what is there stays. */
+/* Which finalizer says what the options say; NULL = none. False: they say nothing, what is there
+ * stays. */
 static bool wanted_finalizer(const struct hfd_write *w, const char **ret_finalizer) {
         const struct hfd_options *o = &w->call->options;
 

@@ -55,7 +55,8 @@ static int start_object(struct hfd_write *w) {
         take_sent(w);
         if (r->subresources & HFD_SUB_STATUS)
                 hf__json_remove(w->object, "status");
-        int e = hfd_meta_prepare_create(w->call, w->object, clock->real(clock->ctx) / HF_NSEC_PER_SEC);
+        int e = hfd_meta_prepare_create(w->call, w->object,
+                                        clock->real(clock->ctx) / HF_NSEC_PER_SEC);
         return e || !r->has_generation ? e : hf__json_set_i64(w->object, "metadata.generation", 1);
 }
 
@@ -91,7 +92,8 @@ void hfd_write_attempt_create(struct hfd_write *w) {
         w->created = true;
         if (!make_stored(w, NULL))
                 return;
-        (void)snprintf(w->path, sizeof w->path, "%s%s%s", w->call->ns, w->call->resource->namespaced ? "/" : "",
+        (void)snprintf(w->path, sizeof w->path, "%s%s%s", w->call->ns,
+                       w->call->resource->namespaced ? "/" : "",
                        hf__json_string(w->object, "metadata.name"));
         e = hfd_write_make_key(w);
         if (e) {
@@ -100,7 +102,8 @@ void hfd_write_attempt_create(struct hfd_write *w) {
         }
         if (w->call->options.dry_run) {
                 bool synced;
-                struct hfd_object *there = hfd_cache_newest(w->api, w->call->resource, w->path, &synced);
+                struct hfd_object *there =
+                        hfd_cache_newest(w->api, w->call->resource, w->path, &synced);
                 if (there) {
                         hfd_answer_exists(&answer, w->call->resource, there->name, false);
                         hfd_object_unref(there);
@@ -120,11 +123,13 @@ static void update_missing(struct hfd_write *w, const char *uid, const char *rev
                 hfd_write_refetch(w);
         } else if (uid && *uid) {
                 hfd_write_precondition_failed(w, "UID", uid, "");
-        } else if (w->call->verb == HFD_PATCH || !w->call->resource->create_on_update || w->call->subresource) {
+        } else if (w->call->verb == HFD_PATCH || !w->call->resource->create_on_update ||
+                   w->call->subresource) {
                 hfd_answer_not_found(&answer, w->call->resource, w->call->name);
                 hfd_write_finish(w, &answer);
         } else if (revision && *revision && strcmp(revision, "0")) {
-                /* Who names a version means the object that is gone; a new one in its place is not what was asked for. */
+                /* Who names a version means the object that is gone; a new one in its place is not
+                 * what was asked for. */
                 hfd_answer_conflict(&answer, w->call->resource, w->call->name, NULL);
                 hfd_write_finish(w, &answer);
         } else {
@@ -150,9 +155,11 @@ static bool revision_fits(struct hfd_write *w, const char *revision) {
                 if (w->call->resource->unconditional_update)
                         return true;
                 struct hfd_causes causes = {0};
-                struct hfd_resource by_plural = *w->call->resource; /* upstream names the resource here, not the kind */
+                struct hfd_resource by_plural =
+                        *w->call->resource; /* upstream names the resource here, not the kind */
                 by_plural.kind = by_plural.plural;
-                hfd_cause_invalid(&causes, "metadata.resourceVersion", "0x0", "must be specified for an update");
+                hfd_cause_invalid(&causes, "metadata.resourceVersion", "0x0",
+                                  "must be specified for an update");
                 hfd_answer_invalid(&answer, &by_plural, w->call->name, &causes);
         }
         hfd_write_finish(w, &answer);
@@ -171,14 +178,16 @@ static int replace_part(struct hf__json *object, const char *path, const struct 
         return 0;
 }
 
-/* w->object is what was sent: it becomes what the (sub)resource lets through of it, on old. 0 or -ENOMEM. */
+/* w->object is what was sent: it becomes what the (sub)resource lets through of it, on old. 0 or
+ * -ENOMEM. */
 static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
         unsigned subresources = w->call->resource->subresources;
         int e = 0;
 
         if (w->call->subresource) {
                 struct hf__json *whole = hf__json_dup(old);
-                const char *part = w->call->subresource == HFD_SUB_STATUS ? "status" : "spec.finalizers";
+                const char *part =
+                        w->call->subresource == HFD_SUB_STATUS ? "status" : "spec.finalizers";
                 e = whole ? replace_part(whole, part, w->object) : -ENOMEM;
                 hf__json_free(e ? whole : w->object);
                 if (!e)
@@ -195,7 +204,8 @@ static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
 static void update_existing(struct hfd_write *w, struct hf__json *old) {
         bool deleting = hf__json_string(old, "metadata.deletionTimestamp");
 
-        hf__json_remove(old, "metadata.resourceVersion"); /* not stored, and so no part of what is compared */
+        hf__json_remove(old, "metadata.resourceVersion"); /* not stored, and so no part of what is
+                                                             compared */
         if (merge_parts(w, old)) {
                 hfd_write_finish_no_memory(w);
                 return;
@@ -224,10 +234,13 @@ static void patch_failed(struct hfd_write *w, int e, const char *why) {
                 hfd_write_refetch(w);
         } else if (e == HF_E_TOO_LARGE) {
                 (void)snprintf(message, sizeof message, "Request entity too large: %s", why);
-                hfd_answer_status(&answer, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message, NULL);
+                hfd_answer_status(&answer, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message,
+                                  NULL);
                 hfd_write_finish(w, &answer);
         } else {
-                (void)snprintf(message, sizeof message, "the server rejected our request due to an error in our request: %s", why);
+                (void)snprintf(message, sizeof message,
+                               "the server rejected our request due to an error in our request: %s",
+                               why);
                 hfd_answer_status(&answer, HF_E_INVALID, 422, "Invalid", message, NULL);
                 hfd_write_finish(w, &answer);
         }
@@ -272,7 +285,8 @@ void hfd_write_attempt_update(struct hfd_write *w) {
         bool patches = w->call->verb == HFD_PATCH;
 
         if (!w->current) {
-                update_missing(w, hf__json_string(w->sent, "metadata.uid"), hf__json_string(w->sent, "metadata.resourceVersion"));
+                update_missing(w, hf__json_string(w->sent, "metadata.uid"),
+                               hf__json_string(w->sent, "metadata.resourceVersion"));
                 return;
         }
         struct hf__json *old = hfd_object_parse(w->current);
@@ -283,7 +297,8 @@ void hfd_write_attempt_update(struct hfd_write *w) {
         if (!patches)
                 take_sent(w);
         const struct hf__json *meta = hf__json_get(w->object, "metadata");
-        const char *uid = hf__json_string(meta, "uid"), *revision = hf__json_string(meta, "resourceVersion");
+        const char *uid = hf__json_string(meta, "uid"),
+                   *revision = hf__json_string(meta, "resourceVersion");
         const char *old_uid = hf__json_string(old, "metadata.uid");
         if (!old)
                 hfd_write_finish_no_memory(w);

@@ -2,9 +2,10 @@
 /*
  * Authentication and the one rule of authorization there is before RBAC.
  *
- * The token table is immutable once built. A reload builds a new one outside the lock and swaps the pointer under it; a
- * look-up runs under the read side, which it holds for one hash bucket. The hash is seeded per process and the final comparison takes
- * the same time wherever tokens differ, so that answering times tell nothing about a token.
+ * The token table is immutable once built. A reload builds a new one outside the lock and swaps the
+ * pointer under it; a look-up runs under the read side, which it holds for one hash bucket. The
+ * hash is seeded per process and the final comparison takes the same time wherever tokens differ,
+ * so that answering times tell nothing about a token.
  */
 #include "server/auth/auth.h"
 
@@ -32,7 +33,8 @@ struct hfd_auth {
         struct hfd_tokens *tokens; /* owned; NULL = none */
 };
 
-int hfd_auth_new(const struct hf_host *host, const char *token_file, struct hfd_auth **ret_auth, struct hf_status *reterr_status) {
+int hfd_auth_new(const struct hf_host *host, const char *token_file, struct hfd_auth **ret_auth,
+                 struct hf_status *reterr_status) {
         struct hfd_auth *auth = calloc(1, sizeof *auth);
         if (!auth)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
@@ -41,10 +43,12 @@ int hfd_auth_new(const struct hf_host *host, const char *token_file, struct hfd_
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         }
         auth->host = host;
-        int r = getrandom(&auth->seed, sizeof auth->seed, 0) == (ssize_t)sizeof auth->seed ? 0 : -EIO;
+        int r = getrandom(&auth->seed, sizeof auth->seed, 0) == (ssize_t)sizeof auth->seed ? 0
+                                                                                           : -EIO;
         if (r == 0 && token_file && !(auth->token_file = strdup(token_file)))
                 r = -ENOMEM;
-        r = r == 0 ? hfd_auth_reload(auth, reterr_status) : hf_fail(reterr_status, r, "cannot set up authentication: %s", hf_strerror(r));
+        r = r == 0 ? hfd_auth_reload(auth, reterr_status)
+                   : hf_fail(reterr_status, r, "cannot set up authentication: %s", hf_strerror(r));
         if (r != 0) {
                 hfd_auth_free(auth);
                 return r;
@@ -87,7 +91,8 @@ static bool copy_text(char *to, size_t max, const char *from) {
 }
 
 static bool add_group(struct hfd_user *user, const char *group) {
-        if (user->n_groups == HFD_MAX_GROUPS || !copy_text(user->groups[user->n_groups], sizeof user->groups[0], group))
+        if (user->n_groups == HFD_MAX_GROUPS ||
+            !copy_text(user->groups[user->n_groups], sizeof user->groups[0], group))
                 return false;
         user->n_groups++;
         return true;
@@ -100,7 +105,8 @@ static void set_anonymous(struct hfd_user *user) {
 }
 
 /* A name or group that does not fit is refused, never cut: a cut one would be somebody else's. */
-static int authenticate_cert(const char *common_name, const char *const *organisations, size_t n, struct hfd_user *ret_user) {
+static int authenticate_cert(const char *common_name, const char *const *organisations, size_t n,
+                             struct hfd_user *ret_user) {
         ret_user->n_groups = 0;
         if (!copy_text(ret_user->name, sizeof ret_user->name, common_name))
                 return HF_E_UNAUTHORIZED;
@@ -117,17 +123,20 @@ static int authenticate_token(struct hfd_auth *auth, const char *token, struct h
         return known && add_group(ret_user, GROUP_AUTHENTICATED) ? 0 : HF_E_UNAUTHORIZED;
 }
 
-/* The token of a Bearer header, NULL when the header is of another scheme. "" is a token too, an unknown one. */
+/* The token of a Bearer header, NULL when the header is of another scheme. "" is a token too, an
+ * unknown one. */
 static const char *bearer_token(const char *header) {
         if (strncasecmp(header, "Bearer", 6) != 0 || (header[6] != ' ' && header[6] != '\0'))
                 return NULL;
         return header + 6 + strspn(header + 6, " ");
 }
 
-int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_request *request, struct hfd_user *ret_user) {
+int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_request *request,
+                          struct hfd_user *ret_user) {
         const char *common_name = NULL, *const *organisations = NULL;
         size_t n_organisations = 0;
-        enum hfd_peer_cert peer = hfd_request_peer(request, &common_name, &organisations, &n_organisations);
+        enum hfd_peer_cert peer =
+                hfd_request_peer(request, &common_name, &organisations, &n_organisations);
         if (peer == HFD_PEER_BAD)
                 return HF_E_UNAUTHORIZED;
         if (peer == HFD_PEER_VERIFIED && common_name && common_name[0])
@@ -140,7 +149,8 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_request *request, st
         return 0;
 }
 
-/* Adds what a header lists, separated by commas (as repeated headers are joined). False: too many, or one is too long. */
+/* Adds what a header lists, separated by commas (as repeated headers are joined). False: too many,
+ * or one is too long. */
 static bool add_groups(struct hfd_user *user, const char *list) {
         char group[sizeof user->groups[0]];
         for (const char *at = list; *at;) {
@@ -157,14 +167,18 @@ static bool add_groups(struct hfd_user *user, const char *list) {
         return true;
 }
 
-int hfd_auth_impersonate(struct hfd_request *request, struct hfd_user *user, struct hfd_user *ret_asked) {
-        const char *name = hfd_request_header(request, "impersonate-user"), *groups = hfd_request_header(request, "impersonate-group");
+int hfd_auth_impersonate(struct hfd_request *request, struct hfd_user *user,
+                         struct hfd_user *ret_asked) {
+        const char *name = hfd_request_header(request, "impersonate-user"),
+                   *groups = hfd_request_header(request, "impersonate-group");
         struct hfd_user asked = {0};
         if (!name && !groups && !hfd_request_header(request, "impersonate-uid"))
                 return 0;
-        if (!name || !name[0] || !copy_text(asked.name, sizeof asked.name, name) || !add_groups(&asked, groups ? groups : ""))
+        if (!name || !name[0] || !copy_text(asked.name, sizeof asked.name, name) ||
+            !add_groups(&asked, groups ? groups : ""))
                 return HF_E_INVALID;
-        const char *every = strcmp(name, USER_ANONYMOUS) ? GROUP_AUTHENTICATED : GROUP_UNAUTHENTICATED;
+        const char *every =
+                strcmp(name, USER_ANONYMOUS) ? GROUP_AUTHENTICATED : GROUP_UNAUTHENTICATED;
         if (!hfd_user_in_group(&asked, every) && !add_group(&asked, every))
                 return HF_E_INVALID;
         if (!hfd_user_in_group(user, GROUP_MASTERS)) {
@@ -193,7 +207,8 @@ static bool is_public_path(const char *path) {
         return strcmp(path, "/version") == 0 || strcmp(path, "/version/") == 0;
 }
 
-bool hfd_auth_allows(struct hfd_auth *auth, const struct hfd_user *user, const struct hfd_attributes *attributes) {
+bool hfd_auth_allows(struct hfd_auth *auth, const struct hfd_user *user,
+                     const struct hfd_attributes *attributes) {
         if (hfd_user_in_group(user, GROUP_MASTERS))
                 return true;
         bool reads = strcmp(attributes->verb, "get") == 0 || strcmp(attributes->verb, "head") == 0;

@@ -21,20 +21,24 @@ int hfd_make_dir(const char *path, struct hf_status *reterr_status) {
         char partial[PATH_MAX];
         size_t n = strlen(path);
         if (n == 0 || n >= sizeof partial)
-                return hf_fail(reterr_status, -ENAMETOOLONG, "cannot make directory %.200s: %s", path, strerror(ENAMETOOLONG));
+                return hf_fail(reterr_status, -ENAMETOOLONG, "cannot make directory %.200s: %s",
+                               path, strerror(ENAMETOOLONG));
         for (size_t i = 1; i <= n; i++) {
                 if (path[i] != '/' && path[i] != '\0')
                         continue;
                 memcpy(partial, path, i);
                 partial[i] = '\0';
                 if (mkdir(partial, 0700) != 0 && errno != EEXIST && i == n)
-                        return hf_fail(reterr_status, -errno, "cannot make directory %s: %s", path, strerror(errno));
+                        return hf_fail(reterr_status, -errno, "cannot make directory %s: %s", path,
+                                       strerror(errno));
         }
         struct stat st;
         if (stat(path, &st) != 0)
-                return hf_fail(reterr_status, -errno, "cannot use directory %s: %s", path, strerror(errno));
+                return hf_fail(reterr_status, -errno, "cannot use directory %s: %s", path,
+                               strerror(errno));
         if (!S_ISDIR(st.st_mode))
-                return hf_fail(reterr_status, -ENOTDIR, "cannot use directory %s: %s", path, strerror(ENOTDIR));
+                return hf_fail(reterr_status, -ENOTDIR, "cannot use directory %s: %s", path,
+                               strerror(ENOTDIR));
         return 0;
 }
 
@@ -55,7 +59,9 @@ static int write_all(int fd, const char *text, size_t n) {
 static int sync_directory_of(const char *path) {
         char dir[PATH_MAX];
         const char *slash = strrchr(path, '/');
-        int n = slash ? snprintf(dir, sizeof dir, "%.*s", slash == path ? 1 : (int)(slash - path), path) : snprintf(dir, sizeof dir, ".");
+        int n = slash ? snprintf(dir, sizeof dir, "%.*s", slash == path ? 1 : (int)(slash - path),
+                                 path)
+                      : snprintf(dir, sizeof dir, ".");
         if (n < 0 || (size_t)n >= sizeof dir)
                 return -ENAMETOOLONG;
         int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -77,11 +83,13 @@ static int write_and_close(int fd, const char *text, mode_t mode) {
         return r;
 }
 
-int hfd_write_file(const char *path, const char *text, mode_t mode, struct hf_status *reterr_status) {
+int hfd_write_file(const char *path, const char *text, mode_t mode,
+                   struct hf_status *reterr_status) {
         char temporary[PATH_MAX];
         int n = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
         if (n < 0 || (size_t)n >= sizeof temporary)
-                return hf_fail(reterr_status, -ENAMETOOLONG, "cannot write %.200s: %s", path, strerror(ENAMETOOLONG));
+                return hf_fail(reterr_status, -ENAMETOOLONG, "cannot write %.200s: %s", path,
+                               strerror(ENAMETOOLONG));
         int fd = mkostemp(temporary, O_CLOEXEC);
         if (fd < 0)
                 return hf_fail(reterr_status, -errno, "cannot write %s: %s", path, strerror(errno));
@@ -100,8 +108,12 @@ static int read_open(int fd, const char *path, char **ret_text, struct hf_status
         if (fstat(fd, &st) != 0)
                 return hf_fail(reterr_status, -errno, "cannot read %s: %s", path, strerror(errno));
         if (S_ISDIR(st.st_mode))
-                return hf_fail(reterr_status, -EISDIR, "cannot read %s: %s", path, strerror(EISDIR));
-        size_t space = st.st_size > 0 && (size_t)st.st_size < MAX_FILE_BYTES ? (size_t)st.st_size + 2 : 4096, n = 0;
+                return hf_fail(reterr_status, -EISDIR, "cannot read %s: %s", path,
+                               strerror(EISDIR));
+        size_t space = st.st_size > 0 && (size_t)st.st_size < MAX_FILE_BYTES
+                               ? (size_t)st.st_size + 2
+                               : 4096,
+               n = 0;
         char *text = malloc(space);
         if (!text)
                 return -ENOMEM;
@@ -112,14 +124,16 @@ static int read_open(int fd, const char *path, char **ret_text, struct hf_status
                 if (got < 0) {
                         int error = errno;
                         free(text);
-                        return hf_fail(reterr_status, -error, "cannot read %s: %s", path, strerror(error));
+                        return hf_fail(reterr_status, -error, "cannot read %s: %s", path,
+                                       strerror(error));
                 }
                 if (got == 0)
                         break;
                 n += (size_t)got;
                 if (n > MAX_FILE_BYTES) {
                         free(text);
-                        return hf_fail(reterr_status, HF_E_TOO_LARGE, "cannot read %s: it is larger than 1 MiB", path);
+                        return hf_fail(reterr_status, HF_E_TOO_LARGE,
+                                       "cannot read %s: it is larger than 1 MiB", path);
                 }
                 if (n + 1 == space) {
                         char *grown = realloc(text, space * 2);
@@ -153,8 +167,8 @@ static int open_lock_file(const char *path, bool create, struct hf_status *reter
         if (fd >= 0)
                 return fd;
         int error = errno;
-        (void)hf_fail(reterr_status, error == ENOENT && !create ? HF_E_NOT_FOUND : -error, "cannot open lock file %s: %s", path,
-                      strerror(error));
+        (void)hf_fail(reterr_status, error == ENOENT && !create ? HF_E_NOT_FOUND : -error,
+                      "cannot open lock file %s: %s", path, strerror(error));
         return -error;
 }
 
@@ -177,8 +191,9 @@ static int lock_end(int r, int fd, const char *path, int *ret_fd, struct hf_stat
                 return 0;
         }
         (void)close(fd);
-        return r == HF_E_BUSY ? hf_fail(reterr_status, r, "lock file %s is held by another process", path)
-                              : hf_fail(reterr_status, r, "cannot lock %s: %s", path, strerror(-r));
+        return r == HF_E_BUSY
+                       ? hf_fail(reterr_status, r, "lock file %s is held by another process", path)
+                       : hf_fail(reterr_status, r, "cannot lock %s: %s", path, strerror(-r));
 }
 
 int hfd_lock_file(const char *path, bool create, int *ret_fd, struct hf_status *reterr_status) {
@@ -195,7 +210,8 @@ static int wait_for_event(int events, hf_nsec deadline) {
         for (;;) {
                 hf_nsec left = deadline - clock->monotonic(clock->ctx);
                 struct pollfd pollfd = {.fd = events, .events = POLLIN};
-                struct timespec timeout = {.tv_sec = left / HF_NSEC_PER_SEC, .tv_nsec = left % HF_NSEC_PER_SEC};
+                struct timespec timeout = {.tv_sec = left / HF_NSEC_PER_SEC,
+                                           .tv_nsec = left % HF_NSEC_PER_SEC};
                 if (left <= 0)
                         return 0;
                 int n = ppoll(&pollfd, 1, &timeout, NULL);
@@ -210,9 +226,10 @@ static int wait_for_event(int events, hf_nsec deadline) {
 }
 
 /*
- * Every holder has the file open for writing, so that its close, or its death, is an event for who watches the file. It must be a
- * record lock of the process: the kernel takes such a one away before it tells of the close, an OFD lock only afterwards, and then
- * the lock may still be held when the only event there will be is looked at. Whoever watches tries once more before it waits.
+ * Every holder has the file open for writing, so that its close, or its death, is an event for who
+ * watches the file. It must be a record lock of the process: the kernel takes such a one away
+ * before it tells of the close, an OFD lock only afterwards, and then the lock may still be held
+ * when the only event there will be is looked at. Whoever watches tries once more before it waits.
  */
 static int wait_for_lock(int fd, const char *path, hf_nsec deadline) {
         const struct hf_clock *clock = hf_clock_system();
@@ -231,7 +248,8 @@ static int wait_for_lock(int fd, const char *path, hf_nsec deadline) {
         return r;
 }
 
-int hfd_await_lock(const char *path, hf_nsec timeout, int *ret_fd, struct hf_status *reterr_status) {
+int hfd_await_lock(const char *path, hf_nsec timeout, int *ret_fd,
+                   struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec deadline = clock->monotonic(clock->ctx) + timeout;
         int fd = open_lock_file(path, true, reterr_status);

@@ -8,7 +8,8 @@
 
 /* A JSON string with the base64 form of text; its alphabet needs no escaping. */
 static void add_base64(struct hf__strbuf *out, const char *text) {
-        static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        static const char digits[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         size_t n = strlen(text);
         hf__strbuf_putc(out, '"');
         for (size_t i = 0; i < n; i += 3) {
@@ -24,21 +25,25 @@ static void add_base64(struct hf__strbuf *out, const char *text) {
         hf__strbuf_putc(out, '"');
 }
 
-int hfd_pki_write_kubeconfig(const struct hfd_pki *pki, const char *path, const char *server_url, struct hf_status *reterr_status) {
+int hfd_pki_write_kubeconfig(const struct hfd_pki *pki, const char *path, const char *server_url,
+                             struct hf_status *reterr_status) {
         struct hf__strbuf out = {0};
-        hf__strbuf_puts(&out,
-                        "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"Config\",\n  \"clusters\": [{\"name\": \"holdfast\", \"cluster\": {\n"
-                        "    \"server\": ");
+        hf__strbuf_puts(&out, "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"Config\",\n  "
+                              "\"clusters\": [{\"name\": \"holdfast\", \"cluster\": {\n"
+                              "    \"server\": ");
         hf__strbuf_json(&out, server_url, strlen(server_url));
         hf__strbuf_puts(&out, ",\n    \"certificate-authority-data\": ");
         add_base64(&out, pki->ca_pem);
-        hf__strbuf_puts(&out, "}}],\n  \"users\": [{\"name\": \"holdfast-admin\", \"user\": {\n    \"client-certificate-data\": ");
+        hf__strbuf_puts(&out, "}}],\n  \"users\": [{\"name\": \"holdfast-admin\", \"user\": {\n    "
+                              "\"client-certificate-data\": ");
         add_base64(&out, pki->admin_cert_pem);
         hf__strbuf_puts(&out, ",\n    \"client-key-data\": ");
         add_base64(&out, pki->admin_key_pem);
         hf__strbuf_puts(&out, "}}],\n  \"contexts\": [{\"name\": \"holdfast\", \"context\": "
-                              "{\"cluster\": \"holdfast\", \"user\": \"holdfast-admin\"}}],\n  \"current-context\": \"holdfast\"\n}\n");
-        int r = out.error ? hf_fail(reterr_status, out.error, "cannot write %s: %s", path, hf_strerror(out.error))
+                              "{\"cluster\": \"holdfast\", \"user\": \"holdfast-admin\"}}],\n  "
+                              "\"current-context\": \"holdfast\"\n}\n");
+        int r = out.error ? hf_fail(reterr_status, out.error, "cannot write %s: %s", path,
+                                    hf_strerror(out.error))
                           : hfd_write_file(path, out.data, 0600, reterr_status);
         if (out.data)
                 explicit_bzero(out.data, out.n);

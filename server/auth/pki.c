@@ -2,10 +2,12 @@
 /*
  * The certificate directory: what is there and good is used, what is missing is made.
  *
- * All of it happens under an exclusive lock on <cert-dir>/.lock, so of several processes that start at once one makes the CA and the
- * others find it. A crash in between leaves nothing half: each file appears whole by rename, and a key is always written
- * before its certificate, so the only remains are a key without a certificate, which is then completed. A renewal keeps the
- * key, so a pair never disagrees. What does disagree was put there by somebody, and is reported, never overwritten.
+ * All of it happens under an exclusive lock on <cert-dir>/.lock, so of several processes that start
+ * at once one makes the CA and the others find it. A crash in between leaves nothing half: each
+ * file appears whole by rename, and a key is always written before its certificate, so the only
+ * remains are a key without a certificate, which is then completed. A renewal keeps the key, so a
+ * pair never disagrees. What does disagree was put there by somebody, and is reported, never
+ * overwritten.
  */
 #include "server/auth/pki.h"
 
@@ -56,10 +58,13 @@ static int read_if_there(const struct directory *dir, const char *path, char **r
 }
 
 static int pair_read(const struct directory *dir, const char *name, struct pair *pair) {
-        int n_cert = snprintf(pair->cert_path, sizeof pair->cert_path, "%s/%s.crt", dir->path, name);
+        int n_cert =
+                snprintf(pair->cert_path, sizeof pair->cert_path, "%s/%s.crt", dir->path, name);
         int n_key = snprintf(pair->key_path, sizeof pair->key_path, "%s/%s.key", dir->path, name);
         if (n_cert < 0 || n_key < 0 || (size_t)n_cert >= PATH_MAX || (size_t)n_key >= PATH_MAX)
-                return hf_fail(dir->reterr_status, -ENAMETOOLONG, "certificate directory %.200s: %s", dir->path, strerror(ENAMETOOLONG));
+                return hf_fail(dir->reterr_status, -ENAMETOOLONG,
+                               "certificate directory %.200s: %s", dir->path,
+                               strerror(ENAMETOOLONG));
         int r = read_if_there(dir, pair->cert_path, &pair->cert);
         if (r == 0)
                 r = read_if_there(dir, pair->key_path, &pair->key);
@@ -70,13 +75,18 @@ static int pair_read(const struct directory *dir, const char *name, struct pair 
 static int pair_need_key(const struct directory *dir, struct pair *pair) {
         if (pair->key) {
                 const char *fault = hfd_pki_key_fault(pair->key);
-                return fault[0] ? hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s", pair->key_path, fault) : 0;
+                return fault[0] ? hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s",
+                                          pair->key_path, fault)
+                                : 0;
         }
         if (pair->cert)
-                return hf_fail(dir->reterr_status, HF_E_INVALID, "%s is missing although %s is there; remove both to have them made anew",
+                return hf_fail(dir->reterr_status, HF_E_INVALID,
+                               "%s is missing although %s is there; remove both to have them made "
+                               "anew",
                                pair->key_path, pair->cert_path);
         int r = hfd_pki_key_make(&pair->key);
-        return r == 0 ? hfd_write_file(pair->key_path, pair->key, 0600, dir->reterr_status) : fail_openssl(dir, r, pair->key_path);
+        return r == 0 ? hfd_write_file(pair->key_path, pair->key, 0600, dir->reterr_status)
+                      : fail_openssl(dir, r, pair->key_path);
 }
 
 /* Puts a new certificate text (consumed) in place. */
@@ -86,7 +96,8 @@ static int pair_put_cert(const struct directory *dir, struct pair *pair, char *c
         return hfd_write_file(pair->cert_path, cert, 0644, dir->reterr_status);
 }
 
-/* The CA's key may be absent (kept elsewhere): then nothing can be made, and only what is there is used. */
+/* The CA's key may be absent (kept elsewhere): then nothing can be made, and only what is there is
+ * used. */
 static int load_ca(const struct directory *dir, struct pair *ca) {
         int r = pair_read(dir, "ca", ca);
         if (r != 0)
@@ -94,12 +105,16 @@ static int load_ca(const struct directory *dir, struct pair *ca) {
         if (ca->cert) {
                 const char *fault = hfd_pki_ca_fault(ca->cert, NULL);
                 if (fault[0])
-                        return hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s", ca->cert_path, fault);
+                        return hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s",
+                                       ca->cert_path, fault);
                 fault = ca->key ? hfd_pki_key_fault(ca->key) : "";
                 if (fault[0])
-                        return hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s", ca->key_path, fault);
+                        return hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s",
+                                       ca->key_path, fault);
                 fault = hfd_pki_ca_fault(ca->cert, ca->key);
-                return fault[0] ? hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s", ca->cert_path, fault) : 0;
+                return fault[0] ? hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s",
+                                          ca->cert_path, fault)
+                                : 0;
         }
         char *cert = NULL;
         r = pair_need_key(dir, ca);
@@ -109,8 +124,9 @@ static int load_ca(const struct directory *dir, struct pair *ca) {
         return r == 0 ? pair_put_cert(dir, ca, cert) : fail_openssl(dir, r, ca->cert_path);
 }
 
-static int load_leaf(const struct directory *dir, const struct pair *ca, const char *name, const char *common_name,
-                     const char *organisation, const char *const *names, struct pair *leaf) {
+static int load_leaf(const struct directory *dir, const struct pair *ca, const char *name,
+                     const char *common_name, const char *organisation, const char *const *names,
+                     struct pair *leaf) {
         const char *fault = "it is missing";
         char *cert = NULL;
         int r = pair_read(dir, name, leaf);
@@ -118,13 +134,17 @@ static int load_leaf(const struct directory *dir, const struct pair *ca, const c
                 r = pair_need_key(dir, leaf);
         if (r != 0)
                 return r;
-        enum hfd_pki_verdict verdict = leaf->cert ? hfd_pki_leaf_judge(ca->cert, leaf->cert, leaf->key, names, &fault) : HFD_PKI_RENEW;
+        enum hfd_pki_verdict verdict =
+                leaf->cert ? hfd_pki_leaf_judge(ca->cert, leaf->cert, leaf->key, names, &fault)
+                           : HFD_PKI_RENEW;
         if (verdict == HFD_PKI_USABLE)
                 return 0;
         if (verdict == HFD_PKI_INVALID)
-                return hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s", leaf->cert_path, fault);
+                return hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s",
+                               leaf->cert_path, fault);
         if (!ca->key)
-                return hf_fail(dir->reterr_status, HF_E_INVALID, "%s must be made (%s), but %s is missing", leaf->cert_path, fault,
+                return hf_fail(dir->reterr_status, HF_E_INVALID,
+                               "%s must be made (%s), but %s is missing", leaf->cert_path, fault,
                                ca->key_path);
         struct hfd_pki_leaf wanted = {.ca_cert_pem = ca->cert,
                                       .ca_key_pem = ca->key,
@@ -137,7 +157,8 @@ static int load_leaf(const struct directory *dir, const struct pair *ca, const c
         return r == 0 ? pair_put_cert(dir, leaf, cert) : fail_openssl(dir, r, leaf->cert_path);
 }
 
-int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hfd_pki *ret_pki, struct hf_status *reterr_status) {
+int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hfd_pki *ret_pki,
+                         struct hf_status *reterr_status) {
         static const char *const always[] = {"localhost", "127.0.0.1", "::1"};
         const size_t n_always = sizeof always / sizeof always[0];
         const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
@@ -153,7 +174,8 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
                 all[n] = always[n];
         for (; names && *names; names++) {
                 if (n == MAX_NAMES)
-                        return hf_fail(reterr_status, HF_E_TOO_LARGE, "more than %zu names for the serving certificate",
+                        return hf_fail(reterr_status, HF_E_TOO_LARGE,
+                                       "more than %zu names for the serving certificate",
                                        MAX_NAMES - n_always);
                 all[n++] = *names;
         }
@@ -164,7 +186,8 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
                 return r;
         int n_path = snprintf(lock_path, sizeof lock_path, "%s/.lock", cert_dir);
         if (n_path < 0 || (size_t)n_path >= sizeof lock_path)
-                return hf_fail(reterr_status, -ENAMETOOLONG, "certificate directory %.200s: %s", cert_dir, strerror(ENAMETOOLONG));
+                return hf_fail(reterr_status, -ENAMETOOLONG, "certificate directory %.200s: %s",
+                               cert_dir, strerror(ENAMETOOLONG));
         r = hfd_await_lock(lock_path, LOCK_TIMEOUT, &lock, reterr_status);
         if (r == 0)
                 r = load_ca(&dir, &ca);

@@ -14,7 +14,7 @@
 
 #define CA_DAYS         3650
 #define LEAF_DAYS       365
-#define RENEW_DAYS      30       /* a leaf that ends sooner is made anew at the next start or reload */
+#define RENEW_DAYS      30 /* a leaf that ends sooner is made anew at the next start or reload */
 #define BACKDATE_S      (-3600L) /* clocks of other machines may be behind */
 #define SERIAL_BITS     159      /* positive in 20 bytes */
 #define MAX_DNS_NAME    253
@@ -58,13 +58,17 @@ static int bio_to_text(BIO *bio, char **ret_text) {
 int hfd_pki_key_make(char **ret_key_pem) {
         CLEANUP(key_cleanup) EVP_PKEY *key = EVP_EC_gen("P-256");
         CLEANUP(bio_cleanup) BIO *bio = BIO_new(BIO_s_mem());
-        int r = UNLESS(key && bio && PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) == 1, -EIO);
+        int r = UNLESS(key && bio &&
+                               PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) ==
+                                       1,
+                       -EIO);
         return r == 0 ? bio_to_text(bio, ret_key_pem) : r;
 }
 
 static bool set_serial(X509 *cert) {
         BIGNUM *number = BN_new();
-        bool ok = number && BN_rand(number, SERIAL_BITS, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) == 1 &&
+        bool ok = number &&
+                  BN_rand(number, SERIAL_BITS, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) == 1 &&
                   BN_to_ASN1_INTEGER(number, X509_get_serialNumber(cert));
         BN_free(number);
         return ok;
@@ -81,18 +85,22 @@ static bool add_extension(X509 *cert, X509 *issuer, int nid, const char *value) 
 }
 
 static bool add_name_entry(X509_NAME *name, const char *field, const char *value) {
-        return X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, (const unsigned char *)value, -1, -1, 0) == 1;
+        return X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, (const unsigned char *)value,
+                                          -1, -1, 0) == 1;
 }
 
-/* A certificate with everything that a CA and a leaf have in common, not yet signed. NULL: OpenSSL refused. */
+/* A certificate with everything that a CA and a leaf have in common, not yet signed. NULL: OpenSSL
+ * refused. */
 static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organisation, int days) {
         CLEANUP(cert_cleanup) X509 *cert = X509_new();
         if (!cert || X509_set_version(cert, X509_VERSION_3) != 1 || !set_serial(cert) ||
-            !X509_gmtime_adj(X509_getm_notBefore(cert), BACKDATE_S) || !X509_time_adj_ex(X509_getm_notAfter(cert), days, 0, NULL) ||
+            !X509_gmtime_adj(X509_getm_notBefore(cert), BACKDATE_S) ||
+            !X509_time_adj_ex(X509_getm_notAfter(cert), days, 0, NULL) ||
             X509_set_pubkey(cert, key) != 1)
                 return NULL;
         X509_NAME *subject = X509_get_subject_name(cert);
-        if ((organisation && !add_name_entry(subject, "O", organisation)) || !add_name_entry(subject, "CN", common_name))
+        if ((organisation && !add_name_entry(subject, "O", organisation)) ||
+            !add_name_entry(subject, "CN", common_name))
                 return NULL;
         X509 *made = cert;
         cert = NULL; /* consumed */
@@ -101,7 +109,9 @@ static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organi
 
 static int sign_to_text(X509 *cert, EVP_PKEY *signer, char **ret_cert_pem) {
         CLEANUP(bio_cleanup) BIO *bio = BIO_new(BIO_s_mem());
-        int r = UNLESS(bio && X509_sign(cert, signer, EVP_sha256()) > 0 && PEM_write_bio_X509(bio, cert) == 1, -EIO);
+        int r = UNLESS(bio && X509_sign(cert, signer, EVP_sha256()) > 0 &&
+                               PEM_write_bio_X509(bio, cert) == 1,
+                       -EIO);
         return r == 0 ? bio_to_text(bio, ret_cert_pem) : r;
 }
 
@@ -111,8 +121,10 @@ int hfd_pki_ca_make(const char *key_pem, char **ret_cert_pem) {
                 return HF_E_INVALID;
         CLEANUP(cert_cleanup) X509 *cert = new_cert(key, "holdfast-ca", NULL, CA_DAYS);
         int r = UNLESS(cert && X509_set_issuer_name(cert, X509_get_subject_name(cert)) == 1 &&
-                               add_extension(cert, cert, NID_basic_constraints, "critical,CA:TRUE") &&
-                               add_extension(cert, cert, NID_key_usage, "critical,digitalSignature,keyCertSign,cRLSign") &&
+                               add_extension(cert, cert, NID_basic_constraints,
+                                             "critical,CA:TRUE") &&
+                               add_extension(cert, cert, NID_key_usage,
+                                             "critical,digitalSignature,keyCertSign,cRLSign") &&
                                add_extension(cert, cert, NID_subject_key_identifier, "hash"),
                        -EIO);
         return r == 0 ? sign_to_text(cert, key, ret_cert_pem) : r;
@@ -127,7 +139,8 @@ static int address_bytes(const char *text, unsigned char bytes[16]) {
 
 static bool is_dns_name(const char *text) {
         size_t n = strlen(text);
-        size_t n_good = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
+        size_t n_good =
+                strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
         return n > 0 && n <= MAX_DNS_NAME && n_good == n && text[0] != '.' && text[0] != '-';
 }
 
@@ -145,7 +158,8 @@ static bool push_name(GENERAL_NAMES *names, const char *name) {
         GENERAL_NAME *entry = GENERAL_NAME_new();
         ASN1_STRING *value = n_address > 0 ? ASN1_OCTET_STRING_new() : ASN1_IA5STRING_new();
         bool ok = entry && value &&
-                  ASN1_STRING_set(value, n_address > 0 ? (const void *)bytes : name, n_address > 0 ? n_address : (int)strlen(name)) == 1;
+                  ASN1_STRING_set(value, n_address > 0 ? (const void *)bytes : name,
+                                  n_address > 0 ? n_address : (int)strlen(name)) == 1;
         if (ok) {
                 GENERAL_NAME_set0_value(entry, n_address > 0 ? GEN_IPADD : GEN_DNS, value);
                 value = NULL; /* consumed */
@@ -158,9 +172,12 @@ static bool push_name(GENERAL_NAMES *names, const char *name) {
         return ok;
 }
 
-/* The names of the former certificate, and those asked for that it lacks. What is neither a DNS name nor an address is left out. */
+/* The names of the former certificate, and those asked for that it lacks. What is neither a DNS
+ * name nor an address is left out. */
 static bool add_names(X509 *cert, const char *const *names, X509 *previous) {
-        CLEANUP(names_cleanup) GENERAL_NAMES *all = previous ? X509_get_ext_d2i(previous, NID_subject_alt_name, NULL, NULL) : NULL;
+        CLEANUP(names_cleanup)
+        GENERAL_NAMES *all =
+                previous ? X509_get_ext_d2i(previous, NID_subject_alt_name, NULL, NULL) : NULL;
         bool kept = all != NULL;
         if (!all && !(all = sk_GENERAL_NAME_new_null()))
                 return false;
@@ -176,21 +193,28 @@ static bool add_names(X509 *cert, const char *const *names, X509 *previous) {
 
 static bool end_with(X509 *cert, X509 *ca) {
         const ASN1_TIME *limit = X509_get0_notAfter(ca);
-        return ASN1_TIME_compare(X509_get0_notAfter(cert), limit) <= 0 || X509_set1_notAfter(cert, limit) == 1;
+        return ASN1_TIME_compare(X509_get0_notAfter(cert), limit) <= 0 ||
+               X509_set1_notAfter(cert, limit) == 1;
 }
 
 int hfd_pki_leaf_make(const struct hfd_pki_leaf *leaf, char **ret_cert_pem) {
         CLEANUP(cert_cleanup) X509 *ca = parse_cert(leaf->ca_cert_pem);
         CLEANUP(key_cleanup) EVP_PKEY *ca_key = parse_key(leaf->ca_key_pem);
         CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(leaf->key_pem);
-        CLEANUP(cert_cleanup) X509 *previous = leaf->previous_pem ? parse_cert(leaf->previous_pem) : NULL;
+        CLEANUP(cert_cleanup)
+        X509 *previous = leaf->previous_pem ? parse_cert(leaf->previous_pem) : NULL;
         if (!ca || !ca_key || !key)
                 return HF_E_INVALID;
-        CLEANUP(cert_cleanup) X509 *cert = new_cert(key, leaf->common_name, leaf->organisation, LEAF_DAYS);
-        int r = UNLESS(cert && end_with(cert, ca) && X509_set_issuer_name(cert, X509_get_subject_name(ca)) == 1 &&
-                               add_extension(cert, ca, NID_basic_constraints, "critical,CA:FALSE") &&
-                               add_extension(cert, ca, NID_key_usage, "critical,digitalSignature") &&
-                               add_extension(cert, ca, NID_ext_key_usage, leaf->names ? "serverAuth" : "clientAuth") &&
+        CLEANUP(cert_cleanup)
+        X509 *cert = new_cert(key, leaf->common_name, leaf->organisation, LEAF_DAYS);
+        int r = UNLESS(cert && end_with(cert, ca) &&
+                               X509_set_issuer_name(cert, X509_get_subject_name(ca)) == 1 &&
+                               add_extension(cert, ca, NID_basic_constraints,
+                                             "critical,CA:FALSE") &&
+                               add_extension(cert, ca, NID_key_usage,
+                                             "critical,digitalSignature") &&
+                               add_extension(cert, ca, NID_ext_key_usage,
+                                             leaf->names ? "serverAuth" : "clientAuth") &&
                                add_extension(cert, ca, NID_authority_key_identifier, "keyid") &&
                                (!leaf->names || add_names(cert, leaf->names, previous)),
                        -EIO);
@@ -215,7 +239,8 @@ const char *hfd_pki_ca_fault(const char *cert_pem, const char *key_pem) {
         return r == 0 ? "" : "the key beside it is not its own";
 }
 
-enum hfd_pki_verdict hfd_pki_leaf_judge(const char *ca_pem, const char *cert_pem, const char *key_pem, const char *const *names,
+enum hfd_pki_verdict hfd_pki_leaf_judge(const char *ca_pem, const char *cert_pem,
+                                        const char *key_pem, const char *const *names,
                                         const char **ret_fault) {
         CLEANUP(cert_cleanup) X509 *ca = parse_cert(ca_pem);
         CLEANUP(cert_cleanup) X509 *cert = parse_cert(cert_pem);
@@ -227,16 +252,20 @@ enum hfd_pki_verdict hfd_pki_leaf_judge(const char *ca_pem, const char *cert_pem
         if (UNLESS(X509_check_private_key(cert, key) == 1, HF_E_INVALID) != 0)
                 return HFD_PKI_INVALID;
         *ret_fault = "another CA made it";
-        if (UNLESS(X509_check_issued(ca, cert) == X509_V_OK && X509_verify(cert, X509_get0_pubkey(ca)) == 1, HF_E_INVALID) != 0)
+        if (UNLESS(X509_check_issued(ca, cert) == X509_V_OK &&
+                           X509_verify(cert, X509_get0_pubkey(ca)) == 1,
+                   HF_E_INVALID) != 0)
                 return HFD_PKI_RENEW;
         int days = 0, seconds = 0;
         *ret_fault = "it has expired, or will soon";
-        if (ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert)) != 1 || days < RENEW_DAYS)
+        if (ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert)) != 1 ||
+            days < RENEW_DAYS)
                 return HFD_PKI_RENEW;
         *ret_fault = "a name is missing in it";
         for (; names && *names; names++) {
                 unsigned char bytes[16];
-                if ((address_bytes(*names, bytes) > 0 || is_dns_name(*names)) && !cert_has_name(cert, *names))
+                if ((address_bytes(*names, bytes) > 0 || is_dns_name(*names)) &&
+                    !cert_has_name(cert, *names))
                         return HFD_PKI_RENEW;
         }
         *ret_fault = "";

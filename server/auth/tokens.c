@@ -32,7 +32,8 @@ struct place {
 };
 
 static int bad_line(const struct place *place, const char *what) {
-        return hf_fail(place->reterr_status, HF_E_INVALID, "token file %s, line %zu: %s", place->path, place->line, what);
+        return hf_fail(place->reterr_status, HF_E_INVALID, "token file %s, line %zu: %s",
+                       place->path, place->line, what);
 }
 
 /* FNV-1a from a secret start. */
@@ -54,8 +55,9 @@ static bool equal_in_constant_time(const char *a, const char *b) {
 }
 
 /*
- * Cuts one CSV field out of *at in place, quotes taken off ("" within them is one quote). *at moves past its comma, or becomes NULL
- * at the end of the line. NULL: the quotes do not close, or something follows them.
+ * Cuts one CSV field out of *at in place, quotes taken off ("" within them is one quote). *at moves
+ * past its comma, or becomes NULL at the end of the line. NULL: the quotes do not close, or
+ * something follows them.
  */
 static char *cut_field(char **at) {
         char *in = *at, *start = in, *out = in;
@@ -80,7 +82,8 @@ static char *cut_field(char **at) {
         return start;
 }
 
-/* Cuts "a,b" into strings that lie one after the other; blanks around them and empty ones are dropped. */
+/* Cuts "a,b" into strings that lie one after the other; blanks around them and empty ones are
+ * dropped. */
 static int cut_groups(const struct place *place, char *field, struct entry *entry) {
         char *out = field, *save = NULL;
         entry->groups = field;
@@ -158,14 +161,16 @@ static int build_index(struct hfd_tokens *tokens) {
                 return -ENOMEM;
         for (size_t i = 0; i < tokens->n_entries; i++) {
                 struct entry *entry = &tokens->entries[i];
-                struct entry **bucket = &tokens->buckets[hash_token(tokens->seed, entry->token) & (tokens->n_buckets - 1)];
+                struct entry **bucket = &tokens->buckets[hash_token(tokens->seed, entry->token) &
+                                                         (tokens->n_buckets - 1)];
                 entry->next = *bucket;
                 *bucket = entry;
         }
         return 0;
 }
 
-int hfd_tokens_load(const char *path, uint64_t seed, struct hfd_tokens **ret_tokens, struct hf_status *reterr_status) {
+int hfd_tokens_load(const char *path, uint64_t seed, struct hfd_tokens **ret_tokens,
+                    struct hf_status *reterr_status) {
         struct place place = {.path = path, .reterr_status = reterr_status};
         struct hfd_tokens *tokens = calloc(1, sizeof *tokens);
         if (!tokens)
@@ -198,8 +203,10 @@ struct hfd_tokens *hfd_tokens_free(struct hfd_tokens *tokens) {
         return NULL;
 }
 
-bool hfd_tokens_find(const struct hfd_tokens *tokens, const char *token, struct hfd_user *ret_user) {
-        const struct entry *entry = tokens->buckets[hash_token(tokens->seed, token) & (tokens->n_buckets - 1)];
+bool hfd_tokens_find(const struct hfd_tokens *tokens, const char *token,
+                     struct hfd_user *ret_user) {
+        const struct entry *entry =
+                tokens->buckets[hash_token(tokens->seed, token) & (tokens->n_buckets - 1)];
         while (entry && !equal_in_constant_time(entry->token, token))
                 entry = entry->next;
         if (!entry)

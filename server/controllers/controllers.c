@@ -17,12 +17,22 @@ static const struct {
         struct hf_controller controller;
         unsigned needs;
 } rows[HFD_N_CONTROLLERS] = {
-        {{.name = HFD_NAMESPACE_LIFECYCLE, .class = HF_LEADER_ONLY, .run = hfd_run_namespace_lifecycle}, NEEDS_ALL},
-        {{.name = HFD_GARBAGE_COLLECTOR, .class = HF_LEADER_ONLY, .run = hfd_run_garbage_collector}, NEEDS_ALL},
-        {{.name = HFD_WORKSPACE_INITIALIZER, .class = HF_LEADER_ONLY, .run = hfd_run_workspace_initializer}, NEEDS_WORKSPACES},
-        {{.name = HFD_EVENT_EXPIRY, .class = HF_LEADER_ONLY, .run = hfd_run_event_expiry}, NEEDS_EVENTS},
-        {{.name = HFD_LEASE_COLLECTOR, .class = HF_LEADER_ONLY, .run = hfd_run_lease_collector}, NEEDS_IDENTITY},
-        {{.name = HFD_IDENTITY_LEASE, .class = HF_EVERY_INSTANCE, .run = hfd_run_identity_lease}, 0},
+        {{.name = HFD_NAMESPACE_LIFECYCLE,
+          .class = HF_LEADER_ONLY,
+          .run = hfd_run_namespace_lifecycle},
+         NEEDS_ALL},
+        {{.name = HFD_GARBAGE_COLLECTOR, .class = HF_LEADER_ONLY, .run = hfd_run_garbage_collector},
+         NEEDS_ALL},
+        {{.name = HFD_WORKSPACE_INITIALIZER,
+          .class = HF_LEADER_ONLY,
+          .run = hfd_run_workspace_initializer},
+         NEEDS_WORKSPACES},
+        {{.name = HFD_EVENT_EXPIRY, .class = HF_LEADER_ONLY, .run = hfd_run_event_expiry},
+         NEEDS_EVENTS},
+        {{.name = HFD_LEASE_COLLECTOR, .class = HF_LEADER_ONLY, .run = hfd_run_lease_collector},
+         NEEDS_IDENTITY},
+        {{.name = HFD_IDENTITY_LEASE, .class = HF_EVERY_INSTANCE, .run = hfd_run_identity_lease},
+         0},
 };
 
 /* ---- caches ---- */
@@ -32,13 +42,14 @@ static bool is_needed(const struct hf_resource *resource, unsigned needs) {
 
         if (needs & NEEDS_ALL)
                 return true;
-        if (needs & NEEDS_WORKSPACES &&
-            ((core && strcmp(resource->plural, "namespaces") == 0) || strcmp(resource->plural, "workspaces") == 0))
+        if (needs & NEEDS_WORKSPACES && ((core && strcmp(resource->plural, "namespaces") == 0) ||
+                                         strcmp(resource->plural, "workspaces") == 0))
                 return true;
         return needs & NEEDS_EVENTS && core && strcmp(resource->plural, "events") == 0;
 }
 
-static int make_kinds(struct hfd_controllers *controllers, const struct hfd_controllers_config *config, unsigned needs) {
+static int make_kinds(struct hfd_controllers *controllers,
+                      const struct hfd_controllers_config *config, unsigned needs) {
         struct hfd_kind_row needed[HFD_KINDS_MAX];
         size_t n = 0;
 
@@ -49,30 +60,35 @@ static int make_kinds(struct hfd_controllers *controllers, const struct hfd_cont
                         needed[n++] = config->rows[i];
                 }
         int r = hfd_kinds_init(&controllers->kinds, controllers->host, config->client, needed, n);
-        controllers->workspaces = hfd_kinds_find(&controllers->kinds, "tenancy.holdfast.dev", "workspaces");
+        controllers->workspaces =
+                hfd_kinds_find(&controllers->kinds, "tenancy.holdfast.dev", "workspaces");
         controllers->namespaces = hfd_kinds_find(&controllers->kinds, "", "namespaces");
         controllers->events = hfd_kinds_find(&controllers->kinds, "", "events");
         return r;
 }
 
-static int make_caches(struct hfd_controllers *controllers, const struct hfd_controllers_config *config, unsigned needs) {
-        struct hf_cache_config initializer_config = {.size = sizeof initializer_config,
-                                                     .client = config->client,
-                                                     .resource = configmaps,
-                                                     .ns = HFD_SYSTEM_NAMESPACE,
-                                                     .one_revision = true,
-                                                     .metadata_only = true,
-                                                     .query = "labelSelector=tenancy.holdfast.dev%2Finitializer"};
-        struct hf_cache_config lease_config = {.size = sizeof lease_config,
-                                               .client = config->client,
-                                               .resource = leases,
-                                               .ns = HFD_SYSTEM_NAMESPACE,
-                                               .one_revision = true,
-                                               .query = "labelSelector=apiserver.kubernetes.io%2Fidentity%3D" HFD_IDENTITY_VALUE};
+static int make_caches(struct hfd_controllers *controllers,
+                       const struct hfd_controllers_config *config, unsigned needs) {
+        struct hf_cache_config initializer_config =
+                {.size = sizeof initializer_config,
+                 .client = config->client,
+                 .resource = configmaps,
+                 .ns = HFD_SYSTEM_NAMESPACE,
+                 .one_revision = true,
+                 .metadata_only = true,
+                 .query = "labelSelector=tenancy.holdfast.dev%2Finitializer"};
+        struct hf_cache_config lease_config =
+                {.size = sizeof lease_config,
+                 .client = config->client,
+                 .resource = leases,
+                 .ns = HFD_SYSTEM_NAMESPACE,
+                 .one_revision = true,
+                 .query = "labelSelector=apiserver.kubernetes.io%2Fidentity%3D" HFD_IDENTITY_VALUE};
         int r = make_kinds(controllers, config, needs);
 
         if (r == 0 && needs & NEEDS_WORKSPACES)
-                r = hf_cache_new(controllers->host, &initializer_config, &controllers->initializers);
+                r = hf_cache_new(controllers->host, &initializer_config,
+                                 &controllers->initializers);
         if (r == 0 && needs & NEEDS_IDENTITY)
                 r = hf_cache_new(controllers->host, &lease_config, &controllers->identity_leases);
         return r;
@@ -80,7 +96,8 @@ static int make_caches(struct hfd_controllers *controllers, const struct hfd_con
 
 /* ---- life ---- */
 
-int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers_config *config, struct hfd_controllers **ret_controllers) {
+int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers_config *config,
+                        struct hfd_controllers **ret_controllers) {
         struct hfd_controllers *controllers = calloc(1, sizeof *controllers);
         unsigned needs = 0;
 
@@ -93,7 +110,8 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         for (size_t i = 0; i < HFD_N_CONTROLLERS; i++) {
                 if (config->runs && !config->runs(config->ctx, rows[i].controller.name))
                         continue;
-                struct hf_controller *controller = &controllers->table[controllers->n_controllers++];
+                struct hf_controller *controller =
+                        &controllers->table[controllers->n_controllers++];
                 *controller = rows[i].controller;
                 controller->ctx = controllers;
                 needs |= rows[i].needs;
@@ -121,7 +139,8 @@ int hfd_controllers_start(struct hfd_controllers *controllers) {
 
 void hfd_controllers_leave(struct hfd_controllers *controllers) {
         if (atomic_load(&controllers->keeps_identity) && hf_cancel_fired(controllers->stopping))
-                (void)hf_cancel_wait(controllers->left, hf_now(hf_host_clock(controllers->host)) + LEAVE_PATIENCE);
+                (void)hf_cancel_wait(controllers->left,
+                                     hf_now(hf_host_clock(controllers->host)) + LEAVE_PATIENCE);
 }
 
 struct hfd_controllers *hfd_controllers_free(struct hfd_controllers *controllers) {
@@ -135,7 +154,8 @@ struct hfd_controllers *hfd_controllers_free(struct hfd_controllers *controllers
         return NULL;
 }
 
-const struct hf_controller *hfd_controllers_table(struct hfd_controllers *controllers, size_t *ret_n) {
+const struct hf_controller *hfd_controllers_table(struct hfd_controllers *controllers,
+                                                  size_t *ret_n) {
         *ret_n = controllers->n_controllers;
         return controllers->table;
 }

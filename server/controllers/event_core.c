@@ -17,7 +17,8 @@ static int64_t time_at(const struct hf__json *event, const char *path) {
 }
 
 int64_t hfd_event_seen_at(const struct hf__json *event, int64_t now) {
-        static const char *const said[] = {"lastTimestamp", "eventTime", "series.lastObservedTime", "firstTimestamp"};
+        static const char *const said[] = {"lastTimestamp", "eventTime", "series.lastObservedTime",
+                                           "firstTimestamp"};
         int64_t seen = time_at(event, "metadata.creationTimestamp");
 
         for (unsigned i = 0; i < sizeof said / sizeof *said; i++) {

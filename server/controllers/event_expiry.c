@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Event expiry: an event that nothing was said about for --event-ttl is deleted, as in the field, where the store forgets it.
+ * Event expiry: an event that nothing was said about for --event-ttl is deleted, as in the field,
+ * where the store forgets it.
  *
- * The cache has metadata only, so an event is looked at when its creation is that long ago, and what it says itself (a series
- * goes on in the same object) is read then, once, before it is deleted or given more time. The delete names uid and
- * resourceVersion: one that is written in between stays. Ages are differences of wall clocks, the creator's server's and ours: an
- * hour's time to live does not mind.
+ * The cache has metadata only, so an event is looked at when its creation is that long ago, and
+ * what it says itself (a series goes on in the same object) is read then, once, before it is
+ * deleted or given more time. The delete names uid and resourceVersion: one that is written in
+ * between stays. Ages are differences of wall clocks, the creator's server's and ours: an hour's
+ * time to live does not mind.
  */
 #include "base/json.h"
 #include "base/timetext.h"
@@ -18,14 +20,17 @@
 static const struct hf_resource events = {"", "v1", "events"};
 
 /* How long until the event has been silent for the time to live; <= 0 = it has. */
-static hf_nsec left_of(struct hfd_controllers *controllers, struct hf_term *term, const struct hf__json *event) {
+static hf_nsec left_of(struct hfd_controllers *controllers, struct hf_term *term,
+                       const struct hf__json *event) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         int64_t now = clock->real(clock->ctx) / HF_NSEC_PER_SEC;
 
-        return hfd_event_seen_at(event, now) * HF_NSEC_PER_SEC + controllers->event_ttl - now * HF_NSEC_PER_SEC;
+        return hfd_event_seen_at(event, now) * HF_NSEC_PER_SEC + controllers->event_ttl -
+               now * HF_NSEC_PER_SEC;
 }
 
-static int expire(struct hfd_controllers *controllers, struct hf_term *term, const char *ns, const char *name, hf_nsec *ret_again) {
+static int expire(struct hfd_controllers *controllers, struct hf_term *term, const char *ns,
+                  const char *name, hf_nsec *ret_again) {
         struct hf__json *event;
         int r = hfd_object_read(term, &events, ns, name, &event);
 
@@ -36,7 +41,9 @@ static int expire(struct hfd_controllers *controllers, struct hf_term *term, con
                 *ret_again = left;
         } else {
                 struct hfd_delete what = {.uid = hf__json_string(event, "metadata.uid"),
-                                          .resource_version = hf__json_string(event, "metadata.resourceVersion")};
+                                          .resource_version =
+                                                  hf__json_string(event,
+                                                                  "metadata.resourceVersion")};
                 r = hfd_object_delete(term, &events, ns, name, &what);
         }
         hf__json_free(event);

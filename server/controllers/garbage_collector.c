@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The garbage collector: what its owners have left behind is deleted, what is deleted in the foreground waits for its
- * dependents, and what is deleted as "orphan" leaves them.
+ * The garbage collector: what its owners have left behind is deleted, what is deleted in the
+ * foreground waits for its dependents, and what is deleted as "orphan" leaves them.
  *
- * There is no graph. The caches are the graph: each has an index from an owner's uid to its dependents, and a key ("3:ns/name", the
- * place of the kind in the table) is looked at with what they say now. Who is to be looked at when something happened:
+ * There is no graph. The caches are the graph: each has an index from an owner's uid to its
+ * dependents, and a key ("3:ns/name", the place of the kind in the table) is looked at with what
+ * they say now. Who is to be looked at when something happened:
  *
- *      an object comes or changes     the object itself, when it has owners or is marked for deletion;
- *                                     its dependents, when it waits for them
- *      an object goes                 its dependents, which have lost an owner, and its owners, which may have waited for it
+ *      an object comes or changes     the object itself, when it has owners or is marked for
+ * deletion; its dependents, when it waits for them an object goes                 its dependents,
+ * which have lost an owner, and its owners, which may have waited for it
  *
- * Every cache is told in its own time, so a look may miss what another cache does not know yet; but then that cache's own
- * event brings the same key. Two looks decide for good, and are not left to chance:
+ * Every cache is told in its own time, so a look may miss what another cache does not know yet; but
+ * then that cache's own event brings the same key. Two looks decide for good, and are not left to
+ * chance:
  *
- *      an owner is absent             only when a consistent read of it, at that moment, does not find it with that uid. uids never
- *                                     come back, so the answer is remembered, for that kind, namespace, name and uid: an owner
- *                                     that one dependent names wrongly stands for those that name it rightly
- *      nothing (more) depends on it   only when every cache has reached the revision at which the object was marked: then all
- *                                     dependents that were there are known, also those that are to be orphaned
+ *      an owner is absent             only when a consistent read of it, at that moment, does not
+ * find it with that uid. uids never come back, so the answer is remembered, for that kind,
+ * namespace, name and uid: an owner that one dependent names wrongly stands for those that name it
+ * rightly nothing (more) depends on it   only when every cache has reached the revision at which
+ * the object was marked: then all dependents that were there are known, also those that are to be
+ * orphaned
  *
- * Owners in other namespaces do not exist for an object, as in the field: it is deleted, and an event (OwnerRefInvalidNamespace)
- * says why. An object without a namespace whose owner would have one, or whose owner is of a kind that is not served, is kept:
- * nothing can be known of that owner. Events own nothing and are owned by nothing.
+ * Owners in other namespaces do not exist for an object, as in the field: it is deleted, and an
+ * event (OwnerRefInvalidNamespace) says why. An object without a namespace whose owner would have
+ * one, or whose owner is of a kind that is not served, is kept: nothing can be known of that owner.
+ * Events own nothing and are owned by nothing.
  *
- * Threads: maps run on the caches' threads and only enqueue; keys are worked on by several workers, one key by one at a time;
- * what they share is the memory of absent uids, under mu.
+ * Threads: maps run on the caches' threads and only enqueue; keys are worked on by several workers,
+ * one key by one at a time; what they share is the memory of absent uids, under mu.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -43,7 +47,9 @@
 #define N_ABSENT   512
 #define UID_MAX    64
 #define SEARCH_MAX 1024
-#define LOOK_AGAIN (2 * HF_NSEC_PER_SEC) /* while it waits: a dependent that only stops blocking sends no event of its own */
+#define LOOK_AGAIN                                                                                 \
+        (2 * HF_NSEC_PER_SEC) /* while it waits: a dependent that only stops blocking sends no     \
+                                 event of its own */
 
 #define KEY_MAX (2 * HF_NAME_MAX + 8)
 
@@ -70,13 +76,16 @@ struct item {
 
 /* ---- keys ---- */
 
-static void key_of(const struct collector *collector, const struct hfd_kind *kind, const char *ns, const char *name, char key[KEY_MAX]) {
+static void key_of(const struct collector *collector, const struct hfd_kind *kind, const char *ns,
+                   const char *name, char key[KEY_MAX]) {
         bool with_ns = ns && *ns;
 
-        (void)snprintf(key, KEY_MAX, "%zu:%s%s%s", (size_t)(kind - collector->kinds->kinds), with_ns ? ns : "", with_ns ? "/" : "", name);
+        (void)snprintf(key, KEY_MAX, "%zu:%s%s%s", (size_t)(kind - collector->kinds->kinds),
+                       with_ns ? ns : "", with_ns ? "/" : "", name);
 }
 
-static const struct hfd_kind *kind_of_key(const struct collector *collector, const char *key, const char **ret_rest) {
+static const struct hfd_kind *kind_of_key(const struct collector *collector, const char *key,
+                                          const char **ret_rest) {
         char *end;
         unsigned long place = strtoul(key, &end, 10);
 
@@ -103,14 +112,17 @@ static void enqueue_one(void *ctx, const char *ns, const char *name, const char 
         (void)hf_workqueue_add(walk->queue, key);
 }
 
-/* Whether a reference of an object in ns finds the owner, and does not only have its uid: else nothing would come of its waiting. */
-static bool is_found_by(const struct item *owner, const struct hf__json *reference, const char *ns) {
-        const char *uid = hf__json_string(reference, "uid"), *name = hf__json_string(reference, "name");
+/* Whether a reference of an object in ns finds the owner, and does not only have its uid: else
+ * nothing would come of its waiting. */
+static bool is_found_by(const struct item *owner, const struct hf__json *reference,
+                        const char *ns) {
+        const char *uid = hf__json_string(reference, "uid"),
+                   *name = hf__json_string(reference, "name");
 
         return uid && name && strcmp(uid, owner->uid) == 0 && strcmp(name, owner->name) == 0 &&
                (!owner->kind->row.namespaced || strcmp(ns, owner->ns) == 0) &&
-               hfd_kinds_named(owner->collector->kinds, hf__json_string(reference, "apiVersion"), hf__json_string(reference, "kind")) ==
-                       owner->kind;
+               hfd_kinds_named(owner->collector->kinds, hf__json_string(reference, "apiVersion"),
+                               hf__json_string(reference, "kind")) == owner->kind;
 }
 
 static void look_at_one(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
@@ -129,7 +141,9 @@ static void look_at_one(void *ctx, const char *ns, const char *name, const char 
                 hf__json_free(json);
                 return;
         }
-        for (const struct hf__json *m = hf__json_first(hf__json_path(json, "metadata.ownerReferences")); m; m = hf__json_next(m)) {
+        for (const struct hf__json *m =
+                     hf__json_first(hf__json_path(json, "metadata.ownerReferences"));
+             m; m = hf__json_next(m)) {
                 if (!is_found_by(walk->owner, m, ns))
                         continue;
                 depends = true;
@@ -140,7 +154,9 @@ static void look_at_one(void *ctx, const char *ns, const char *name, const char 
         hf__json_free(json);
 }
 
-static void walk_dependents(struct walk *walk, void (*each)(void *ctx, const char *ns, const char *name, const char *object, size_t n)) {
+static void walk_dependents(struct walk *walk,
+                            void (*each)(void *ctx, const char *ns, const char *name,
+                                         const char *object, size_t n)) {
         const struct collector *collector = walk->collector;
 
         for (size_t i = 0; i < collector->n_graph; i++) {
@@ -152,7 +168,8 @@ static void walk_dependents(struct walk *walk, void (*each)(void *ctx, const cha
 /* ---- owners ---- */
 
 /* How an owner is remembered: all by which a reference finds it. */
-static void absent_key(const struct collector *collector, const struct hfd_kind *kind, const char *ns, const char *name, const char *uid,
+static void absent_key(const struct collector *collector, const struct hfd_kind *kind,
+                       const char *ns, const char *name, const char *uid,
                        char text[KEY_MAX + UID_MAX]) {
         char key[KEY_MAX];
 
@@ -203,7 +220,8 @@ static void search_one(void *ctx, const char *ns, const char *name, const char *
         struct search *search = ctx;
         struct hf__json *json;
 
-        if (search->found || strcmp(ns, search->ns) == 0 || !memmem(object, n, search->uid, strlen(search->uid)) ||
+        if (search->found || strcmp(ns, search->ns) == 0 ||
+            !memmem(object, n, search->uid, strlen(search->uid)) ||
             hf__json_parse(object, n, &json, NULL))
                 return;
         const char *uid = hf__json_string(json, "metadata.uid");
@@ -220,9 +238,10 @@ static bool lives_elsewhere(const struct hfd_kind *kind, const char *ns, const c
         return search.found;
 }
 
-/* What the cache knows is enough to keep an object; that an owner is absent is asked of the server, once. */
-static int look_up(struct item *item, const struct hfd_kind *kind, const char *ns, const char *name, const char *uid,
-                   enum owner *ret_owner) {
+/* What the cache knows is enough to keep an object; that an owner is absent is asked of the server,
+ * once. */
+static int look_up(struct item *item, const struct hfd_kind *kind, const char *ns, const char *name,
+                   const char *uid, enum owner *ret_owner) {
         char known[KEY_MAX + UID_MAX];
         struct hf__json *owner;
 
@@ -250,20 +269,25 @@ static int look_up(struct item *item, const struct hfd_kind *kind, const char *n
 }
 
 static int find_owner(struct item *item, const struct hf__json *reference, enum owner *ret_owner) {
-        const char *uid = hf__json_string(reference, "uid"), *name = hf__json_string(reference, "name");
+        const char *uid = hf__json_string(reference, "uid"),
+                   *name = hf__json_string(reference, "name");
         const struct hfd_kind *kind =
-                hfd_kinds_named(item->collector->kinds, hf__json_string(reference, "apiVersion"), hf__json_string(reference, "kind"));
+                hfd_kinds_named(item->collector->kinds, hf__json_string(reference, "apiVersion"),
+                                hf__json_string(reference, "kind"));
 
         *ret_owner = SOLID;
         if (!uid || !name || !kind || strlen(uid) >= UID_MAX || strlen(name) > HF_NAME_MAX)
                 return 0;
         if (kind->row.namespaced && !*item->ns) {
-                hfd_gc_notice(item->term, &item->kind->row, item->ns, item->name, item->uid, reference);
+                hfd_gc_notice(item->term, &item->kind->row, item->ns, item->name, item->uid,
+                              reference);
                 return 0;
         }
         int r = look_up(item, kind, kind->row.namespaced ? item->ns : NULL, name, uid, ret_owner);
-        if (r == 0 && *ret_owner == ABSENT && kind->row.namespaced && lives_elsewhere(kind, item->ns, uid))
-                hfd_gc_notice(item->term, &item->kind->row, item->ns, item->name, item->uid, reference);
+        if (r == 0 && *ret_owner == ABSENT && kind->row.namespaced &&
+            lives_elsewhere(kind, item->ns, uid))
+                hfd_gc_notice(item->term, &item->kind->row, item->ns, item->name, item->uid,
+                              reference);
         return r;
 }
 
@@ -273,37 +297,50 @@ static int find_owner(struct item *item, const struct hf__json *reference, enum 
 static int settle(int r) { return r == HF_E_CONFLICT || r == HF_E_NOT_FOUND ? 0 : r; }
 
 /*
- * Reads an object whole, lets change edit it, writes it. The caches have metadata only, which must not be written. Only the
- * incarnation of that uid is edited, and where the edit rests on what was looked at (revision not NULL), only that.
+ * Reads an object whole, lets change edit it, writes it. The caches have metadata only, which must
+ * not be written. Only the incarnation of that uid is edited, and where the edit rests on what was
+ * looked at (revision not NULL), only that.
  */
-static int edit(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const char *name, const char *uid, const char *revision,
+static int edit(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const char *name,
+                const char *uid, const char *revision,
                 int (*change)(struct hf__json *object, void *ctx), void *ctx) {
         struct hf__json *object;
         int r = hfd_object_read(term, &kind->row.resource, ns, name, &object);
 
         if (r)
                 return settle(r);
-        const char *found = hf__json_string(object, "metadata.uid"), *now = hf__json_string(object, "metadata.resourceVersion");
+        const char *found = hf__json_string(object, "metadata.uid"),
+                   *now = hf__json_string(object, "metadata.resourceVersion");
         if (found && now && strcmp(found, uid) == 0 && (!revision || strcmp(now, revision) == 0)) {
                 r = change(object, ctx);
                 if (r == 0)
                         r = hfd_object_update(term, &kind->row.resource, ns, name, NULL, object);
         }
         hf__json_free(object);
-        return r == HF_E_NOT_FOUND ? 0 : r; /* a conflict is tried again: this edit is somebody's wait */
+        return r == HF_E_NOT_FOUND
+                       ? 0
+                       : r; /* a conflict is tried again: this edit is somebody's wait */
 }
 
-static int edit_item(struct item *item, const char *revision, int (*change)(struct hf__json *object, void *ctx), void *ctx) {
+static int edit_item(struct item *item, const char *revision,
+                     int (*change)(struct hf__json *object, void *ctx), void *ctx) {
         return edit(item->term, item->kind, item->ns, item->name, item->uid, revision, change, ctx);
 }
 
-static int drop_finalizer(struct hf__json *object, void *name) { return hfd_list_drop(object, "metadata.finalizers", name); }
-static int drop_owners(struct hf__json *object, void *uids) { return hfd_gc_drop_owners(object, uids); }
+static int drop_finalizer(struct hf__json *object, void *name) {
+        return hfd_list_drop(object, "metadata.finalizers", name);
+}
+static int drop_owners(struct hf__json *object, void *uids) {
+        return hfd_gc_drop_owners(object, uids);
+}
 static int unblock(struct hf__json *object, void *ctx) { return hfd_gc_unblock(object); }
 
 static int remove_item(struct item *item, enum hfd_gc_verdict verdict) {
-        struct hfd_delete what = {.uid = item->uid, .resource_version = item->resource_version, .policy = hfd_gc_policy(verdict)};
-        return settle(hfd_object_delete(item->term, &item->kind->row.resource, item->ns, item->name, &what));
+        struct hfd_delete what = {.uid = item->uid,
+                                  .resource_version = item->resource_version,
+                                  .policy = hfd_gc_policy(verdict)};
+        return settle(hfd_object_delete(item->term, &item->kind->row.resource, item->ns, item->name,
+                                        &what));
 }
 
 /* ---- an object with owners ---- */
@@ -312,7 +349,8 @@ static int remove_item(struct item *item, enum hfd_gc_verdict verdict) {
 static int keep_solid(struct hfd_gc_view *view, struct hf__json *uids) {
         int r = 0;
 
-        for (const struct hf__json *m = hf__json_first(hf__json_path(uids, "solid")); r == 0 && m; m = hf__json_next(m))
+        for (const struct hf__json *m = hf__json_first(hf__json_path(uids, "solid")); r == 0 && m;
+             m = hf__json_next(m))
                 r = hfd_list_drop(uids, "uids", hf__json_text(m));
         if (view->n_solid > 0 && hf__json_count(hf__json_path(uids, "uids")) == 0)
                 view->n_waiting = view->n_absent = 0;
@@ -323,8 +361,9 @@ static int keep_solid(struct hfd_gc_view *view, struct hf__json *uids) {
 static int look_at_owners(struct item *item, struct hfd_gc_view *view, struct hf__json *uids) {
         int r = 0;
 
-        for (const struct hf__json *m = hf__json_first(hf__json_path(item->object, "metadata.ownerReferences")); r == 0 && m;
-             m = hf__json_next(m)) {
+        for (const struct hf__json *m =
+                     hf__json_first(hf__json_path(item->object, "metadata.ownerReferences"));
+             r == 0 && m; m = hf__json_next(m)) {
                 const char *uid = hf__json_string(m, "uid");
                 enum owner owner;
                 r = find_owner(item, m, &owner);
@@ -338,8 +377,9 @@ static int look_at_owners(struct item *item, struct hfd_gc_view *view, struct hf
 }
 
 /*
- * What is done rests on one look: a reference is dropped when its owner did not stand at that look, and no other. Were each
- * judged anew at the write, the one that kept the object might have fallen in between, and nobody would own it any more.
+ * What is done rests on one look: a reference is dropped when its owner did not stand at that look,
+ * and no other. Were each judged anew at the write, the one that kept the object might have fallen
+ * in between, and nobody would own it any more.
  */
 static int act(struct item *item, enum hfd_gc_verdict verdict, struct hf__json *uids) {
         if (verdict == HFD_GC_KEEP)
@@ -352,8 +392,10 @@ static int act(struct item *item, enum hfd_gc_verdict verdict, struct hf__json *
 }
 
 static int look_at_owned(struct item *item) {
-        struct hfd_gc_view view = {.orphan = hfd_list_has(item->object, "metadata.finalizers", HFD_ORPHAN),
-                                   .foreground = hfd_list_has(item->object, "metadata.finalizers", HFD_FOREGROUND),
+        struct hfd_gc_view view = {.orphan = hfd_list_has(item->object, "metadata.finalizers",
+                                                          HFD_ORPHAN),
+                                   .foreground = hfd_list_has(item->object, "metadata.finalizers",
+                                                              HFD_FOREGROUND),
                                    .blocks = hfd_gc_blocks(item->object)};
         struct walk walk = {.collector = item->collector, .uid = item->uid, .owner = item};
         struct hf__json *uids = hf__json_object();
@@ -380,7 +422,8 @@ struct orphans {
         const struct hfd_kind *kind;
 };
 
-static void collect_orphan(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
+static void collect_orphan(void *ctx, const char *ns, const char *name, const char *object,
+                           size_t n) {
         struct orphans *orphans = ctx;
 
         if (orphans->n == orphans->space) {
@@ -420,7 +463,8 @@ static int let_dependents_go(struct item *item) {
 
         for (size_t i = 0; i < item->collector->n_graph; i++) {
                 orphans.kind = item->collector->graph[i];
-                (void)hf_cache_by_index(orphans.kind->cache, HFD_KIND_INDEX, item->uid, collect_orphan, &orphans);
+                (void)hf_cache_by_index(orphans.kind->cache, HFD_KIND_INDEX, item->uid,
+                                        collect_orphan, &orphans);
         }
         if (r == 0)
                 r = orphans.error;
@@ -437,7 +481,8 @@ static int look_at_deleted(struct item *item, hf_nsec *ret_again) {
 
         if (!orphan && !hfd_list_has(item->object, "metadata.finalizers", HFD_FOREGROUND))
                 return 0;
-        int r = hf_cache_wait_all(item->collector->caches, item->collector->n_graph, item->resource_version, hf_term_abort(item->term));
+        int r = hf_cache_wait_all(item->collector->caches, item->collector->n_graph,
+                                  item->resource_version, hf_term_abort(item->term));
 
         if (r)
                 return r;
@@ -479,13 +524,17 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 /* ---- events ---- */
 
-static void enqueue_owners(struct collector *collector, struct hf_workqueue *queue, const struct hf__json *object, const char *ns) {
+static void enqueue_owners(struct collector *collector, struct hf_workqueue *queue,
+                           const struct hf__json *object, const char *ns) {
         char key[KEY_MAX];
 
-        for (const struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.ownerReferences")); m; m = hf__json_next(m)) {
+        for (const struct hf__json *m =
+                     hf__json_first(hf__json_path(object, "metadata.ownerReferences"));
+             m; m = hf__json_next(m)) {
                 const char *name = hf__json_string(m, "name");
                 const struct hfd_kind *kind =
-                        hfd_kinds_named(collector->kinds, hf__json_string(m, "apiVersion"), hf__json_string(m, "kind"));
+                        hfd_kinds_named(collector->kinds, hf__json_string(m, "apiVersion"),
+                                        hf__json_string(m, "kind"));
                 if (!kind || !name || strlen(name) > HF_NAME_MAX)
                         continue;
                 key_of(collector, kind, kind->row.namespaced ? ns : NULL, name, key);
@@ -493,15 +542,18 @@ static void enqueue_owners(struct collector *collector, struct hf_workqueue *que
         }
 }
 
-static void map(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns, const char *name, const char *object,
-                size_t n) {
+static void map(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
+                const char *name, const char *object, size_t n) {
         struct collector *collector = ctx;
         struct hf__json *json;
         char key[KEY_MAX];
 
-        if ((type != HF_EVENT_DELETED && !hfd_gc_concerns(object, n)) || hf__json_parse(object, n, &json, NULL))
+        if ((type != HF_EVENT_DELETED && !hfd_gc_concerns(object, n)) ||
+            hf__json_parse(object, n, &json, NULL))
                 return;
-        const struct hfd_kind *kind = hfd_kinds_named(collector->kinds, hf__json_string(json, "apiVersion"), hf__json_string(json, "kind"));
+        const struct hfd_kind *kind =
+                hfd_kinds_named(collector->kinds, hf__json_string(json, "apiVersion"),
+                                hf__json_string(json, "kind"));
         const char *uid = hf__json_string(json, "metadata.uid");
         if (kind && uid) {
                 struct walk walk = {.collector = collector, .queue = queue, .uid = uid};
@@ -531,7 +583,8 @@ int hfd_run_garbage_collector(struct hf_term *term, void *ctx) {
                 struct hfd_kind *kind = &controllers->kinds.kinds[i];
                 if (kind == controllers->events)
                         continue;
-                sources[collector->n_graph] = (struct hf_reconciler_source){.cache = kind->cache, .map = map};
+                sources[collector->n_graph] =
+                        (struct hf_reconciler_source){.cache = kind->cache, .map = map};
                 collector->graph[collector->n_graph] = kind;
                 collector->caches[collector->n_graph++] = kind->cache;
         }

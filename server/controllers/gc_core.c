@@ -11,7 +11,8 @@ enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view) {
         if (view->n_solid > 0)
                 return view->n_waiting + view->n_absent > 0 ? HFD_GC_DROP_OWNERS : HFD_GC_KEEP;
         if (view->n_waiting > 0 && view->has_dependents)
-                return view->dependent_waits && view->blocks ? HFD_GC_UNBLOCK : HFD_GC_DELETE_FOREGROUND;
+                return view->dependent_waits && view->blocks ? HFD_GC_UNBLOCK
+                                                             : HFD_GC_DELETE_FOREGROUND;
         if (view->n_waiting + view->n_absent == 0)
                 return HFD_GC_KEEP;
         if (view->orphan)
@@ -34,15 +35,19 @@ const char *hfd_gc_policy(enum hfd_gc_verdict verdict) {
 bool hfd_gc_concerns(const char *object, size_t n) {
         static const char owners[] = "\"ownerReferences\"", deletion[] = "\"deletionTimestamp\"";
 
-        return memmem(object, n, owners, sizeof owners - 1) || memmem(object, n, deletion, sizeof deletion - 1);
+        return memmem(object, n, owners, sizeof owners - 1) ||
+               memmem(object, n, deletion, sizeof deletion - 1);
 }
 
 bool hfd_gc_waits(const struct hf__json *object) {
-        return hf__json_string(object, "metadata.deletionTimestamp") && hfd_list_has(object, "metadata.finalizers", HFD_FOREGROUND);
+        return hf__json_string(object, "metadata.deletionTimestamp") &&
+               hfd_list_has(object, "metadata.finalizers", HFD_FOREGROUND);
 }
 
 bool hfd_gc_blocks(const struct hf__json *object) {
-        for (const struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.ownerReferences")); m; m = hf__json_next(m))
+        for (const struct hf__json *m =
+                     hf__json_first(hf__json_path(object, "metadata.ownerReferences"));
+             m; m = hf__json_next(m))
                 if (hf__json_string(m, "uid") && hf__json_bool(m, "blockOwnerDeletion", false))
                         return true;
         return false;
@@ -52,9 +57,11 @@ int hfd_gc_drop_owners(struct hf__json *object, const struct hf__json *uids) {
         struct hf__json *kept = hf__json_array();
         int r = kept ? 0 : -ENOMEM;
 
-        for (const struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.ownerReferences")); r == 0 && m;
-             m = hf__json_next(m))
-                if (!hf__json_string(m, "uid") || !hfd_list_has(uids, "uids", hf__json_string(m, "uid")))
+        for (const struct hf__json *m =
+                     hf__json_first(hf__json_path(object, "metadata.ownerReferences"));
+             r == 0 && m; m = hf__json_next(m))
+                if (!hf__json_string(m, "uid") ||
+                    !hfd_list_has(uids, "uids", hf__json_string(m, "uid")))
                         r = hf__json_append(kept, hf__json_dup(m));
         if (r == 0 && hf__json_count(kept) > 0)
                 return hf__json_set(object, "metadata.ownerReferences", kept);
@@ -67,7 +74,8 @@ int hfd_gc_drop_owners(struct hf__json *object, const struct hf__json *uids) {
 int hfd_gc_unblock(struct hf__json *object) {
         int r = 0;
 
-        for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.ownerReferences")); r == 0 && m; m = hf__json_next(m))
+        for (struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.ownerReferences"));
+             r == 0 && m; m = hf__json_next(m))
                 r = hf__json_set_bool(m, "blockOwnerDeletion", false);
         return r;
 }

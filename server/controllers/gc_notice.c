@@ -15,11 +15,13 @@ static const char *text_of(const struct hf__json *json, const char *path) {
         return text ? text : "";
 }
 
-static int describe(struct hf__json *event, const struct hfd_kind_row *row, const char *ns, const char *name, const char *uid) {
+static int describe(struct hf__json *event, const struct hfd_kind_row *row, const char *ns,
+                    const char *name, const char *uid) {
         char version[160];
         int r = hf__json_set_string(event, "involvedObject.kind", row->kind);
 
-        (void)snprintf(version, sizeof version, "%s%s%s", row->resource.group, *row->resource.group ? "/" : "", row->resource.version);
+        (void)snprintf(version, sizeof version, "%s%s%s", row->resource.group,
+                       *row->resource.group ? "/" : "", row->resource.version);
         if (r == 0)
                 r = hf__json_set_string(event, "involvedObject.apiVersion", version);
         if (r == 0 && *ns)
@@ -29,14 +31,16 @@ static int describe(struct hf__json *event, const struct hfd_kind_row *row, cons
         return r ? r : hf__json_set_string(event, "involvedObject.uid", uid);
 }
 
-static int say(struct hf__json *event, const char *ns, const struct hf__json *reference, const char *now) {
+static int say(struct hf__json *event, const char *ns, const struct hf__json *reference,
+               const char *now) {
         char message[1024];
         int r = hf__json_set_string(event, "reason", "OwnerRefInvalidNamespace");
 
         (void)snprintf(message, sizeof message,
-                       "ownerRef [%.160s/%.100s, namespace: %s, name: %.253s, uid: %.64s] does not exist in namespace \"%s\"",
-                       text_of(reference, "apiVersion"), text_of(reference, "kind"), ns, text_of(reference, "name"),
-                       text_of(reference, "uid"), ns);
+                       "ownerRef [%.160s/%.100s, namespace: %s, name: %.253s, uid: %.64s] does not "
+                       "exist in namespace \"%s\"",
+                       text_of(reference, "apiVersion"), text_of(reference, "kind"), ns,
+                       text_of(reference, "name"), text_of(reference, "uid"), ns);
         if (r == 0)
                 r = hf__json_set_string(event, "message", message);
         if (r == 0)
@@ -50,8 +54,8 @@ static int say(struct hf__json *event, const char *ns, const struct hf__json *re
         return r ? r : hf__json_set_i64(event, "count", 1);
 }
 
-void hfd_gc_notice(struct hf_term *term, const struct hfd_kind_row *row, const char *ns, const char *name, const char *uid,
-                   const struct hf__json *reference) {
+void hfd_gc_notice(struct hf_term *term, const struct hfd_kind_row *row, const char *ns,
+                   const char *name, const char *uid, const struct hf__json *reference) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         struct hf__json *event = hf__json_object();
         char full[HF_NAME_MAX + 1], now[HF__MICROTIME_MAX];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The identity of one incarnation: host, instance, boot and sixteen random hex digits, so that neither a restart nor a
- * second process on the same host with the same instance name ever takes its predecessor's record for its own.
+ * The identity of one incarnation: host, instance, boot and sixteen random hex digits, so that
+ * neither a restart nor a second process on the same host with the same instance name ever takes
+ * its predecessor's record for its own.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +29,8 @@ static void read_boot_id(char *text, size_t n) {
         if (!file)
                 return;
         if (fgets(text, (int)n, file))
-                text[strcspn(text, "\n-")] = '\0'; /* the first group tells boots apart well enough beside the random part */
+                text[strcspn(text, "\n-")] = '\0'; /* the first group tells boots apart well enough
+                                                      beside the random part */
         (void)fclose(file);
 }
 
@@ -45,8 +47,10 @@ int hfd_identity_make(const char *instance, struct hfd_identity *ret_identity) {
         (void)snprintf(me.instance, sizeof me.instance, "%s", instance);
         tame(me.instance);
         read_boot_id(boot, sizeof boot);
-        (void)snprintf(me.identity, sizeof me.identity, "%s_%s_%s_%016llx", me.host, me.instance, boot, random);
-        (void)snprintf(me.lease_name, sizeof me.lease_name, "holdfastd-%.32s-%016llx", me.instance, random);
+        (void)snprintf(me.identity, sizeof me.identity, "%s_%s_%s_%016llx", me.host, me.instance,
+                       boot, random);
+        (void)snprintf(me.lease_name, sizeof me.lease_name, "holdfastd-%.32s-%016llx", me.instance,
+                       random);
         *ret_identity = me;
         return 0;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The identity Lease: says that this incarnation of an instance is alive, and where it serves. Every instance keeps one,
- * leading or not: created, renewed every HFD_IDENTITY_RENEW_SECONDS, deleted on a clean stop. Losing it to a collector (after
- * a long pause) is mended by creating it again.
+ * The identity Lease: says that this incarnation of an instance is alive, and where it serves.
+ * Every instance keeps one, leading or not: created, renewed every HFD_IDENTITY_RENEW_SECONDS,
+ * deleted on a clean stop. Losing it to a collector (after a long pause) is mended by creating it
+ * again.
  *
- * It is deleted as soon as the process begins to stop, before the leader's work drains (hfd_controllers_leave).
+ * It is deleted as soon as the process begins to stop, before the leader's work drains
+ * (hfd_controllers_leave).
  *
- * The object as last answered by the server is kept, so that a renewal is one PUT; after any doubt it is dropped and the
- * next round begins with a create, or with a read where that says it exists.
+ * The object as last answered by the server is kept, so that a renewal is one PUT; after any doubt
+ * it is dropped and the next round begins with a create, or with a read where that says it exists.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,12 +20,16 @@
 #include "base/timetext.h"
 #include "server/controllers/controllers.h"
 
-#define RETRY    (1 * HF_NSEC_PER_SEC)
-#define PATIENCE (3 * HF_NSEC_PER_SEC) /* for one call: a store that hangs must not hold the shutdown for longer */
+#define RETRY (1 * HF_NSEC_PER_SEC)
+#define PATIENCE                                                                                   \
+        (3 * HF_NSEC_PER_SEC) /* for one call: a store that hangs must not hold the shutdown for   \
+                                 longer */
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
 
-static hf_nsec patience(struct hf_term *term) { return hf_now(hf_host_clock(hf_term_host(term))) + PATIENCE; }
+static hf_nsec patience(struct hf_term *term) {
+        return hf_now(hf_host_clock(hf_term_host(term))) + PATIENCE;
+}
 
 static void now_text(struct hf_term *term, char *text) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
@@ -32,12 +38,14 @@ static void now_text(struct hf_term *term, char *text) {
 
 /* The Lease as it is first created. NULL = out of memory. */
 static struct hf__json *new_lease(struct hf_term *term, const struct hfd_identity *me) {
-        struct hf__json *lease = hf__json_object(), *labels = hf__json_object(), *annotations = hf__json_object();
+        struct hf__json *lease = hf__json_object(), *labels = hf__json_object(),
+                        *annotations = hf__json_object();
         char now[HF__MICROTIME_MAX];
         int r = lease && labels && annotations ? 0 : -ENOMEM;
 
         now_text(term, now);
-        /* Keys with dots are members of their own, so these two objects are filled before they are hung in. */
+        /* Keys with dots are members of their own, so these two objects are filled before they are
+         * hung in. */
         if (r == 0)
                 r = hf__json_set_key(labels, HFD_IDENTITY_LABEL, HFD_IDENTITY_VALUE);
         if (r == 0)
@@ -73,8 +81,10 @@ static struct hf__json *new_lease(struct hf_term *term, const struct hfd_identit
         return r == 0 ? lease : hf__json_free(lease);
 }
 
-/* Sends lease (create or update) and puts the server's answer in its place; on failure *lease is dropped. */
-static int send_lease(struct hf_term *term, const struct hfd_identity *me, enum hf_verb verb, struct hf__json **lease) {
+/* Sends lease (create or update) and puts the server's answer in its place; on failure *lease is
+ * dropped. */
+static int send_lease(struct hf_term *term, const struct hfd_identity *me, enum hf_verb verb,
+                      struct hf__json **lease) {
         struct hf__strbuf body = {0};
         char now[HF__MICROTIME_MAX], *answer = NULL;
         struct hf_status status;
@@ -94,7 +104,8 @@ static int send_lease(struct hf_term *term, const struct hfd_identity *me, enum 
                                        .deadline = patience(term),
                                        .body = body.data,
                                        .n_body = body.n};
-                r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), &answer, &n, &status);
+                r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), &answer, &n,
+                                 &status);
         }
         hf__strbuf_done(&body);
         *lease = hf__json_free(*lease);
@@ -104,7 +115,8 @@ static int send_lease(struct hf_term *term, const struct hfd_identity *me, enum 
         return r;
 }
 
-static int read_lease(struct hf_term *term, const struct hfd_identity *me, struct hf__json **lease) {
+static int read_lease(struct hf_term *term, const struct hfd_identity *me,
+                      struct hf__json **lease) {
         struct hf_call call = {.verb = HF_VERB_GET,
                                .resource = leases,
                                .ns = HFD_SYSTEM_NAMESPACE,
@@ -113,7 +125,8 @@ static int read_lease(struct hf_term *term, const struct hfd_identity *me, struc
         struct hf_status status;
         char *answer = NULL;
         size_t n = 0;
-        int r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), &answer, &n, &status);
+        int r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), &answer, &n,
+                             &status);
 
         if (r == 0)
                 r = hf__json_parse(answer, n, lease, NULL);
@@ -144,7 +157,8 @@ static void delete_lease(struct hf_term *term, const struct hfd_identity *me) {
 }
 
 /* Renews until leave fires, then deletes. */
-static void keep_until(struct hf_term *term, const struct hfd_controllers *controllers, struct hf_cancel *leave) {
+static void keep_until(struct hf_term *term, const struct hfd_controllers *controllers,
+                       struct hf_cancel *leave) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         struct hf__json *lease = NULL;
         bool made = false;
@@ -155,8 +169,9 @@ static void keep_until(struct hf_term *term, const struct hfd_controllers *contr
                 made = made || r == 0;
                 wait = r == 0 ? HFD_IDENTITY_RENEW_SECONDS * HF_NSEC_PER_SEC : RETRY;
                 if (r && r != HF_E_CANCELED)
-                        hf_log(&hf_term_host(term)->log, HF_LOG_WARNING, "identity-lease", "%s/%s: %s; will be tried again",
-                               HFD_SYSTEM_NAMESPACE, controllers->identity->lease_name, hf_strerror(r));
+                        hf_log(&hf_term_host(term)->log, HF_LOG_WARNING, "identity-lease",
+                               "%s/%s: %s; will be tried again", HFD_SYSTEM_NAMESPACE,
+                               controllers->identity->lease_name, hf_strerror(r));
         } while (hf_cancel_wait(leave, hf_now(clock) + wait) == HF_E_TIMEOUT);
         if (made && !hf_cancel_fired(hf_term_abort(term)))
                 delete_lease(term, controllers->identity);

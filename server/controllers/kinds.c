@@ -8,12 +8,15 @@
 #include "server/controllers/gc_core.h"
 
 /* Runs on a cache's thread for each object that comes or changes, most of which have no owner. */
-static void index_owners(void *ctx, const char *ns, const char *name, const char *object, size_t n, struct hf_cache_values *values) {
+static void index_owners(void *ctx, const char *ns, const char *name, const char *object, size_t n,
+                         struct hf_cache_values *values) {
         struct hf__json *json;
 
         if (!hfd_gc_concerns(object, n) || hf__json_parse(object, n, &json, NULL))
                 return;
-        for (const struct hf__json *m = hf__json_first(hf__json_path(json, "metadata.ownerReferences")); m; m = hf__json_next(m)) {
+        for (const struct hf__json *m =
+                     hf__json_first(hf__json_path(json, "metadata.ownerReferences"));
+             m; m = hf__json_next(m)) {
                 const char *uid = hf__json_string(m, "uid");
                 if (uid)
                         (void)hf_cache_value(values, uid);
@@ -21,7 +24,8 @@ static void index_owners(void *ctx, const char *ns, const char *name, const char
         hf__json_free(json);
 }
 
-static void index_held(void *ctx, const char *ns, const char *name, const char *object, size_t n, struct hf_cache_values *values) {
+static void index_held(void *ctx, const char *ns, const char *name, const char *object, size_t n,
+                       struct hf_cache_values *values) {
         static const char held[] = "\"finalizers\"";
 
         if (memmem(object, n, held, sizeof held - 1))
@@ -29,11 +33,12 @@ static void index_held(void *ctx, const char *ns, const char *name, const char *
 }
 
 static bool is_kept_whole(const struct hf_resource *resource) {
-        return (strcmp(resource->plural, "namespaces") == 0 && !*resource->group) || strcmp(resource->plural, "workspaces") == 0;
+        return (strcmp(resource->plural, "namespaces") == 0 && !*resource->group) ||
+               strcmp(resource->plural, "workspaces") == 0;
 }
 
-int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct hf_client *client, const struct hfd_kind_row *rows,
-                   size_t n) {
+int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct hf_client *client,
+                   const struct hfd_kind_row *rows, size_t n) {
         int r = n <= HFD_KINDS_MAX ? 0 : HF_E_TOO_LARGE;
 
         *kinds = (struct hfd_kinds){0};
@@ -42,14 +47,17 @@ int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct h
                                                  .client = client,
                                                  .resource = rows[i].resource,
                                                  .one_revision = true,
-                                                 .metadata_only = !is_kept_whole(&rows[i].resource)};
+                                                 .metadata_only =
+                                                         !is_kept_whole(&rows[i].resource)};
                 kinds->kinds[i].row = rows[i];
                 r = hf_cache_new(host, &config, &kinds->kinds[i].cache);
                 if (r == 0) {
                         kinds->n++;
-                        r = hf_cache_add_index(kinds->kinds[i].cache, HFD_KIND_INDEX, index_owners, NULL);
+                        r = hf_cache_add_index(kinds->kinds[i].cache, HFD_KIND_INDEX, index_owners,
+                                               NULL);
                         if (r == 0 && rows[i].namespaced)
-                                r = hf_cache_add_index(kinds->kinds[i].cache, HFD_HELD_INDEX, index_held, NULL);
+                                r = hf_cache_add_index(kinds->kinds[i].cache, HFD_HELD_INDEX,
+                                                       index_held, NULL);
                 }
         }
         if (r)
@@ -71,14 +79,17 @@ void hfd_kinds_done(struct hfd_kinds *kinds) {
         *kinds = (struct hfd_kinds){0};
 }
 
-const struct hfd_kind *hfd_kinds_find(const struct hfd_kinds *kinds, const char *group, const char *plural) {
+const struct hfd_kind *hfd_kinds_find(const struct hfd_kinds *kinds, const char *group,
+                                      const char *plural) {
         for (size_t i = 0; i < kinds->n; i++)
-                if (strcmp(kinds->kinds[i].row.resource.plural, plural) == 0 && strcmp(kinds->kinds[i].row.resource.group, group) == 0)
+                if (strcmp(kinds->kinds[i].row.resource.plural, plural) == 0 &&
+                    strcmp(kinds->kinds[i].row.resource.group, group) == 0)
                         return &kinds->kinds[i];
         return NULL;
 }
 
-const struct hfd_kind *hfd_kinds_named(const struct hfd_kinds *kinds, const char *api_version, const char *kind) {
+const struct hfd_kind *hfd_kinds_named(const struct hfd_kinds *kinds, const char *api_version,
+                                       const char *kind) {
         const char *slash = api_version ? strchr(api_version, '/') : NULL;
         size_t n_group = slash ? (size_t)(slash - api_version) : 0;
 

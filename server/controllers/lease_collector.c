@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The collector of dead identity Leases: an instance that ended without deleting its Lease is forgotten after the recorded
- * duration.
+ * The collector of dead identity Leases: an instance that ended without deleting its Lease is
+ * forgotten after the recorded duration.
  *
- * What counts is how long *we* have seen no renewal (boot time of the last change of renewTime that this leader
- * observed), never the difference of two machines' clocks; so a new leader waits a full duration before it deletes.
- * The delete names uid and resourceVersion: a Lease that was renewed in between stays.
+ * What counts is how long *we* have seen no renewal (boot time of the last change of renewTime that
+ * this leader observed), never the difference of two machines' clocks; so a new leader waits a full
+ * duration before it deletes. The delete names uid and resourceVersion: a Lease that was renewed in
+ * between stays.
  *
- * What was seen is one entry per Lease, in key order, under mu; the entry of a key is changed by the worker that has the key.
+ * What was seen is one entry per Lease, in key order, under mu; the entry of a key is changed by
+ * the worker that has the key.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -23,7 +25,8 @@
 #include "server/controllers/controllers.h"
 #include "server/controllers/object.h"
 
-#define MAX_SEEN  16384 /* identity Leases watched at a time; more are looked at when others are gone */
+#define MAX_SEEN                                                                                   \
+        16384 /* identity Leases watched at a time; more are looked at when others are gone */
 #define N_WORKERS 8
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
@@ -68,18 +71,21 @@ static void forget(struct collector *collector, const char *key) {
         free(seen);
 }
 
-static int delete_lease(struct hf_term *term, const struct hf__json *lease, const char *ns, const char *name) {
+static int delete_lease(struct hf_term *term, const struct hf__json *lease, const char *ns,
+                        const char *name) {
         const struct hfd_delete what = {.uid = hf__json_string(lease, "metadata.uid"),
-                                        .resource_version = hf__json_string(lease, "metadata.resourceVersion")};
+                                        .resource_version =
+                                                hf__json_string(lease, "metadata.resourceVersion")};
         int r = hfd_object_delete(term, &leases, ns, name, &what);
 
         if (r == 0)
-                hf_log(&hf_term_host(term)->log, HF_LOG_NOTICE, HFD_LEASE_COLLECTOR, "deleted the Lease %s/%s of an instance that is gone",
-                       ns, name);
+                hf_log(&hf_term_host(term)->log, HF_LOG_NOTICE, HFD_LEASE_COLLECTOR,
+                       "deleted the Lease %s/%s of an instance that is gone", ns, name);
         return r == HF_E_NOT_FOUND || r == HF_E_CONFLICT ? 0 : r; /* gone, or alive after all */
 }
 
-static int look_at(struct collector *collector, struct hf_term *term, const char *key, const struct hf__json *lease, hf_nsec *ret_again) {
+static int look_at(struct collector *collector, struct hf_term *term, const char *key,
+                   const struct hf__json *lease, hf_nsec *ret_again) {
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         hf_nsec now = hf_now(hf_host_clock(hf_term_host(term)));
         const char *renewed = hf__json_string(lease, "spec.renewTime");
@@ -88,7 +94,8 @@ static int look_at(struct collector *collector, struct hf_term *term, const char
 
         if (!seen)
                 return -ENOMEM;
-        if (!hf__json_i64(lease, "spec.leaseDurationSeconds", &seconds) || seconds <= 0 || seconds > 86400)
+        if (!hf__json_i64(lease, "spec.leaseDurationSeconds", &seconds) || seconds <= 0 ||
+            seconds > 86400)
                 seconds = HFD_IDENTITY_SECONDS;
         hf_nsec duration = seconds * HF_NSEC_PER_SEC;
         if (seen->at == 0 || strcmp(seen->renewed, renewed ? renewed : "") != 0) {
@@ -122,7 +129,8 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 int hfd_run_lease_collector(struct hf_term *term, void *ctx) {
         struct collector collector = {.controllers = ctx};
-        const struct hf_reconciler_source source = {.cache = collector.controllers->identity_leases};
+        const struct hf_reconciler_source source = {.cache =
+                                                            collector.controllers->identity_leases};
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,
                 .name = HFD_LEASE_COLLECTOR,

@@ -12,33 +12,40 @@ void hfd_ns_report_failure(struct hfd_ns_report *report, const char *text) {
         hf__strbuf_printf(&report->failures, "%s%s", report->n_failures++ ? ", " : "", text);
 }
 
-void hfd_ns_report_remaining(struct hfd_ns_report *report, const char *plural, const char *group, size_t n) {
+void hfd_ns_report_remaining(struct hfd_ns_report *report, const char *plural, const char *group,
+                             size_t n) {
         if (n > 0)
-                hf__strbuf_printf(&report->remaining, "%s%s.%s has %zu resource instances", report->n_remaining++ ? ", " : "", plural,
-                                  group, n);
+                hf__strbuf_printf(&report->remaining, "%s%s.%s has %zu resource instances",
+                                  report->n_remaining++ ? ", " : "", plural, group, n);
 }
 
 static void count_finalizer(struct hfd_ns_report *report, const char *name) {
         size_t i = 0;
 
-        while (i < report->n_finalizers && strncmp(report->finalizers[i].name, name, sizeof report->finalizers[i].name - 1) != 0)
+        while (i < report->n_finalizers && strncmp(report->finalizers[i].name, name,
+                                                   sizeof report->finalizers[i].name - 1) != 0)
                 i++;
         if (i == HFD_NS_FINALIZERS_MAX)
                 i--;
         if (i == report->n_finalizers) {
-                (void)snprintf(report->finalizers[i].name, sizeof report->finalizers[i].name, "%s", name);
+                (void)snprintf(report->finalizers[i].name, sizeof report->finalizers[i].name, "%s",
+                               name);
                 report->n_finalizers++;
         }
         report->finalizers[i].n++;
 }
 
 void hfd_ns_report_finalizers(struct hfd_ns_report *report, const struct hf__json *object) {
-        for (const struct hf__json *m = hf__json_first(hf__json_path(object, "metadata.finalizers")); m; m = hf__json_next(m))
+        for (const struct hf__json *m =
+                     hf__json_first(hf__json_path(object, "metadata.finalizers"));
+             m; m = hf__json_next(m))
                 if (hf__json_is_string(m))
                         count_finalizer(report, hf__json_text(m));
 }
 
-bool hfd_ns_report_clean(const struct hfd_ns_report *report) { return report->n_failures == 0 && report->n_remaining == 0; }
+bool hfd_ns_report_clean(const struct hfd_ns_report *report) {
+        return report->n_failures == 0 && report->n_remaining == 0;
+}
 
 void hfd_ns_report_done(struct hfd_ns_report *report) {
         hf__strbuf_done(&report->failures);
@@ -47,7 +54,8 @@ void hfd_ns_report_done(struct hfd_ns_report *report) {
 }
 
 bool hfd_ns_wants_finalizing(const struct hf__json *ns) {
-        return hf__json_string(ns, "metadata.deletionTimestamp") && hfd_list_has(ns, "spec.finalizers", HFD_NS_FINALIZER);
+        return hf__json_string(ns, "metadata.deletionTimestamp") &&
+               hfd_list_has(ns, "spec.finalizers", HFD_NS_FINALIZER);
 }
 
 /* ---- conditions ---- */
@@ -71,7 +79,8 @@ static bool says(const struct hf__json *object, const char *path, const char *te
         return said && strcmp(said, text) == 0;
 }
 
-static int fill_condition(struct hf__json *object, const struct condition *condition, const char *now, bool moved) {
+static int fill_condition(struct hf__json *object, const struct condition *condition,
+                          const char *now, bool moved) {
         int r = hf__json_set_string(object, "type", condition->type);
 
         if (r == 0)
@@ -84,11 +93,13 @@ static int fill_condition(struct hf__json *object, const struct condition *condi
 }
 
 /* The time of the transition moves with the status only, not with the words. */
-static int set_condition(struct hf__json *conditions, const struct condition *condition, const char *now, bool *ret_changed) {
+static int set_condition(struct hf__json *conditions, const struct condition *condition,
+                         const char *now, bool *ret_changed) {
         struct hf__json *there = find_condition(conditions, condition->type);
         bool same_status = there && says(there, "status", condition->holds ? "True" : "False");
 
-        if (same_status && says(there, "reason", condition->reason) && says(there, "message", condition->message))
+        if (same_status && says(there, "reason", condition->reason) &&
+            says(there, "message", condition->message))
                 return 0;
         *ret_changed = true;
         if (there)
@@ -105,28 +116,36 @@ static int set_condition(struct hf__json *conditions, const struct condition *co
 static void finalizer_words(const struct hfd_ns_report *report, struct hf__strbuf *out) {
         hf__strbuf_puts(out, "Some content in the namespace has finalizers remaining: ");
         for (size_t i = 0; i < report->n_finalizers; i++)
-                hf__strbuf_printf(out, "%s%s in %zu resource instances", i ? ", " : "", report->finalizers[i].name,
-                                  report->finalizers[i].n);
+                hf__strbuf_printf(out, "%s%s in %zu resource instances", i ? ", " : "",
+                                  report->finalizers[i].name, report->finalizers[i].n);
 }
 
-static int set_all(struct hf__json *conditions, const struct hfd_ns_report *report, const char *now, bool *ret_changed) {
+static int set_all(struct hf__json *conditions, const struct hfd_ns_report *report, const char *now,
+                   bool *ret_changed) {
         struct hf__strbuf failed = {0}, left = {0}, held = {0};
         struct condition all[] = {
-                {"NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered", false},
-                {"NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed", false},
-                {"NamespaceDeletionContentFailure", "ContentDeleted", "All content successfully deleted, may be waiting on finalization",
+                {"NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered",
+                 "All resources successfully discovered", false},
+                {"NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions",
+                 "All legacy kube types successfully parsed", false},
+                {"NamespaceDeletionContentFailure", "ContentDeleted",
+                 "All content successfully deleted, may be waiting on finalization", false},
+                {"NamespaceContentRemaining", "ContentRemoved", "All content successfully removed",
                  false},
-                {"NamespaceContentRemaining", "ContentRemoved", "All content successfully removed", false},
-                {"NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished", false},
+                {"NamespaceFinalizersRemaining", "ContentHasNoFinalizers",
+                 "All content-preserving finalizers finished", false},
         };
 
         if (report->n_failures) {
-                hf__strbuf_printf(&failed, "Failed to delete all resource types, %zu remaining: %s", report->n_failures,
+                hf__strbuf_printf(&failed, "Failed to delete all resource types, %zu remaining: %s",
+                                  report->n_failures,
                                   report->failures.data ? report->failures.data : "");
-                all[2] = (struct condition){all[2].type, "ContentDeletionFailed", failed.data, true};
+                all[2] =
+                        (struct condition){all[2].type, "ContentDeletionFailed", failed.data, true};
         }
         if (report->n_remaining) {
-                hf__strbuf_printf(&left, "Some resources are remaining: %s", report->remaining.data ? report->remaining.data : "");
+                hf__strbuf_printf(&left, "Some resources are remaining: %s",
+                                  report->remaining.data ? report->remaining.data : "");
                 all[3] = (struct condition){all[3].type, "SomeResourcesRemain", left.data, true};
         }
         if (report->n_finalizers) {
@@ -144,7 +163,8 @@ static int set_all(struct hf__json *conditions, const struct hfd_ns_report *repo
         return r;
 }
 
-int hfd_ns_set_conditions(struct hf__json *ns, const struct hfd_ns_report *report, const char *now, bool *ret_changed) {
+int hfd_ns_set_conditions(struct hf__json *ns, const struct hfd_ns_report *report, const char *now,
+                          bool *ret_changed) {
         struct hf__json *conditions = hf__json_path(ns, "status.conditions");
 
         *ret_changed = false;

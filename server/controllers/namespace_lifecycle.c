@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The namespace lifecycle: a namespace that is marked for deletion is emptied, and let go when nothing is left in it.
+ * The namespace lifecycle: a namespace that is marked for deletion is emptied, and let go when
+ * nothing is left in it.
  *
  *      marked (the server says Terminating and takes no creations from then on)
  *          -> every namespaced kind: what there is is deleted as a collection
- *          -> something is left (its finalizers hold it, or the deletion failed): the conditions of the status say what; the end of
- *             each of its objects brings the key back
+ *          -> something is left (its finalizers hold it, or the deletion failed): the conditions of
+ * the status say what; the end of each of its objects brings the key back
  *          -> nothing is left: "kubernetes" is taken out of spec.finalizers, by /finalize
  *
  * All of it is in the objects, so that a new leader goes on from whatever it finds.
  *
- * No creation slips in: the transaction of each compares its namespace's revision (server/api/write_namespace.c), so all that
- * will ever be in a marked namespace was there before the mark. A list no older than the mark therefore shows all of it,
- * and costs the store nothing; what is still there after a deletion is asked by a consistent read.
+ * No creation slips in: the transaction of each compares its namespace's revision
+ * (server/api/write_namespace.c), so all that will ever be in a marked namespace was there before
+ * the mark. A list no older than the mark therefore shows all of it, and costs the store nothing;
+ * what is still there after a deletion is asked by a consistent read.
  *
- * Nothing of another namespace of that name is touched, however old the cache's word or long the pause in between: the contents are
- * looked at, then the namespace is found to be the marked one still, by a consistent read, then what was looked at is deleted.
+ * Nothing of another namespace of that name is touched, however old the cache's word or long the
+ * pause in between: the contents are looked at, then the namespace is found to be the marked one
+ * still, by a consistent read, then what was looked at is deleted.
  *
- * Leftovers, objects whose namespace does not exist, come about when somebody else finalizes a namespace that is not empty. They are
- * listed, then the namespace is found missing by a consistent read, then they are deleted by uid: so nothing of a
- * namespace that was made anew is touched.
+ * Leftovers, objects whose namespace does not exist, come about when somebody else finalizes a
+ * namespace that is not empty. They are listed, then the namespace is found missing by a consistent
+ * read, then they are deleted by uid: so nothing of a namespace that was made anew is touched.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,10 +45,14 @@ static const struct hf_resource namespaces = {"", "v1", "namespaces"};
 
 /* ---- calls on collections ---- */
 
-/* Lists a page of a kind. *ret_n counts what it has and what is beyond it. query may name a revision, which then is enough. */
-static int list(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const char *query, struct hf__json **ret_list,
-                size_t *ret_n) {
-        struct hf_call call = {.verb = HF_VERB_LIST, .resource = kind->row.resource, .ns = ns, .query = query};
+/* Lists a page of a kind. *ret_n counts what it has and what is beyond it. query may name a
+ * revision, which then is enough. */
+static int list(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
+                const char *query, struct hf__json **ret_list, size_t *ret_n) {
+        struct hf_call call = {.verb = HF_VERB_LIST,
+                               .resource = kind->row.resource,
+                               .ns = ns,
+                               .query = query};
         struct hf_status status;
         char *text = NULL;
         size_t n = 0;
@@ -64,11 +71,13 @@ static int list(struct hf_term *term, const struct hfd_kind *kind, const char *n
 }
 
 /* since: what was there at that revision or later, at is it then; NULL = a consistent read. */
-static int count(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const char *since, size_t *ret_n, char at[32]) {
+static int count(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
+                 const char *since, size_t *ret_n, char at[32]) {
         struct hf__json *page;
         char query[128];
 
-        (void)snprintf(query, sizeof query, "limit=1%s%.32s", since ? "&resourceVersionMatch=NotOlderThan&resourceVersion=" : "",
+        (void)snprintf(query, sizeof query, "limit=1%s%.32s",
+                       since ? "&resourceVersionMatch=NotOlderThan&resourceVersion=" : "",
                        since ? since : "");
         int r = list(term, kind, ns, query, &page, ret_n);
         if (r)
@@ -80,17 +89,19 @@ static int count(struct hf_term *term, const struct hfd_kind *kind, const char *
 }
 
 /* What there was at that revision, and no other objects of those names. */
-static int delete_collection(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const char *at,
-                             struct hf_status *reterr_status) {
+static int delete_collection(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
+                             const char *at, struct hf_status *reterr_status) {
         char query[128];
         struct hf_call call = {.verb = HF_VERB_DELETE_COLLECTION,
                                .resource = kind->row.resource,
                                .ns = ns,
                                .query = query,
-                               .deadline = hf_now(hf_host_clock(hf_term_host(term))) + COLLECTION_LIMIT};
+                               .deadline = hf_now(hf_host_clock(hf_term_host(term))) +
+                                           COLLECTION_LIMIT};
 
         (void)snprintf(query, sizeof query, "resourceVersionMatch=Exact&resourceVersion=%s", at);
-        return hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL, reterr_status);
+        return hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL,
+                            reterr_status);
 }
 
 /* ---- a terminating namespace ---- */
@@ -123,10 +134,14 @@ static int check_same(struct hf_term *term, const char *name, const char *uid) {
         return r;
 }
 
-/* Deletes what there is of one kind; reports what is left. An error ends the round: the term ends, or nothing can be known. */
-static int empty_kind(struct hf_term *term, const struct hfd_kind *kind, const struct hf__json *object, struct hfd_ns_report *report) {
-        const char *ns = hf__json_string(object, "metadata.name"), *uid = hf__json_string(object, "metadata.uid");
-        const char *since = hf__json_string(object, "metadata.resourceVersion"); /* at the mark, or later */
+/* Deletes what there is of one kind; reports what is left. An error ends the round: the term ends,
+ * or nothing can be known. */
+static int empty_kind(struct hf_term *term, const struct hfd_kind *kind,
+                      const struct hf__json *object, struct hfd_ns_report *report) {
+        const char *ns = hf__json_string(object, "metadata.name"),
+                   *uid = hf__json_string(object, "metadata.uid");
+        const char *since =
+                hf__json_string(object, "metadata.resourceVersion"); /* at the mark, or later */
         struct hf_status status = {0};
         struct held held = {ns, report};
         char at[32];
@@ -143,14 +158,16 @@ static int empty_kind(struct hf_term *term, const struct hfd_kind *kind, const s
                 return r;
         if (r) {
                 char words[600];
-                (void)snprintf(words, sizeof words, "%s: %s", kind->row.resource.plural, *status.message ? status.message : hf_strerror(r));
+                (void)snprintf(words, sizeof words, "%s: %s", kind->row.resource.plural,
+                               *status.message ? status.message : hf_strerror(r));
                 hfd_ns_report_failure(report, words);
         }
         r = count(term, kind, ns, NULL, &n, at);
         if (r || n == 0)
                 return r;
         hfd_ns_report_remaining(report, kind->row.resource.plural, kind->row.resource.group, n);
-        /* What holds them is read off the cache: for the words it is new enough, and its next event brings better ones. */
+        /* What holds them is read off the cache: for the words it is new enough, and its next event
+         * brings better ones. */
         (void)hf_cache_by_index(kind->cache, HFD_HELD_INDEX, ns, report_held, &held);
         return 0;
 }
@@ -163,17 +180,21 @@ static int finalize(struct hf_term *term, struct hf__json *ns, const char *name)
         return r ? r : settle(hfd_object_update(term, &namespaces, NULL, name, "finalize", ns));
 }
 
-static int say_what_is_left(struct hf_term *term, struct hf__json *ns, const char *name, const struct hfd_ns_report *report) {
+static int say_what_is_left(struct hf_term *term, struct hf__json *ns, const char *name,
+                            const struct hfd_ns_report *report) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         char now[HF__MICROTIME_MAX];
         bool changed;
 
         hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, now);
         int r = hfd_ns_set_conditions(ns, report, now, &changed);
-        return r || !changed ? r : settle(hfd_object_update(term, &namespaces, NULL, name, "status", ns));
+        return r || !changed
+                       ? r
+                       : settle(hfd_object_update(term, &namespaces, NULL, name, "status", ns));
 }
 
-static int empty(struct hfd_controllers *controllers, struct hf_term *term, struct hf__json *ns, const char *name, hf_nsec *ret_again) {
+static int empty(struct hfd_controllers *controllers, struct hf_term *term, struct hf__json *ns,
+                 const char *name, hf_nsec *ret_again) {
         struct hfd_ns_report report = {0};
         int r = 0;
 
@@ -194,10 +215,12 @@ static int empty(struct hfd_controllers *controllers, struct hf_term *term, stru
 
 /* ---- leftovers of a namespace that is gone ---- */
 
-static int delete_leftovers(struct hf_term *term, const struct hfd_kind *kind, const char *ns, const struct hf__json *page) {
+static int delete_leftovers(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
+                            const struct hf__json *page) {
         int r = 0;
 
-        for (const struct hf__json *m = hf__json_first(hf__json_get(page, "items")); r == 0 && m; m = hf__json_next(m)) {
+        for (const struct hf__json *m = hf__json_first(hf__json_get(page, "items")); r == 0 && m;
+             m = hf__json_next(m)) {
                 struct hfd_delete what = {.uid = hf__json_string(m, "metadata.uid")};
                 const char *name = hf__json_string(m, "metadata.name");
                 if (name && what.uid && !hf__json_string(m, "metadata.deletionTimestamp"))
@@ -218,7 +241,8 @@ static bool is_missing(struct hf_term *term, const char *name, int *ret_error) {
         return missing;
 }
 
-static int sweep(struct hfd_controllers *controllers, struct hf_term *term, const char *ns, hf_nsec *ret_again) {
+static int sweep(struct hfd_controllers *controllers, struct hf_term *term, const char *ns,
+                 hf_nsec *ret_again) {
         int r = 0;
 
         if (!is_missing(term, ns, &r))
@@ -234,7 +258,8 @@ static int sweep(struct hfd_controllers *controllers, struct hf_term *term, cons
                         return r;
                 if (n > 0 && is_missing(term, ns, &r) && r == 0) {
                         hf_log(&hf_term_host(term)->log, HF_LOG_NOTICE, HFD_NAMESPACE_LIFECYCLE,
-                               "%zu %s are left of namespace %s, which is gone", n, kind->row.resource.plural, ns);
+                               "%zu %s are left of namespace %s, which is gone", n,
+                               kind->row.resource.plural, ns);
                         r = delete_leftovers(term, kind, ns, page);
                         *ret_again = LOOK_AGAIN;
                 }
@@ -247,8 +272,8 @@ static int sweep(struct hfd_controllers *controllers, struct hf_term *term, cons
 
 /* Made by the host at its start, which does not wait for them with its first Leases. */
 static bool is_system(const char *name) {
-        return strcmp(name, "default") == 0 || strcmp(name, HFD_SYSTEM_NAMESPACE) == 0 || strcmp(name, "kube-public") == 0 ||
-               strcmp(name, "kube-node-lease") == 0;
+        return strcmp(name, "default") == 0 || strcmp(name, HFD_SYSTEM_NAMESPACE) == 0 ||
+               strcmp(name, "kube-public") == 0 || strcmp(name, "kube-node-lease") == 0;
 }
 
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
@@ -268,8 +293,8 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         return r;
 }
 
-static void map_content(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns, const char *name,
-                        const char *object, size_t n) {
+static void map_content(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                        const char *ns, const char *name, const char *object, size_t n) {
         char key[HF_NAME_MAX + 2];
 
         if (!ns || !*ns || type == HF_EVENT_MODIFIED)
@@ -279,19 +304,21 @@ static void map_content(void *ctx, struct hf_workqueue *queue, enum hf_event_typ
 }
 
 /* What is left of one that is gone: known by now, or its own coming will tell. */
-static void map_gone(struct hfd_controllers *controllers, struct hf_workqueue *queue, const char *name) {
+static void map_gone(struct hfd_controllers *controllers, struct hf_workqueue *queue,
+                     const char *name) {
         char key[HF_NAME_MAX + 2];
         bool left = false;
 
         for (size_t i = 0; !left && i < controllers->kinds.n; i++)
-                left = controllers->kinds.kinds[i].row.namespaced && hf__cache_has_in(controllers->kinds.kinds[i].cache, name);
+                left = controllers->kinds.kinds[i].row.namespaced &&
+                       hf__cache_has_in(controllers->kinds.kinds[i].cache, name);
         (void)snprintf(key, sizeof key, "%c%s", GROWN, name);
         if (left)
                 (void)hf_workqueue_add(queue, key);
 }
 
-static void map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns, const char *name,
-                          const char *object, size_t n) {
+static void map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                          const char *ns, const char *name, const char *object, size_t n) {
         static const char mark[] = "\"deletionTimestamp\"";
 
         if (type == HF_EVENT_DELETED)
@@ -308,9 +335,11 @@ int hfd_run_namespace_lifecycle(struct hf_term *term, void *ctx) {
         for (size_t i = 0; i < controllers->kinds.n; i++) {
                 const struct hfd_kind *kind = &controllers->kinds.kinds[i];
                 if (kind->row.namespaced)
-                        sources[n++] = (struct hf_reconciler_source){.cache = kind->cache, .map = map_content};
+                        sources[n++] = (struct hf_reconciler_source){.cache = kind->cache,
+                                                                     .map = map_content};
                 else if (kind == controllers->namespaces)
-                        sources[n++] = (struct hf_reconciler_source){.cache = kind->cache, .map = map_namespace};
+                        sources[n++] = (struct hf_reconciler_source){.cache = kind->cache,
+                                                                     .map = map_namespace};
         }
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,

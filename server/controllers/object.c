@@ -16,7 +16,8 @@ static bool is_text(const struct hf__json *value, const char *text) {
 }
 
 bool hfd_list_has(const struct hf__json *object, const char *path, const char *text) {
-        for (const struct hf__json *m = hf__json_first(hf__json_path(object, path)); m; m = hf__json_next(m))
+        for (const struct hf__json *m = hf__json_first(hf__json_path(object, path)); m;
+             m = hf__json_next(m))
                 if (is_text(m, text))
                         return true;
         return false;
@@ -39,7 +40,8 @@ int hfd_list_drop(struct hf__json *object, const char *path, const char *text) {
         struct hf__json *kept = hf__json_array();
         int r = kept ? 0 : -ENOMEM;
 
-        for (const struct hf__json *m = hf__json_first(hf__json_path(object, path)); r == 0 && m; m = hf__json_next(m))
+        for (const struct hf__json *m = hf__json_first(hf__json_path(object, path)); r == 0 && m;
+             m = hf__json_next(m))
                 if (!is_text(m, text))
                         r = hf__json_append(kept, hf__json_dup(m));
         if (r == 0 && hf__json_count(kept) > 0)
@@ -52,7 +54,8 @@ int hfd_list_drop(struct hf__json *object, const char *path, const char *text) {
 
 /* ---- calls ---- */
 
-int hfd_object_cached(struct hf_cache *cache, const char *ns, const char *name, struct hf__json **ret_object) {
+int hfd_object_cached(struct hf_cache *cache, const char *ns, const char *name,
+                      struct hf__json **ret_object) {
         char *text;
         size_t n;
         int r = hf_cache_get(cache, ns, name, &text, &n);
@@ -64,8 +67,8 @@ int hfd_object_cached(struct hf_cache *cache, const char *ns, const char *name, 
         return r;
 }
 
-int hfd_object_read(struct hf_term *term, const struct hf_resource *resource, const char *ns, const char *name,
-                    struct hf__json **ret_object) {
+int hfd_object_read(struct hf_term *term, const struct hf_resource *resource, const char *ns,
+                    const char *name, struct hf__json **ret_object) {
         struct hf_call call = {.verb = HF_VERB_GET, .resource = *resource, .ns = ns, .name = name};
         struct hf_status status;
         char *text = NULL;
@@ -87,20 +90,26 @@ static int write_object(struct hf_term *term, struct hf_call *call, const struct
         if (r == 0) {
                 call->body = body.data;
                 call->n_body = body.n;
-                r = hf_client_do(hf_term_client(term), call, hf_term_abort(term), NULL, NULL, &status);
+                r = hf_client_do(hf_term_client(term), call, hf_term_abort(term), NULL, NULL,
+                                 &status);
         }
         hf__strbuf_done(&body);
         return r;
 }
 
-int hfd_object_create(struct hf_term *term, const struct hf_resource *resource, const char *ns, const struct hf__json *object) {
+int hfd_object_create(struct hf_term *term, const struct hf_resource *resource, const char *ns,
+                      const struct hf__json *object) {
         struct hf_call call = {.verb = HF_VERB_CREATE, .resource = *resource, .ns = ns};
         return write_object(term, &call, object);
 }
 
-int hfd_object_update(struct hf_term *term, const struct hf_resource *resource, const char *ns, const char *name, const char *subresource,
-                      const struct hf__json *object) {
-        struct hf_call call = {.verb = HF_VERB_UPDATE, .resource = *resource, .ns = ns, .name = name, .subresource = subresource};
+int hfd_object_update(struct hf_term *term, const struct hf_resource *resource, const char *ns,
+                      const char *name, const char *subresource, const struct hf__json *object) {
+        struct hf_call call = {.verb = HF_VERB_UPDATE,
+                               .resource = *resource,
+                               .ns = ns,
+                               .name = name,
+                               .subresource = subresource};
         return write_object(term, &call, object);
 }
 
@@ -118,24 +127,30 @@ static void delete_options(const struct hfd_delete *what, struct hf__strbuf *out
                 }
                 if (what->resource_version) {
                         hf__strbuf_printf(out, "%s\"resourceVersion\":", comma);
-                        hf__strbuf_json(out, what->resource_version, strlen(what->resource_version));
+                        hf__strbuf_json(out, what->resource_version,
+                                        strlen(what->resource_version));
                 }
                 hf__strbuf_putc(out, '}');
         }
         hf__strbuf_putc(out, '}');
 }
 
-int hfd_object_delete(struct hf_term *term, const struct hf_resource *resource, const char *ns, const char *name,
-                      const struct hfd_delete *what) {
+int hfd_object_delete(struct hf_term *term, const struct hf_resource *resource, const char *ns,
+                      const char *name, const struct hfd_delete *what) {
         struct hf__strbuf body = {0};
         struct hf_status status;
 
         delete_options(what, &body);
         int r = body.error;
         if (r == 0) {
-                struct hf_call call =
-                        {.verb = HF_VERB_DELETE, .resource = *resource, .ns = ns, .name = name, .body = body.data, .n_body = body.n};
-                r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL, &status);
+                struct hf_call call = {.verb = HF_VERB_DELETE,
+                                       .resource = *resource,
+                                       .ns = ns,
+                                       .name = name,
+                                       .body = body.data,
+                                       .n_body = body.n};
+                r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL,
+                                 &status);
         }
         hf__strbuf_done(&body);
         return r;

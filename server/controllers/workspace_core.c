@@ -12,9 +12,12 @@ enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace) {
         const char *phase = hf__json_string(workspace, "status.phase");
         bool held = hfd_list_has(workspace, "metadata.finalizers", HFD_WS_FINALIZER);
 
-        /* Deleted as "orphan": the garbage collector takes the namespace's owner out first, and it is nobody's then. */
+        /* Deleted as "orphan": the garbage collector takes the namespace's owner out first, and it
+         * is nobody's then. */
         if (hf__json_string(workspace, "metadata.deletionTimestamp"))
-                return held && !hfd_list_has(workspace, "metadata.finalizers", HFD_ORPHAN) ? HFD_WS_END_NAMESPACE : HFD_WS_NOTHING;
+                return held && !hfd_list_has(workspace, "metadata.finalizers", HFD_ORPHAN)
+                               ? HFD_WS_END_NAMESPACE
+                               : HFD_WS_NOTHING;
         if (!held)
                 return HFD_WS_ADD_FINALIZER;
         if (!phase || !*phase)
@@ -25,13 +28,17 @@ enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace) {
                 return HFD_WS_NOTHING;
         if (hfd_list_has(workspace, HFD_WS_INITIALIZERS, HFD_WS_INITIALIZER))
                 return HFD_WS_MAKE_NAMESPACE;
-        return hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)) == 0 ? HFD_WS_READY : HFD_WS_NOTHING;
+        return hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)) == 0 ? HFD_WS_READY
+                                                                                  : HFD_WS_NOTHING;
 }
 
-int hfd_ws_set_phase(struct hf__json *workspace, const char *phase) { return hf__json_set_string(workspace, "status.phase", phase); }
+int hfd_ws_set_phase(struct hf__json *workspace, const char *phase) {
+        return hf__json_set_string(workspace, "status.phase", phase);
+}
 
 static int put_on_list(struct hf__json *workspace, const char *name) {
-        if (!*name || hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)) >= HFD_WS_MAX_INITIALIZERS)
+        if (!*name || hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)) >=
+                              HFD_WS_MAX_INITIALIZERS)
                 return 0;
         return hfd_list_add(workspace, HFD_WS_INITIALIZERS, name);
 }
@@ -40,7 +47,9 @@ int hfd_ws_initialize(struct hf__json *workspace, const char *const *registered,
         hf__json_remove(workspace, HFD_WS_INITIALIZERS);
         int r = hfd_list_add(workspace, HFD_WS_INITIALIZERS, HFD_WS_INITIALIZER);
 
-        for (const struct hf__json *m = hf__json_first(hf__json_path(workspace, "spec.initializers")); r == 0 && m; m = hf__json_next(m))
+        for (const struct hf__json *m =
+                     hf__json_first(hf__json_path(workspace, "spec.initializers"));
+             r == 0 && m; m = hf__json_next(m))
                 if (hf__json_is_string(m))
                         r = put_on_list(workspace, hf__json_text(m));
         for (size_t i = 0; r == 0 && i < n; i++)

@@ -4,14 +4,15 @@
  * The life of a workspace, as decisions about its object. Pure.
  *
  *      (none)       -> Scheduling    seen and taken on
- *      Scheduling   -> Initializing  status.initializers is set, once and for all: our own, those of spec.initializers, and those
- *                                    that are registered at this moment
- *      Initializing                  each initializer takes its own name off the list when it is done; ours is done when
- *                                    the namespace ws-<name> exists
+ *      Scheduling   -> Initializing  status.initializers is set, once and for all: our own, those
+ * of spec.initializers, and those that are registered at this moment Initializing each initializer
+ * takes its own name off the list when it is done; ours is done when the namespace ws-<name> exists
  *      Initializing -> Ready         the list is empty
- *      any, marked for deletion      its namespace is deleted and gone, then the finalizer is taken off
+ *      any, marked for deletion      its namespace is deleted and gone, then the finalizer is taken
+ * off
  *
- * The finalizer is there before anything is made for the workspace: the server puts it into every new one.
+ * The finalizer is there before anything is made for the workspace: the server puts it into every
+ * new one.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,16 +2,16 @@
 /*
  * The answer to a request: written by any thread, read by the request's worker.
  *
- * States (all guarded by the request's mu): not started; started (code and headers are there and immutable, pieces may
- * follow); ended (no more pieces). Beside them: `cut`, the ring overflowed, the worker will cut the stream; `gone`, the
- * connection's part is over and everything is dropped.
+ * States (all guarded by the request's mu): not started; started (code and headers are there and
+ * immutable, pieces may follow); ended (no more pieces). Beside them: `cut`, the ring overflowed,
+ * the worker will cut the stream; `gone`, the connection's part is over and everything is dropped.
  *
- * The ring holds references to pieces, grows from 2 to HFD_RING_MAX_PIECES, and is the only thing between a fast
- * producer and a slow reader. A plain reply is a ring of one piece, already ended.
+ * The ring holds references to pieces, grows from 2 to HFD_RING_MAX_PIECES, and is the only thing
+ * between a fast producer and a slow reader. A plain reply is a ring of one piece, already ended.
  *
- * Waking. Each change posts the request's letter to the worker unless one is under way (`posted`): many pushes cost one
- * letter. Posting happens under mu, because `gone` decides whether the worker still exists: request mu, then mailbox
- * mutex, never the other way round.
+ * Waking. Each change posts the request's letter to the worker unless one is under way (`posted`):
+ * many pushes cost one letter. Posting happens under mu, because `gone` decides whether the worker
+ * still exists: request mu, then mailbox mutex, never the other way round.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,10 +43,12 @@ static bool is_value(const char *text) {
 }
 
 /*
- * Packs the headers into one block. A header that would break the framing (a line break in a value, a length or
- * connection header of the caller's own) is left out: what a client sent may be echoed in it.
+ * Packs the headers into one block. A header that would break the framing (a line break in a value,
+ * a length or connection header of the caller's own) is left out: what a client sent may be echoed
+ * in it.
  */
-static char *pack_headers(const char *content_type, const struct hfd_header *headers, size_t n_headers, size_t *ret_n) {
+static char *pack_headers(const char *content_type, const struct hfd_header *headers,
+                          size_t n_headers, size_t *ret_n) {
         size_t n = content_type ? sizeof("content-type") + strlen(content_type) + 1 : 0;
         char *block, *out;
 
@@ -63,7 +65,8 @@ static char *pack_headers(const char *content_type, const struct hfd_header *hea
         for (size_t i = 0; i < n_headers; i++) {
                 const char *name = headers[i].name;
 
-                if (!is_token(name) || !is_value(headers[i].value) || !strcmp(name, "content-length") || !strcmp(name, "connection") ||
+                if (!is_token(name) || !is_value(headers[i].value) ||
+                    !strcmp(name, "content-length") || !strcmp(name, "connection") ||
                     !strcmp(name, "transfer-encoding"))
                         continue;
                 out = stpcpy(out, name) + 1;
@@ -82,19 +85,22 @@ static int append_locked(struct hfd_request *request, struct hf__buf *piece) {
                 if (!ring)
                         return -ENOMEM;
                 for (unsigned i = 0; i < request->ring_n; i++)
-                        ring[i] = request->ring[(request->ring_head + i) & (request->ring_space - 1)];
+                        ring[i] =
+                                request->ring[(request->ring_head + i) & (request->ring_space - 1)];
                 free(request->ring);
                 request->ring = ring;
                 request->ring_space = space;
                 request->ring_head = 0;
         }
-        request->ring[(request->ring_head + request->ring_n) & (request->ring_space - 1)] = hf__buf_ref(piece);
+        request->ring[(request->ring_head + request->ring_n) & (request->ring_space - 1)] =
+                hf__buf_ref(piece);
         request->ring_n++;
         request->ring_bytes += piece->n;
         return 0;
 }
 
-/* "connection: close" is no header to be passed on (HTTP/2 has none) but a wish: the connection is told to go. */
+/* "connection: close" is no header to be passed on (HTTP/2 has none) but a wish: the connection is
+ * told to go. */
 static bool wants_close(const struct hfd_header *headers, size_t n_headers) {
         for (size_t i = 0; i < n_headers; i++)
                 if (!strcmp(headers[i].name, "connection") && !strcmp(headers[i].value, "close"))
@@ -102,8 +108,9 @@ static bool wants_close(const struct hfd_header *headers, size_t n_headers) {
         return false;
 }
 
-static void start(struct hfd_request *request, int code, const char *content_type, const struct hfd_header *headers, size_t n_headers,
-                  bool streaming, struct hf__buf *body) {
+static void start(struct hfd_request *request, int code, const char *content_type,
+                  const struct hfd_header *headers, size_t n_headers, bool streaming,
+                  struct hf__buf *body) {
         size_t n = 0;
         char *block = pack_headers(content_type, headers, n_headers, &n);
 
@@ -126,13 +133,13 @@ static void start(struct hfd_request *request, int code, const char *content_typ
         free(block);
 }
 
-void hfd_request_reply(struct hfd_request *request, int code, const char *content_type, const struct hfd_header *headers, size_t n_headers,
-                       struct hf__buf *body) {
+void hfd_request_reply(struct hfd_request *request, int code, const char *content_type,
+                       const struct hfd_header *headers, size_t n_headers, struct hf__buf *body) {
         start(request, code, content_type, headers, n_headers, false, body);
 }
 
-void hfd_request_stream(struct hfd_request *request, int code, const char *content_type, const struct hfd_header *headers,
-                        size_t n_headers) {
+void hfd_request_stream(struct hfd_request *request, int code, const char *content_type,
+                        const struct hfd_header *headers, size_t n_headers) {
         start(request, code, content_type, headers, n_headers, true, NULL);
 }
 
@@ -146,13 +153,16 @@ int hfd_request_push(struct hfd_request *request, struct hf__buf *piece) {
                 r = -EINVAL;
         } else if (piece->n > 0) {
                 /*
-                 * A piece above the limit may pass when the ring is empty: else a large object could never be watched, nor much
-                 * be begun with. While it is being read it does not count, or the next small event would cut the stream.
+                 * A piece above the limit may pass when the ring is empty: else a large object
+                 * could never be watched, nor much be begun with. While it is being read it does
+                 * not count, or the next small event would cut the stream.
                  */
                 if (request->ring_n == 0)
                         request->ring_uncounted = piece->n > HFD_RING_MAX_BYTES ? piece->n : 0;
-                size_t counted = request->ring_bytes - (request->ring_n > 0 ? request->ring_uncounted : 0);
-                if (request->ring_n >= HFD_RING_MAX_PIECES || (request->ring_n > 0 && counted + piece->n > HFD_RING_MAX_BYTES))
+                size_t counted =
+                        request->ring_bytes - (request->ring_n > 0 ? request->ring_uncounted : 0);
+                if (request->ring_n >= HFD_RING_MAX_PIECES ||
+                    (request->ring_n > 0 && counted + piece->n > HFD_RING_MAX_BYTES))
                         r = -ENOBUFS;
                 else
                         r = append_locked(request, piece);
@@ -200,14 +210,16 @@ size_t hfd_answer_read(struct hfd_request *request, char *out, size_t n) {
                 struct hf__buf *piece = NULL, *used = NULL;
                 size_t part;
 
-                /* A piece in the ring stays alive while only this thread takes pieces out: it is copied without the lock. */
+                /* A piece in the ring stays alive while only this thread takes pieces out: it is
+                 * copied without the lock. */
                 pthread_mutex_lock(&request->mu);
                 if (request->ring_n > 0)
                         piece = request->ring[request->ring_head];
                 pthread_mutex_unlock(&request->mu);
                 if (!piece)
                         break;
-                part = piece->n - request->offset < n - done ? piece->n - request->offset : n - done;
+                part = piece->n - request->offset < n - done ? piece->n - request->offset
+                                                             : n - done;
                 memcpy(out + done, piece->data + request->offset, part);
                 done += part;
                 request->offset += part;
@@ -246,10 +258,12 @@ void hfd_answer_clear(struct hfd_request *request) {
 }
 
 bool hfd_answer_has_body(struct hfd_request *request) {
-        return request->code != 204 && request->code != 304 && (!request->method || strcmp(request->method, "HEAD") != 0);
+        return request->code != 204 && request->code != 304 &&
+               (!request->method || strcmp(request->method, "HEAD") != 0);
 }
 
-bool hfd_answer_next_header(struct hfd_request *request, const char **cursor, const char **ret_name, const char **ret_value) {
+bool hfd_answer_next_header(struct hfd_request *request, const char **cursor, const char **ret_name,
+                            const char **ret_value) {
         const char *at = *cursor ? *cursor : request->answer_headers;
 
         if (!at || at >= request->answer_headers + request->n_answer_headers)

@@ -2,20 +2,24 @@
 /*
  * One connection, from the accepted socket to its close.
  *
- * States: HANDSHAKE (TLS; the protocol is not known), OPEN (HTTP/1.1 or HTTP/2 by ALPN), LINGER (we have said all and
- * shut our direction; what the peer still sends is read and dropped, so that its kernel does not answer our last bytes
- * with a reset).
+ * States: HANDSHAKE (TLS; the protocol is not known), OPEN (HTTP/1.1 or HTTP/2 by ALPN), LINGER (we
+ * have said all and shut our direction; what the peer still sends is read and dropped, so that its
+ * kernel does not answer our last bytes with a reset).
  *
- * Handshakes. Anybody can begin one, at 45 KiB for us and nothing for them, before we know who it is. So they have a time and
- * a number of their own, n_handshakes of the worker: counted from hfd_connection_new until the state is left or the
- * connection freed. The number is a fraction of all connections, so that strangers leave room for those who finish theirs; beyond it the
- * newest is closed (and not the oldest: when many clients come back at once, each would end another's half-made handshake).
+ * Handshakes. Anybody can begin one, at 45 KiB for us and nothing for them, before we know who it
+ * is. So they have a time and a number of their own, n_handshakes of the worker: counted from
+ * hfd_connection_new until the state is left or the connection freed. The number is a fraction of
+ * all connections, so that strangers leave room for those who finish theirs; beyond it the newest
+ * is closed (and not the oldest: when many clients come back at once, each would end another's
+ * half-made handshake).
  *
- * Output. The protocol fills the worker's one output buffer; TLS takes what the socket takes; the rest, at most that
- * buffer, is kept in `unsent`. While bytes are unsent nothing is read and the protocol is not asked for more, so that a
- * peer that does not read also cannot make us work. TCP_NOTSENT_LOWAT keeps the kernel's share small.
+ * Output. The protocol fills the worker's one output buffer; TLS takes what the socket takes; the
+ * rest, at most that buffer, is kept in `unsent`. While bytes are unsent nothing is read and the
+ * protocol is not asked for more, so that a peer that does not read also cannot make us work.
+ * TCP_NOTSENT_LOWAT keeps the kernel's share small.
  *
- * Freeing happens at one place, the end of hfd_connection_serve (and of the worker): others set `dead` or `ending`.
+ * Freeing happens at one place, the end of hfd_connection_serve (and of the worker): others set
+ * `dead` or `ending`.
  */
 #include "server/http/connection.h"
 
@@ -38,15 +42,18 @@
 #define NOTSENT_LOWAT   (128 * 1024)
 
 static void set_socket_options(int fd) {
-        int on = 1, idle = 30, interval = 10, count = 3, lowat = NOTSENT_LOWAT, user_timeout_ms = 60000;
+        int on = 1, idle = 30, interval = 10, count = 3, lowat = NOTSENT_LOWAT,
+            user_timeout_ms = 60000;
 
-        /* None of them is needed for correct service, so a failure (a unix socket) is nobody's business. */
+        /* None of them is needed for correct service, so a failure (a unix socket) is nobody's
+         * business. */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
         (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
         (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
         (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
         (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms, sizeof(user_timeout_ms));
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms,
+                         sizeof(user_timeout_ms));
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
 }
 
@@ -178,7 +185,8 @@ static void handshake(struct hfd_connection *connection) {
         }
         connection->protocol = hfd_tls_is_h2(connection->ssl) ? &hfd_h2 : &hfd_h1;
         connection->since = connection->worker->now;
-        if (hfd_tls_peer(connection->ssl, connection->bad_cert, connection->origin) || connection->protocol->open(connection)) {
+        if (hfd_tls_peer(connection->ssl, connection->bad_cert, connection->origin) ||
+            connection->protocol->open(connection)) {
                 connection->dead = true;
                 return;
         }
@@ -201,7 +209,8 @@ static void read_some(struct hfd_connection *connection) {
                 if (n <= 0) {
                         int e = SSL_get_error(connection->ssl, n);
 
-                        /* The end of the stream is the end of the connection: nobody answers a peer that hung up. */
+                        /* The end of the stream is the end of the connection: nobody answers a peer
+                         * that hung up. */
                         if (e != SSL_ERROR_WANT_READ && e != SSL_ERROR_WANT_WRITE)
                                 connection->dead = true;
                         return;
@@ -238,8 +247,8 @@ static size_t write_tls(struct hfd_connection *connection, const char *data, siz
 static bool flush_unsent(struct hfd_connection *connection) {
         if (!connection->unsent)
                 return true;
-        connection->unsent_at +=
-                write_tls(connection, connection->unsent + connection->unsent_at, connection->unsent_n - connection->unsent_at);
+        connection->unsent_at += write_tls(connection, connection->unsent + connection->unsent_at,
+                                           connection->unsent_n - connection->unsent_at);
         if (connection->unsent_at < connection->unsent_n)
                 return false;
         free(connection->unsent);
@@ -287,13 +296,17 @@ static void ask_epoll(struct hfd_connection *connection) {
         struct epoll_event event = {.data.ptr = connection};
 
         switch (connection->state) {
-        case HFD_CONNECTION_HANDSHAKE: event.events = connection->tls_wants_write ? EPOLLOUT : EPOLLIN; break;
+        case HFD_CONNECTION_HANDSHAKE:
+                event.events = connection->tls_wants_write ? EPOLLOUT : EPOLLIN;
+                break;
         case HFD_CONNECTION_LINGER: event.events = EPOLLIN; break;
         case HFD_CONNECTION_OPEN:
                 if (connection->unsent)
                         event.events = EPOLLOUT;
                 else
-                        event.events = EPOLLRDHUP | (connection->protocol->wants_input(connection) ? EPOLLIN : 0);
+                        event.events =
+                                EPOLLRDHUP |
+                                (connection->protocol->wants_input(connection) ? EPOLLIN : 0);
                 break;
         }
         if (event.events == connection->events)
@@ -346,7 +359,8 @@ void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now) {
 
 int hfd_connection_account_body(struct hfd_connection *connection, size_t n) {
         connection->body_bytes += n;
-        if (__atomic_add_fetch(&connection->worker->http->body_bytes, n, __ATOMIC_RELAXED) > HFD_TOTAL_BODY ||
+        if (__atomic_add_fetch(&connection->worker->http->body_bytes, n, __ATOMIC_RELAXED) >
+                    HFD_TOTAL_BODY ||
             connection->body_bytes > HFD_CONNECTION_BODY)
                 return HF_E_TOO_LARGE;
         return 0;
@@ -354,7 +368,8 @@ int hfd_connection_account_body(struct hfd_connection *connection, size_t n) {
 
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_request *request) {
         connection->body_bytes -= request->n_body;
-        __atomic_sub_fetch(&connection->worker->http->body_bytes, request->n_body, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(&connection->worker->http->body_bytes, request->n_body,
+                           __ATOMIC_RELAXED);
         hfd_request_detach(request);
 }
 
@@ -373,20 +388,26 @@ void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_reque
         http->handler(http->ctx, hfd_request_ref(request));
 }
 
-void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_request *request, int code) {
+void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_request *request,
+                           int code) {
         const char *phrase = hfd_reason_phrase(code);
         char status[256];
         int n = snprintf(status, sizeof status,
-                         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"Request entity "
+                         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
+                         "\"Failure\",\"message\":\"Request entity "
                          "too "
-                         "large: limit is %zu\",\"reason\":\"RequestEntityTooLarge\",\"code\":413}\n",
+                         "large: limit is "
+                         "%zu\",\"reason\":\"RequestEntityTooLarge\",\"code\":413}\n",
                          connection->worker->http->max_body);
-        /* The one refusal that a well-behaved client meets: kubectl shows the message of a Status, and nothing of a text. */
+        /* The one refusal that a well-behaved client meets: kubectl shows the message of a Status,
+         * and nothing of a text. */
         bool too_large = code == 413 && n > 0 && (size_t)n < sizeof status;
-        struct hf__buf *body = too_large ? hf__buf_copy(status, (size_t)n) : hf__buf_copy(phrase, strlen(phrase));
+        struct hf__buf *body =
+                too_large ? hf__buf_copy(status, (size_t)n) : hf__buf_copy(phrase, strlen(phrase));
 
         request->answered_early = true;
-        hfd_request_reply(request, code, too_large ? "application/json" : "text/plain", NULL, 0, body);
+        hfd_request_reply(request, code, too_large ? "application/json" : "text/plain", NULL, 0,
+                          body);
         hf__buf_unref(body);
 }
 

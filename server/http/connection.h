@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One connection: socket, TLS, unsent bytes, and the protocol on it. Model: the head of connection.c. Thread: its worker.
+ * One connection: socket, TLS, unsent bytes, and the protocol on it. Model: the head of
+ * connection.c. Thread: its worker.
  */
 #include <stdint.h>
 
@@ -19,11 +20,16 @@ struct hfd_protocol {
         bool (*wants_input)(const struct hfd_connection *connection);
         /* Puts up to HFD_OUT_SPACE + HFD_OUT_SLACK bytes to send into out; 0 = nothing now. */
         size_t (*fill)(struct hfd_connection *connection, char *out);
-        void (*answer)(struct hfd_connection *connection, struct hfd_request *request); /* the answer has news */
-        bool (*finished)(const struct hfd_connection *connection);                      /* nothing more will be sent: close */
-        void (*drain)(struct hfd_connection *connection);                               /* say that it ends, finish what is there */
-        void (*tick)(struct hfd_connection *connection, hf_nsec now);                   /* once a second: time limits */
-        void (*close)(struct hfd_connection *connection);                               /* detaches the requests, frees its state */
+        void (*answer)(struct hfd_connection *connection,
+                       struct hfd_request *request); /* the answer has news */
+        bool (*finished)(
+                const struct hfd_connection *connection); /* nothing more will be sent: close */
+        void (*drain)(
+                struct hfd_connection *connection); /* say that it ends, finish what is there */
+        void (*tick)(struct hfd_connection *connection,
+                     hf_nsec now); /* once a second: time limits */
+        void (*close)(
+                struct hfd_connection *connection); /* detaches the requests, frees its state */
 };
 
 extern const struct hfd_protocol hfd_h1, hfd_h2;
@@ -37,14 +43,15 @@ struct hfd_connection {
         const struct hfd_protocol *protocol; /* NULL until the handshake is done */
         void *protocol_state;                /* owned by the protocol */
         struct hfd_origin *origin;           /* owned reference */
-        char *unsent;                        /* owned; what TLS would not take yet; NULL = nothing */
+        char *unsent; /* owned; what TLS would not take yet; NULL = nothing */
         size_t unsent_at, unsent_n;
-        size_t body_bytes;    /* of its requests */
-        hf_nsec since;        /* handshake: begun; open: the last byte was taken by the socket; linger: begun */
-        uint32_t events;      /* asked of epoll */
-        bool is_dirty;        /* in the worker's dirty list */
-        bool dead;            /* freed at the end of this service */
-        bool ending;          /* closes once nothing is unsent */
+        size_t body_bytes; /* of its requests */
+        hf_nsec since;     /* handshake: begun; open: the last byte was taken by the socket; linger:
+                              begun */
+        uint32_t events;   /* asked of epoll */
+        bool is_dirty;     /* in the worker's dirty list */
+        bool dead;         /* freed at the end of this service */
+        bool ending;       /* closes once nothing is unsent */
         bool tls_wants_write; /* the handshake does */
         bool bad_cert;        /* by the verify callback */
 };
@@ -52,7 +59,8 @@ struct hfd_connection {
 /* Takes fd on success only. 0, HF_E_TOO_LARGE (too many handshakes under way) or -errno. */
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address);
 void hfd_connection_free(struct hfd_connection *connection);
-/* Handshake, reads, writes, as far as it goes without blocking; may free the connection. events: what epoll said, 0 = marked. */
+/* Handshake, reads, writes, as far as it goes without blocking; may free the connection. events:
+ * what epoll said, 0 = marked. */
 void hfd_connection_serve(struct hfd_connection *connection, uint32_t events);
 void hfd_connection_mark(struct hfd_connection *connection); /* serve it this turn */
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
@@ -66,5 +74,6 @@ void hfd_connection_show_head(struct hfd_connection *connection, struct hfd_requ
 /* Hands the complete request to the handler. */
 void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_request *request);
 /* Answers for the handler: a short text that says why. */
-void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_request *request, int code);
+void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_request *request,
+                           int code);
 const char *hfd_reason_phrase(int code);

@@ -2,12 +2,14 @@
 /*
  * HTTP/1.1 on a connection: one request at a time, in order.
  *
- * States: READ (the parser takes input) and ANSWER (the handler has the request, or an error is being answered). What
- * arrives in ANSWER is the next request, sent early: it is kept, a little of it, and parsed when the answer is out.
- * Reading on in ANSWER also is how we learn that the peer has gone.
+ * States: READ (the parser takes input) and ANSWER (the handler has the request, or an error is
+ * being answered). What arrives in ANSWER is the next request, sent early: it is kept, a little of
+ * it, and parsed when the answer is out. Reading on in ANSWER also is how we learn that the peer
+ * has gone.
  *
- * An answer of known length has Content-Length, a stream is chunked (to HTTP/1.0: ended by close). After an error, or
- * once draining, the answer says Connection: close, and the connection ends with it.
+ * An answer of known length has Content-Length, a stream is chunked (to HTTP/1.0: ended by close).
+ * After an error, or once draining, the answer says Connection: close, and the connection ends with
+ * it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +35,9 @@ struct h1 {
         bool answering, head_made, chunked, closing, closed;
 };
 
-static struct h1 *h1_of(const struct hfd_connection *connection) { return connection->protocol_state; }
+static struct h1 *h1_of(const struct hfd_connection *connection) {
+        return connection->protocol_state;
+}
 
 static int h1_open(struct hfd_connection *connection) {
         struct hfd_http *http = connection->worker->http;
@@ -110,7 +114,8 @@ static int h1_input(struct hfd_connection *connection, const char *data, size_t 
                 int code = 400;
 
                 if (!h1->request) {
-                        if (hfd_request_new(connection->worker, connection, connection->origin, &h1->request))
+                        if (hfd_request_new(connection->worker, connection, connection->origin,
+                                            &h1->request))
                                 return -ENOMEM;
                         h1->since = connection->worker->now;
                 }
@@ -145,7 +150,8 @@ static void make_head(struct h1 *h1, const struct hfd_answer_state *state) {
 
         h1->head_made = true;
         h1->closing |= request->close_after;
-        hf__strbuf_printf(&h1->head, "HTTP/1.1 %d %s\r\n", request->code, hfd_reason_phrase(request->code));
+        hf__strbuf_printf(&h1->head, "HTTP/1.1 %d %s\r\n", request->code,
+                          hfd_reason_phrase(request->code));
         while (hfd_answer_next_header(request, &cursor, &name, &value))
                 hf__strbuf_printf(&h1->head, "%s: %s\r\n", name, value);
         h1->chunked = state->streaming && !http10;
@@ -153,7 +159,8 @@ static void make_head(struct h1 *h1, const struct hfd_answer_state *state) {
                 h1->closing = true;
         if (request->code >= 200 && request->code != 204 && request->code != 304) {
                 if (!state->streaming)
-                        hf__strbuf_printf(&h1->head, "content-length: %zu\r\n", request->content_length);
+                        hf__strbuf_printf(&h1->head, "content-length: %zu\r\n",
+                                          request->content_length);
                 else if (h1->chunked)
                         hf__strbuf_puts(&h1->head, "transfer-encoding: chunked\r\n");
         }
@@ -195,7 +202,8 @@ static void next_request(struct hfd_connection *connection, struct h1 *h1) {
         } else if (n > 0) {
                 if (h1_input(connection, pending, n))
                         connection->ending = true;
-                hfd_connection_mark(connection); /* input may wait inside TLS, where epoll does not see it */
+                hfd_connection_mark(
+                        connection); /* input may wait inside TLS, where epoll does not see it */
         } else {
                 hfd_connection_mark(connection);
         }
@@ -203,7 +211,8 @@ static void next_request(struct hfd_connection *connection, struct h1 *h1) {
 }
 
 /* Some of the body; *ret_done when it is all in out. */
-static size_t send_body(struct h1 *h1, const struct hfd_answer_state *state, char *out, size_t space, bool *ret_done) {
+static size_t send_body(struct h1 *h1, const struct hfd_answer_state *state, char *out,
+                        size_t space, bool *ret_done) {
         struct hfd_request *request = h1->request;
         size_t n = 0;
 
@@ -265,7 +274,9 @@ static void h1_answer(struct hfd_connection *connection, struct hfd_request *req
         connection->dead |= state.cut; /* a shorter body must not look complete */
 }
 
-static bool h1_finished(const struct hfd_connection *connection) { return h1_of(connection)->closed; }
+static bool h1_finished(const struct hfd_connection *connection) {
+        return h1_of(connection)->closed;
+}
 
 static void h1_drain(struct hfd_connection *connection) {
         struct h1 *h1 = h1_of(connection);

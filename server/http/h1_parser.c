@@ -2,13 +2,16 @@
 /*
  * HTTP/1.1 requests by llhttp, with a stricter door in front of it.
  *
- * States: HEAD (bytes are collected until the empty line), BODY (bytes go to llhttp as they come), and back to HEAD.
+ * States: HEAD (bytes are collected until the empty line), BODY (bytes go to llhttp as they come),
+ * and back to HEAD.
  *
- * The head is collected whole before llhttp sees it, so its size is bounded in one place and each header comes in one
- * piece. While it is collected each byte is looked at: a NUL, a line feed without a carriage return, a lone carriage
- * return, or a line that begins with white space (obs-fold) ends the connection at once; each of them has been read
- * differently by two HTTP implementations, which is how requests are smuggled. After llhttp has parsed it: Host exactly
- * once, Content-Length never with Transfer-Encoding and never twice, Transfer-Encoding nothing but one "chunked".
+ * The head is collected whole before llhttp sees it, so its size is bounded in one place and each
+ * header comes in one piece. While it is collected each byte is looked at: a NUL, a line feed
+ * without a carriage return, a lone carriage return, or a line that begins with white space
+ * (obs-fold) ends the connection at once; each of them has been read differently by two HTTP
+ * implementations, which is how requests are smuggled. After llhttp has parsed it: Host exactly
+ * once, Content-Length never with Transfer-Encoding and never twice, Transfer-Encoding nothing but
+ * one "chunked".
  *
  * Trailers are dropped; they and chunk extensions are bounded by the framing allowance.
  */
@@ -23,9 +26,11 @@
 
 #include "base/strbuf.h"
 
-#define FRAMING_ALLOWANCE 16384 /* bytes of a chunked body that are not data: this, and FRAMING_PER_BYTE for each that is */
-#define FRAMING_PER_BYTE  8
-#define MAX_SKIPPED       8 /* bytes of empty lines that are forgiven before a request */
+#define FRAMING_ALLOWANCE                                                                          \
+        16384 /* bytes of a chunked body that are not data: this, and FRAMING_PER_BYTE for each    \
+                 that is */
+#define FRAMING_PER_BYTE 8
+#define MAX_SKIPPED      8 /* bytes of empty lines that are forgiven before a request */
 
 struct hfd_h1_parser {
         llhttp_t llhttp;
@@ -50,7 +55,9 @@ static int fail(struct hfd_h1_parser *p, int code) {
         return HPE_USER;
 }
 
-static int fail_result(struct hfd_h1_parser *p, int r) { return fail(p, r == HF_E_TOO_LARGE ? 431 : r == HF_E_INVALID ? 400 : 500); }
+static int fail_result(struct hfd_h1_parser *p, int r) {
+        return fail(p, r == HF_E_TOO_LARGE ? 431 : r == HF_E_INVALID ? 400 : 500);
+}
 
 static int on_url(llhttp_t *llhttp, const char *at, size_t n) {
         struct hfd_h1_parser *p = llhttp->data;
@@ -106,7 +113,8 @@ static int on_head(llhttp_t *llhttp) {
         p->http10 = llhttp_get_http_minor(llhttp) == 0;
         if (p->n_hosts > 1 || (p->n_hosts == 0 && !p->http10))
                 return fail(p, 400);
-        if (p->n_lengths > 1 || (p->n_lengths && p->n_encodings) || p->n_encodings > 1 || (p->n_encodings && p->http10))
+        if (p->n_lengths > 1 || (p->n_lengths && p->n_encodings) || p->n_encodings > 1 ||
+            (p->n_encodings && p->http10))
                 return fail(p, 400);
         if (p->bad_encoding)
                 return fail(p, 501);
@@ -174,12 +182,14 @@ static void rewind_parser(struct hfd_h1_parser *p) {
         p->line_ends = p->n_skipped = 0;
 }
 
-/* Looks for the empty line. Returns the bytes of data that belong to the head, 0 when it goes on, -1 when it is bad. */
+/* Looks for the empty line. Returns the bytes of data that belong to the head, 0 when it goes on,
+ * -1 when it is bad. */
 static ssize_t scan_head(struct hfd_h1_parser *p, const char *data, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 char c = data[i];
 
-                if (c == '\0' || (c == '\n') != (p->previous == '\r') || (p->previous == '\n' && (c == ' ' || c == '\t')))
+                if (c == '\0' || (c == '\n') != (p->previous == '\r') ||
+                    (p->previous == '\n' && (c == ' ' || c == '\t')))
                         return -1;
                 if (c == '\n')
                         p->line_ends++;
@@ -220,12 +230,15 @@ static enum hfd_h1_event finish(struct hfd_h1_parser *p, int *ret_code) {
         return p->in_body ? HFD_H1_HEAD : HFD_H1_MORE;
 }
 
-static enum hfd_h1_event feed_head(struct hfd_h1_parser *p, const char *data, size_t n, size_t *ret_used, int *ret_code) {
+static enum hfd_h1_event feed_head(struct hfd_h1_parser *p, const char *data, size_t n,
+                                   size_t *ret_used, int *ret_code) {
         size_t skipped = 0, part, parsed;
         ssize_t end;
 
-        /* Empty lines before a request are forgiven, as RFC 9112 2.2 asks; a few of them, wherever reads split them. */
-        while (p->head.n == 0 && skipped < n && p->n_skipped < MAX_SKIPPED && data[skipped] == (p->n_skipped % 2 ? '\n' : '\r')) {
+        /* Empty lines before a request are forgiven, as RFC 9112 2.2 asks; a few of them, wherever
+         * reads split them. */
+        while (p->head.n == 0 && skipped < n && p->n_skipped < MAX_SKIPPED &&
+               data[skipped] == (p->n_skipped % 2 ? '\n' : '\r')) {
                 skipped++;
                 p->n_skipped++;
         }
@@ -259,8 +272,8 @@ static enum hfd_h1_event feed_head(struct hfd_h1_parser *p, const char *data, si
         return finish(p, ret_code);
 }
 
-enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *p, struct hfd_request *request, const char *data, size_t n, size_t *ret_used,
-                                     int *ret_code) {
+enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *p, struct hfd_request *request,
+                                     const char *data, size_t n, size_t *ret_used, int *ret_code) {
         enum hfd_h1_event event;
         size_t before = request->n_body, used;
 
@@ -281,7 +294,9 @@ enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *p, struct hfd_request
         return event == HFD_H1_HEAD ? HFD_H1_MORE : event;
 }
 
-bool hfd_h1_parser_idle(const struct hfd_h1_parser *p) { return !p->in_body && p->head.n == 0 && !p->code; }
+bool hfd_h1_parser_idle(const struct hfd_h1_parser *p) {
+        return !p->in_body && p->head.n == 0 && !p->code;
+}
 bool hfd_h1_parser_in_head(const struct hfd_h1_parser *p) { return !p->in_body; }
 bool hfd_h1_parser_keep_alive(const struct hfd_h1_parser *p) { return p->keep_alive; }
 bool hfd_h1_parser_http10(const struct hfd_h1_parser *p) { return p->http10; }

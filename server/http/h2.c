@@ -2,19 +2,22 @@
 /*
  * HTTP/2 on a connection, by nghttp2.
  *
- * Requests are the streams' user data and stand in one list. A request is dispatched when its stream's input has ended; an
- * answer is submitted when it has started; its body is a data source that reads the ring and is deferred while the ring is
- * empty. A stream's close detaches its request: complete when our END_STREAM went out before, else gone.
+ * Requests are the streams' user data and stand in one list. A request is dispatched when its
+ * stream's input has ended; an answer is submitted when it has started; its body is a data source
+ * that reads the ring and is deferred while the ring is empty. A stream's close detaches its
+ * request: complete when our END_STREAM went out before, else gone.
  *
- * Output. Everything nghttp2 has to send goes into the worker's buffer; DATA is copied there once, straight from the
- * shared pieces (NO_COPY), and the send callback answers WOULDBLOCK at the buffer's bound, because nghttp2 would call it
- * on and on.
+ * Output. Everything nghttp2 has to send goes into the worker's buffer; DATA is copied there once,
+ * straight from the shared pieces (NO_COPY), and the send callback answers WOULDBLOCK at the
+ * buffer's bound, because nghttp2 would call it on and on.
  *
- * Against abuse: the limits in `open`, header bytes counted here (an HPACK bomb is cheap to nghttp2), windows opened only
- * as bodies are taken in, requests that are never completed and answers that are never read reset after a while.
+ * Against abuse: the limits in `open`, header bytes counted here (an HPACK bomb is cheap to
+ * nghttp2), windows opened only as bodies are taken in, requests that are never completed and
+ * answers that are never read reset after a while.
  *
- * The end. drain: a shutdown notice (GOAWAY with the highest id), so that streams under way in the network still count,
- * and a PING; when it is answered, or a tick later, the real GOAWAY. With no streams left the connection ends.
+ * The end. drain: a shutdown notice (GOAWAY with the highest id), so that streams under way in the
+ * network still count, and a PING; when it is answered, or a tick later, the real GOAWAY. With no
+ * streams left the connection ends.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,9 +37,10 @@
 #define MAX_ACKS          100
 #define MAX_SETTINGS      32
 #define MAX_CONTINUATIONS 8
-#define BOMB_FACTOR       4 /* header bytes beyond the limit times this end the connection, not the stream alone */
-#define MAX_ANSWER_NV     64
-#define SCAN_EVERY        4 /* ticks between two looks at the streams' time limits */
+#define BOMB_FACTOR                                                                                \
+        4 /* header bytes beyond the limit times this end the connection, not the stream alone */
+#define MAX_ANSWER_NV 64
+#define SCAN_EVERY    4 /* ticks between two looks at the streams' time limits */
 
 enum drain_stage { RUNNING, NOTICED, SAID };
 
@@ -54,7 +58,9 @@ struct h2 {
 
 static const uint8_t drain_ping[8] = "hfdrain";
 
-static struct h2 *h2_of(const struct hfd_connection *connection) { return connection->protocol_state; }
+static struct h2 *h2_of(const struct hfd_connection *connection) {
+        return connection->protocol_state;
+}
 
 static struct hfd_request *request_of(nghttp2_session *session, int32_t stream_id) {
         return nghttp2_session_get_stream_user_data(session, stream_id);
@@ -103,7 +109,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
         return 0;
 }
 
-static int store_header(struct hfd_request *request, const char *name, size_t n_name, const char *value, size_t n_value) {
+static int store_header(struct hfd_request *request, const char *name, size_t n_name,
+                        const char *value, size_t n_value) {
         size_t n;
 
         if (n_name == 7 && !memcmp(name, ":method", 7))
@@ -124,8 +131,9 @@ static int store_header(struct hfd_request *request, const char *name, size_t n_
         return hfd_request_add_header(request, name, n_name, value, n_value);
 }
 
-static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name, size_t n_name, const uint8_t *value,
-                     size_t n_value, uint8_t flags, void *ctx) {
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+                     size_t n_name, const uint8_t *value, size_t n_value, uint8_t flags,
+                     void *ctx) {
         struct hfd_connection *connection = ctx;
         struct hfd_request *request = request_of(session, frame->hd.stream_id);
         size_t max = connection->worker->http->max_header_bytes;
@@ -140,7 +148,9 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         }
         if (request->head_done || request->answered_early)
                 return 0; /* a trailer, or lost anyway */
-        r = request->header_bytes > max ? HF_E_TOO_LARGE : store_header(request, (const char *)name, n_name, (const char *)value, n_value);
+        r = request->header_bytes > max ? HF_E_TOO_LARGE
+                                        : store_header(request, (const char *)name, n_name,
+                                                       (const char *)value, n_value);
         if (r < 0)
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
         if (r)
@@ -149,8 +159,10 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 }
 
 /* The head is complete. */
-static void on_head(nghttp2_session *session, struct hfd_connection *connection, struct hfd_request *request, bool more) {
-        static const nghttp2_nv go_on = {(uint8_t *)":status", (uint8_t *)"100", 7, 3, NGHTTP2_NV_FLAG_NONE};
+static void on_head(nghttp2_session *session, struct hfd_connection *connection,
+                    struct hfd_request *request, bool more) {
+        static const nghttp2_nv go_on = {(uint8_t *)":status", (uint8_t *)"100", 7, 3,
+                                         NGHTTP2_NV_FLAG_NONE};
         const char *text;
 
         request->head_done = true;
@@ -169,7 +181,8 @@ static void on_head(nghttp2_session *session, struct hfd_connection *connection,
                 hfd_connection_show_head(connection, request);
         text = hfd_request_header(request, "expect");
         if (more && text && !strcasecmp(text, "100-continue"))
-                (void)nghttp2_submit_headers(session, NGHTTP2_FLAG_NONE, request->stream_id, NULL, &go_on, 1, NULL);
+                (void)nghttp2_submit_headers(session, NGHTTP2_FLAG_NONE, request->stream_id, NULL,
+                                             &go_on, 1, NULL);
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *ctx) {
@@ -178,11 +191,13 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         struct hfd_request *request;
         bool end = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
 
-        if (frame->hd.type == NGHTTP2_PING && frame->hd.flags & NGHTTP2_FLAG_ACK && h2->stage == NOTICED &&
+        if (frame->hd.type == NGHTTP2_PING && frame->hd.flags & NGHTTP2_FLAG_ACK &&
+            h2->stage == NOTICED &&
             !memcmp(frame->ping.opaque_data, drain_ping, sizeof(drain_ping))) {
                 h2->stage = SAID;
-                return nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session), NGHTTP2_NO_ERROR,
-                                             NULL, 0);
+                return nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
+                                             nghttp2_session_get_last_proc_stream_id(session),
+                                             NGHTTP2_NO_ERROR, NULL, 0);
         }
         if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
                 return 0;
@@ -199,13 +214,15 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         return 0;
 }
 
-static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, const uint8_t *data, size_t n, void *ctx) {
+static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, const uint8_t *data,
+                   size_t n, void *ctx) {
         struct hfd_connection *connection = ctx;
         struct hfd_request *request = request_of(session, stream_id);
         size_t max = connection->worker->http->max_body;
         int r;
 
-        /* The bytes are ours now, so the windows may open; what bounds the memory is the account. */
+        /* The bytes are ours now, so the windows may open; what bounds the memory is the account.
+         */
         if (nghttp2_session_consume(session, stream_id, n))
                 return NGHTTP2_ERR_CALLBACK_FAILURE;
         if (!request || request->answered_early || request->dispatched)
@@ -220,7 +237,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
         return 0;
 }
 
-static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t error_code, void *ctx) {
+static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t error_code,
+                           void *ctx) {
         struct hfd_request *request = request_of(session, stream_id);
 
         if (!request)
@@ -234,8 +252,8 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
 
 /* ---- output ---- */
 
-static ssize_t read_body(nghttp2_session *session, int32_t stream_id, uint8_t *buf, size_t n, uint32_t *flags, nghttp2_data_source *source,
-                         void *ctx) {
+static ssize_t read_body(nghttp2_session *session, int32_t stream_id, uint8_t *buf, size_t n,
+                         uint32_t *flags, nghttp2_data_source *source, void *ctx) {
         struct hfd_request *request = source->ptr;
         struct hfd_answer_state state;
 
@@ -252,8 +270,8 @@ static ssize_t read_body(nghttp2_session *session, int32_t stream_id, uint8_t *b
         return (ssize_t)(state.n < n ? state.n : n);
 }
 
-static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *header, size_t n, nghttp2_data_source *source,
-                     void *ctx) {
+static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *header,
+                     size_t n, nghttp2_data_source *source, void *ctx) {
         struct hfd_connection *connection = ctx;
         struct h2 *h2 = h2_of(connection);
         struct hfd_request *request = source->ptr;
@@ -264,7 +282,8 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
         h2->out_n += 9;
         if (hfd_answer_read(request, h2->out + h2->out_n, n) != n) {
                 h2->out_n -= 9;
-                return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* it was cut meanwhile: the frame is not sent, the stream is reset */
+                return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* it was cut meanwhile: the frame is
+                                                                 not sent, the stream is reset */
         }
         h2->out_n += n;
         request->progress_at = connection->worker->now;
@@ -275,25 +294,30 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *ctx) {
         struct hfd_request *request;
 
-        if ((frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
+        if ((frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) ||
+            !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
                 return 0;
         request = request_of(session, frame->hd.stream_id);
         if (request && !request->received)
-                return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_NO_ERROR);
+                return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
+                                                 NGHTTP2_NO_ERROR);
         return 0;
 }
 
 static void add_nv(nghttp2_nv *nv, const char *name, const char *value) {
-        *nv = (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value), NGHTTP2_NV_FLAG_NONE};
+        *nv = (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value),
+                           NGHTTP2_NV_FLAG_NONE};
 }
 
-static int submit(struct h2 *h2, struct hfd_request *request, const struct hfd_answer_state *state) {
+static int submit(struct h2 *h2, struct hfd_request *request,
+                  const struct hfd_answer_state *state) {
         nghttp2_data_provider body = {.source.ptr = request, .read_callback = read_body};
         nghttp2_nv nv[MAX_ANSWER_NV];
         const char *cursor = NULL, *name, *value;
         char code[HF__U64_TEXT_MAX], length[HF__U64_TEXT_MAX];
         size_t n = 0;
-        bool has_body = hfd_answer_has_body(request) && (state->streaming || request->content_length > 0);
+        bool has_body =
+                hfd_answer_has_body(request) && (state->streaming || request->content_length > 0);
 
         (void)hf__u64_text((uint64_t)request->code, code);
         add_nv(&nv[n++], ":status", code);
@@ -306,7 +330,8 @@ static int submit(struct h2 *h2, struct hfd_request *request, const struct hfd_a
         request->submitted = true;
         if (!has_body)
                 request->complete = true;
-        return nghttp2_submit_response(h2->session, request->stream_id, nv, n, has_body ? &body : NULL);
+        return nghttp2_submit_response(h2->session, request->stream_id, nv, n,
+                                       has_body ? &body : NULL);
 }
 
 static void h2_drain(struct hfd_connection *connection) {
@@ -315,7 +340,8 @@ static void h2_drain(struct hfd_connection *connection) {
         if (h2->stage != RUNNING)
                 return;
         h2->stage = NOTICED;
-        if (nghttp2_submit_shutdown_notice(h2->session) || nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, drain_ping))
+        if (nghttp2_submit_shutdown_notice(h2->session) ||
+            nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, drain_ping))
                 connection->dead = true;
 }
 
@@ -327,13 +353,16 @@ static void h2_answer(struct hfd_connection *connection, struct hfd_request *req
         hfd_answer_look(request, &state);
         if (state.cut) {
                 hfd_answer_clear(request);
-                r = nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, request->stream_id, NGHTTP2_INTERNAL_ERROR);
+                r = nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, request->stream_id,
+                                              NGHTTP2_INTERNAL_ERROR);
         } else if (state.started && !request->submitted) {
                 r = submit(h2, request, &state);
                 if (request->close_after)
                         h2_drain(connection);
         } else if (state.started)
-                (void)nghttp2_session_resume_data(h2->session, request->stream_id); /* an error: it was not deferred */
+                (void)nghttp2_session_resume_data(h2->session,
+                                                  request->stream_id); /* an error: it was not
+                                                                          deferred */
         if (r && nghttp2_is_fatal(r))
                 connection->dead = true;
 }
@@ -393,7 +422,8 @@ static int h2_open(struct hfd_connection *connection) {
         const nghttp2_settings_entry settings[] = {
                 {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, MAX_STREAMS},
                 {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW},
-                {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)connection->worker->http->max_header_bytes},
+                {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,
+                 (uint32_t)connection->worker->http->max_header_bytes},
                 {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
         };
         struct h2 *h2 = calloc(1, sizeof(*h2));
@@ -402,8 +432,10 @@ static int h2_open(struct hfd_connection *connection) {
                 return -ENOMEM;
         h2->since = connection->worker->now;
         if (make_session(connection, h2) ||
-            nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, settings, sizeof(settings) / sizeof(settings[0])) ||
-            nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0, CONNECTION_WINDOW)) {
+            nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, settings,
+                                    sizeof(settings) / sizeof(settings[0])) ||
+            nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0,
+                                                  CONNECTION_WINDOW)) {
                 nghttp2_session_del(h2->session);
                 free(h2);
                 return -ENOMEM;
@@ -434,12 +466,14 @@ static void scan_streams(struct hfd_connection *connection, struct h2 *h2, hf_ns
                 struct hfd_answer_state state;
 
                 hfd_answer_look(request, &state);
-                /* Waiting for the handler is no fault of the peer's; nor is a watch without events. */
+                /* Waiting for the handler is no fault of the peer's; nor is a watch without events.
+                 */
                 if (request->received && state.n == 0)
                         request->progress_at = now;
                 if (now - request->progress_at <= HFD_IDLE_TIME)
                         continue;
-                (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, request->stream_id, NGHTTP2_CANCEL);
+                (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, request->stream_id,
+                                                NGHTTP2_CANCEL);
                 hfd_connection_mark(connection);
         }
 }
@@ -449,9 +483,11 @@ static void h2_tick(struct hfd_connection *connection, hf_nsec now) {
 
         if (h2->n_requests > 0 && ++h2->ticks % SCAN_EVERY == 0)
                 scan_streams(connection, h2, now);
-        if (h2->stage == NOTICED || (h2->n_requests == 0 && h2->stage == RUNNING && now - h2->since > HFD_IDLE_TIME)) {
+        if (h2->stage == NOTICED ||
+            (h2->n_requests == 0 && h2->stage == RUNNING && now - h2->since > HFD_IDLE_TIME)) {
                 h2->stage = SAID;
-                (void)nghttp2_submit_goaway(h2->session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(h2->session),
+                (void)nghttp2_submit_goaway(h2->session, NGHTTP2_FLAG_NONE,
+                                            nghttp2_session_get_last_proc_stream_id(h2->session),
                                             NGHTTP2_NO_ERROR, NULL, 0);
                 hfd_connection_mark(connection);
         }

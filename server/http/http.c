@@ -2,10 +2,10 @@
 /*
  * The server object: the listener, the workers' life, and what may be asked from any thread.
  *
- * Stages, one way: made (bound, nobody accepts), started, draining (no new connections, the old ones end by themselves),
- * closing (the workers leave). The listening socket we made ourselves is shut down at once when draining begins, so that
- * callers are refused and not left in its backlog; an inherited one only leaves our epoll, for its backlog belongs to
- * whoever starts us again.
+ * Stages, one way: made (bound, nobody accepts), started, draining (no new connections, the old
+ * ones end by themselves), closing (the workers leave). The listening socket we made ourselves is
+ * shut down at once when draining begins, so that callers are refused and not left in its backlog;
+ * an inherited one only leaves our epoll, for its backlog belongs to whoever starts us again.
  */
 #include "server/http/http.h"
 
@@ -30,7 +30,8 @@
 #define MAX_HANDSHAKES      512
 #define BACKLOG             1024
 
-static int parse_address(const char *text, uint16_t port, struct sockaddr_storage *ret_address, socklen_t *ret_n) {
+static int parse_address(const char *text, uint16_t port, struct sockaddr_storage *ret_address,
+                         socklen_t *ret_n) {
         struct sockaddr_in *in = (struct sockaddr_in *)ret_address;
         struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret_address;
 
@@ -50,25 +51,31 @@ static int parse_address(const char *text, uint16_t port, struct sockaddr_storag
         return HF_E_INVALID;
 }
 
-static int bind_listener(struct hfd_http *http, const struct hfd_http_config *config, struct hf_status *reterr_status) {
+static int bind_listener(struct hfd_http *http, const struct hfd_http_config *config,
+                         struct hf_status *reterr_status) {
         const char *address_text = config->bind_address ? config->bind_address : "(none)";
         struct sockaddr_storage address;
         socklen_t n;
         int on = 1;
 
         if (parse_address(config->bind_address, config->port, &address, &n))
-                return hf_fail(reterr_status, HF_E_INVALID, "bind address %s is not an IP address", address_text);
+                return hf_fail(reterr_status, HF_E_INVALID, "bind address %s is not an IP address",
+                               address_text);
         http->listen_fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (http->listen_fd < 0)
                 return hf_fail(reterr_status, -errno, "no listening socket: %s", strerror(errno));
         (void)setsockopt(http->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-        if (bind(http->listen_fd, (struct sockaddr *)&address, n) || listen(http->listen_fd, BACKLOG)) {
+        if (bind(http->listen_fd, (struct sockaddr *)&address, n) ||
+            listen(http->listen_fd, BACKLOG)) {
                 int error = errno;
 
                 if (error == EADDRINUSE)
-                        return hf_fail(reterr_status, HF_E_BUSY, "port %u on %s is taken by another process", config->port, address_text);
-                return hf_fail(reterr_status, error == EADDRNOTAVAIL ? HF_E_INVALID : -error, "cannot listen on %s port %u: %s",
-                               address_text, config->port, strerror(error));
+                        return hf_fail(reterr_status, HF_E_BUSY,
+                                       "port %u on %s is taken by another process", config->port,
+                                       address_text);
+                return hf_fail(reterr_status, error == EADDRNOTAVAIL ? HF_E_INVALID : -error,
+                               "cannot listen on %s port %u: %s", address_text, config->port,
+                               strerror(error));
         }
         return 0;
 }
@@ -78,9 +85,11 @@ static int inherit_listener(struct hfd_http *http, int fd, struct hf_status *ret
         socklen_t n = sizeof(listening);
 
         if (flags < 0 || getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &n) || !listening)
-                return hf_fail(reterr_status, HF_E_INVALID, "inherited descriptor %d is not a listening socket", fd);
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "inherited descriptor %d is not a listening socket", fd);
         if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC))
-                return hf_fail(reterr_status, -errno, "inherited descriptor %d: %s", fd, strerror(errno));
+                return hf_fail(reterr_status, -errno, "inherited descriptor %d: %s", fd,
+                               strerror(errno));
         http->listen_fd = fd;
         http->inherited = true;
         return 0;
@@ -121,14 +130,16 @@ static int make_workers(struct hfd_http *http, unsigned n, struct hf_status *ret
         return 0;
 }
 
-/* The configuration has a listener of our own unless listen_fd says otherwise; 0 is standard input and never inherited. */
-int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *config, struct hfd_http **ret_http,
-                 struct hf_status *reterr_status) {
+/* The configuration has a listener of our own unless listen_fd says otherwise; 0 is standard input
+ * and never inherited. */
+int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *config,
+                 struct hfd_http **ret_http, struct hf_status *reterr_status) {
         struct hfd_http *http;
         int r;
 
         if (!host || !config || !config->handler || config->n_workers > MAX_WORKERS)
-                return hf_fail(reterr_status, -EINVAL, "http: no handler, or more than %d workers", MAX_WORKERS);
+                return hf_fail(reterr_status, -EINVAL, "http: no handler, or more than %d workers",
+                               MAX_WORKERS);
         http = calloc(1, sizeof(*http));
         if (!http)
                 return -ENOMEM;
@@ -147,17 +158,21 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
         http->host = host;
         http->clock = hf_host_clock(host);
         http->max_body = config->max_body ? config->max_body : DEFAULT_BODY;
-        http->max_header_bytes = config->max_header_bytes ? config->max_header_bytes : DEFAULT_HEADERS;
-        http->max_connections = config->max_connections ? config->max_connections : DEFAULT_CONNECTIONS;
+        http->max_header_bytes =
+                config->max_header_bytes ? config->max_header_bytes : DEFAULT_HEADERS;
+        http->max_connections =
+                config->max_connections ? config->max_connections : DEFAULT_CONNECTIONS;
         http->handler = config->handler;
         http->on_head = config->on_head;
         http->ctx = config->ctx;
-        r = hfd_tls_new(config->cert_pem, config->key_pem, config->client_ca_pem, &http->tls, reterr_status);
+        r = hfd_tls_new(config->cert_pem, config->key_pem, config->client_ca_pem, &http->tls,
+                        reterr_status);
         if (!r)
                 r = config->listen_fd > 0 ? inherit_listener(http, config->listen_fd, reterr_status)
                                           : bind_listener(http, config, reterr_status);
         if (!r)
-                r = make_workers(http, config->n_workers ? config->n_workers : DEFAULT_WORKERS, reterr_status);
+                r = make_workers(http, config->n_workers ? config->n_workers : DEFAULT_WORKERS,
+                                 reterr_status);
         if (r) {
                 if (http->inherited)
                         http->listen_fd = -1; /* taken over on success only */
@@ -212,7 +227,8 @@ struct hfd_http *hfd_http_free(struct hfd_http *http) {
 }
 
 void hfd_http_connection_gone(struct hfd_http *http) {
-        if (__atomic_sub_fetch(&http->n_connections, 1, __ATOMIC_ACQ_REL) > 0 || !__atomic_load_n(&http->draining, __ATOMIC_ACQUIRE))
+        if (__atomic_sub_fetch(&http->n_connections, 1, __ATOMIC_ACQ_REL) > 0 ||
+            !__atomic_load_n(&http->draining, __ATOMIC_ACQUIRE))
                 return;
         pthread_mutex_lock(&http->mu);
         pthread_cond_broadcast(&http->emptied);
@@ -229,8 +245,8 @@ int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline) {
         return hfd_http_n_connections(http) > 0 ? HF_E_TIMEOUT : 0;
 }
 
-int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key_pem, const char *client_ca_pem,
-                    struct hf_status *reterr_status) {
+int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key_pem,
+                    const char *client_ca_pem, struct hf_status *reterr_status) {
         SSL_CTX *fresh, *old;
         int r = hfd_tls_new(cert_pem, key_pem, client_ca_pem, &fresh, reterr_status);
 
@@ -244,14 +260,19 @@ int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key
         return 0;
 }
 
-size_t hfd_http_n_connections(struct hfd_http *http) { return __atomic_load_n(&http->n_connections, __ATOMIC_RELAXED); }
+size_t hfd_http_n_connections(struct hfd_http *http) {
+        return __atomic_load_n(&http->n_connections, __ATOMIC_RELAXED);
+}
 
-/* Not the slowest one's count: a worker that hangs far ahead of it would not show until the slow one has caught up. */
+/* Not the slowest one's count: a worker that hangs far ahead of it would not show until the slow
+ * one has caught up. */
 uint64_t hfd_http_turns(struct hfd_http *http) {
         for (unsigned i = 0; i < http->n_workers; i++)
-                if (__atomic_load_n(&http->workers[i].turns, __ATOMIC_RELAXED) == http->workers[i].turns_seen)
+                if (__atomic_load_n(&http->workers[i].turns, __ATOMIC_RELAXED) ==
+                    http->workers[i].turns_seen)
                         return http->rounds;
         for (unsigned i = 0; i < http->n_workers; i++)
-                http->workers[i].turns_seen = __atomic_load_n(&http->workers[i].turns, __ATOMIC_RELAXED);
+                http->workers[i].turns_seen =
+                        __atomic_load_n(&http->workers[i].turns, __ATOMIC_RELAXED);
         return ++http->rounds;
 }

@@ -2,13 +2,15 @@
 /*
  * A request, as handlers see it and as the protocols fill it in.
  *
- * Model. A request is made by its connection's worker, filled in while its bytes arrive, handed to the handler complete,
- * and answered from any thread. References: one for the connection while it lives there, one for the handler, one for
- * each letter under way. Three groups of members (request.h): what is immutable once the handler has it; what only the
- * worker touches (the connection pointer above all); and the answer, guarded by mu, in answer.c.
+ * Model. A request is made by its connection's worker, filled in while its bytes arrive, handed to
+ * the handler complete, and answered from any thread. References: one for the connection while it
+ * lives there, one for the handler, one for each letter under way. Three groups of members
+ * (request.h): what is immutable once the handler has it; what only the worker touches (the
+ * connection pointer above all); and the answer, guarded by mu, in answer.c.
  *
- * Leaving. hfd_request_detach is the one way off a connection, complete or not. It sets `gone`, after which nobody posts
- * to the worker any more, so that a worker may be freed while others still hold its requests.
+ * Leaving. hfd_request_detach is the one way off a connection, complete or not. It sets `gone`,
+ * after which nobody posts to the worker any more, so that a worker may be freed while others still
+ * hold its requests.
  */
 #include "server/http/request.h"
 
@@ -32,12 +34,14 @@ int hfd_origin_new(const struct sockaddr_storage *address, struct hfd_origin **r
                 const struct sockaddr_in *in = (const void *)address;
 
                 inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
-                snprintf(origin->remote, sizeof(origin->remote), "%s:%u", text, ntohs(in->sin_port));
+                snprintf(origin->remote, sizeof(origin->remote), "%s:%u", text,
+                         ntohs(in->sin_port));
         } else if (address->ss_family == AF_INET6) {
                 const struct sockaddr_in6 *in6 = (const void *)address;
 
                 inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
-                snprintf(origin->remote, sizeof(origin->remote), "[%s]:%u", text, ntohs(in6->sin6_port));
+                snprintf(origin->remote, sizeof(origin->remote), "[%s]:%u", text,
+                         ntohs(in6->sin6_port));
         } else {
                 snprintf(origin->remote, sizeof(origin->remote), "local");
         }
@@ -62,8 +66,8 @@ struct hfd_origin *hfd_origin_unref(struct hfd_origin *origin) {
         return NULL;
 }
 
-int hfd_request_new(struct hfd_worker *worker, struct hfd_connection *connection, struct hfd_origin *origin,
-                    struct hfd_request **ret_request) {
+int hfd_request_new(struct hfd_worker *worker, struct hfd_connection *connection,
+                    struct hfd_origin *origin, struct hfd_request **ret_request) {
         struct hfd_request *request = malloc(sizeof(*request));
         int r;
 
@@ -159,7 +163,8 @@ int hfd_request_set_target(struct hfd_request *request, const char *target, size
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
 
-/* One entry of the header block. Lengths come first so that a search skips without looking at the text. */
+/* One entry of the header block. Lengths come first so that a search skips without looking at the
+ * text. */
 struct entry {
         uint32_t n_name, n_value;
 };
@@ -167,7 +172,8 @@ struct entry {
 static size_t entry_size(struct entry e) { return sizeof(e) + e.n_name + 1 + e.n_value + 1; }
 
 /* The offset of name's entry, or SIZE_MAX. */
-static size_t find_header(const struct hfd_request *request, const char *name, size_t n_name, struct entry *ret_entry) {
+static size_t find_header(const struct hfd_request *request, const char *name, size_t n_name,
+                          struct entry *ret_entry) {
         for (size_t at = 0; at < request->n_headers_bytes;) {
                 struct entry e;
                 const char *stored = request->headers + at + sizeof(e);
@@ -188,7 +194,8 @@ static size_t find_header(const struct hfd_request *request, const char *name, s
 }
 
 static int reserve_headers(struct hfd_request *request, size_t n) {
-        size_t need = request->n_headers_bytes + n, space = request->headers_space ? request->headers_space : 256;
+        size_t need = request->n_headers_bytes + n,
+               space = request->headers_space ? request->headers_space : 256;
         char *grown;
 
         if (need <= request->headers_space)
@@ -204,7 +211,8 @@ static int reserve_headers(struct hfd_request *request, size_t n) {
 }
 
 /* Makes "a" into "a, b" within the entry at `at`. */
-static int join_header(struct hfd_request *request, size_t at, struct entry e, const char *value, size_t n_value) {
+static int join_header(struct hfd_request *request, size_t at, struct entry e, const char *value,
+                       size_t n_value) {
         size_t end = at + entry_size(e) - 1; /* of the NUL */
         size_t added = n_value + 2;
         bool cookie = e.n_name == 6 && !memcmp(request->headers + at + sizeof(e), "cookie", 6);
@@ -212,7 +220,8 @@ static int join_header(struct hfd_request *request, size_t at, struct entry e, c
 
         if (r)
                 return r;
-        memmove(request->headers + end + added, request->headers + end, request->n_headers_bytes - end);
+        memmove(request->headers + end + added, request->headers + end,
+                request->n_headers_bytes - end);
         memcpy(request->headers + end, cookie ? "; " : ", ", 2);
         memcpy(request->headers + end + 2, value, n_value);
         request->n_headers_bytes += added;
@@ -221,13 +230,15 @@ static int join_header(struct hfd_request *request, size_t at, struct entry e, c
         return 0;
 }
 
-int hfd_request_add_header(struct hfd_request *request, const char *name, size_t n_name, const char *value, size_t n_value) {
+int hfd_request_add_header(struct hfd_request *request, const char *name, size_t n_name,
+                           const char *value, size_t n_value) {
         struct entry e;
         size_t at;
         char *out;
         int r;
 
-        if (++request->n_headers > HFD_HEADERS_MAX || n_name > UINT16_MAX * 16 || n_value > UINT16_MAX * 16)
+        if (++request->n_headers > HFD_HEADERS_MAX || n_name > UINT16_MAX * 16 ||
+            n_value > UINT16_MAX * 16)
                 return HF_E_TOO_LARGE;
         at = find_header(request, name, n_name, &e);
         if (at != SIZE_MAX)
@@ -275,7 +286,9 @@ const char *hfd_request_method(struct hfd_request *request) { return request->me
 const char *hfd_request_path(struct hfd_request *request) { return request->target; }
 const char *hfd_request_query(struct hfd_request *request) { return request->query; }
 const char *hfd_request_protocol(struct hfd_request *request) { return request->protocol; }
-const char *hfd_request_remote(struct hfd_request *request) { return request->origin ? request->origin->remote : ""; }
+const char *hfd_request_remote(struct hfd_request *request) {
+        return request->origin ? request->origin->remote : "";
+}
 hf_nsec hfd_request_received_at(struct hfd_request *request) { return request->received_at; }
 
 const char *hfd_request_header(struct hfd_request *request, const char *name) {
@@ -290,7 +303,8 @@ const char *hfd_request_body(struct hfd_request *request, size_t *ret_n) {
         return request->body ? request->body : "";
 }
 
-enum hfd_peer_cert hfd_request_peer(struct hfd_request *request, const char **ret_common_name, const char *const **ret_organisations,
+enum hfd_peer_cert hfd_request_peer(struct hfd_request *request, const char **ret_common_name,
+                                    const char *const **ret_organisations,
                                     size_t *ret_n_organisations) {
         const struct hfd_origin *origin = request->origin;
 
@@ -300,12 +314,14 @@ enum hfd_peer_cert hfd_request_peer(struct hfd_request *request, const char **re
         return origin ? origin->kind : HFD_PEER_NONE;
 }
 
-void hfd_request_set_context(struct hfd_request *request, void *context, void (*free_fn)(void *context)) {
+void hfd_request_set_context(struct hfd_request *request, void *context,
+                             void (*free_fn)(void *context)) {
         request->context = context;
         request->context_free = free_fn;
 }
 
-void hfd_request_set_handler_context(struct hfd_request *request, void *context, void (*free_fn)(void *context)) {
+void hfd_request_set_handler_context(struct hfd_request *request, void *context,
+                                     void (*free_fn)(void *context)) {
         request->handler_context = context;
         request->handler_context_free = free_fn;
 }
@@ -317,7 +333,8 @@ void hfd_request_on_gone(struct hfd_request *request, void (*fn)(void *ctx), voi
         request->on_gone_ctx = ctx;
 }
 
-void hfd_request_on_finished(struct hfd_request *request, void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx) {
+void hfd_request_on_finished(struct hfd_request *request,
+                             void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx) {
         request->on_finished = fn;
         request->on_finished_ctx = ctx;
 }

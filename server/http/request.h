@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The inside of a request: what the protocols fill in, and the answer's way from any thread to the worker.
- * Model and rules: the head of request.c.
+ * The inside of a request: what the protocols fill in, and the answer's way from any thread to the
+ * worker. Model and rules: the head of request.c.
  */
 #include <pthread.h>
 #include <sys/socket.h>
@@ -17,7 +17,8 @@ struct hfd_worker;
 #define HFD_RING_MAX_BYTES  ((size_t)4 << 20)
 #define HFD_HEADERS_MAX     256 /* headers of one request */
 
-/* Who is at the other end: one per connection, shared by its requests. Immutable once the handshake is done. */
+/* Who is at the other end: one per connection, shared by its requests. Immutable once the handshake
+ * is done. */
 struct hfd_origin {
         int refs; /* atomic */
         enum hfd_peer_cert kind;
@@ -45,12 +46,13 @@ struct hfd_request {
         int refs;                 /* atomic */
 
         /* Set by the worker before the handler sees it, immutable afterwards. */
-        struct hfd_worker *worker; /* borrowed; valid while not `gone`: use it under mu only, or on the worker */
+        struct hfd_worker *worker; /* borrowed; valid while not `gone`: use it under mu only, or on
+                                      the worker */
         struct hfd_origin *origin; /* owned reference */
         const char *protocol;      /* static text */
         char *method, *target;     /* owned; target's '?' became a NUL */
         const char *query;         /* within target */
-        char *headers;             /* owned: entries of two uint32_t (lengths), name, NUL, value, NUL */
+        char *headers; /* owned: entries of two uint32_t (lengths), name, NUL, value, NUL */
         size_t n_headers_bytes, headers_space, n_headers;
         char *body; /* owned; NUL-terminated; NULL = none */
         size_t n_body, body_space;
@@ -89,14 +91,18 @@ struct hfd_request {
 
 /* ---- filling one in. Thread: the worker ---- */
 
-/* The caller owns the reference. 0 or -ENOMEM. origin, worker and connection may be NULL (tests, fuzzing). */
-int hfd_request_new(struct hfd_worker *worker, struct hfd_connection *connection, struct hfd_origin *origin,
-                    struct hfd_request **ret_request);
-int hfd_request_set_method(struct hfd_request *request, const char *method, size_t n); /* 0 or -ENOMEM */
-/* 0, -ENOMEM, or HF_E_INVALID: neither a path nor an absolute http URL, or it has a forbidden byte. */
+/* The caller owns the reference. 0 or -ENOMEM. origin, worker and connection may be NULL (tests,
+ * fuzzing). */
+int hfd_request_new(struct hfd_worker *worker, struct hfd_connection *connection,
+                    struct hfd_origin *origin, struct hfd_request **ret_request);
+int hfd_request_set_method(struct hfd_request *request, const char *method,
+                           size_t n); /* 0 or -ENOMEM */
+/* 0, -ENOMEM, or HF_E_INVALID: neither a path nor an absolute http URL, or it has a forbidden byte.
+ */
 int hfd_request_set_target(struct hfd_request *request, const char *target, size_t n);
 /* The name is lowered, repeats are joined. 0, -ENOMEM, or HF_E_TOO_LARGE: too many of them. */
-int hfd_request_add_header(struct hfd_request *request, const char *name, size_t n_name, const char *value, size_t n_value);
+int hfd_request_add_header(struct hfd_request *request, const char *name, size_t n_name,
+                           const char *value, size_t n_value);
 /* 0, -ENOMEM, or HF_E_TOO_LARGE: the body would exceed max. */
 int hfd_request_add_body(struct hfd_request *request, const void *data, size_t n, size_t max);
 
@@ -115,10 +121,11 @@ size_t hfd_answer_read(struct hfd_request *request, char *out, size_t n);
 void hfd_answer_clear(struct hfd_request *request);
 bool hfd_answer_has_body(struct hfd_request *request); /* false: HEAD, 204, 304. After started */
 /* Iterates the answer's headers, after started: cursor starts as NULL; false at the end. */
-bool hfd_answer_next_header(struct hfd_request *request, const char **cursor, const char **ret_name, const char **ret_value);
+bool hfd_answer_next_header(struct hfd_request *request, const char **cursor, const char **ret_name,
+                            const char **ret_value);
 
 /*
- * Ends the connection's part: from here on answers are dropped. Calls on_gone unless the answer was complete, and
- * on_finished; drops the connection's reference.
+ * Ends the connection's part: from here on answers are dropped. Calls on_gone unless the answer was
+ * complete, and on_finished; drops the connection's reference.
  */
 void hfd_request_detach(struct hfd_request *request);

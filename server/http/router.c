@@ -37,7 +37,8 @@ struct hfd_router *hfd_router_free(struct hfd_router *router) {
         return NULL;
 }
 
-int hfd_router_add(struct hfd_router *router, const char *path, hfd_http_handler handler, void *ctx) {
+int hfd_router_add(struct hfd_router *router, const char *path, hfd_http_handler handler,
+                   void *ctx) {
         size_t n, at = 0;
         struct route *routes;
         char *copy;
@@ -63,14 +64,16 @@ int hfd_router_add(struct hfd_router *router, const char *path, hfd_http_handler
         return 0;
 }
 
-int hfd_router_find(struct hfd_router *router, const char *path, hfd_http_handler *ret_handler, void **ret_ctx) {
+int hfd_router_find(struct hfd_router *router, const char *path, hfd_http_handler *ret_handler,
+                    void **ret_ctx) {
         size_t n = strlen(path);
 
         for (size_t i = 0; i < router->n; i++) {
                 const struct route *route = &router->routes[i];
                 bool prefix = route->path[route->n - 1] == '/';
 
-                if (route->n > n || (!prefix && route->n != n) || memcmp(route->path, path, route->n) != 0)
+                if (route->n > n || (!prefix && route->n != n) ||
+                    memcmp(route->path, path, route->n) != 0)
                         continue;
                 *ret_handler = route->handler;
                 *ret_ctx = route->ctx;

@@ -61,8 +61,8 @@ static int load_key(SSL_CTX *ctx, const char *key_pem, struct hf_status *reterr_
 }
 
 /*
- * A certificate that does not verify is recorded and the handshake goes on: the handler then answers 401 with a reason,
- * where a failed handshake would tell the user nothing.
+ * A certificate that does not verify is recorded and the handshake goes on: the handler then
+ * answers 401 with a reason, where a failed handshake would tell the user nothing.
  */
 static int on_verify(int ok, X509_STORE_CTX *store) {
         SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
@@ -73,7 +73,8 @@ static int on_verify(int ok, X509_STORE_CTX *store) {
         return 1;
 }
 
-static int load_client_ca(SSL_CTX *ctx, const char *client_ca_pem, struct hf_status *reterr_status) {
+static int load_client_ca(SSL_CTX *ctx, const char *client_ca_pem,
+                          struct hf_status *reterr_status) {
         BIO *bio = open_pem(client_ca_pem);
         X509_STORE *store = SSL_CTX_get_cert_store(ctx);
         X509 *cert;
@@ -92,15 +93,18 @@ static int load_client_ca(SSL_CTX *ctx, const char *client_ca_pem, struct hf_sta
         return 0;
 }
 
-static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *n_out, const unsigned char *in, unsigned n_in, void *ctx) {
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *n_out,
+                           const unsigned char *in, unsigned n_in, void *ctx) {
         static const unsigned char ours[] = "\x02h2\x08http/1.1";
 
-        if (SSL_select_next_proto((unsigned char **)out, n_out, ours, sizeof(ours) - 1, in, n_in) != OPENSSL_NPN_NEGOTIATED)
+        if (SSL_select_next_proto((unsigned char **)out, n_out, ours, sizeof(ours) - 1, in, n_in) !=
+            OPENSSL_NPN_NEGOTIATED)
                 return SSL_TLSEXT_ERR_ALERT_FATAL;
         return SSL_TLSEXT_ERR_OK;
 }
 
-int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca_pem, SSL_CTX **ret_ctx, struct hf_status *reterr_status) {
+int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca_pem,
+                SSL_CTX **ret_ctx, struct hf_status *reterr_status) {
         SSL_CTX *ctx;
         int r;
 
@@ -109,14 +113,18 @@ int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca
         if (!ctx)
                 return -ENOMEM;
         SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
-        SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
+        SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION |
+                                         SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                          SSL_OP_IGNORE_UNEXPECTED_EOF);
         SSL_CTX_set_num_tickets(ctx, 0);
         SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-        SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+        SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
         SSL_CTX_set_read_ahead(ctx, 1);
         SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
-        r = SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1 ? 0 : fail_tls(reterr_status, "the cipher list");
+        r = SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1
+                    ? 0
+                    : fail_tls(reterr_status, "the cipher list");
         if (!r)
                 r = load_chain(ctx, cert_pem, reterr_status);
         if (!r)
@@ -152,10 +160,12 @@ bool hfd_tls_is_h2(SSL *ssl) {
         return n == 2 && !memcmp(name, "h2", 2);
 }
 
-/* The text of the entry at index, as UTF-8 without NULs inside; NULL = none, or not fit to be a name. */
+/* The text of the entry at index, as UTF-8 without NULs inside; NULL = none, or not fit to be a
+ * name. */
 static char *entry_text(X509_NAME *name, int index) {
         unsigned char *utf8 = NULL;
-        int n = ASN1_STRING_to_UTF8(&utf8, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index)));
+        int n = ASN1_STRING_to_UTF8(&utf8,
+                                    X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index)));
         char *text = n > 0 && !memchr(utf8, 0, (size_t)n) ? strndup((char *)utf8, (size_t)n) : NULL;
 
         OPENSSL_free(utf8);

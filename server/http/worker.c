@@ -2,17 +2,18 @@
 /*
  * A worker: one thread, one epoll, and the connections that belong to it for life.
  *
- * A turn: wait for sockets; serve those with events; take the letters of other threads (new sockets, news of answers) and
- * of this one; serve the connections these marked dirty, each once, in slices, so that a fan-out to thousands of watches
- * does not hold up other requests; once a second look at the time limits. With nothing to do a worker wakes once a second,
- * which also proves to the watchdog that it turns.
+ * A turn: wait for sockets; serve those with events; take the letters of other threads (new
+ * sockets, news of answers) and of this one; serve the connections these marked dirty, each once,
+ * in slices, so that a fan-out to thousands of watches does not hold up other requests; once a
+ * second look at the time limits. With nothing to do a worker wakes once a second, which also
+ * proves to the watchdog that it turns.
  *
  * A handler on this thread posts its answer without a lock or a system call, to `local`.
  *
  * Worker 0 also accepts, and gives the sockets out in turn.
  *
- * Leaving: http->closing, then a poke. The worker frees its connections, which makes their requests `gone`; after that
- * nobody posts any more.
+ * Leaving: http->closing, then a poke. The worker frees its connections, which makes their requests
+ * `gone`; after that nobody posts any more.
  */
 #include "server/http/worker.h"
 
@@ -57,7 +58,8 @@ static void watch_listener(struct hfd_worker *worker, bool on) {
 
         if (worker->accepting == on)
                 return;
-        if (!epoll_ctl(worker->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, worker->http->listen_fd, &event))
+        if (!epoll_ctl(worker->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, worker->http->listen_fd,
+                       &event))
                 worker->accepting = on;
 }
 
@@ -96,7 +98,8 @@ static void accept_some(struct hfd_worker *worker) {
         for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
                 struct sockaddr_storage address = {0};
                 socklen_t n = sizeof(address);
-                int fd = accept4(worker->http->listen_fd, (struct sockaddr *)&address, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+                int fd = accept4(worker->http->listen_fd, (struct sockaddr *)&address, &n,
+                                 SOCK_NONBLOCK | SOCK_CLOEXEC);
 
                 if (fd >= 0) {
                         hand_out(worker, fd, &address);
@@ -104,7 +107,8 @@ static void accept_some(struct hfd_worker *worker) {
                 }
                 if (errno == ECONNABORTED || errno == EINTR)
                         continue;
-                /* Out of files or memory: the listener would be ready for ever. The tick tries again. */
+                /* Out of files or memory: the listener would be ready for ever. The tick tries
+                 * again. */
                 if (errno != EAGAIN)
                         watch_listener(worker, false);
                 return;
@@ -187,7 +191,12 @@ static void turn(struct hfd_worker *worker) {
         struct epoll_event events[EVENTS_PER_TURN];
         bool busy = worker->dirty || worker->local;
         hf_nsec left = worker->next_tick - worker->now;
-        int timeout_ms = busy ? 0 : (int)((left > TICK ? TICK : left < 0 ? 0 : left) / HF_NSEC_PER_MSEC) + 1;
+        int timeout_ms = busy ? 0
+                              : (int)((left > TICK ? TICK
+                                       : left < 0  ? 0
+                                                   : left) /
+                                      HF_NSEC_PER_MSEC) +
+                                         1;
         int n = epoll_wait(worker->epoll, events, EVENTS_PER_TURN, timeout_ms);
         bool letters = false;
 
@@ -245,7 +254,8 @@ int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned i
         r = hf__mailbox_init(&worker->box);
         if (!r) {
                 worker->epoll = epoll_create1(EPOLL_CLOEXEC);
-                if (worker->epoll >= 0 && !epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->box.fd, &event))
+                if (worker->epoll >= 0 &&
+                    !epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->box.fd, &event))
                         return 0;
                 r = -errno;
                 if (worker->epoll >= 0)
@@ -265,7 +275,8 @@ int hfd_worker_start(struct hfd_worker *worker) {
                 if (!worker->accepting)
                         return -errno;
         }
-        r = hf__thread_start(worker->http->host, worker->index == 0 ? "hfd-http-0" : "hfd-http", run, worker, &worker->thread);
+        r = hf__thread_start(worker->http->host, worker->index == 0 ? "hfd-http-0" : "hfd-http",
+                             run, worker, &worker->thread);
         worker->running = r == 0;
         return r;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The server and its workers: each worker is one thread with its own epoll, mailbox and connections. Model: the head of
- * worker.c.
+ * The server and its workers: each worker is one thread with its own epoll, mailbox and
+ * connections. Model: the head of worker.c.
  */
 #include <pthread.h>
 
@@ -11,13 +11,15 @@
 #include "base/mailbox.h"
 #include "server/http/request.h"
 
-#define HFD_IN_SPACE        16384
-#define HFD_OUT_SPACE       65536
-#define HFD_OUT_SLACK       20480                  /* beyond HFD_OUT_SPACE: nghttp2 hands out one more frame than was asked for */
-#define HFD_HEAD_TIME       (32 * HF_NSEC_PER_SEC) /* to send a head */
-#define HFD_HANDSHAKE_TIME  (10 * HF_NSEC_PER_SEC)
-#define HFD_BODY_TIME       (90 * HF_NSEC_PER_SEC) /* to send a whole request */
-#define HFD_IDLE_TIME       (90 * HF_NSEC_PER_SEC) /* without a request; or unsent bytes without progress */
+#define HFD_IN_SPACE  16384
+#define HFD_OUT_SPACE 65536
+#define HFD_OUT_SLACK                                                                              \
+        20480 /* beyond HFD_OUT_SPACE: nghttp2 hands out one more frame than was asked for */
+#define HFD_HEAD_TIME      (32 * HF_NSEC_PER_SEC) /* to send a head */
+#define HFD_HANDSHAKE_TIME (10 * HF_NSEC_PER_SEC)
+#define HFD_BODY_TIME      (90 * HF_NSEC_PER_SEC) /* to send a whole request */
+#define HFD_IDLE_TIME                                                                              \
+        (90 * HF_NSEC_PER_SEC) /* without a request; or unsent bytes without progress */
 #define HFD_LINGER_TIME     (2 * HF_NSEC_PER_SEC)
 #define HFD_CONNECTION_BODY ((size_t)32 << 20)  /* request bodies held for one connection */
 #define HFD_TOTAL_BODY      ((size_t)256 << 20) /* and for all */
@@ -37,7 +39,7 @@ struct hfd_worker {
         size_t n_handshakes;                        /* of them in HFD_CONNECTION_HANDSHAKE */
         struct hfd_connection *dirty, **dirty_tail; /* to be served this turn */
         struct hf__letter *local, **local_tail;     /* posted by this thread to itself */
-        char *in, *out;                             /* owned; HFD_IN_SPACE, HFD_OUT_SPACE + HFD_OUT_SLACK */
+        char *in, *out; /* owned; HFD_IN_SPACE, HFD_OUT_SPACE + HFD_OUT_SLACK */
         hf_nsec now, next_tick;
         bool draining;
         bool accepting; /* worker 0: the listener is in its epoll */
@@ -77,7 +79,9 @@ void hfd_http_connection_gone(struct hfd_http *http); /* one connection less: ht
 /* Lets the worker see the letter soon. Thread: any; on the worker's own thread it costs no lock. */
 void hfd_worker_post(struct hfd_worker *worker, struct hfd_letter *letter);
 
-int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned index); /* 0 or -errno */
-int hfd_worker_start(struct hfd_worker *worker);                                       /* 0 or -errno */
-/* Joins the thread (http->closing is set) and frees what it had. Accepts a zeroed or half-made worker. */
+int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http,
+                    unsigned index);             /* 0 or -errno */
+int hfd_worker_start(struct hfd_worker *worker); /* 0 or -errno */
+/* Joins the thread (http->closing is set) and frees what it had. Accepts a zeroed or half-made
+ * worker. */
 void hfd_worker_done(struct hfd_worker *worker);

@@ -8,7 +8,9 @@
 #include "base/strbuf.h"
 
 int hfd_key_terms(char *key, const char *prefix, const char *ns, const char *name) {
-        return hf__join(key, HFD_KEY_MAX, prefix, ".holdfast/terms/", ns, "/", name, NULL) ? 0 : HF_E_TOO_LARGE;
+        return hf__join(key, HFD_KEY_MAX, prefix, ".holdfast/terms/", ns, "/", name, NULL)
+                       ? 0
+                       : HF_E_TOO_LARGE;
 }
 
 bool hfd_key_is_of_terms(const char *key, const char *prefix) {

@@ -21,9 +21,11 @@ static int check_ops(const struct hfd_txn *txn) {
                         return r;
                 if (op->kind == HFD_PUT ? !op->value : op->kind != HFD_DELETE)
                         return -EINVAL;
-                /* A key written twice in one revision would have two contents at one mod revision. */
+                /* A key written twice in one revision would have two contents at one mod revision.
+                 */
                 for (size_t j = 0; j < i; j++)
-                        if ((op->kind == HFD_PUT || txn->ops[j].kind == HFD_PUT) && !strcmp(op->key, txn->ops[j].key))
+                        if ((op->kind == HFD_PUT || txn->ops[j].kind == HFD_PUT) &&
+                            !strcmp(op->key, txn->ops[j].key))
                                 return -EINVAL;
         }
         return 0;
@@ -32,7 +34,8 @@ static int check_ops(const struct hfd_txn *txn) {
 int hfd_txn_check(const struct hfd_txn *txn) {
         int r;
 
-        if (txn->n_compares > HFD_TXN_MAX || txn->n_ops > HFD_TXN_MAX || txn->n_get_on_failure > HFD_TXN_MAX)
+        if (txn->n_compares > HFD_TXN_MAX || txn->n_ops > HFD_TXN_MAX ||
+            txn->n_get_on_failure > HFD_TXN_MAX)
                 return HF_E_TOO_LARGE;
         for (size_t i = 0; i < txn->n_compares; i++) {
                 const struct hfd_compare *compare = &txn->compares[i];

@@ -28,7 +28,8 @@ struct hf__buf *hfd_term_record_value(const char *holder, const char *acquire_ti
         return value;
 }
 
-static int add_lease(struct hfd_fence_compares *out, const char *prefix, const char *ns, const char *name, uint64_t term) {
+static int add_lease(struct hfd_fence_compares *out, const char *prefix, const char *ns,
+                     const char *name, uint64_t term) {
         char *key = out->key[out->n_leases];
         struct hfd_compare *compares = &out->compares[2 * out->n_leases];
         int r = hfd_key_terms(key, prefix, ns, name);
@@ -36,17 +37,23 @@ static int add_lease(struct hfd_fence_compares *out, const char *prefix, const c
         if (r)
                 return r;
         compares[0] = (struct hfd_compare){.kind = HFD_MOD_EQUALS, .key = key, .revision = term};
-        compares[1] = (struct hfd_compare){.kind = HFD_VALUE_BEGINS, .key = key, .value = out->value, .n_value = strlen(out->value)};
+        compares[1] = (struct hfd_compare){.kind = HFD_VALUE_BEGINS,
+                                           .key = key,
+                                           .value = out->value,
+                                           .n_value = strlen(out->value)};
         out->n_leases++;
         return 0;
 }
 
-int hfd_fence_compares(struct hfd_fence_compares *out, const char *prefix, const struct hf_fence *fence) {
+int hfd_fence_compares(struct hfd_fence_compares *out, const char *prefix,
+                       const struct hf_fence *fence) {
         int n = snprintf(out->value, sizeof(out->value), "%s\n", fence->identity);
 
         if (n < 0 || (size_t)n >= sizeof(out->value))
                 return HF_E_TOO_LARGE;
         out->n_leases = 0;
         n = add_lease(out, prefix, fence->ns, fence->name, fence->term);
-        return n || !fence->also_term ? n : add_lease(out, prefix, fence->also_ns, fence->also_name, fence->also_term);
+        return n || !fence->also_term
+                       ? n
+                       : add_lease(out, prefix, fence->also_ns, fence->also_name, fence->also_term);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench-store [SECONDS]: gets and transactions per second of the etcd store over a private etcd, one at a time and 64 in
- * flight, with the processor time our process spends on each.
+ * bench-store [SECONDS]: gets and transactions per second of the etcd store over a private etcd,
+ * one at a time and 64 in flight, with the processor time our process spends on each.
  */
 #include <curl/curl.h>
 #include <stdio.h>
@@ -52,8 +52,10 @@ static void next(struct lane *lane) {
         int r = HF_E_CLOSED;
 
         if (hf_now(hf_clock_system()) < run->until)
-                r = run->writes ? run->store->ops->txn(run->store, &txn, call_deadline(10000), on_reply, lane)
-                                : run->store->ops->get(run->store, lane->key, call_deadline(10000), on_reply, lane);
+                r = run->writes ? run->store->ops->txn(run->store, &txn, call_deadline(10000),
+                                                       on_reply, lane)
+                                : run->store->ops->get(run->store, lane->key, call_deadline(10000),
+                                                       on_reply, lane);
         if (!r)
                 return;
         pthread_mutex_lock(&run->mu);
@@ -66,13 +68,17 @@ static double cpu_seconds(void) {
         struct rusage usage;
 
         getrusage(RUSAGE_SELF, &usage);
-        return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+        return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+               (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 static void measure(struct hfd_store *store, bool writes, int in_flight, double seconds) {
         const struct hf_clock *clock = hf_clock_system();
         struct lane lanes[MAX_IN_FLIGHT];
-        struct run run = {.store = store, .writes = writes, .value = hf__buf_new(400), .active = in_flight};
+        struct run run = {.store = store,
+                          .writes = writes,
+                          .value = hf__buf_new(400),
+                          .active = in_flight};
         hf_nsec start = hf_now(clock);
         double cpu = cpu_seconds(), took;
 
@@ -92,8 +98,9 @@ static void measure(struct hfd_store *store, bool writes, int in_flight, double 
                 clock->wait(clock->ctx, &run.cond, &run.mu, run.until + 20 * HF_NSEC_PER_SEC);
         pthread_mutex_unlock(&run.mu);
         took = (double)(hf_now(clock) - start) / 1e9;
-        printf("%-4s %2d in flight: %8.0f/s, %5.1f us of CPU each, %lu failed\n", writes ? "txn" : "get", in_flight,
-               (double)run.done / took, (cpu_seconds() - cpu) * 1e6 / (double)(run.done ? run.done : 1), run.failed);
+        printf("%-4s %2d in flight: %8.0f/s, %5.1f us of CPU each, %lu failed\n",
+               writes ? "txn" : "get", in_flight, (double)run.done / took,
+               (cpu_seconds() - cpu) * 1e6 / (double)(run.done ? run.done : 1), run.failed);
         pthread_cond_destroy(&run.cond);
         pthread_mutex_destroy(&run.mu);
         hf__buf_unref(run.value);
@@ -111,7 +118,8 @@ int main(int argc, char **argv) {
         if (etcd_spawn_start(&etcd, NULL)) {
                 const char *endpoints[] = {etcd.url, NULL};
 
-                if (!hfd_etcd_store_new(&host, &(struct hfd_etcd_config){.endpoints = endpoints}, &store, &status)) {
+                if (!hfd_etcd_store_new(&host, &(struct hfd_etcd_config){.endpoints = endpoints},
+                                        &store, &status)) {
                         measure(store, true, 1, seconds);
                         measure(store, true, 64, seconds);
                         measure(store, false, 1, seconds);

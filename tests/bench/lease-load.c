@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Load on a server's Lease API, as many requests in flight as asked: each slot works on a Lease of its own, GET after GET, or PUT
- * after PUT with the resourceVersion of the last answer.
+ * Load on a server's Lease API, as many requests in flight as asked: each slot works on a Lease of
+ * its own, GET after GET, or PUT after PUT with the resourceVersion of the last answer.
  *
  *      lease-load KUBECONFIG get|put IN_FLIGHT REQUESTS SERVER_PID
  *
- * Prints one JSON line: requests, seconds, microseconds of the server's CPU per request (of SERVER_PID, from /proc), failures.
+ * Prints one JSON line: requests, seconds, microseconds of the server's CPU per request (of
+ * SERVER_PID, from /proc), failures.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -53,7 +54,8 @@ static void take_rv(struct slot *slot, const char *body) {
         const char *at = body ? strstr(body, key) : NULL;
 
         if (at)
-                snprintf(slot->rv, sizeof slot->rv, "%.*s", (int)strcspn(at + sizeof key - 1, "\""), at + sizeof key - 1);
+                snprintf(slot->rv, sizeof slot->rv, "%.*s", (int)strcspn(at + sizeof key - 1, "\""),
+                         at + sizeof key - 1);
 }
 
 static void on_reply(void *ctx, const struct hf_reply *reply) {
@@ -61,7 +63,8 @@ static void on_reply(void *ctx, const struct hf_reply *reply) {
 
         if (reply->error && !(reply->error == HF_E_EXISTS && !slot->exists)) {
                 if (atomic_fetch_add(&failed, 1) == 0)
-                        fprintf(stderr, "lease-load: %s: %s\n", hf_strerror(reply->error), reply->status.message);
+                        fprintf(stderr, "lease-load: %s: %s\n", hf_strerror(reply->error),
+                                reply->status.message);
         } else if (put || !slot->exists) {
                 take_rv(slot, reply->body);
         }
@@ -84,10 +87,12 @@ static void next(struct slot *slot) {
         if (call.verb != HF_VERB_GET) {
                 int n = snprintf(body, sizeof body,
                                  "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/"
-                                 "v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"%s%s%s},"
-                                 "\"spec\":{\"holderIdentity\":\"load\",\"leaseDurationSeconds\":15,\"renewTime\":\"%s\"}}",
-                                 slot->name, slot->exists ? ",\"resourceVersion\":\"" : "", slot->exists ? slot->rv : "",
-                                 slot->exists ? "\"" : "", now);
+                                 "v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"%s%s%"
+                                 "s},"
+                                 "\"spec\":{\"holderIdentity\":\"load\",\"leaseDurationSeconds\":"
+                                 "15,\"renewTime\":\"%s\"}}",
+                                 slot->name, slot->exists ? ",\"resourceVersion\":\"" : "",
+                                 slot->exists ? slot->rv : "", slot->exists ? "\"" : "", now);
                 call.body = body;
                 call.n_body = (size_t)n;
         }
@@ -109,7 +114,8 @@ static double cpu_of(long pid) {
         if (fgets(text, sizeof text, file)) {
                 char *rest = strrchr(text, ')');
                 if (rest)
-                        sscanf(rest + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
+                        sscanf(rest + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                               &user, &system);
         }
         fclose(file);
         return (double)(user + system) * 1e6 / (double)sysconf(_SC_CLK_TCK);
@@ -133,7 +139,8 @@ int main(int argc, char **argv) {
         struct hf_status status;
 
         if (argc != 6) {
-                fprintf(stderr, "usage: lease-load KUBECONFIG get|put IN_FLIGHT REQUESTS SERVER_PID\n");
+                fprintf(stderr,
+                        "usage: lease-load KUBECONFIG get|put IN_FLIGHT REQUESTS SERVER_PID\n");
                 return 2;
         }
         int n_slots = atoi(argv[3]);
@@ -151,9 +158,13 @@ int main(int argc, char **argv) {
                 slots[i].exists = true;
         if (strcmp(argv[2], "put") == 0) {
                 for (int i = 0; i < n_slots; i++) {
-                        struct hf_call get = {.verb = HF_VERB_GET, .resource = leases, .ns = "default", .name = slots[i].name};
+                        struct hf_call get = {.verb = HF_VERB_GET,
+                                              .resource = leases,
+                                              .ns = "default",
+                                              .name = slots[i].name};
                         char *text = NULL;
-                        if (hf_client_do(client, &get, hf_cancel_never(), &text, NULL, &status) == 0)
+                        if (hf_client_do(client, &get, hf_cancel_never(), &text, NULL, &status) ==
+                            0)
                                 take_rv(&slots[i], text);
                         free(text);
                 }
@@ -165,8 +176,10 @@ int main(int argc, char **argv) {
         hf_nsec begin = clock->monotonic(clock->ctx);
         run(n_slots, atol(argv[4]));
         double seconds = (double)(clock->monotonic(clock->ctx) - begin) / 1e9;
-        printf("{\"verb\":\"%s\",\"in_flight\":%d,\"requests\":%ld,\"seconds\":%.3f,\"cpu_us_per_request\":%.1f,\"failed\":%ld}\n", argv[2],
-               n_slots, atomic_load(&answered), seconds, (cpu_of(pid) - cpu) / (double)atomic_load(&answered), atomic_load(&failed));
+        printf("{\"verb\":\"%s\",\"in_flight\":%d,\"requests\":%ld,\"seconds\":%.3f,\"cpu_us_per_"
+               "request\":%.1f,\"failed\":%ld}\n",
+               argv[2], n_slots, atomic_load(&answered), seconds,
+               (cpu_of(pid) - cpu) / (double)atomic_load(&answered), atomic_load(&failed));
         hf_client_free(client);
         return atomic_load(&failed) != 0;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many electors in one process, on the one loop thread that a set of electors has, each leading under a Lease of its own; then as many
- * bare PUTs of as many Leases by the same client, at the rate at which the electors renewed.
+ * Many electors in one process, on the one loop thread that a set of electors has, each leading
+ * under a Lease of its own; then as many bare PUTs of as many Leases by the same client, at the
+ * rate at which the electors renewed.
  *
  *      many-electors KUBECONFIG N SECONDS SERVER_PID
  *
- * Prints one JSON line: how long until all lead; per phase the calls made and the CPU of both processes (the kernel's accounting);
- * resident memory, threads and sockets before, while they lead, and after.
+ * Prints one JSON line: how long until all lead; per phase the calls made and the CPU of both
+ * processes (the kernel's accounting); resident memory, threads and sockets before, while they
+ * lead, and after.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -38,19 +40,24 @@ static struct counting {
         atomic_long n_calls, n_updates, n_watches;
 } counting;
 
-static int count_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
+static int count_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+                      void *ctx, uint64_t *ret_id) {
         atomic_fetch_add(&counting.n_calls, 1);
         if (call->verb == HF_VERB_UPDATE)
                 atomic_fetch_add(&counting.n_updates, 1);
         return hf_client_call(counting.inner, call, done, ctx, ret_id);
 }
-static int count_watch(struct hf_client *self, const struct hf_watch_spec *spec, hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
-                       uint64_t *ret_id) {
+static int count_watch(struct hf_client *self, const struct hf_watch_spec *spec,
+                       hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
         atomic_fetch_add(&counting.n_watches, 1);
         return hf_client_watch(counting.inner, spec, on_event, on_end, ctx, ret_id);
 }
-static void count_cancel(struct hf_client *self, uint64_t id) { hf_client_cancel(counting.inner, id); }
-static void count_watch_cancel(struct hf_client *self, uint64_t id) { hf_client_watch_cancel(counting.inner, id); }
+static void count_cancel(struct hf_client *self, uint64_t id) {
+        hf_client_cancel(counting.inner, id);
+}
+static void count_watch_cancel(struct hf_client *self, uint64_t id) {
+        hf_client_watch_cancel(counting.inner, id);
+}
 
 static struct hf_client *count(struct hf_client *inner) {
         static const struct hf_client_ops ops = {.call = count_call,
@@ -87,8 +94,10 @@ static struct reading read_all(void) {
 }
 
 static void print_phase(const char *name, struct reading from, struct reading to) {
-        printf("\"%s\":{\"seconds\":%.3f,\"calls\":%ld,\"updates\":%ld,\"own_cpu\":%.6f,\"server_cpu\":%.6f},", name,
-               to.seconds - from.seconds, to.n_calls - from.n_calls, to.n_updates - from.n_updates, to.own_cpu - from.own_cpu,
+        printf("\"%s\":{\"seconds\":%.3f,\"calls\":%ld,\"updates\":%ld,\"own_cpu\":%.6f,\"server_"
+               "cpu\":%.6f},",
+               name, to.seconds - from.seconds, to.n_calls - from.n_calls,
+               to.n_updates - from.n_updates, to.own_cpu - from.own_cpu,
                to.server_cpu - from.server_cpu);
 }
 
@@ -112,7 +121,8 @@ static int n_sockets(void) {
         for (struct dirent *entry; dir && (entry = readdir(dir));) {
                 char path[300], target[64] = "";
                 snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
-                if (readlink(path, target, sizeof target - 1) > 0 && strncmp(target, "socket:", 7) == 0)
+                if (readlink(path, target, sizeof target - 1) > 0 &&
+                    strncmp(target, "socket:", 7) == 0)
                         n++;
         }
         if (dir)
@@ -121,8 +131,9 @@ static int n_sockets(void) {
 }
 
 static void print_size(const char *name) {
-        printf("\"%s\":{\"rss_kib\":%ld,\"anon_kib\":%ld,\"threads\":%ld,\"sockets\":%d},", name, status_field("VmRSS"),
-               status_field("RssAnon"), status_field("Threads"), n_sockets());
+        printf("\"%s\":{\"rss_kib\":%ld,\"anon_kib\":%ld,\"threads\":%ld,\"sockets\":%d},", name,
+               status_field("VmRSS"), status_field("RssAnon"), status_field("Threads"),
+               n_sockets());
 }
 
 static void rest(double seconds) {
@@ -188,12 +199,16 @@ static atomic_long n_failed;
 static void on_written(void *ctx, const struct hf_reply *reply) {
         static const char key[] = "\"resourceVersion\":\"";
         struct slot *slot = ctx;
-        const char *at = reply->error == 0 && reply->body ? memmem(reply->body, reply->n_body, key, sizeof key - 1) : NULL;
+        const char *at = reply->error == 0 && reply->body
+                                 ? memmem(reply->body, reply->n_body, key, sizeof key - 1)
+                                 : NULL;
 
         if (reply->error && atomic_load(&n_failed) == 0)
-                fprintf(stderr, "many-electors: %s: %s\n", hf_strerror(reply->error), reply->status.message);
+                fprintf(stderr, "many-electors: %s: %s\n", hf_strerror(reply->error),
+                        reply->status.message);
         if (at)
-                snprintf(slot->rv, sizeof slot->rv, "%.*s", (int)strcspn(at + sizeof key - 1, "\""), at + sizeof key - 1);
+                snprintf(slot->rv, sizeof slot->rv, "%.*s", (int)strcspn(at + sizeof key - 1, "\""),
+                         at + sizeof key - 1);
         else
                 atomic_fetch_add(&n_failed, 1);
         atomic_store(&slot->busy, false);
@@ -210,10 +225,12 @@ static void write_bare(struct hf_client *client, struct slot *slot) {
         int n = snprintf(body, sizeof body,
                          "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/"
                          "v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"%s%s%s},"
-                         "\"spec\":{\"holderIdentity\":\"%s_bare_write\",\"leaseDurationSeconds\":15,\"acquireTime\":\"2026-01-01T00:00:00."
+                         "\"spec\":{\"holderIdentity\":\"%s_bare_write\",\"leaseDurationSeconds\":"
+                         "15,\"acquireTime\":\"2026-01-01T00:00:00."
                          "000000Z\","
                          "\"renewTime\":\"%s\",\"leaseTransitions\":0}}",
-                         slot->name, exists ? ",\"resourceVersion\":\"" : "", slot->rv, exists ? "\"" : "", slot->name, now);
+                         slot->name, exists ? ",\"resourceVersion\":\"" : "", slot->rv,
+                         exists ? "\"" : "", slot->name, now);
         const struct hf_call call = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
                                      .resource = leases,
                                      .ns = "default",
@@ -226,7 +243,8 @@ static void write_bare(struct hf_client *client, struct slot *slot) {
 }
 
 /* One write every so often, each on its own, as renewals are. */
-static void write_paced(struct hf_client *client, struct slot *slots, int n, double rate, double seconds) {
+static void write_paced(struct hf_client *client, struct slot *slots, int n, double rate,
+                        double seconds) {
         double begin = seconds_of(CLOCK_MONOTONIC);
 
         for (long i = 0; (double)i / rate < seconds; i++) {
@@ -244,7 +262,8 @@ int main(int argc, char **argv) {
 
         int n = argc == 5 ? atoi(argv[2]) : 0;
         double seconds = argc == 5 ? atof(argv[3]) : 0;
-        if (n < 1 || n > MAX_ELECTORS || seconds <= 0 || clock_getcpuclockid((pid_t)atol(argv[4]), &server_clock) != 0) {
+        if (n < 1 || n > MAX_ELECTORS || seconds <= 0 ||
+            clock_getcpuclockid((pid_t)atol(argv[4]), &server_clock) != 0) {
                 fprintf(stderr, "usage: many-electors KUBECONFIG N SECONDS SERVER_PID\n");
                 return 2;
         }
@@ -284,8 +303,8 @@ int main(int argc, char **argv) {
         rest(0.2);
         print_phase("bare", from, read_all());
         print_size("after");
-        printf("\"watches\":%ld,\"losses\":%ld,\"failed\":%ld}\n", atomic_load(&counting.n_watches), atomic_load(&n_losses),
-               atomic_load(&n_failed));
+        printf("\"watches\":%ld,\"losses\":%ld,\"failed\":%ld}\n", atomic_load(&counting.n_watches),
+               atomic_load(&n_losses), atomic_load(&n_failed));
         hf_client_free(client);
         free(slots);
         return 0;

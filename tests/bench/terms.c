@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many terms in one process: two electors hand one Lease to each other, each term with a reconciler over a shared cache that must see
- * what was changed before it. What a term leaves behind would show in memory, handlers, threads or descriptors.
+ * Many terms in one process: two electors hand one Lease to each other, each term with a reconciler
+ * over a shared cache that must see what was changed before it. What a term leaves behind would
+ * show in memory, handlers, threads or descriptors.
  *
  *      terms KUBECONFIG N_TERMS
  *
- * Prints one JSON line: terms, seconds, resident memory after each tenth (KiB), and handlers, threads and descriptors at the first
- * and the last.
+ * Prints one JSON line: terms, seconds, resident memory after each tenth (KiB), and handlers,
+ * threads and descriptors at the first and the last.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -104,16 +105,16 @@ static int n_descriptors(void) {
 }
 
 static void print_counts(const char *name) {
-        printf("\"%s\":{\"handlers\":%zu,\"threads\":%ld,\"descriptors\":%d},", name, hf_cache_n_handlers(cache), status_field("Threads"),
-               n_descriptors());
+        printf("\"%s\":{\"handlers\":%zu,\"threads\":%ld,\"descriptors\":%d},", name,
+               hf_cache_n_handlers(cache), status_field("Threads"), n_descriptors());
 }
 
 /* ---- the run ---- */
 
 static void make_cache(struct hf_client *client) {
         static const struct hf_resource configmaps = {"", "v1", "configmaps"};
-        static const char body[] =
-                "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"terms\",\"namespace\":\"default\"}}";
+        static const char body[] = "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{"
+                                   "\"name\":\"terms\",\"namespace\":\"default\"}}";
         const struct hf_call create = {.verb = HF_VERB_CREATE,
                                        .resource = configmaps,
                                        .ns = "default",
@@ -130,8 +131,12 @@ static void make_cache(struct hf_client *client) {
         check(hf_cache_start(cache), "cache");
 }
 
-static struct hf_electors *start(struct hf_client *client, int *me, struct hf_elector **ret_elector) {
-        const struct hf_controller controller = {.name = "terms", .class = HF_LEADER_ONLY, .run = run_controller, .ctx = me};
+static struct hf_electors *start(struct hf_client *client, int *me,
+                                 struct hf_elector **ret_elector) {
+        const struct hf_controller controller = {.name = "terms",
+                                                 .class = HF_LEADER_ONLY,
+                                                 .run = run_controller,
+                                                 .ctx = me};
         char identity[16];
         struct hf_electors *electors = NULL;
 
@@ -144,7 +149,9 @@ static struct hf_electors *start(struct hf_client *client, int *me, struct hf_el
                                            .controllers = &controller,
                                            .n_controllers = 1};
         hf_leader_timing_defaults(&config.timing);
-        config.timing.retry_period = 5 * HF_NSEC_PER_MSEC; /* who has released waits for two of them before it leads again */
+        config.timing.retry_period =
+                5 *
+                HF_NSEC_PER_MSEC; /* who has released waits for two of them before it leads again */
         check(hf_electors_new(&host, &electors), "electors");
         check(hf_electors_add(electors, &config, ret_elector, &status), "add");
         check(hf_electors_start(electors, &status), "start");
@@ -190,7 +197,9 @@ int main(int argc, char **argv) {
                 if (i % (n / N_SAMPLES) == 0 && i / (n / N_SAMPLES) <= N_SAMPLES)
                         sample[i / (n / N_SAMPLES) - 1] = status_field("VmRSS");
                 if (i < n)
-                        check(hf_elector_hand_over(elector[leads], leads == 0 ? "terms_1" : "terms_0"), "hand over");
+                        check(hf_elector_hand_over(elector[leads],
+                                                   leads == 0 ? "terms_1" : "terms_0"),
+                              "hand over");
         }
         for (int i = 0; i < N_SAMPLES; i++)
                 printf("%s%ld", i ? "," : "", sample[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzzes what a delete is told: a query, a NUL, a body of DeleteOptions. What is taken must say one thing about the dependents,
- * and what is refused must say why.
+ * Fuzzes what a delete is told: a query, a NUL, a body of DeleteOptions. What is taken must say one
+ * thing about the dependents, and what is refused must say why.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -21,7 +21,8 @@ static void check(struct hfd_call *call) {
         bool good = (!call->n_body || hfd_body_parse(call, "DeleteOptions", &sent, &answer)) &&
                     hfd_delete_options_read(&call->options, sent, &answer);
         if (good) {
-                assert(!call->options.has_orphan || call->options.propagation == HFD_PROPAGATE_UNSET);
+                assert(!call->options.has_orphan ||
+                       call->options.propagation == HFD_PROPAGATE_UNSET);
                 assert(!answer.body);
         } else {
                 assert(answer.code == 400 || answer.code == 422);
@@ -33,7 +34,8 @@ static void check(struct hfd_call *call) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         const uint8_t *cut = n ? memchr(data, 0, n) : NULL;
-        struct hfd_call call = {.verb = HFD_DELETE_MANY, .resource = hfd_resource_find("", "v1", "configmaps")};
+        struct hfd_call call = {.verb = HFD_DELETE_MANY,
+                                .resource = hfd_resource_find("", "v1", "configmaps")};
         struct hfd_answer answer = {0};
 
         if (!cut)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzzes the HTTP/1.1 request parser. The input is parsed whole and in pieces (their size is its first byte): both must
- * give the same requests, and an accepted one must keep what the parser promises.
+ * Fuzzes the HTTP/1.1 request parser. The input is parsed whole and in pieces (their size is its
+ * first byte): both must give the same requests, and an accepted one must keep what the parser
+ * promises.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -32,7 +33,8 @@ static void check(struct hfd_request *request, struct outcome *outcome) {
         assert(hfd_request_method(request)[0] != '\0');
         if (!strcmp(hfd_request_protocol(request), "HTTP/1.1"))
                 assert(hfd_request_header(request, "host"));
-        assert(!hfd_request_header(request, "content-length") || !hfd_request_header(request, "transfer-encoding"));
+        assert(!hfd_request_header(request, "content-length") ||
+               !hfd_request_header(request, "transfer-encoding"));
         (void)hfd_request_body(request, &n);
         assert(n <= 4096);
         outcome->n_requests++;

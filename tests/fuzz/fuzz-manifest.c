@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzzes manifests, YAML and JSON, and the ledger. What is accepted must have an identity and be accepted again, as JSON, as the same
- * content; a ledger that is read must be read alike after it was written.
+ * Fuzzes manifests, YAML and JSON, and the ledger. What is accepted must have an identity and be
+ * accepted again, as JSON, as the same content; a ledger that is read must be read alike after it
+ * was written.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -26,8 +27,10 @@ static void again(const struct hf__kinds *kinds, const struct hf__step *step) {
 
         assert(step->id[0] && step->name[0] && strlen(step->hash) == HF__HASH_DIGITS);
         assert(!step->ns == !step->kind->namespaced);
-        assert(hf__steps_add_text(&steps, kinds, "again", step->content, step->n_content, &status) == 0);
-        assert(steps.n == 1 && strcmp(steps.list[0].hash, step->hash) == 0 && strcmp(steps.list[0].id, step->id) == 0);
+        assert(hf__steps_add_text(&steps, kinds, "again", step->content, step->n_content,
+                                  &status) == 0);
+        assert(steps.n == 1 && strcmp(steps.list[0].hash, step->hash) == 0 &&
+               strcmp(steps.list[0].id, step->id) == 0);
         hf__steps_done(&steps);
 }
 
@@ -54,9 +57,11 @@ static void try_ledger(const char *text, size_t n) {
         struct hf_status status = {0};
 
         assert(object && steps);
-        assert(hf__json_set_string(object, "data.format", "1") == 0 && hf__json_set_string(object, "data.steps", steps) == 0);
+        assert(hf__json_set_string(object, "data.format", "1") == 0 &&
+               hf__json_set_string(object, "data.steps", steps) == 0);
         int r = hf__ledger_read(object, NULL, 0, &ledger, &status);
-        if (r == 0 && hf__ledger_write(&ledger, object, "n", "l", &out) == 0 && hf__json_parse(out.data, out.n, &back, NULL) == 0) {
+        if (r == 0 && hf__ledger_write(&ledger, object, "n", "l", &out) == 0 &&
+            hf__json_parse(out.data, out.n, &back, NULL) == 0) {
                 assert(hf__ledger_read(back, NULL, 0, &same, &status) == 0);
                 assert(same.n_entries == ledger.n_entries);
         }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzzes the patches. The input is which patch and which kind (its first byte), an object and a patch, with a NUL between. What
- * comes of it must be a whole tree: it prints, reads back as the same, and is no deeper than a parser takes.
+ * Fuzzes the patches. The input is which patch and which kind (its first byte), an object and a
+ * patch, with a NUL between. What comes of it must be a whole tree: it prints, reads back as the
+ * same, and is no deeper than a parser takes.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -38,12 +39,14 @@ static int apply(unsigned which, struct hf__json **document, const struct hf__js
         static const char *const plurals[] = {"serviceaccounts", "namespaces", "configmaps"};
         char why[HFD_PATCH_WHY];
 
-        if (which % 4 == 0 && hf__json_is_array(patch) && hf__json_count(patch) <= HFD_PATCH_OPS_MAX)
+        if (which % 4 == 0 && hf__json_is_array(patch) &&
+            hf__json_count(patch) <= HFD_PATCH_OPS_MAX)
                 return hfd_patch_json(document, patch, why);
         if (which % 4 == 1 && hf__json_is_object(patch))
                 return hfd_patch_merge(document, patch);
         if (which % 4 > 1 && hf__json_is_object(patch))
-                return hfd_patch_strategic(hfd_resource_find("", "v1", plurals[which / 4 % 3]), document, patch, why);
+                return hfd_patch_strategic(hfd_resource_find("", "v1", plurals[which / 4 % 3]),
+                                           document, patch, why);
         return 0;
 }
 

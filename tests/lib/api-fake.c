@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * State, all guarded by mu: the objects with their revisions, the events since the last compaction, and the requests.
- * The one thread looks for a request that has something to say, makes its words under the lock, and says them without.
+ * State, all guarded by mu: the objects with their revisions, the events since the last compaction,
+ * and the requests. The one thread looks for a request that has something to say, makes its words
+ * under the lock, and says them without.
  */
 #include "api-fake.h"
 
@@ -72,9 +73,11 @@ struct api_fake {
 static char *api_fake_object_text(const struct api_fake_object *object, uint64_t revision) {
         char *text = NULL;
         if (asprintf(&text,
-                     "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\",\"uid\":\"%llu\","
+                     "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\","
+                     "\"uid\":\"%llu\","
                      "\"resourceVersion\":\"%llu\"},\"v\":\"%s\"}",
-                     object->ns, object->name, (unsigned long long)object->uid, (unsigned long long)revision, object->value) < 0)
+                     object->ns, object->name, (unsigned long long)object->uid,
+                     (unsigned long long)revision, object->value) < 0)
                 abort();
         return text;
 }
@@ -84,15 +87,19 @@ static void api_fake_unlock_poke(struct api_fake *fake) {
         pthread_mutex_unlock(&fake->mu);
 }
 
-static void api_fake_record(struct api_fake *fake, enum hf_event_type type, const struct api_fake_object *object) {
+static void api_fake_record(struct api_fake *fake, enum hf_event_type type,
+                            const struct api_fake_object *object) {
         if (fake->n_events == API_FAKE_MAX_EVENTS)
                 abort();
-        fake->events[fake->n_events++] = (struct api_fake_event){fake->revision, type, api_fake_object_text(object, fake->revision)};
+        fake->events[fake->n_events++] =
+                (struct api_fake_event){fake->revision, type,
+                                        api_fake_object_text(object, fake->revision)};
 }
 
 static size_t api_fake_find(struct api_fake *fake, const char *ns, const char *name) {
         size_t i = 0;
-        while (i < fake->n_objects && (strcmp(fake->objects[i].ns, ns) != 0 || strcmp(fake->objects[i].name, name) != 0))
+        while (i < fake->n_objects &&
+               (strcmp(fake->objects[i].ns, ns) != 0 || strcmp(fake->objects[i].name, name) != 0))
                 i++;
         return i;
 }
@@ -232,7 +239,9 @@ void api_fake_last_query(struct api_fake *fake, char text[160]) {
         pthread_mutex_unlock(&fake->mu);
 }
 unsigned api_fake_n_lists(struct api_fake *fake) { return api_fake_count(fake, &fake->n_lists); }
-unsigned api_fake_n_watches(struct api_fake *fake) { return api_fake_count(fake, &fake->n_watches); }
+unsigned api_fake_n_watches(struct api_fake *fake) {
+        return api_fake_count(fake, &fake->n_watches);
+}
 unsigned api_fake_n_open(struct api_fake *fake) { return api_fake_count(fake, &fake->n_open); }
 
 void api_fake_await_watch(struct api_fake *fake, unsigned n) {
@@ -259,8 +268,11 @@ static void api_fake_remove(struct api_fake *fake, struct api_fake_request *requ
         fake->n_open -= request->is_watch ? 1 : 0;
 }
 
-static void api_fake_list(struct api_fake *fake, const struct api_fake_request *request, struct hf__strbuf *body) {
-        size_t from = 0, page = fake->page && request->limit > 0 && fake->page < request->limit ? fake->page : request->limit;
+static void api_fake_list(struct api_fake *fake, const struct api_fake_request *request,
+                          struct hf__strbuf *body) {
+        size_t from = 0, page = fake->page && request->limit > 0 && fake->page < request->limit
+                                        ? fake->page
+                                        : request->limit;
 
         if (request->continue_at > 0) {
                 from = request->continue_from;
@@ -270,9 +282,11 @@ static void api_fake_list(struct api_fake *fake, const struct api_fake_request *
                 fake->snapshot_at = fake->revision;
         }
         size_t to = page > 0 && page < fake->n_snapshot - from ? from + page : fake->n_snapshot;
-        hf__strbuf_printf(body, "{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"%llu\"", (unsigned long long)fake->snapshot_at);
+        hf__strbuf_printf(body, "{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"%llu\"",
+                          (unsigned long long)fake->snapshot_at);
         if (to < fake->n_snapshot)
-                hf__strbuf_printf(body, ",\"continue\":\"%llu+%zu\"", (unsigned long long)fake->snapshot_at, to);
+                hf__strbuf_printf(body, ",\"continue\":\"%llu+%zu\"",
+                                  (unsigned long long)fake->snapshot_at, to);
         hf__strbuf_puts(body, "},\"items\":[");
         for (size_t i = from; i < to; i++) {
                 char *text = api_fake_object_text(&fake->snapshot[i], fake->snapshot[i].revision);
@@ -294,7 +308,8 @@ static void api_fake_answer(struct api_fake *fake, struct api_fake_request *requ
                 reply.error = fake->fail_error;
         } else if (request->verb == HF_VERB_LIST && request->number == fake->fail_list) {
                 reply.error = fake->fail_error;
-        } else if (request->continue_at > 0 && (request->continue_at != fake->snapshot_at || request->continue_at < fake->compacted)) {
+        } else if (request->continue_at > 0 && (request->continue_at != fake->snapshot_at ||
+                                                request->continue_at < fake->compacted)) {
                 reply.error = HF_E_GONE;
         } else if (request->verb == HF_VERB_LIST) {
                 api_fake_list(fake, request, &body);
@@ -312,11 +327,14 @@ static void api_fake_answer(struct api_fake *fake, struct api_fake_request *requ
         pthread_mutex_lock(&fake->mu);
 }
 
-static void api_fake_say(struct api_fake *fake, struct api_fake_request *request, enum hf_event_type type, const char *object,
-                         uint64_t revision) {
+static void api_fake_say(struct api_fake *fake, struct api_fake_request *request,
+                         enum hf_event_type type, const char *object, uint64_t revision) {
         char version[24], *copy = strdup(object);
         snprintf(version, sizeof version, "%llu", (unsigned long long)revision);
-        const struct hf_event event = {.type = type, .object = copy, .n_object = strlen(copy), .resource_version = version};
+        const struct hf_event event = {.type = type,
+                                       .object = copy,
+                                       .n_object = strlen(copy),
+                                       .resource_version = version};
         pthread_mutex_unlock(&fake->mu);
         request->on_event(request->ctx, &event);
         free(copy);
@@ -325,7 +343,8 @@ static void api_fake_say(struct api_fake *fake, struct api_fake_request *request
 
 static void api_fake_end(struct api_fake *fake, struct api_fake_request *request, int error) {
         struct hf_status status = {0};
-        (void)hf_fail(&status, error, "%s", error && request->end_message ? request->end_message : hf_strerror(error));
+        (void)hf_fail(&status, error, "%s",
+                      error && request->end_message ? request->end_message : hf_strerror(error));
         api_fake_remove(fake, request);
         pthread_mutex_unlock(&fake->mu);
         request->on_end(request->ctx, error, &status);
@@ -333,10 +352,12 @@ static void api_fake_end(struct api_fake *fake, struct api_fake_request *request
         pthread_mutex_lock(&fake->mu);
 }
 
-/* Returns whether it had something to say. Only this thread removes requests, so request stays valid while unlocked. */
+/* Returns whether it had something to say. Only this thread removes requests, so request stays
+ * valid while unlocked. */
 static bool api_fake_serve(struct api_fake *fake, struct api_fake_request *request) {
         if (!request->is_watch) {
-                if ((fake->hold || (fake->hold_pages && request->continue_at > 0)) && !request->canceled)
+                if ((fake->hold || (fake->hold_pages && request->continue_at > 0)) &&
+                    !request->canceled)
                         return false;
                 api_fake_answer(fake, request);
                 return true;
@@ -385,7 +406,8 @@ static void *api_fake_run(void *ctx) {
 
 /* ---- the operations ---- */
 
-static void api_fake_append(struct api_fake *fake, struct api_fake_request *request, uint64_t *ret_id) {
+static void api_fake_append(struct api_fake *fake, struct api_fake_request *request,
+                            uint64_t *ret_id) {
         struct api_fake_request **place = &fake->requests;
         request->id = ++fake->next_id;
         if (ret_id)
@@ -403,13 +425,15 @@ static void api_fake_read_query(struct api_fake_request *request, const char *qu
 
         if (limit)
                 request->limit = strtoul(limit + 6, NULL, 10);
-        if (token && sscanf(token + 9, "%llu%%2B%zu", &revision, &request->continue_from) == 2) /* the plus must be encoded */
+        if (token && sscanf(token + 9, "%llu%%2B%zu", &revision, &request->continue_from) ==
+                             2) /* the plus must be encoded */
                 request->continue_at = revision;
         else if (token)
                 abort();
 }
 
-static int api_fake_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
+static int api_fake_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+                         void *ctx, uint64_t *ret_id) {
         struct api_fake *fake = (struct api_fake *)self;
         struct api_fake_request *request = calloc(1, sizeof *request);
         request->verb = call->verb;
@@ -417,7 +441,8 @@ static int api_fake_call(struct hf_client *self, const struct hf_call *call, hf_
         request->ctx = ctx;
         pthread_mutex_lock(&fake->mu);
         if (call->verb == HF_VERB_LIST) {
-                snprintf(fake->last_query, sizeof fake->last_query, "%s", call->query ? call->query : "");
+                snprintf(fake->last_query, sizeof fake->last_query, "%s",
+                         call->query ? call->query : "");
                 request->number = ++fake->n_lists;
                 api_fake_read_query(request, fake->last_query);
                 pthread_cond_broadcast(&fake->started);
@@ -426,7 +451,8 @@ static int api_fake_call(struct hf_client *self, const struct hf_call *call, hf_
         return 0;
 }
 
-static int api_fake_watch(struct hf_client *self, const struct hf_watch_spec *spec, hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
+static int api_fake_watch(struct hf_client *self, const struct hf_watch_spec *spec,
+                          hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
                           uint64_t *ret_id) {
         struct api_fake *fake = (struct api_fake *)self;
         struct api_fake_request *request = calloc(1, sizeof *request);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api-server-main DIR [ETCD-URL]: the API alone behind TLS on a free port of 127.0.0.1, over the memory store or an etcd, for
- * trying clients on it. Writes DIR/admin.kubeconfig, prints "ready PORT", and runs until its standard input ends.
+ * api-server-main DIR [ETCD-URL]: the API alone behind TLS on a free port of 127.0.0.1, over the
+ * memory store or an etcd, for trying clients on it. Writes DIR/admin.kubeconfig, prints "ready
+ * PORT", and runs until its standard input ends.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@ static void fail(const char *what, const struct hf_status *status) {
         exit(1);
 }
 
-static void log_line(void *ctx, enum hf_log_level level, const char *component, const char *message) {
+static void log_line(void *ctx, enum hf_log_level level, const char *component,
+                     const char *message) {
         (void)fprintf(stderr, "%s: %s\n", component, message);
 }
 
@@ -44,11 +46,13 @@ int main(int argc, char **argv) {
                 return 2;
         (void)signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_DEFAULT);
-        if (hfd_pki_load_or_make(argv[1], names, &pki, &status) || hfd_auth_new(&host, NULL, &auth, &status))
+        if (hfd_pki_load_or_make(argv[1], names, &pki, &status) ||
+            hfd_auth_new(&host, NULL, &auth, &status))
                 fail("certificates", &status);
         const char *endpoints[] = {argc > 2 ? argv[2] : NULL, NULL};
         struct hfd_etcd_config etcd = {.endpoints = endpoints};
-        if (argc > 2 ? hfd_etcd_store_new(&host, &etcd, &store, &status) : hfd_memory_store_new(&host, &store))
+        if (argc > 2 ? hfd_etcd_store_new(&host, &etcd, &store, &status)
+                     : hfd_memory_store_new(&host, &store))
                 fail("store", &status);
         struct hfd_api_config config = {.store = store, .prefix = "/registry", .auth = auth};
         if (hfd_api_new(&host, &config, &api) || hfd_api_start(api) || hfd_router_new(&router))
@@ -80,8 +84,12 @@ int main(int argc, char **argv) {
                 fail("cache", &status);
         for (size_t i = 0; i < sizeof system_namespaces / sizeof system_namespaces[0]; i++) {
                 char body[100];
-                struct hf_call call = {.verb = HF_VERB_CREATE, .resource = {"", "v1", "namespaces"}, .body = body};
-                call.n_body = (size_t)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%s\"}}", system_namespaces[i]);
+                struct hf_call call = {.verb = HF_VERB_CREATE,
+                                       .resource = {"", "v1", "namespaces"},
+                                       .body = body};
+                call.n_body =
+                        (size_t)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%s\"}}",
+                                         system_namespaces[i]);
                 (void)hf_client_do(client, &call, token, NULL, NULL, NULL);
         }
         (void)printf("ready %u\n", hfd_http_port(http));

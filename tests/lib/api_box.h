@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A server in a box, for unit tests: the API's core over the memory store, with its loopback client, and calls that wait.
- * To be included after cmocka; everything is static. Ends each test with tear_down; main frees last.body.
+ * A server in a box, for unit tests: the API's core over the memory store, with its loopback
+ * client, and calls that wait. To be included after cmocka; everything is static. Ends each test
+ * with tear_down; main frees last.body.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -80,10 +81,12 @@ static inline void on_reply(void *ctx, const struct hf_reply *reply) {
         pthread_mutex_unlock(&r->mu);
 }
 
-static const struct hf_resource leases __attribute__((unused)) = {"coordination.k8s.io", "v1", "leases"};
+static const struct hf_resource leases
+        __attribute__((unused)) = {"coordination.k8s.io", "v1", "leases"};
 static const struct hf_resource configmaps __attribute__((unused)) = {"", "v1", "configmaps"};
 static const struct hf_resource namespaces __attribute__((unused)) = {"", "v1", "namespaces"};
-static const struct hf_resource workspaces __attribute__((unused)) = {"tenancy.holdfast.dev", "v1alpha1", "workspaces"};
+static const struct hf_resource workspaces
+        __attribute__((unused)) = {"tenancy.holdfast.dev", "v1alpha1", "workspaces"};
 
 /* The last answer; its body is freed by the next call. */
 static struct result last;
@@ -104,8 +107,9 @@ static inline int run(struct box *box, const struct hf_call *call) {
         return r.error;
 }
 
-static inline int call_fenced(struct box *box, enum hf_verb verb, struct hf_resource resource, const char *ns, const char *name,
-                              const char *query, const char *body, const struct hf_fence *fence) {
+static inline int call_fenced(struct box *box, enum hf_verb verb, struct hf_resource resource,
+                              const char *ns, const char *name, const char *query, const char *body,
+                              const struct hf_fence *fence) {
         struct hf_call call = {.verb = verb,
                                .resource = resource,
                                .ns = ns,
@@ -118,7 +122,8 @@ static inline int call_fenced(struct box *box, enum hf_verb verb, struct hf_reso
 }
 
 /* On a subresource; body NULL gets it. */
-static inline int do_part(struct box *box, struct hf_resource resource, const char *name, const char *subresource, const char *body) {
+static inline int do_part(struct box *box, struct hf_resource resource, const char *name,
+                          const char *subresource, const char *body) {
         struct hf_call call = {.verb = body ? HF_VERB_UPDATE : HF_VERB_GET,
                                .resource = resource,
                                .name = name,
@@ -128,8 +133,8 @@ static inline int do_part(struct box *box, struct hf_resource resource, const ch
         return run(box, &call);
 }
 
-static inline int do_call(struct box *box, enum hf_verb verb, struct hf_resource resource, const char *ns, const char *name,
-                          const char *query, const char *body) {
+static inline int do_call(struct box *box, enum hf_verb verb, struct hf_resource resource,
+                          const char *ns, const char *name, const char *query, const char *body) {
         return call_fenced(box, verb, resource, ns, name, query, body, NULL);
 }
 
@@ -162,16 +167,19 @@ static inline void await_patch(struct box *box, struct patch_call *patch) {
         hfd_options_done(&patch->call.options);
 }
 
-static inline int do_patch(struct box *box, struct hf_resource resource, const char *ns, const char *name, enum hfd_subresource subresource,
-                           enum hfd_patch type, const char *query, const char *body) {
+static inline int do_patch(struct box *box, struct hf_resource resource, const char *ns,
+                           const char *name, enum hfd_subresource subresource, enum hfd_patch type,
+                           const char *query, const char *body) {
         struct patch_call patch = {.call = {.verb = HFD_PATCH,
                                             .subresource = subresource,
                                             .patch = type,
                                             .body = body,
                                             .n_body = strlen(body),
-                                            .deadline = hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC,
+                                            .deadline = hf_now(hf_clock_system()) +
+                                                        10 * HF_NSEC_PER_SEC,
                                             .done = on_patched},
-                                   .result = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER}};
+                                   .result = {.mu = PTHREAD_MUTEX_INITIALIZER,
+                                              .cond = PTHREAD_COND_INITIALIZER}};
         struct hfd_answer answer = {0};
 
         patch.call.resource = hfd_resource_find(resource.group, resource.version, resource.plural);
@@ -220,9 +228,12 @@ static inline void expect_status(int code, const char *reason, const char *messa
 static inline void make_workspaces(struct box *box, int n) {
         for (int i = 0; i < n; i++) {
                 char body[200];
-                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"w%02d\",\"labels\":{\"parity\":\"%s\",\"a.b/n\":\"%d\"}}}", i,
-                               i % 2 ? "odd" : "even", i);
-                assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, body), 0);
+                (void)snprintf(body, sizeof body,
+                               "{\"metadata\":{\"name\":\"w%02d\",\"labels\":{\"parity\":\"%s\","
+                               "\"a.b/n\":\"%d\"}}}",
+                               i, i % 2 ? "odd" : "even", i);
+                assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, body),
+                                 0);
         }
 }
 

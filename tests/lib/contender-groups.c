@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library in a program of its own with several Leases, each with a group of controllers: one process, one loop.
+ * The library in a program of its own with several Leases, each with a group of controllers: one
+ * process, one loop.
  *
  *      contender-groups KUBECONFIG IDENTITY NAME...
  *
- * For each NAME it contends for the Lease default/NAME; while it leads, the group writes the ConfigMap default/NAME every 20 ms: its
- * second controller, which comes after the first. stdout: one line per change, `NAME <state> term <term>`. SIGTERM stops it; exit 0.
+ * For each NAME it contends for the Lease default/NAME; while it leads, the group writes the
+ * ConfigMap default/NAME every 20 ms: its second controller, which comes after the first. stdout:
+ * one line per change, `NAME <state> term <term>`. SIGTERM stops it; exit 0.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -28,8 +30,10 @@ static void on_log(void *ctx, enum hf_log_level level, const char *component, co
 }
 
 static void on_change(void *ctx, const struct hf_leader_info *info) {
-        static const char *const states[] = {"following", "leading", "draining", "aborting", "releasing", "stopped", "stuck"};
-        printf("%s %s term %llu\n", info->name, states[info->state], (unsigned long long)info->term);
+        static const char *const states[] = {"following", "leading", "draining", "aborting",
+                                             "releasing", "stopped", "stuck"};
+        printf("%s %s term %llu\n", info->name, states[info->state],
+               (unsigned long long)info->term);
         fflush(stdout);
 }
 
@@ -47,16 +51,20 @@ static int run_second(struct hf_term *term, void *ctx) {
         for (unsigned long long count = 1; !hf_cancel_fired(hf_term_drain(term)); count++) {
                 char body[640];
                 int n = snprintf(body, sizeof body,
-                                 "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"},"
-                                 "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\",\"identity\":\"%s\"}}",
-                                 group->name, (unsigned long long)hf_term_fence(term)->term, count, group->identity);
+                                 "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{"
+                                 "\"name\":\"%s\",\"namespace\":\"default\"},"
+                                 "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\",\"identity\":\"%"
+                                 "s\"}}",
+                                 group->name, (unsigned long long)hf_term_fence(term)->term, count,
+                                 group->identity);
                 struct hf_call call = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
                                        .resource = {"", "v1", "configmaps"},
                                        .ns = "default",
                                        .name = exists ? group->name : NULL,
                                        .body = body,
                                        .n_body = (size_t)n};
-                int r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL, NULL);
+                int r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL,
+                                     NULL);
                 if (r == 0 || r == HF_E_NOT_FOUND || r == HF_E_EXISTS)
                         exists = r != HF_E_NOT_FOUND;
                 (void)hf_cancel_wait(hf_term_drain(term), hf_now(clock) + 20 * HF_NSEC_PER_MSEC);
@@ -64,10 +72,12 @@ static int run_second(struct hf_term *term, void *ctx) {
         return 0;
 }
 
-static int add(struct hf_electors *electors, struct hf_client *client, struct group *group, struct hf_status *reterr_status) {
+static int add(struct hf_electors *electors, struct hf_client *client, struct group *group,
+               struct hf_status *reterr_status) {
         const char *const after[] = {group->first, NULL};
-        const struct hf_controller controllers[] = {{.name = group->second, .run = run_second, .ctx = group, .after = after},
-                                                    {.name = group->first, .run = run_first}};
+        const struct hf_controller controllers[] =
+                {{.name = group->second, .run = run_second, .ctx = group, .after = after},
+                 {.name = group->first, .run = run_first}};
         const struct hf_elector_config config = {.size = sizeof config,
                                                  .ns = "default",
                                                  .name = group->name,
@@ -78,7 +88,8 @@ static int add(struct hf_electors *electors, struct hf_client *client, struct gr
                                                             .retry_period = 300 * HF_NSEC_PER_MSEC},
                                                  .controllers = controllers,
                                                  .n_controllers = 2,
-                                                 .labels = (const char *const[]){"group=shown", NULL},
+                                                 .labels =
+                                                         (const char *const[]){"group=shown", NULL},
                                                  .on_change = on_change};
         (void)snprintf(group->first, sizeof group->first, "%.60s-first", group->name);
         (void)snprintf(group->second, sizeof group->second, "%.60s-second", group->name);
@@ -86,7 +97,8 @@ static int add(struct hf_electors *electors, struct hf_client *client, struct gr
 }
 
 int main(int argc, char **argv) {
-        struct hf_host host = {.size = sizeof host, .log = {.write = on_log, .max_level = HF_LOG_INFO}};
+        struct hf_host host = {.size = sizeof host,
+                               .log = {.write = on_log, .max_level = HF_LOG_INFO}};
         struct group groups[MAX_GROUPS] = {0};
         struct hf_electors *electors = NULL;
         struct hf_client *client = NULL;

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program of its own that embeds the library and contends for a Lease on any API server, over REST: no holdfastd in it.
- * While it leads it writes the ConfigMap default/<CONFIGMAP>, else default/<NAME>, every 20 ms.
+ * A program of its own that embeds the library and contends for a Lease on any API server, over
+ * REST: no holdfastd in it. While it leads it writes the ConfigMap default/<CONFIGMAP>, else
+ * default/<NAME>, every 20 ms.
  *
- *      contender KUBECONFIG|DIRECTORY NAME IDENTITY [--lease 4s --renew 2s --retry 500ms] [--unfenced] [--ignore-tokens]
+ *      contender KUBECONFIG|DIRECTORY NAME IDENTITY [--lease 4s --renew 2s --retry 500ms]
+ * [--unfenced] [--ignore-tokens]
  *                [--migrate-from OLD-NAME] [--writes CONFIGMAP] [--coordinated VERSION]
  *
  * --coordinated: it is a candidate of that version, and leads when the Lease names it.
  *
- * A directory is that of a pod's service account; an empty word stands for the files of $KUBECONFIG.
+ * A directory is that of a pod's service account; an empty word stands for the files of
+ * $KUBECONFIG.
  *
- * stdout: one line per change: `state <state> holder <holder> term <term> end <why>`. SIGTERM stops it gracefully; exit 0, or 70
- * when a controller is stuck.
+ * stdout: one line per change: `state <state> holder <holder> term <term> end <why>`. SIGTERM stops
+ * it gracefully; exit 0, or 70 when a controller is stuck.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -38,9 +41,11 @@ static void on_log(void *ctx, enum hf_log_level level, const char *component, co
 }
 
 static void on_change(void *ctx, const struct hf_leader_info *info) {
-        static const char *const states[] = {"following", "leading", "draining", "aborting", "releasing", "stopped", "stuck"};
+        static const char *const states[] = {"following", "leading", "draining", "aborting",
+                                             "releasing", "stopped", "stuck"};
         (void)ctx;
-        printf("state %s holder %s term %llu end %s\n", states[info->state], info->holder, (unsigned long long)info->term, info->last_end);
+        printf("state %s holder %s term %llu end %s\n", states[info->state], info->holder,
+               (unsigned long long)info->term, info->last_end);
         fflush(stdout);
 }
 
@@ -54,20 +59,25 @@ static int run_writer(struct hf_term *term, void *ctx) {
                 char body[640];
                 struct hf_status status;
                 int n = snprintf(body, sizeof body,
-                                 "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"},"
-                                 "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\",\"identity\":\"%s\"}}",
-                                 options->writes, (unsigned long long)hf_term_fence(term)->term, count, options->identity);
+                                 "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{"
+                                 "\"name\":\"%s\",\"namespace\":\"default\"},"
+                                 "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\",\"identity\":\"%"
+                                 "s\"}}",
+                                 options->writes, (unsigned long long)hf_term_fence(term)->term,
+                                 count, options->identity);
                 struct hf_call call = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
                                        .resource = configmaps,
                                        .ns = "default",
                                        .name = exists ? options->writes : NULL,
                                        .body = body,
                                        .n_body = (size_t)n};
-                struct hf_cancel *token = options->ignore_tokens ? hf_cancel_never() : hf_term_abort(term);
+                struct hf_cancel *token =
+                        options->ignore_tokens ? hf_cancel_never() : hf_term_abort(term);
                 int r = hf_client_do(hf_term_client(term), &call, token, NULL, NULL, &status);
                 if (r == HF_E_NOT_FOUND || r == HF_E_EXISTS)
                         exists = r == HF_E_EXISTS;
-                struct hf_cancel *wait = options->ignore_tokens ? hf_cancel_never() : hf_term_abort(term);
+                struct hf_cancel *wait =
+                        options->ignore_tokens ? hf_cancel_never() : hf_term_abort(term);
                 if (hf_cancel_wait(wait, hf_now(clock) + 20 * HF_NSEC_PER_MSEC) == HF_E_CANCELED)
                         return 0;
                 if (!options->ignore_tokens && hf_cancel_fired(hf_term_drain(term)))
@@ -77,10 +87,11 @@ static int run_writer(struct hf_term *term, void *ctx) {
 
 static int parse(int argc, char **argv, struct options *options) {
         for (int i = 4; i < argc; i++) {
-                hf_nsec *duration = strcmp(argv[i], "--lease") == 0   ? &options->timing.lease_duration
-                                    : strcmp(argv[i], "--renew") == 0 ? &options->timing.renew_deadline
-                                    : strcmp(argv[i], "--retry") == 0 ? &options->timing.retry_period
-                                                                      : NULL;
+                hf_nsec *duration =
+                        strcmp(argv[i], "--lease") == 0   ? &options->timing.lease_duration
+                        : strcmp(argv[i], "--renew") == 0 ? &options->timing.renew_deadline
+                        : strcmp(argv[i], "--retry") == 0 ? &options->timing.retry_period
+                                                          : NULL;
                 const char **text = strcmp(argv[i], "--migrate-from") == 0  ? &options->migrate_from
                                     : strcmp(argv[i], "--writes") == 0      ? &options->writes
                                     : strcmp(argv[i], "--coordinated") == 0 ? &options->coordinated
@@ -101,8 +112,12 @@ static int parse(int argc, char **argv, struct options *options) {
         return 0;
 }
 
-static int contend(const struct hf_host *host, struct hf_client *client, struct options *options, const sigset_t *signals) {
-        struct hf_controller writer = {.name = "writer", .class = HF_LEADER_ONLY, .run = run_writer, .ctx = options};
+static int contend(const struct hf_host *host, struct hf_client *client, struct options *options,
+                   const sigset_t *signals) {
+        struct hf_controller writer = {.name = "writer",
+                                       .class = HF_LEADER_ONLY,
+                                       .run = run_writer,
+                                       .ctx = options};
         struct hf_elector_config config = {.size = sizeof config,
                                            .ns = "default",
                                            .name = options->name,
@@ -149,13 +164,15 @@ static int contend(const struct hf_host *host, struct hf_client *client, struct 
         return r != 0;
 }
 
-static int connect_to(const struct hf_host *host, const char *where, struct hf_client **ret_client, struct hf_status *reterr_status) {
+static int connect_to(const struct hf_host *host, const char *where, struct hf_client **ret_client,
+                      struct hf_status *reterr_status) {
         const struct hf_in_cluster_config config = {.size = sizeof config, .directory = where};
         char ns[HF_NAME_MAX + 1];
         struct stat st;
 
         if (stat(where, &st) < 0 || !S_ISDIR(st.st_mode))
-                return hf_rest_client_from_kubeconfig(host, where[0] ? where : NULL, ret_client, reterr_status);
+                return hf_rest_client_from_kubeconfig(host, where[0] ? where : NULL, ret_client,
+                                                      reterr_status);
         int r = hf_rest_client_in_cluster(host, &config, ret_client, ns, reterr_status);
         if (r == 0)
                 printf("namespace %s\n", ns);
@@ -164,15 +181,18 @@ static int connect_to(const struct hf_host *host, const char *where, struct hf_c
 
 int main(int argc, char **argv) {
         struct options options = {0};
-        struct hf_host host = {.size = sizeof host, .log = {.write = on_log, .max_level = HF_LOG_DEBUG}};
+        struct hf_host host = {.size = sizeof host,
+                               .log = {.write = on_log, .max_level = HF_LOG_DEBUG}};
         struct hf_client *client;
         struct hf_status status = {0};
         sigset_t signals;
 
         if (argc < 4 || parse(argc, argv, &options)) {
-                fprintf(stderr, "usage: contender KUBECONFIG|DIRECTORY NAME IDENTITY [--lease D --renew D --retry D] [--unfenced] "
+                fprintf(stderr, "usage: contender KUBECONFIG|DIRECTORY NAME IDENTITY [--lease D "
+                                "--renew D --retry D] [--unfenced] "
                                 "[--ignore-tokens]\n"
-                                "       [--migrate-from OLD-NAME] [--writes CONFIGMAP] [--coordinated VERSION]\n");
+                                "       [--migrate-from OLD-NAME] [--writes CONFIGMAP] "
+                                "[--coordinated VERSION]\n");
                 return 2;
         }
         options.name = argv[2];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The elector's core with its time, its store and its answers in the test's hands. Included by tests, behind cmocka.h.
+ * The elector's core with its time, its store and its answers in the test's hands. Included by
+ * tests, behind cmocka.h.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,9 @@ struct rig {
 
 static inline void step(struct rig *rig, enum hf__core_event_type type) {
         rig->event.type = type;
-        hf__core_step(&rig->core, &rig->event, (struct hf__core_time){.boot = rig->now, .real_us = rig->now / 1000}, &rig->actions);
+        hf__core_step(&rig->core, &rig->event,
+                      (struct hf__core_time){.boot = rig->now, .real_us = rig->now / 1000},
+                      &rig->actions);
         assert_true(rig->actions.n <= HF__CORE_MAX_ACTIONS);
         for (unsigned i = 0; i < rig->actions.n; i++)
                 if (rig->actions.list[i].type == HF__ACT_WRITE)
@@ -40,11 +43,13 @@ static inline void start(struct rig *rig) {
         rig->now = 1000 * S;
         rig->revision = 100;
         hf_leader_timing_defaults(&config.timing);
-        hf__core_init(&rig->core, &config, (struct hf__core_time){.boot = rig->now, .real_us = rig->now / 1000});
+        hf__core_init(&rig->core, &config,
+                      (struct hf__core_time){.boot = rig->now, .real_us = rig->now / 1000});
         step(rig, HF__EV_TICK);
 }
 
-static inline const struct hf__core_action *did(const struct rig *rig, enum hf__core_action_type type) {
+static inline const struct hf__core_action *did(const struct rig *rig,
+                                                enum hf__core_action_type type) {
         for (unsigned i = 0; i < rig->actions.n; i++)
                 if (rig->actions.list[i].type == type)
                         return &rig->actions.list[i];
@@ -57,7 +62,10 @@ static inline void set_rv(struct rig *rig, struct hf__record *record) {
 }
 
 static inline struct hf__record held_by(struct rig *rig, const char *holder, int64_t duration_s) {
-        struct hf__record record = {.exists = true, .duration_s = duration_s, .acquire_us = 7, .renew_us = 8};
+        struct hf__record record = {.exists = true,
+                                    .duration_s = duration_s,
+                                    .acquire_us = 7,
+                                    .renew_us = 8};
 
         snprintf(record.holder, sizeof(record.holder), "%s", holder);
         set_rv(rig, &record);
@@ -89,8 +97,10 @@ static inline void watch(struct rig *rig, const struct hf__record *record) {
         step(rig, HF__EV_WATCHED);
 }
 
-/* Turns as the core asks for it, until the action comes or the time has passed. Who waits for a write has reads answered. */
-static inline const struct hf__core_action *wait_for(struct rig *rig, enum hf__core_action_type type, hf_nsec at_most) {
+/* Turns as the core asks for it, until the action comes or the time has passed. Who waits for a
+ * write has reads answered. */
+static inline const struct hf__core_action *
+wait_for(struct rig *rig, enum hf__core_action_type type, hf_nsec at_most) {
         hf_nsec until = rig->now + at_most;
 
         while (rig->actions.wake_at <= until) {

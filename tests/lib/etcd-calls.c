@@ -91,18 +91,19 @@ static int finish(int r, struct call_answer *mine, struct call_answer *wanted) {
         return r;
 }
 
-#define CALL(answer, start)                                                                                                                \
-        struct call_answer own, *mine = (answer) ? (answer) : &own;                                                                        \
-        call_answer_init(mine);                                                                                                            \
+#define CALL(answer, start)                                                                        \
+        struct call_answer own, *mine = (answer) ? (answer) : &own;                                \
+        call_answer_init(mine);                                                                    \
         return finish((start), mine, (answer))
 
 int call_get(struct hfd_store *store, const char *key, struct call_answer *answer) {
         CALL(answer, store->ops->get(store, key, call_deadline(20000), call_store_answer, mine));
 }
 
-int call_list(struct hfd_store *store, const char *prefix, const char *start, uint64_t revision, size_t limit, bool keys_only,
-              struct call_answer *answer) {
-        CALL(answer, store->ops->list(store, prefix, start, revision, limit, keys_only, call_deadline(20000), call_store_answer, mine));
+int call_list(struct hfd_store *store, const char *prefix, const char *start, uint64_t revision,
+              size_t limit, bool keys_only, struct call_answer *answer) {
+        CALL(answer, store->ops->list(store, prefix, start, revision, limit, keys_only,
+                                      call_deadline(20000), call_store_answer, mine));
 }
 
 int call_txn(struct hfd_store *store, const struct hfd_txn *txn, struct call_answer *answer) {
@@ -113,7 +114,9 @@ int call_compact(struct hfd_store *store, uint64_t revision) {
         struct call_answer answer;
 
         call_answer_init(&answer);
-        return finish(store->ops->compact(store, revision, call_deadline(20000), call_store_answer, &answer), &answer, NULL);
+        return finish(store->ops->compact(store, revision, call_deadline(20000), call_store_answer,
+                                          &answer),
+                      &answer, NULL);
 }
 
 uint64_t call_revision(struct hfd_store *store) {
@@ -121,8 +124,10 @@ uint64_t call_revision(struct hfd_store *store) {
         uint64_t revision;
 
         call_answer_init(&answer);
-        revision =
-                store->ops->revision(store, call_deadline(20000), call_store_answer, &answer) || call_wait(&answer) ? 0 : answer.revision;
+        revision = store->ops->revision(store, call_deadline(20000), call_store_answer, &answer) ||
+                                   call_wait(&answer)
+                           ? 0
+                           : answer.revision;
         call_answer_done(&answer);
         return revision;
 }
@@ -138,7 +143,9 @@ static uint64_t write_one(struct hfd_store *store, const struct hfd_op *op) {
 }
 
 uint64_t call_put(struct hfd_store *store, const char *key, const char *value) {
-        struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = need(hf__buf_copy(value, strlen(value)))};
+        struct hfd_op op = {.kind = HFD_PUT,
+                            .key = key,
+                            .value = need(hf__buf_copy(value, strlen(value)))};
         uint64_t revision = write_one(store, &op);
 
         hf__buf_unref(op.value);
@@ -157,17 +164,19 @@ static void on_event(void *ctx, const struct hfd_watch_event *events, size_t n) 
         pthread_mutex_lock(&recorder->mu);
         if (recorder->ended)
                 die("an event came after the end");
-        recorder->events = need(realloc(recorder->events, (recorder->n + n) * sizeof(*recorder->events)));
+        recorder->events =
+                need(realloc(recorder->events, (recorder->n + n) * sizeof(*recorder->events)));
         for (size_t i = 0; i < n; i++) {
                 if (events[i].type == HFD_WATCH_PROGRESS)
                         continue;
-                recorder->events[recorder->n++] = (struct recorded){.type = events[i].type,
-                                                                    .key = need(strdup(events[i].kv.key)),
-                                                                    .value = hf__buf_ref(events[i].kv.value),
-                                                                    .mod_revision = events[i].kv.mod_revision,
-                                                                    .create_revision = events[i].kv.create_revision,
-                                                                    .revision = events[i].revision,
-                                                                    .batch = recorder->batches};
+                recorder->events[recorder->n++] =
+                        (struct recorded){.type = events[i].type,
+                                          .key = need(strdup(events[i].kv.key)),
+                                          .value = hf__buf_ref(events[i].kv.value),
+                                          .mod_revision = events[i].kv.mod_revision,
+                                          .create_revision = events[i].kv.create_revision,
+                                          .revision = events[i].revision,
+                                          .batch = recorder->batches};
         }
         recorder->batches++;
         pthread_cond_broadcast(&recorder->cond);
@@ -186,7 +195,8 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         pthread_mutex_unlock(&recorder->mu);
 }
 
-int recorder_start(struct recorder *recorder, struct hfd_store *store, const char *begin, const char *end, uint64_t revision) {
+int recorder_start(struct recorder *recorder, struct hfd_store *store, const char *begin,
+                   const char *end, uint64_t revision) {
         static const struct hfd_watch_handler handler = {.event = on_event, .end = on_end};
         int r;
 

@@ -34,21 +34,26 @@ bool etcd_spawn_available(void) {
 }
 
 int etcd_spawn_free_port(void) {
-        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t n = sizeof(address);
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), port = -1;
 
         if (fd < 0)
                 return -1;
-        if (!bind(fd, (struct sockaddr *)&address, n) && !getsockname(fd, (struct sockaddr *)&address, &n))
+        if (!bind(fd, (struct sockaddr *)&address, n) &&
+            !getsockname(fd, (struct sockaddr *)&address, &n))
                 port = ntohs(address.sin_port);
         close(fd);
         return port;
 }
 
-/* GET /health on the metrics port: etcd answers it with a linearizable read, so it is healthy only when it has a leader. */
+/* GET /health on the metrics port: etcd answers it with a linearizable read, so it is healthy only
+ * when it has a leader. */
 static bool healthy(int port) {
-        struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_port = htons((uint16_t)port),
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         struct timeval timeout = {.tv_sec = 2};
         const char *get = "GET /health HTTP/1.0\r\n\r\n";
         char answer[1024];
@@ -58,8 +63,10 @@ static bool healthy(int port) {
         if (fd < 0)
                 return false;
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-        if (!connect(fd, (struct sockaddr *)&address, sizeof(address)) && send(fd, get, strlen(get), MSG_NOSIGNAL) > 0)
-                for (ssize_t got; n < sizeof(answer) - 1 && (got = recv(fd, answer + n, sizeof(answer) - 1 - n, 0)) > 0;)
+        if (!connect(fd, (struct sockaddr *)&address, sizeof(address)) &&
+            send(fd, get, strlen(get), MSG_NOSIGNAL) > 0)
+                for (ssize_t got; n < sizeof(answer) - 1 &&
+                                  (got = recv(fd, answer + n, sizeof(answer) - 1 - n, 0)) > 0;)
                         n += (size_t)got;
         close(fd);
         answer[n] = 0;
@@ -85,7 +92,8 @@ static void exec_etcd(const struct etcd_spawn *etcd, const char *tls_dir) {
                 snprintf(ca, sizeof(ca), "%s/ca.crt", tls_dir);
                 snprintf(cert, sizeof(cert), "%s/server.crt", tls_dir);
                 snprintf(key, sizeof(key), "%s/server.key", tls_dir);
-                ARG("--cert-file"), ARG(cert), ARG("--key-file"), ARG(key), ARG("--trusted-ca-file"), ARG(ca), ARG("--client-cert-auth");
+                ARG("--cert-file"), ARG(cert), ARG("--key-file"), ARG(key),
+                        ARG("--trusted-ca-file"), ARG(ca), ARG("--client-cert-auth");
         }
         argv[n] = NULL;
 #undef ARG
@@ -132,12 +140,14 @@ bool etcd_spawn_start(struct etcd_spawn *etcd, const char *tls_dir) {
                 etcd->dir[0] = 0;
                 return false;
         }
-        /* Another process may take a port between the choice and etcd's bind; then etcd exits, and new ones are chosen. */
+        /* Another process may take a port between the choice and etcd's bind; then etcd exits, and
+         * new ones are chosen. */
         for (int attempt = 0; attempt < 3; attempt++) {
                 etcd->client_port = etcd_spawn_free_port();
                 etcd->peer_port = etcd_spawn_free_port();
                 etcd->metrics_port = etcd_spawn_free_port();
-                snprintf(etcd->url, sizeof(etcd->url), "%s://127.0.0.1:%d", tls_dir ? "https" : "http", etcd->client_port);
+                snprintf(etcd->url, sizeof(etcd->url), "%s://127.0.0.1:%d",
+                         tls_dir ? "https" : "http", etcd->client_port);
                 if (etcd_spawn_restart(etcd, tls_dir))
                         return true;
                 etcd_spawn_signal(etcd, SIGKILL);
@@ -159,7 +169,9 @@ void etcd_spawn_signal(struct etcd_spawn *etcd, int signal) {
         etcd->pid = 0;
 }
 
-static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *ftw) { return remove(path); }
+static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *ftw) {
+        return remove(path);
+}
 
 void etcd_spawn_stop(struct etcd_spawn *etcd) {
         etcd_spawn_signal(etcd, SIGKILL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A private etcd for a test: free ports of the loopback, a directory of its own, killed by its pid, gone afterwards.
- * It dies with the thread that started it. Thread: owner only.
+ * A private etcd for a test: free ports of the loopback, a directory of its own, killed by its pid,
+ * gone afterwards. It dies with the thread that started it. Thread: owner only.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -18,8 +18,9 @@ struct etcd_spawn {
 bool etcd_spawn_available(void);
 
 /*
- * Makes the directory, chooses ports, starts etcd and waits until it answers. tls: the client port wants client certificates;
- * ca.crt, server.crt and server.key must lie in tls_dir. Returns false, with a line on stderr, when that failed.
+ * Makes the directory, chooses ports, starts etcd and waits until it answers. tls: the client port
+ * wants client certificates; ca.crt, server.crt and server.key must lie in tls_dir. Returns false,
+ * with a line on stderr, when that failed.
  */
 bool etcd_spawn_start(struct etcd_spawn *etcd, const char *tls_dir);
 /* Sends the signal; after SIGKILL or SIGTERM also reaps it. */

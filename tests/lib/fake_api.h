@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * An API server in memory, for unit tests of what uses an hf_client: objects by key, revisions, watches, term records and
- * fences as design 6 has them, and faults per client. To be included by one file of a test.
+ * An API server in memory, for unit tests of what uses an hf_client: objects by key, revisions,
+ * watches, term records and fences as design 6 has them, and faults per client. To be included by
+ * one file of a test.
  *
- * One thread answers everything, in order. A client has a mode: it answers; it hangs (a call ends by its deadline or its
- * cancellation, watches fall silent); it refuses with an error; or it applies a write and loses the reply. `commits` is
- * the outside witness: every change, in order, with the fence it came with.
+ * One thread answers everything, in order. A client has a mode: it answers; it hangs (a call ends
+ * by its deadline or its cancellation, watches fall silent); it refuses with an error; or it
+ * applies a write and loses the reply. `commits` is the outside witness: every change, in order,
+ * with the fence it came with.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -113,7 +115,8 @@ static struct fake_object *fake_find(struct fake_api *api, const char *key) {
         return NULL;
 }
 
-static void fake_tell_watch(struct fake_watch *watch, enum hf_event_type type, const char *text, uint64_t rv) {
+static void fake_tell_watch(struct fake_watch *watch, enum hf_event_type type, const char *text,
+                            uint64_t rv) {
         struct fake_event *event = calloc(1, sizeof *event), **at = &watch->events;
         event->type = type;
         event->text = strdup(text);
@@ -123,27 +126,33 @@ static void fake_tell_watch(struct fake_watch *watch, enum hf_event_type type, c
         *at = event;
 }
 
-static void fake_tell(struct fake_api *api, const struct fake_object *object, enum hf_event_type type) {
+static void fake_tell(struct fake_api *api, const struct fake_object *object,
+                      enum hf_event_type type) {
         for (struct fake_watch *watch = api->watches; watch; watch = watch->next)
-                if (strncmp(object->key, watch->prefix, strlen(watch->prefix)) == 0 && watch->end < 0)
+                if (strncmp(object->key, watch->prefix, strlen(watch->prefix)) == 0 &&
+                    watch->end < 0)
                         fake_tell_watch(watch, type, object->text, object->rv);
 }
 
-static void fake_record(struct fake_api *api, const struct fake_object *object, bool deleted, const struct hf_fence *fence) {
+static void fake_record(struct fake_api *api, const struct fake_object *object, bool deleted,
+                        const struct hf_fence *fence) {
         assert(api->n_commits < FAKE_MAX_COMMITS);
         struct fake_commit *commit = &api->commits[api->n_commits++];
         *commit = (struct fake_commit){.rv = object->rv};
         (void)snprintf(commit->key, sizeof commit->key, "%.127s", object->key);
-        (void)snprintf(commit->holder, sizeof commit->holder, "%.127s", deleted ? "-" : object->holder);
+        (void)snprintf(commit->holder, sizeof commit->holder, "%.127s",
+                       deleted ? "-" : object->holder);
         if (fence) {
                 commit->fence_term = fence->term;
-                (void)snprintf(commit->fence_identity, sizeof commit->fence_identity, "%.127s", fence->identity);
+                (void)snprintf(commit->fence_identity, sizeof commit->fence_identity, "%.127s",
+                               fence->identity);
         }
         pthread_cond_broadcast(&api->changed);
 }
 
 /* Stores text as the object's new state and tells everybody. */
-static void fake_store(struct fake_api *api, const char *key, const char *text, const struct hf_fence *fence) {
+static void fake_store(struct fake_api *api, const char *key, const char *text,
+                       const struct hf_fence *fence) {
         struct fake_object *object = fake_find(api, key);
         bool added = !object;
         struct hf__json *json = NULL;
@@ -161,8 +170,10 @@ static void fake_store(struct fake_api *api, const char *key, const char *text, 
         (void)snprintf(rv, sizeof rv, "%llu", (unsigned long long)object->rv);
         r = hf__json_set_string(json, "metadata.resourceVersion", rv);
         assert(r == 0);
-        const char *holder = hf__json_string(json, "spec.holderIdentity"), *acquired = hf__json_string(json, "spec.acquireTime");
-        if (added || strcmp(object->holder, holder ? holder : "") != 0 || strcmp(object->acquired, acquired ? acquired : "") != 0)
+        const char *holder = hf__json_string(json, "spec.holderIdentity"),
+                   *acquired = hf__json_string(json, "spec.acquireTime");
+        if (added || strcmp(object->holder, holder ? holder : "") != 0 ||
+            strcmp(object->acquired, acquired ? acquired : "") != 0)
                 object->term = object->rv;
         (void)snprintf(object->holder, sizeof object->holder, "%s", holder ? holder : "");
         (void)snprintf(object->acquired, sizeof object->acquired, "%s", acquired ? acquired : "");
@@ -190,7 +201,8 @@ static void fake_remove(struct fake_api *api, const char *key, const struct hf_f
 }
 
 /* Carries a call out. 0 or an error; *ret_body is the object's text, owned by the store. */
-static bool fake_term_holds(struct fake_api *api, const char *ns, const char *name, uint64_t term, const char *identity) {
+static bool fake_term_holds(struct fake_api *api, const char *ns, const char *name, uint64_t term,
+                            const char *identity) {
         char lease[600];
         fake_key(lease, sizeof lease, "leases", ns, name);
         struct fake_object *object = fake_find(api, lease);
@@ -199,19 +211,22 @@ static bool fake_term_holds(struct fake_api *api, const char *ns, const char *na
 
 static int fake_apply(struct fake_api *api, const struct fake_job *job, const char **ret_body) {
         char key[600];
-        const struct hf_fence *fence = job->call.fence && !job->client->no_echo ? job->call.fence : NULL;
+        const struct hf_fence *fence =
+                job->call.fence && !job->client->no_echo ? job->call.fence : NULL;
         fake_key(key, sizeof key, job->plural, job->ns, job->name);
         *ret_body = NULL;
         if (job->call.verb == HF_VERB_CREATE) {
                 struct hf__json *json = NULL;
                 if (hf__json_parse(job->body, strlen(job->body), &json, NULL) != 0)
                         return HF_E_INVALID;
-                fake_key(key, sizeof key, job->plural, job->ns, hf__json_string(json, "metadata.name"));
+                fake_key(key, sizeof key, job->plural, job->ns,
+                         hf__json_string(json, "metadata.name"));
                 hf__json_free(json);
         }
         if (fence && job->call.verb != HF_VERB_GET) {
                 if (!fake_term_holds(api, fence->ns, fence->name, fence->term, fence->identity) ||
-                    (fence->also_term && !fake_term_holds(api, fence->also_ns, fence->also_name, fence->also_term, fence->identity)))
+                    (fence->also_term && !fake_term_holds(api, fence->also_ns, fence->also_name,
+                                                          fence->also_term, fence->identity)))
                         return HF_E_STALE_TERM;
         }
         struct fake_object *object = fake_find(api, key);
@@ -242,7 +257,8 @@ static int fake_apply(struct fake_api *api, const struct fake_job *job, const ch
 static hf_nsec fake_deadline(const struct fake_job *job) { return job->call.deadline; }
 
 /* Is the job to be answered now, and how? Held with the lock. */
-static bool fake_settle(struct fake_api *api, struct fake_job *job, struct hf_reply *reply, char **ret_body) {
+static bool fake_settle(struct fake_api *api, struct fake_job *job, struct hf_reply *reply,
+                        char **ret_body) {
         struct fake_client *client = job->client;
         bool write = job->call.verb != HF_VERB_GET && job->call.verb != HF_VERB_LIST;
         enum fake_mode mode = client->writes_only && !write ? FAKE_OK : client->mode;
@@ -272,7 +288,8 @@ static bool fake_settle(struct fake_api *api, struct fake_job *job, struct hf_re
         reply->body = *ret_body;
         reply->n_body = *ret_body ? strlen(*ret_body) : 0;
         if (reply->error)
-                (void)hf_fail(&reply->status, reply->error, "the fake says: %s", hf_strerror(reply->error));
+                (void)hf_fail(&reply->status, reply->error, "the fake says: %s",
+                              hf_strerror(reply->error));
         return true;
 }
 
@@ -322,14 +339,16 @@ static bool fake_turn_watches(struct fake_api *api) {
                 watch->client->n_busy++;
                 pthread_mutex_unlock(&api->mu);
                 if (ended) {
-                        watch->on_end(watch->ctx, watch->end >= 0 ? watch->end : HF_E_CANCELED, NULL);
+                        watch->on_end(watch->ctx, watch->end >= 0 ? watch->end : HF_E_CANCELED,
+                                      NULL);
                         while ((event = watch->events)) {
                                 watch->events = event->next;
                                 free(event->text);
                                 free(event);
                         }
                 } else {
-                        struct hf_event told = {event->type, event->text, strlen(event->text), event->rv};
+                        struct hf_event told = {event->type, event->text, strlen(event->text),
+                                                event->rv};
                         watch->on_event(watch->ctx, &told);
                         free(event->text);
                         free(event);
@@ -361,7 +380,8 @@ static void *fake_main(void *ctx) {
         return NULL;
 }
 
-static int fake_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
+static int fake_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+                     void *ctx, uint64_t *ret_id) {
         struct fake_client *client = (struct fake_client *)self;
         struct fake_job *job = calloc(1, sizeof *job), **at;
         job->client = client;
@@ -401,8 +421,8 @@ static void fake_cancel(struct hf_client *self, uint64_t id) {
         pthread_mutex_unlock(&api->mu);
 }
 
-static int fake_watch(struct hf_client *self, const struct hf_watch_spec *spec, hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
-                      uint64_t *ret_id) {
+static int fake_watch(struct hf_client *self, const struct hf_watch_spec *spec,
+                      hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
         struct fake_client *client = (struct fake_client *)self;
         struct fake_api *api = client->api;
         struct fake_watch *watch = calloc(1, sizeof *watch);
@@ -472,7 +492,8 @@ static struct fake_api *fake_api_new(void) {
 }
 
 static struct fake_client *fake_client_new(struct fake_api *api) {
-        static const struct hf_client_ops ops = {fake_call, fake_cancel, fake_watch, fake_watch_cancel, fake_client_free};
+        static const struct hf_client_ops ops = {fake_call, fake_cancel, fake_watch,
+                                                 fake_watch_cancel, fake_client_free};
         struct fake_client *client = calloc(1, sizeof *client);
         client->base = (struct hf_client){.ops = &ops, .host = &api->host};
         client->api = api;
@@ -497,7 +518,8 @@ static void fake_api_free(struct fake_api *api) {
         free(api);
 }
 
-__attribute__((unused)) static void fake_set_mode(struct fake_client *client, enum fake_mode mode, bool writes_only, int refuse_error,
+__attribute__((unused)) static void fake_set_mode(struct fake_client *client, enum fake_mode mode,
+                                                  bool writes_only, int refuse_error,
                                                   unsigned n_refuse) {
         pthread_mutex_lock(&client->api->mu);
         client->mode = mode;
@@ -509,7 +531,8 @@ __attribute__((unused)) static void fake_set_mode(struct fake_client *client, en
 }
 
 /* Somebody else (kubectl) overwrites or deletes. */
-__attribute__((unused)) static void fake_put(struct fake_api *api, const char *key, const char *text) {
+__attribute__((unused)) static void fake_put(struct fake_api *api, const char *key,
+                                             const char *text) {
         pthread_mutex_lock(&api->mu);
         fake_store(api, key, text, NULL);
         pthread_mutex_unlock(&api->mu);

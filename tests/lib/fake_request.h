@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * An HTTP request without a connection, for unit tests of what stands behind the HTTP server: it takes the place of
- * server/http/request at link time, so a test decides when an answer is finished. Include in one file of a test.
+ * An HTTP request without a connection, for unit tests of what stands behind the HTTP server: it
+ * takes the place of server/http/request at link time, so a test decides when an answer is
+ * finished. Include in one file of a test.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -29,7 +30,8 @@ struct hfd_request {
         size_t n_body;
 };
 
-static inline struct hfd_request *fake_request(const char *method, const char *path, const char *query) {
+static inline struct hfd_request *fake_request(const char *method, const char *path,
+                                               const char *query) {
         struct hfd_request *request = calloc(1, sizeof *request);
         assert(request);
         request->received_at = hf_now(hf_clock_system());
@@ -40,7 +42,8 @@ static inline struct hfd_request *fake_request(const char *method, const char *p
         return request;
 }
 
-static inline struct hfd_request *fake_admin(const char *method, const char *path, const char *query) {
+static inline struct hfd_request *fake_admin(const char *method, const char *path,
+                                             const char *query) {
         struct hfd_request *request = fake_request(method, path, query);
         request->peer = HFD_PEER_VERIFIED;
         request->common_name = "admin";
@@ -84,30 +87,34 @@ const char *hfd_request_header(struct hfd_request *request, const char *name) {
 const char *hfd_request_protocol(struct hfd_request *request) { return "HTTP/1.1"; }
 const char *hfd_request_remote(struct hfd_request *request) { return "127.0.0.1:1"; }
 hf_nsec hfd_request_received_at(struct hfd_request *request) { return request->received_at; }
-enum hfd_peer_cert hfd_request_peer(struct hfd_request *request, const char **ret_common_name, const char *const **ret_organisations,
+enum hfd_peer_cert hfd_request_peer(struct hfd_request *request, const char **ret_common_name,
+                                    const char *const **ret_organisations,
                                     size_t *ret_n_organisations) {
         *ret_common_name = request->common_name;
         *ret_organisations = request->organisations;
         *ret_n_organisations = request->n_organisations;
         return request->peer;
 }
-void hfd_request_set_context(struct hfd_request *request, void *context, void (*free_fn)(void *context)) {
+void hfd_request_set_context(struct hfd_request *request, void *context,
+                             void (*free_fn)(void *context)) {
         request->context = context;
         request->context_free = free_fn;
 }
 void *hfd_request_context(struct hfd_request *request) { return request->context; }
-void hfd_request_on_finished(struct hfd_request *request, void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx) {
+void hfd_request_on_finished(struct hfd_request *request,
+                             void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx) {
         request->finished = fn;
         request->finished_ctx = ctx;
 }
-void hfd_request_reply(struct hfd_request *request, int code, const char *content_type, const struct hfd_header *headers, size_t n_headers,
-                       struct hf__buf *body) {
+void hfd_request_reply(struct hfd_request *request, int code, const char *content_type,
+                       const struct hfd_header *headers, size_t n_headers, struct hf__buf *body) {
         size_t n = 0;
         assert(request->code == 0); /* exactly once */
         request->code = code;
         snprintf(request->content_type, sizeof request->content_type, "%s", content_type);
         for (size_t i = 0; i < n_headers; i++)
-                n += (size_t)snprintf(request->headers + n, sizeof request->headers - n, "%s: %s\n", headers[i].name, headers[i].value);
+                n += (size_t)snprintf(request->headers + n, sizeof request->headers - n, "%s: %s\n",
+                                      headers[i].name, headers[i].value);
         if (body) {
                 assert(body->n < sizeof request->body);
                 memcpy(request->body, body->data, body->n);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A server in a box over the store that misbehaves, with its loopback client, calls and watches that wait, and looks past the API into
- * the store. To be included after cmocka; everything is static.
+ * A server in a box over the store that misbehaves, with its loopback client, calls and watches
+ * that wait, and looks past the API into the store. To be included after cmocka; everything is
+ * static.
  */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -36,7 +37,10 @@ static inline int set_up(void **state) {
                                                 .watch_cancel = f_watch_cancel,
                                                 .revision = f_revision};
         box->store.base = (struct hfd_store){&box->store.ops, &box->host};
-        struct hfd_api_config config = {.store = &box->store.base, .prefix = "/registry", .on_history_replaced = on_replaced, .ctx = box};
+        struct hfd_api_config config = {.store = &box->store.base,
+                                        .prefix = "/registry",
+                                        .on_history_replaced = on_replaced,
+                                        .ctx = box};
         assert_int_equal(hfd_api_new(&box->host, &config, &box->api), 0);
         assert_int_equal(hfd_api_start(box->api), 0);
         assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &box->token), 0);
@@ -61,8 +65,13 @@ static inline int tear_down(void **state) {
 
 static const struct hf_resource workspaces = {"tenancy.holdfast.dev", "v1alpha1", "workspaces"};
 
-static inline int call_status(struct box *box, enum hf_verb verb, const char *name, const char *body, struct hf_status *status) {
-        struct hf_call call = {.verb = verb, .resource = workspaces, .name = name, .body = body, .n_body = body ? strlen(body) : 0};
+static inline int call_status(struct box *box, enum hf_verb verb, const char *name,
+                              const char *body, struct hf_status *status) {
+        struct hf_call call = {.verb = verb,
+                               .resource = workspaces,
+                               .name = name,
+                               .body = body,
+                               .n_body = body ? strlen(body) : 0};
 
         return hf_client_do(box->client, &call, box->token, NULL, NULL, status);
 }
@@ -124,8 +133,10 @@ static inline void put_raw(struct box *box, const char *key, const char *text) {
         struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = value};
         struct hfd_txn txn = {.ops = &op, .n_ops = 1};
 
-        assert_int_equal(box->store.inner->ops->txn(box->store.inner, &txn, hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC, on_put,
-                                                    &written),
+        assert_int_equal(box->store.inner->ops->txn(box->store.inner, &txn,
+                                                    hf_now(hf_clock_system()) +
+                                                            10 * HF_NSEC_PER_SEC,
+                                                    on_put, &written),
                          0);
         pthread_mutex_lock(&written.mu);
         while (!written.done)
@@ -153,7 +164,8 @@ static inline uint64_t revision_of(struct box *box, const char *key) {
         struct found found = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0};
         hf_nsec until = hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC;
 
-        assert_int_equal(box->store.inner->ops->get(box->store.inner, key, until, on_found, &found), 0);
+        assert_int_equal(box->store.inner->ops->get(box->store.inner, key, until, on_found, &found),
+                         0);
         pthread_mutex_lock(&found.mu);
         while (!found.done)
                 pthread_cond_wait(&found.cond, &found.mu);

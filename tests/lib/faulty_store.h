@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A store in front of the memory store that misbehaves as it is told: its watch ends or is deaf, its replies are lost or late, or the
- * history is replaced while it answers. To be included after cmocka; everything is static.
+ * A store in front of the memory store that misbehaves as it is told: its watch ends or is deaf,
+ * its replies are lost or late, or the history is replaced while it answers. To be included after
+ * cmocka; everything is static.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -19,12 +20,13 @@ struct faulty {
         uint64_t watch_id;
         const struct hfd_watch_handler *handler;
         void *ctx;
-        int end_as;                                               /* what the next end of the watch is told as; 0 = as it is */
-        bool deaf;                                                /* events are dropped: the cache falls behind */
-        int txn_error;                                            /* transactions are answered so, after they were done */
-        uint64_t answer_revision;                                 /* the next answers to revision say this; 0 = the truth */
-        struct hfd_api *replaced_amid_list, *replaced_amid_watch; /* whose history is replaced meanwhile, once; NULL = no */
-        bool hold;                                                /* the next answer to revision is kept back */
+        int end_as;               /* what the next end of the watch is told as; 0 = as it is */
+        bool deaf;                /* events are dropped: the cache falls behind */
+        int txn_error;            /* transactions are answered so, after they were done */
+        uint64_t answer_revision; /* the next answers to revision say this; 0 = the truth */
+        struct hfd_api *replaced_amid_list,
+                *replaced_amid_watch; /* whose history is replaced meanwhile, once; NULL = no */
+        bool hold;                    /* the next answer to revision is kept back */
         hfd_store_fn held;
         void *held_ctx;
         int n_gets, n_lists, n_revisions;
@@ -46,17 +48,20 @@ static inline int count(struct faulty *f, int *n) {
         return was;
 }
 
-static inline int f_get(struct hfd_store *s, const char *key, hf_nsec deadline, hfd_store_fn done, void *ctx) {
+static inline int f_get(struct hfd_store *s, const char *key, hf_nsec deadline, hfd_store_fn done,
+                        void *ctx) {
         struct faulty *f = (struct faulty *)s;
         count(f, &f->n_gets);
         return f->inner->ops->get(f->inner, key, deadline, done, ctx);
 }
-static inline int f_list(struct hfd_store *s, const char *prefix, const char *start, uint64_t revision, size_t limit, bool keys_only,
-                         hf_nsec deadline, hfd_store_fn done, void *ctx) {
+static inline int f_list(struct hfd_store *s, const char *prefix, const char *start,
+                         uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
+                         hfd_store_fn done, void *ctx) {
         struct faulty *f = (struct faulty *)s;
         count(f, &f->n_lists);
         replace_once(f, &f->replaced_amid_list);
-        return f->inner->ops->list(f->inner, prefix, start, revision, limit, keys_only, deadline, done, ctx);
+        return f->inner->ops->list(f->inner, prefix, start, revision, limit, keys_only, deadline,
+                                   done, ctx);
 }
 static inline int f_revision(struct hfd_store *s, hf_nsec deadline, hfd_store_fn done, void *ctx) {
         struct faulty *f = (struct faulty *)s;
@@ -86,7 +91,8 @@ static inline void lose(void *ctx, const struct hfd_store_reply *reply) {
         lost->done(lost->ctx, &instead);
         free(lost);
 }
-static inline int f_txn(struct hfd_store *s, const struct hfd_txn *txn, hf_nsec deadline, hfd_store_fn done, void *ctx) {
+static inline int f_txn(struct hfd_store *s, const struct hfd_txn *txn, hf_nsec deadline,
+                        hfd_store_fn done, void *ctx) {
         struct faulty *f = (struct faulty *)s;
         if (!f->txn_error)
                 return f->inner->ops->txn(f->inner, txn, deadline, done, ctx);
@@ -112,8 +118,9 @@ static inline void f_end(void *ctx, int error, const struct hf_status *status) {
         f->handler->end(f->ctx, as, status);
 }
 static const struct hfd_watch_handler f_handler = {f_event, f_end};
-static inline int f_watch(struct hfd_store *s, const char *begin, const char *end, uint64_t revision,
-                          const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id) {
+static inline int f_watch(struct hfd_store *s, const char *begin, const char *end,
+                          uint64_t revision, const struct hfd_watch_handler *handler, void *ctx,
+                          uint64_t *ret_id) {
         struct faulty *f = (struct faulty *)s;
         f->handler = handler;
         f->ctx = ctx;

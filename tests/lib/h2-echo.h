@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A server that speaks just enough HTTP/2 in clear text (prior knowledge) to test a client: it reads frames, never the
- * header blocks, and does what the first byte of a request's body says:
+ * A server that speaks just enough HTTP/2 in clear text (prior knowledge) to test a client: it
+ * reads frames, never the header blocks, and does what the first byte of a request's body says:
  *
- *      e  answers 200 with the body          t  the same, and trailers: grpc-status 0, grpc-message "a%20b"
- *      o  trailers only: grpc-status 5       n  never answers
- *      s  answers 200 with the body and leaves the stream open
- *      d  falls silent on the whole connection, which stays open
- *      c  closes the connection              r  resets the stream
- *      l  a number follows: answers 200, so many bytes, and trailers, all in one go as far as it fits
- *      g  answers 200 with the body and says goodbye: streams under way go on, later ones are not looked at
+ *      e  answers 200 with the body          t  the same, and trailers: grpc-status 0, grpc-message
+ * "a%20b" o  trailers only: grpc-status 5       n  never answers s  answers 200 with the body and
+ * leaves the stream open d  falls silent on the whole connection, which stays open c  closes the
+ * connection              r  resets the stream l  a number follows: answers 200, so many bytes, and
+ * trailers, all in one go as far as it fits g  answers 200 with the body and says goodbye: streams
+ * under way go on, later ones are not looked at
  *
  * One thread per connection. For tests and benchmarks only; asserts instead of handling errors.
  */
@@ -59,7 +58,8 @@ static inline void h2_echo_flush(struct h2_echo_connection *c) {
         c->n_out = 0;
 }
 
-static inline void h2_echo_frame(struct h2_echo_connection *c, int type, int flags, uint32_t stream, const void *data, size_t n) {
+static inline void h2_echo_frame(struct h2_echo_connection *c, int type, int flags, uint32_t stream,
+                                 const void *data, size_t n) {
         if (c->n_out + 9 + n > sizeof c->out)
                 h2_echo_flush(c);
         uint8_t *p = c->out + c->n_out;
@@ -83,7 +83,8 @@ static inline void h2_echo_bytes(struct h2_echo_connection *c, uint32_t id, size
 }
 
 /* False: no word more on this connection. */
-static inline bool h2_echo_answer(struct h2_echo_connection *c, uint32_t id, const uint8_t *body, size_t n) {
+static inline bool h2_echo_answer(struct h2_echo_connection *c, uint32_t id, const uint8_t *body,
+                                  size_t n) {
         /* 0x88 is ":status: 200" of the static table; 0 is a literal that enters no table. */
         static const char ok[] = "\x88",
                           status0[] = "\x00\x0bgrpc-status\x01"
@@ -97,7 +98,8 @@ static inline bool h2_echo_answer(struct h2_echo_connection *c, uint32_t id, con
                 h2_echo_frame(c, 0, 1, id, body, n);
                 return true;
         case 'g': {
-                uint8_t goodbye[8] = {(uint8_t)(id >> 24), (uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id}; /* NO_ERROR */
+                uint8_t goodbye[8] = {(uint8_t)(id >> 24), (uint8_t)(id >> 16), (uint8_t)(id >> 8),
+                                      (uint8_t)id}; /* NO_ERROR */
                 h2_echo_frame(c, 7, 0, 0, goodbye, 8);
                 h2_echo_frame(c, 1, 4, id, ok, 1);
                 h2_echo_frame(c, 0, 1, id, body, n);
@@ -138,7 +140,8 @@ static inline bool h2_echo_take(struct h2_echo_connection *c) {
         while (c->n_in - at >= 9) {
                 const uint8_t *f = c->in + at;
                 size_t n = (size_t)f[0] << 16 | (size_t)f[1] << 8 | f[2];
-                uint32_t id = (uint32_t)f[5] << 24 | (uint32_t)f[6] << 16 | (uint32_t)f[7] << 8 | f[8];
+                uint32_t id =
+                        (uint32_t)f[5] << 24 | (uint32_t)f[6] << 16 | (uint32_t)f[7] << 8 | f[8];
                 if (c->n_in - at < 9 + n)
                         break;
                 uint32_t slot = id / 2 % H2_ECHO_N_STREAMS;
@@ -150,9 +153,11 @@ static inline bool h2_echo_take(struct h2_echo_connection *c) {
                         c->streams[slot].id = id;
                         c->streams[slot].n = 0;
                 } else if (f[3] == 0 && n > 0) {
-                        uint8_t window[4] = {(uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n};
+                        uint8_t window[4] = {(uint8_t)(n >> 24), (uint8_t)(n >> 16),
+                                             (uint8_t)(n >> 8), (uint8_t)n};
                         h2_echo_frame(c, 8, 0, 0, window, 4);
-                        assert(c->streams[slot].id == id && c->streams[slot].n + n <= H2_ECHO_MAX_BODY);
+                        assert(c->streams[slot].id == id &&
+                               c->streams[slot].n + n <= H2_ECHO_MAX_BODY);
                         memcpy(c->streams[slot].body + c->streams[slot].n, f + 9, n);
                         c->streams[slot].n += n;
                         c->streams[slot].body[c->streams[slot].n] = 0;
@@ -161,7 +166,8 @@ static inline bool h2_echo_take(struct h2_echo_connection *c) {
                         at += 9 + n;
                         continue;
                 }
-                if ((f[3] == 0 || f[3] == 1) && (f[4] & 1) && !h2_echo_answer(c, id, c->streams[slot].body, c->streams[slot].n))
+                if ((f[3] == 0 || f[3] == 1) && (f[4] & 1) &&
+                    !h2_echo_answer(c, id, c->streams[slot].body, c->streams[slot].n))
                         return false;
                 at += 9 + n;
         }
@@ -210,7 +216,8 @@ static inline void *h2_echo_run(void *ctx) {
                 struct h2_echo_connection *c = calloc(1, sizeof *c);
                 assert(c);
                 c->fd = server->fds[i] = fd;
-                /* Counted before it can say a word: who has an answer finds its connection in the count. */
+                /* Counted before it can say a word: who has an answer finds its connection in the
+                 * count. */
                 __atomic_add_fetch(&server->n_connections, 1, __ATOMIC_SEQ_CST);
                 int r = pthread_create(&server->handlers[i], NULL, h2_echo_connection_run, c);
                 assert(r == 0);

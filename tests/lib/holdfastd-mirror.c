@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfastd with one more leader-only controller, `mirror`: each ConfigMap default/<name> with the label mirror=source has a copy
- * default/copy-of-<name>, labelled mirror=copy, with the same data.v and, in data.term, the term that wrote it. It is created, updated
- * and deleted with its source, and made again when somebody deletes it.
+ * holdfastd with one more leader-only controller, `mirror`: each ConfigMap default/<name> with the
+ * label mirror=source has a copy default/copy-of-<name>, labelled mirror=copy, with the same data.v
+ * and, in data.term, the term that wrote it. It is created, updated and deleted with its source,
+ * and made again when somebody deletes it.
  *
- * It is the witness's subject for what a leader acts upon: two caches feed one reconciler, the copies' events mapped to their sources.
- * The caches belong to an every-instance controller, `mirror-caches`, so that they are warm when a term begins.
+ * It is the witness's subject for what a leader acts upon: two caches feed one reconciler, the
+ * copies' events mapped to their sources. The caches belong to an every-instance controller,
+ * `mirror-caches`, so that they are warm when a term begins.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -44,26 +46,33 @@ static int read_object(struct hf_cache *cache, const char *name, char value[64],
         free(text);
         if (r)
                 return r;
-        const char *v = hf__json_string(json, "data.v"), *rv = hf__json_string(json, "metadata.resourceVersion");
+        const char *v = hf__json_string(json, "data.v"),
+                   *rv = hf__json_string(json, "metadata.resourceVersion");
         snprintf(value, 64, "%s", v ? v : "");
         snprintf(version, 32, "%s", rv ? rv : "");
         hf__json_free(json);
         return 0;
 }
 
-static int write_copy(struct hf_term *term, enum hf_verb verb, const char *copy, const char *value, const char *version) {
+static int write_copy(struct hf_term *term, enum hf_verb verb, const char *copy, const char *value,
+                      const char *version) {
         char body[1200];
         struct hf_status status;
         int n = 0;
 
         if (verb == HF_VERB_DELETE)
                 n = snprintf(body, sizeof body,
-                             "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"preconditions\":{\"resourceVersion\":\"%s\"}}", version);
+                             "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"preconditions\":{"
+                             "\"resourceVersion\":\"%s\"}}",
+                             version);
         else
                 n = snprintf(body, sizeof body,
-                             "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\","
-                             "\"labels\":{\"mirror\":\"copy\"}%s%s%s},\"data\":{\"v\":\"%s\",\"term\":\"%llu\"}}",
-                             copy, *version ? ",\"resourceVersion\":\"" : "", version, *version ? "\"" : "", value,
+                             "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
+                             "\"%s\",\"namespace\":\"default\","
+                             "\"labels\":{\"mirror\":\"copy\"}%s%s%s},\"data\":{\"v\":\"%s\","
+                             "\"term\":\"%llu\"}}",
+                             copy, *version ? ",\"resourceVersion\":\"" : "", version,
+                             *version ? "\"" : "", value,
                              (unsigned long long)hf_term_fence(term)->term);
         const struct hf_call call = {.verb = verb,
                                      .resource = configmaps,
@@ -89,23 +98,27 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         if (r)
                 return r;
         snprintf(copy, sizeof copy, PREFIX "%s", name);
-        int source = read_object(mirror->sources, name, wanted, version), mirrored = read_object(mirror->copies, copy, actual, version);
+        int source = read_object(mirror->sources, name, wanted, version),
+            mirrored = read_object(mirror->copies, copy, actual, version);
         if (mirrored == HF_E_NOT_FOUND)
                 version[0] = '\0';
         if (source == 0 && mirrored == HF_E_NOT_FOUND)
                 return write_copy(term, HF_VERB_CREATE, copy, wanted, version);
         if (source == 0 && mirrored == 0)
-                return strcmp(wanted, actual) == 0 ? 0 : write_copy(term, HF_VERB_UPDATE, copy, wanted, version);
+                return strcmp(wanted, actual) == 0
+                               ? 0
+                               : write_copy(term, HF_VERB_UPDATE, copy, wanted, version);
         if (source == HF_E_NOT_FOUND && mirrored == 0)
                 return write_copy(term, HF_VERB_DELETE, copy, "", version);
         return source == HF_E_NOT_FOUND ? (mirrored == HF_E_NOT_FOUND ? 0 : mirrored) : source;
 }
 
-static void map_copy(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns, const char *name, const char *object,
-                     size_t n) {
+static void map_copy(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
+                     const char *name, const char *object, size_t n) {
         char key[HF_KEY_MAX];
 
-        if (strncmp(name, PREFIX, sizeof PREFIX - 1) == 0 && hf_key_make(key, ns, name + sizeof PREFIX - 1) == 0)
+        if (strncmp(name, PREFIX, sizeof PREFIX - 1) == 0 &&
+            hf_key_make(key, ns, name + sizeof PREFIX - 1) == 0)
                 (void)hf_workqueue_add(queue, key);
 }
 
@@ -113,7 +126,9 @@ static int run_mirror(struct hf_term *term, void *ctx) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         struct mirror mirror = {0};
 
-        while (!mirror.sources && hf_cancel_wait(hf_term_drain(term), hf_now(clock) + HF_NSEC_PER_MSEC) != HF_E_CANCELED) {
+        while (!mirror.sources &&
+               hf_cancel_wait(hf_term_drain(term), hf_now(clock) + HF_NSEC_PER_MSEC) !=
+                       HF_E_CANCELED) {
                 pthread_mutex_lock(&shared.mu);
                 mirror = (struct mirror){shared.sources, shared.copies};
                 shared.n_users += mirror.sources != NULL;
@@ -121,7 +136,8 @@ static int run_mirror(struct hf_term *term, void *ctx) {
         }
         if (!mirror.sources)
                 return 0;
-        const struct hf_reconciler_source sources[] = {{.cache = mirror.sources}, {.cache = mirror.copies, .map = map_copy}};
+        const struct hf_reconciler_source sources[] = {{.cache = mirror.sources},
+                                                       {.cache = mirror.copies, .map = map_copy}};
         const struct hf_reconciler reconciler = {.size = sizeof reconciler,
                                                  .name = "mirror",
                                                  .sources = sources,
@@ -174,8 +190,9 @@ static int run_caches(struct hf_term *term, void *ctx) {
 }
 
 int main(int argc, char **argv) {
-        const struct hf_controller controllers[] = {{.name = "mirror", .class = HF_LEADER_ONLY, .run = run_mirror},
-                                                    {.name = "mirror-caches", .class = HF_EVERY_INSTANCE, .run = run_caches}};
+        const struct hf_controller controllers[] =
+                {{.name = "mirror", .class = HF_LEADER_ONLY, .run = run_mirror},
+                 {.name = "mirror-caches", .class = HF_EVERY_INSTANCE, .run = run_caches}};
         const struct hfd_extra extra = {.controllers = controllers, .n_controllers = 2};
 
         return hfd_main(argc, argv, &extra);

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * holdfastd with one more leader-only controller, `test-writer`: from the first moment of its term it writes the ConfigMap
- * default/test-writer over and over, each write naming its term and a count, and goes on across pauses until its tokens
- * fire. It is the witness's subject: the first write of a new term, and the writes of a leader that was stopped.
+ * holdfastd with one more leader-only controller, `test-writer`: from the first moment of its term
+ * it writes the ConfigMap default/test-writer over and over, each write naming its term and a
+ * count, and goes on across pauses until its tokens fire. It is the witness's subject: the first
+ * write of a new term, and the writes of a leader that was stopped.
  *
- * Environment: WRITER_GATE_OFF=1 switches the gate off, so that only the fence stands; WRITER_PAUSE_MS is the time between
- * writes (default 20); WRITER_IGNORES_TOKENS=1 never returns; WRITER_LINGER_MS is how long it goes on writing after it was
- * asked to drain, as a controller with work in hand does.
- * stderr gets a line `writer: refused: <error>` for the first refusal of each kind in a term.
+ * Environment: WRITER_GATE_OFF=1 switches the gate off, so that only the fence stands;
+ * WRITER_PAUSE_MS is the time between writes (default 20); WRITER_IGNORES_TOKENS=1 never returns;
+ * WRITER_LINGER_MS is how long it goes on writing after it was asked to drain, as a controller with
+ * work in hand does. stderr gets a line `writer: refused: <error>` for the first refusal of each
+ * kind in a term.
  *
- * It is also the subject of the bootstrap's tests, with WRITER_OFF=1, which leaves the controller out: BOOTSTRAP_VERSION is the
- * version it bootstraps as, BOOTSTRAP_PHASE_0 a directory of further manifests of phase 0. BOOTSTRAP_PAUSE is a point of the bootstrap,
- * "<phase>/<what>/<steps settled>" ("phase-1/applied/2"): there it stands still, having said `bootstrap: paused`, for ever or until the
- * file BOOTSTRAP_GO is there.
+ * It is also the subject of the bootstrap's tests, with WRITER_OFF=1, which leaves the controller
+ * out: BOOTSTRAP_VERSION is the version it bootstraps as, BOOTSTRAP_PHASE_0 a directory of further
+ * manifests of phase 0. BOOTSTRAP_PAUSE is a point of the bootstrap,
+ * "<phase>/<what>/<steps settled>" ("phase-1/applied/2"): there it stands still, having said
+ * `bootstrap: paused`, for ever or until the file BOOTSTRAP_GO is there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +31,8 @@ static int write_once(struct hf_term *term, unsigned long long count, bool *exis
         struct hf_status status;
         char body[640];
         int n = snprintf(body, sizeof body,
-                         "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"test-writer\",\"namespace\":\"default\"},"
+                         "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":"
+                         "\"test-writer\",\"namespace\":\"default\"},"
                          "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\",\"identity\":\"%s\"}}",
                          (unsigned long long)fence->term, count, fence->identity);
         struct hf_call call = {.verb = *exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
@@ -57,15 +61,18 @@ static bool lingers(struct hf_term *term, hf_nsec every, hf_nsec *until) {
 
         if (*until == 0)
                 *until = hf_now(clock) + from_environment("WRITER_LINGER_MS", 0);
-        return hf_now(clock) < *until && hf_cancel_wait(hf_term_abort(term), hf_now(clock) + every) != HF_E_CANCELED;
+        return hf_now(clock) < *until &&
+               hf_cancel_wait(hf_term_abort(term), hf_now(clock) + every) != HF_E_CANCELED;
 }
 
 /* Waits out the pause between two writes. True when the writer shall end. */
-static bool pause_or_end(struct hf_term *term, hf_nsec every, unsigned *n_more, hf_nsec *linger_until) {
+static bool pause_or_end(struct hf_term *term, hf_nsec every, unsigned *n_more,
+                         hf_nsec *linger_until) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         bool stubborn = getenv("WRITER_IGNORES_TOKENS") != NULL;
 
-        if (stubborn || hf_cancel_wait(hf_term_drain(term), hf_now(clock) + every) != HF_E_CANCELED) {
+        if (stubborn ||
+            hf_cancel_wait(hf_term_drain(term), hf_now(clock) + every) != HF_E_CANCELED) {
                 if (stubborn)
                         (void)hf_cancel_wait(hf_cancel_never(), hf_now(clock) + every);
                 return false;
@@ -78,7 +85,8 @@ static bool pause_or_end(struct hf_term *term, hf_nsec every, unsigned *n_more, 
 static int run_writer(struct hf_term *term, void *ctx) {
         bool exists = true, said[64] = {0};
         hf_nsec every = from_environment("WRITER_PAUSE_MS", 20), linger_until = 0;
-        /* With the gate off it also writes a few times after it was told to end: what only the fence can stop. */
+        /* With the gate off it also writes a few times after it was told to end: what only the
+         * fence can stop. */
         unsigned n_more = getenv("WRITER_GATE_OFF") ? 5 : 0;
 
         (void)ctx;
@@ -95,7 +103,8 @@ static int run_writer(struct hf_term *term, void *ctx) {
 }
 
 static void on_bootstrap(enum hf_bootstrap_point point, const struct hf_bootstrap_info *info) {
-        static const char *const points[] = {"begun", "applied", "recorded", "complete", "failing", "gave-way"};
+        static const char *const points[] = {"begun",    "applied", "recorded",
+                                             "complete", "failing", "gave-way"};
         const char *pause = getenv("BOOTSTRAP_PAUSE");
         char here[96];
 
@@ -105,11 +114,14 @@ static void on_bootstrap(enum hf_bootstrap_point point, const struct hf_bootstra
         fprintf(stderr, "bootstrap: paused at %s\n", here);
         const char *go = getenv("BOOTSTRAP_GO");
         while (!go || access(go, F_OK) != 0)
-                (void)hf_cancel_wait(hf_cancel_never(), hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_MSEC);
+                (void)hf_cancel_wait(hf_cancel_never(),
+                                     hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_MSEC);
 }
 
 int main(int argc, char **argv) {
-        struct hf_controller writer = {.name = "test-writer", .class = HF_LEADER_ONLY, .run = run_writer};
+        struct hf_controller writer = {.name = "test-writer",
+                                       .class = HF_LEADER_ONLY,
+                                       .run = run_writer};
         const char *phase_0[] = {getenv("BOOTSTRAP_PHASE_0"), NULL};
         struct hfd_extra extra = {.controllers = &writer,
                                   .n_controllers = getenv("WRITER_OFF") ? 0 : 1,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the HTTP server's tests share: certificates made on the spot, a server on a free port with a handler that does as
- * the path says, and a blocking TLS client. Each read of the client has a deadline, so that a test fails instead of hanging.
+ * What the HTTP server's tests share: certificates made on the spot, a server on a free port with a
+ * handler that does as the path says, and a blocking TLS client. Each read of the client has a
+ * deadline, so that a test fails instead of hanging.
  *
- * Paths: /hello answers "hello"; /echo the body; /query the query; /header the header x-test; /peer the client certificate;
- * /hold is kept for the test, which takes it with take_held (it owns the reference).
+ * Paths: /hello answers "hello"; /echo the body; /query the query; /header the header x-test; /peer
+ * the client certificate; /hold is kept for the test, which takes it with take_held (it owns the
+ * reference).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -51,11 +53,13 @@ static char *pem_text(BIO *bio) {
 }
 
 /* issuer NULL = signs itself. seconds: how long it is valid; negative = expired. */
-HELPER struct identity make_identity(const char *cn, const char *organisation, const struct identity *issuer, bool ca, long seconds) {
+HELPER struct identity make_identity(const char *cn, const char *organisation,
+                                     const struct identity *issuer, bool ca, long seconds) {
         static int serial;
         struct identity id = {.key = EVP_EC_gen("P-256"), .cert = X509_new()};
         X509_NAME *name = X509_get_subject_name(id.cert);
-        X509_EXTENSION *ext = X509V3_EXT_conf_nid(NULL, NULL, NID_basic_constraints, ca ? "critical,CA:TRUE" : "CA:FALSE");
+        X509_EXTENSION *ext = X509V3_EXT_conf_nid(NULL, NULL, NID_basic_constraints,
+                                                  ca ? "critical,CA:TRUE" : "CA:FALSE");
         BIO *bio;
 
         X509_set_version(id.cert, 2);
@@ -64,7 +68,8 @@ HELPER struct identity make_identity(const char *cn, const char *organisation, c
         X509_gmtime_adj(X509_getm_notAfter(id.cert), seconds);
         X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)cn, -1, -1, 0);
         if (organisation)
-                X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC, (const unsigned char *)organisation, -1, -1, 0);
+                X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC,
+                                           (const unsigned char *)organisation, -1, -1, 0);
         X509_set_issuer_name(id.cert, issuer ? X509_get_subject_name(issuer->cert) : name);
         X509_set_pubkey(id.cert, id.key);
         X509_add_ext(id.cert, ext, -1);
@@ -199,7 +204,8 @@ HELPER struct hfd_http_config basic_config(struct fixture *f) {
 
 /* Everything but the server itself. */
 HELPER void fixture_prepare(struct fixture *f) {
-        signal(SIGPIPE, SIG_IGN); /* the client writes to connections that the server may have closed */
+        signal(SIGPIPE,
+               SIG_IGN); /* the client writes to connections that the server may have closed */
         memset(f, 0, sizeof(*f));
         f->clock = *hf_clock_system();
         f->clock.boot = skewed_boot;
@@ -255,7 +261,9 @@ HELPER struct hfd_request *take_held(struct fixture *f) {
         return f->held[f->n_taken++];
 }
 
-HELPER void skip_time(struct fixture *f, hf_nsec by) { __atomic_add_fetch(&f->skew, by, __ATOMIC_RELAXED); }
+HELPER void skip_time(struct fixture *f, hf_nsec by) {
+        __atomic_add_fetch(&f->skew, by, __ATOMIC_RELAXED);
+}
 
 /* ---- the client ---- */
 
@@ -268,7 +276,9 @@ struct client {
 };
 
 HELPER int dial(uint16_t port, int rcvbuf) {
-        struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        struct sockaddr_in to = {.sin_family = AF_INET,
+                                 .sin_port = htons(port),
+                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         struct timeval patience = {.tv_sec = PATIENCE_S};
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -285,7 +295,8 @@ HELPER int dial(uint16_t port, int rcvbuf) {
 }
 
 /* alpn: "h2", "http/1.1" or NULL. 0 = connected. */
-HELPER int client_open(struct client *c, uint16_t port, const char *alpn, const struct identity *id, int rcvbuf) {
+HELPER int client_open(struct client *c, uint16_t port, const char *alpn, const struct identity *id,
+                       int rcvbuf) {
         unsigned char wire[32];
 
         *c = (struct client){.fd = dial(port, rcvbuf)};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The engine and a small HTTP/1.1 server in this process, for tests of the engine. The server has one thread per connection; what it does
- * is in the path. To be included after cmocka; everything is static.
+ * The engine and a small HTTP/1.1 server in this process, for tests of the engine. The server has
+ * one thread per connection; what it does is in the path. To be included after cmocka; everything
+ * is static.
  */
 #include <arpa/inet.h>
 #include <curl/curl.h>
@@ -56,12 +57,15 @@ static inline void wait_for_close(int fd) {
 
 static inline bool reply(int fd, const char *head, const char *body, size_t n) {
         char text[512];
-        int n_text = snprintf(text, sizeof text, "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n", head, n);
+        int n_text =
+                snprintf(text, sizeof text, "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n", head, n);
         return send_all(fd, text, (size_t)n_text) && send_all(fd, body, n);
 }
 
-/* Reads one request; the head ends up NUL-terminated in text. False at the end of the connection. */
-static inline bool read_request(int fd, char *text, size_t space, char **ret_body, size_t *ret_n_body) {
+/* Reads one request; the head ends up NUL-terminated in text. False at the end of the connection.
+ */
+static inline bool read_request(int fd, char *text, size_t space, char **ret_body,
+                                size_t *ret_n_body) {
         size_t n = 0;
         char *end = NULL;
 
@@ -89,12 +93,13 @@ static inline bool read_request(int fd, char *text, size_t space, char **ret_bod
 }
 
 static inline bool send_stream(int fd) {
-        return send_all(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", 47) && send_all(fd, "3\r\none\r\n", 8) &&
-               send_all(fd, "3\r\ntwo\r\n", 8);
+        return send_all(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", 47) &&
+               send_all(fd, "3\r\none\r\n", 8) && send_all(fd, "3\r\ntwo\r\n", 8);
 }
 
 /* False: the connection ends. */
-static inline bool handle(struct server *server, int fd, const char *head, const char *body, size_t n_body) {
+static inline bool handle(struct server *server, int fd, const char *head, const char *body,
+                          size_t n_body) {
         char path[64] = "";
         sscanf(head, "%*s %63s", path);
         if (strcmp(path, "/ok") == 0)
@@ -104,10 +109,13 @@ static inline bool handle(struct server *server, int fd, const char *head, const
         if (strcmp(path, "/head") == 0) /* the request's head as the body */
                 return reply(fd, "200 OK", head, strlen(head));
         if (strcmp(path, "/busy") == 0)
-                return reply(fd, "429 Too Many\r\nRetry-After: 7\r\nHoldfast-Fence: ns/x;5;me\r\ngrpc-status: 14\r\ngrpc-message: a%20b",
+                return reply(fd,
+                             "429 Too Many\r\nRetry-After: 7\r\nHoldfast-Fence: "
+                             "ns/x;5;me\r\ngrpc-status: 14\r\ngrpc-message: a%20b",
                              "", 0);
         if (strcmp(path, "/early") == 0)
-                return send_all(fd, "HTTP/1.1 103 Early\r\nRetry-After: 99\r\n\r\n", 39) && reply(fd, "201 Made", "x", 1);
+                return send_all(fd, "HTTP/1.1 103 Early\r\nRetry-After: 99\r\n\r\n", 39) &&
+                       reply(fd, "201 Made", "x", 1);
         if (strcmp(path, "/big") == 0) {
                 char *big = calloc(1, 1 << 20);
                 assert(big);
@@ -116,13 +124,15 @@ static inline bool handle(struct server *server, int fd, const char *head, const
                 return sent;
         }
         if (strcmp(path, "/trailers") == 0)
-                return send_stream(fd) && send_all(fd, "0\r\ngrpc-status: 0\r\ngrpc-message: %C3%A4\r\n\r\n", 43);
+                return send_stream(fd) &&
+                       send_all(fd, "0\r\ngrpc-status: 0\r\ngrpc-message: %C3%A4\r\n\r\n", 43);
         if (strcmp(path, "/stream") == 0)
                 (void)send_stream(fd); /* and no end */
         if (strcmp(path, "/cut") == 0)
                 return false;
         if (strcmp(path, "/cut-body") == 0)
-                return send_all(fd, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", 42) && false;
+                return send_all(fd, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", 42) &&
+                       false;
         if (strcmp(path, "/cut-second") == 0) {
                 __atomic_add_fetch(&server->n_cut_posts, 1, __ATOMIC_SEQ_CST);
                 return false;
@@ -138,7 +148,8 @@ static inline void *run_handler(void *ctx) {
         size_t n_body;
 
         assert(text);
-        while (read_request(handler->fd, text, space, &body, &n_body) && handle(handler->server, handler->fd, text, body, n_body))
+        while (read_request(handler->fd, text, space, &body, &n_body) &&
+               handle(handler->server, handler->fd, text, body, n_body))
                 ;
         shutdown(handler->fd, SHUT_RDWR);
         free(text);
@@ -158,7 +169,8 @@ static inline void *run_server(void *ctx) {
                 assert(handler);
                 *handler = (struct handler){server, fd};
                 server->fds[server->n_handlers] = fd;
-                assert(pthread_create(&server->handlers[server->n_handlers++], NULL, run_handler, handler) == 0);
+                assert(pthread_create(&server->handlers[server->n_handlers++], NULL, run_handler,
+                                      handler) == 0);
         }
 }
 
@@ -211,7 +223,9 @@ static struct fixture {
         char url[64];
 } f;
 
-static inline hf_nsec in_ms(int64_t ms) { return hf_now(hf_clock_system()) + ms * HF_NSEC_PER_MSEC; }
+static inline hf_nsec in_ms(int64_t ms) {
+        return hf_now(hf_clock_system()) + ms * HF_NSEC_PER_MSEC;
+}
 
 static inline void answer_init(struct answer *a) {
         *a = (struct answer){0};
@@ -253,9 +267,11 @@ static inline void on_done(void *ctx, const struct hf__http_result *result) {
         a->n_body = result->n_body;
         a->retry_after_s = result->retry_after_s;
         a->grpc_status = result->grpc_status;
-        snprintf(a->body, sizeof a->body, "%.*s", (int)(result->n_body < 511 ? result->n_body : 511), (const char *)result->body);
+        snprintf(a->body, sizeof a->body, "%.*s",
+                 (int)(result->n_body < 511 ? result->n_body : 511), (const char *)result->body);
         snprintf(a->grpc_message, sizeof a->grpc_message, "%s", result->grpc_message);
-        snprintf(a->fence, sizeof a->fence, "%s", result->fence_echo ? result->fence_echo : "(none)");
+        snprintf(a->fence, sizeof a->fence, "%s",
+                 result->fence_echo ? result->fence_echo : "(none)");
         snprintf(a->error_text, sizeof a->error_text, "%s", result->error_text);
         pthread_cond_broadcast(&a->cond);
         pthread_mutex_unlock(&a->mu);
@@ -276,9 +292,14 @@ static inline void wait_data(struct answer *a, const char *expected) {
         pthread_mutex_unlock(&a->mu);
 }
 
-static inline struct hf__http_request request_for(struct answer *a, const char *path, char *url, size_t space) {
+static inline struct hf__http_request request_for(struct answer *a, const char *path, char *url,
+                                                  size_t space) {
         snprintf(url, space, "%s%s", f.url, path);
-        return (struct hf__http_request){.method = "GET", .url = url, .deadline = in_ms(30000), .on_done = on_done, .ctx = a};
+        return (struct hf__http_request){.method = "GET",
+                                         .url = url,
+                                         .deadline = in_ms(30000),
+                                         .on_done = on_done,
+                                         .ctx = a};
 }
 
 static inline void get(struct answer *a, const char *path) {

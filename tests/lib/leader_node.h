@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A node of an election: one hf_electors over an API in memory on a client of its own, in real time with short timings, and what to wait
- * for. Waits are for events (a commit, a change of state, a controller's note), with a guard far beyond what they take; order is asserted,
- * not duration. To be included after cmocka; everything is static.
+ * A node of an election: one hf_electors over an API in memory on a client of its own, in real time
+ * with short timings, and what to wait for. Waits are for events (a commit, a change of state, a
+ * controller's note), with a guard far beyond what they take; order is asserted, not duration. To
+ * be included after cmocka; everything is static.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -71,7 +72,8 @@ static inline void on_change(void *ctx, const struct hf_leader_info *info) {
         unlock_api(node);
 }
 
-static inline int write_something(struct hf_term *term, struct node *node, struct hf_cancel *token) {
+static inline int write_something(struct hf_term *term, struct node *node,
+                                  struct hf_cancel *token) {
         char body[200];
         (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%s\"}}", node->identity);
         struct hf_call call = {.resource = {"", "v1", "configmaps"},
@@ -109,7 +111,9 @@ static inline bool is_let_go(void *ctx) { return ((struct node *)ctx)->let_go; }
 static inline int work(struct hf_term *term, struct node *node) {
         switch (node->habit) {
         case WRITES:
-                while (hf_cancel_wait(hf_term_drain(term), hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_MSEC) == HF_E_TIMEOUT)
+                while (hf_cancel_wait(hf_term_drain(term),
+                                      hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_MSEC) ==
+                       HF_E_TIMEOUT)
                         (void)write_something(term, node, hf_term_abort(term));
                 return 0;
         case WRITES_AT_DRAIN:
@@ -123,7 +127,8 @@ static inline int work(struct hf_term *term, struct node *node) {
         case IGNORES_TOKENS: AWAIT(node, is_let_go); return 0;
         case TRIES_AFTER_LOSS:
                 (void)hf_cancel_wait(hf_term_abort(term), HF_NSEC_NEVER);
-                (void)write_something(term, node, hf_cancel_never()); /* it ignores the token: the client refuses */
+                (void)write_something(term, node, hf_cancel_never()); /* it ignores the token: the
+                                                                         client refuses */
                 return 0;
         case FAILS_TWICE:
                 lock_api(node);
@@ -146,7 +151,8 @@ static inline int run(struct hf_term *term, void *ctx) {
         node->n_running++;
         node->n_started++;
         unlock_api(node);
-        assert(hf_term_fence(term)->term != 0 && strcmp(hf_term_fence(term)->identity, node->identity) == 0);
+        assert(hf_term_fence(term)->term != 0 &&
+               strcmp(hf_term_fence(term)->identity, node->identity) == 0);
         assert(hf_term_acquired_at(term)[0]);
         int r = work(term, node);
         lock_api(node);
@@ -178,7 +184,8 @@ static const struct hf_leader_timing quick = {
         .drain_deadline = 1 * HF_NSEC_PER_SEC,
 };
 
-static inline struct hf_elector_config config_of(struct node *node, const struct hf_controller *controllers, size_t n) {
+static inline struct hf_elector_config
+config_of(struct node *node, const struct hf_controller *controllers, size_t n) {
         return (struct hf_elector_config){.size = sizeof(struct hf_elector_config),
                                           .ns = "kube-system",
                                           .name = "lead",
@@ -191,7 +198,8 @@ static inline struct hf_elector_config config_of(struct node *node, const struct
                                           .ctx = node};
 }
 
-static inline struct node *node_new(struct fake_api *api, const char *identity, enum habit habit, bool unfenced) {
+static inline struct node *node_new(struct fake_api *api, const char *identity, enum habit habit,
+                                    bool unfenced) {
         struct node *node = calloc(1, sizeof *node);
         struct hf_status status = {0};
         node->api = api;
@@ -213,7 +221,10 @@ static inline struct node *node_new(struct fake_api *api, const char *identity, 
 /* lead is the new name; lead-old the one from which the fleet comes. */
 static inline struct node *node_start_migrating(struct fake_api *api, const char *identity) {
         struct node *node = calloc(1, sizeof *node);
-        struct hf_controller worker = {.name = "worker", .class = HF_LEADER_ONLY, .run = run, .ctx = node};
+        struct hf_controller worker = {.name = "worker",
+                                       .class = HF_LEADER_ONLY,
+                                       .run = run,
+                                       .ctx = node};
         node->api = api;
         node->client = fake_client_new(api);
         node->identity = identity;
@@ -226,7 +237,8 @@ static inline struct node *node_start_migrating(struct fake_api *api, const char
         return node;
 }
 
-static inline struct node *node_start(struct fake_api *api, const char *identity, enum habit habit) {
+static inline struct node *node_start(struct fake_api *api, const char *identity,
+                                      enum habit habit) {
         struct node *node = node_new(api, identity, habit, false);
         assert_int_equal(hf_electors_start(node->electors, NULL), 0);
         return node;
@@ -257,7 +269,9 @@ static inline enum hf_leader_state state_of(struct node *node) {
         hf_elector_info(node->elector, &info);
         return info.state;
 }
-static inline bool leads(void *ctx) { return state_of(ctx) == HF_LEADING && ((struct node *)ctx)->n_running > 0; }
+static inline bool leads(void *ctx) {
+        return state_of(ctx) == HF_LEADING && ((struct node *)ctx)->n_running > 0;
+}
 static inline bool follows(void *ctx) { return state_of(ctx) == HF_FOLLOWING; }
 static inline bool is_stuck(void *ctx) { return state_of(ctx) == HF_STUCK; }
 static inline bool drains(void *ctx) { return state_of(ctx) == HF_DRAINING; }
@@ -265,14 +279,17 @@ static inline bool has_written(void *ctx) { return ((struct node *)ctx)->n_writt
 static inline bool has_ended(void *ctx) { return ((struct node *)ctx)->n_running == 0; }
 static inline bool started_thrice(void *ctx) { return ((struct node *)ctx)->n_started >= 3; }
 static inline bool instance_runs(void *ctx) { return ((struct node *)ctx)->n_instance_running > 0; }
-static inline bool has_two_terms(void *ctx) { return ((struct node *)ctx)->n_started >= 2 && leads(ctx); }
+static inline bool has_two_terms(void *ctx) {
+        return ((struct node *)ctx)->n_started >= 2 && leads(ctx);
+}
 static inline bool knows_holder(void *ctx) {
         struct hf_leader_info info;
         hf_elector_info(((struct node *)ctx)->elector, &info);
         return info.holder[0] != '\0';
 }
 
-/* Every fenced commit is of the Lease's holder at that point. The API saw to it; this shows that it was tested at all. */
+/* Every fenced commit is of the Lease's holder at that point. The API saw to it; this shows that it
+ * was tested at all. */
 static inline size_t check_witness(struct fake_api *api) {
         char holder[128] = "";
         size_t n_fenced = 0;

@@ -2,11 +2,12 @@
 /*
  * One call or watch of the REST client against a real server, and what it came to.
  *
- *      rest-probe KUBECONFIG get|list|create|update|delete|watch GROUP/VERSION/PLURAL NAMESPACE NAME [--query Q] [--body B]
+ *      rest-probe KUBECONFIG get|list|create|update|delete|watch GROUP/VERSION/PLURAL NAMESPACE
+ * NAME [--query Q] [--body B]
  *                 [--fence F] [--from RV]
  *
- * An empty word stands for none. stdout: "<hf_error> <http code> <reason> <echoed>", then a line with the message or the body.
- * A watch prints a line per event before that.
+ * An empty word stands for none. stdout: "<hf_error> <http code> <reason> <echoed>", then a line
+ * with the message or the body. A watch prints a line per event before that.
  */
 #include <errno.h>
 #include <signal.h>
@@ -25,9 +26,12 @@ struct probe {
         bool ended; /* guarded by mu */
 };
 
-static void tell(struct probe *probe, int error, const struct hf_status *status, bool echoed, const char *body, size_t n) {
-        printf("%d %d %s %d\n", error, error ? status->http_code : 0, error && status->reason[0] ? status->reason : "-", echoed);
-        printf("%.*s\n", error ? (int)strlen(status->message) : (int)n, error ? status->message : body);
+static void tell(struct probe *probe, int error, const struct hf_status *status, bool echoed,
+                 const char *body, size_t n) {
+        printf("%d %d %s %d\n", error, error ? status->http_code : 0,
+               error && status->reason[0] ? status->reason : "-", echoed);
+        printf("%.*s\n", error ? (int)strlen(status->message) : (int)n,
+               error ? status->message : body);
         (void)pthread_mutex_lock(&probe->mu);
         probe->ended = true;
         (void)pthread_cond_broadcast(&probe->cond);
@@ -35,9 +39,12 @@ static void tell(struct probe *probe, int error, const struct hf_status *status,
 }
 
 static void on_reply(void *ctx, const struct hf_reply *reply) {
-        tell(ctx, reply->error, &reply->status, reply->fence_echoed, reply->body ? reply->body : "", reply->n_body);
+        tell(ctx, reply->error, &reply->status, reply->fence_echoed, reply->body ? reply->body : "",
+             reply->n_body);
 }
-static void on_end(void *ctx, int error, const struct hf_status *status) { tell(ctx, error, status, false, "", 0); }
+static void on_end(void *ctx, int error, const struct hf_status *status) {
+        tell(ctx, error, status, false, "", 0);
+}
 static void on_event(void *ctx, const struct hf_event *event) {
         static const char *const types[] = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"};
         printf("%s %s\n", types[event->type], event->resource_version);
@@ -61,12 +68,17 @@ static struct hf_resource resource_of(char *path) {
         char *version = strrchr(path, '/');
         if (version)
                 *version = '\0';
-        return (struct hf_resource){.group = version ? path : "", .version = version ? version + 1 : path, .plural = last + 1};
+        return (struct hf_resource){.group = version ? path : "",
+                                    .version = version ? version + 1 : path,
+                                    .plural = last + 1};
 }
 
 static int start(struct hf_client *client, char **argv, int argc, struct probe *probe) {
         struct hf_call call = {.resource = resource_of(argv[3]), .ns = argv[4], .name = argv[5]};
-        struct hf_watch_spec spec = {.resource = call.resource, .ns = argv[4], .name = argv[5][0] ? argv[5] : NULL, .bookmarks = true};
+        struct hf_watch_spec spec = {.resource = call.resource,
+                                     .ns = argv[4],
+                                     .name = argv[5][0] ? argv[5] : NULL,
+                                     .bookmarks = true};
         struct hf_fence fence;
 
         for (int i = 6; i + 1 < argc; i += 2) {
@@ -74,7 +86,8 @@ static int start(struct hf_client *client, char **argv, int argc, struct probe *
                         call.query = spec.query = argv[i + 1];
                 else if (strcmp(argv[i], "--from") == 0)
                         spec.resource_version = argv[i + 1];
-                else if (strcmp(argv[i], "--fence") == 0 && hf_fence_parse(argv[i + 1], strlen(argv[i + 1]), &fence) == 0)
+                else if (strcmp(argv[i], "--fence") == 0 &&
+                         hf_fence_parse(argv[i + 1], strlen(argv[i + 1]), &fence) == 0)
                         call.fence = &fence;
                 else if (strcmp(argv[i], "--body") == 0)
                         call.body = argv[i + 1], call.n_body = strlen(argv[i + 1]);
@@ -94,7 +107,8 @@ int main(int argc, char **argv) {
         struct hf_status status = {0};
 
         if (argc < 6 || !strchr(argv[3], '/')) {
-                fprintf(stderr, "usage: rest-probe KUBECONFIG VERB GROUP/VERSION/PLURAL NAMESPACE NAME [--query Q] [--body B] [--fence F] "
+                fprintf(stderr, "usage: rest-probe KUBECONFIG VERB GROUP/VERSION/PLURAL NAMESPACE "
+                                "NAME [--query Q] [--body B] [--fence F] "
                                 "[--from RV]\n");
                 return 2;
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A small HTTP/1.1 server in the test's process, which says what the test has scripted: one thread per connection, one server per
- * program. Asserts instead of handling errors.
+ * A small HTTP/1.1 server in the test's process, which says what the test has scripted: one thread
+ * per connection, one server per program. Asserts instead of handling errors.
  */
 #include <arpa/inet.h>
 #include <assert.h>
@@ -26,8 +26,9 @@ static struct {
         pthread_mutex_t mu;
         pthread_cond_t cond; /* a request came */
         /* guarded by mu */
-        char script[4096];   /* what is sent for each request, raw */
-        char first[16][512]; /* what the first n_first requests get instead, keeping the connection */
+        char script[4096]; /* what is sent for each request, raw */
+        char first[16]
+                  [512]; /* what the first n_first requests get instead, keeping the connection */
         unsigned n_first, n_requests;
         char needed[64];    /* who does not say this gets 401; "" = nothing */
         char then;          /* 'k' keep the connection, 'c' close it, 'h' hold it open in silence */
@@ -55,9 +56,11 @@ static inline bool read_request(int fd, char *text, size_t space) {
                         return false;
                 n += (size_t)got;
                 text[n] = '\0';
-                char *end = strstr(text, "\r\n\r\n"), *length = strcasestr(text, "\r\ncontent-length:");
+                char *end = strstr(text, "\r\n\r\n"),
+                     *length = strcasestr(text, "\r\ncontent-length:");
                 if (end)
-                        wanted = (size_t)(end + 4 - text) + (length && length < end ? (size_t)atoi(length + 17) : 0);
+                        wanted = (size_t)(end + 4 - text) +
+                                 (length && length < end ? (size_t)atoi(length + 17) : 0);
         }
         return true;
 }
@@ -87,9 +90,11 @@ static inline void *serve(void *ctx) {
                 pthread_mutex_lock(&server.mu);
                 memcpy(server.request, request, sizeof request);
                 bool is_first = server.n_requests < server.n_first;
-                (void)snprintf(script, sizeof script, "%s", is_first ? server.first[server.n_requests] : server.script);
+                (void)snprintf(script, sizeof script, "%s",
+                               is_first ? server.first[server.n_requests] : server.script);
                 if (!strstr(request, server.needed))
-                        (void)snprintf(script, sizeof script, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n");
+                        (void)snprintf(script, sizeof script,
+                                       "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n");
                 char then = is_first ? 'k' : server.then;
                 size_t n_long = is_first ? 0 : server.n_long;
                 server.n_requests++;
@@ -112,16 +117,19 @@ static inline void *accept_all(void *ctx) {
                 if (fd < 0)
                         return NULL;
                 assert(server.n < MAX_CONNECTIONS);
-                assert(pthread_create(&server.handlers[server.n++], NULL, serve, (void *)(intptr_t)fd) == 0);
+                assert(pthread_create(&server.handlers[server.n++], NULL, serve,
+                                      (void *)(intptr_t)fd) == 0);
         }
 }
 
 static inline int start_server(void **state) {
-        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t n = sizeof address;
 
         server.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert(server.fd >= 0 && bind(server.fd, (struct sockaddr *)&address, n) == 0 && listen(server.fd, 16) == 0);
+        assert(server.fd >= 0 && bind(server.fd, (struct sockaddr *)&address, n) == 0 &&
+               listen(server.fd, 16) == 0);
         assert(getsockname(server.fd, (struct sockaddr *)&address, &n) == 0);
         server.port = ntohs(address.sin_port);
         return pthread_create(&server.thread, NULL, accept_all, NULL);
@@ -136,7 +144,8 @@ static inline int stop_server(void **state) {
         return 0;
 }
 
-__attribute__((format(printf, 2, 3))) static inline void script(char then, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static inline void script(char then, const char *format,
+                                                                ...) {
         va_list args;
         va_start(args, format);
         pthread_mutex_lock(&server.mu);
@@ -151,7 +160,8 @@ __attribute__((format(printf, 2, 3))) static inline void script(char then, const
 }
 
 static inline void script_reply(const char *status, const char *headers, const char *body) {
-        script('k', "HTTP/1.1 %s\r\n%sContent-Length: %zu\r\n\r\n%s", status, headers, strlen(body), body);
+        script('k', "HTTP/1.1 %s\r\n%sContent-Length: %zu\r\n\r\n%s", status, headers, strlen(body),
+               body);
 }
 
 static inline bool requested(const char *words) {
@@ -161,12 +171,14 @@ static inline bool requested(const char *words) {
         return found;
 }
 
-/* The next request gets this, the one after it the next such, and then script's again. After script. */
+/* The next request gets this, the one after it the next such, and then script's again. After
+ * script. */
 static inline void script_first(const char *status, const char *headers, const char *body) {
         pthread_mutex_lock(&server.mu);
         assert(server.n_first < 16);
-        int n = snprintf(server.first[server.n_first++], sizeof server.first[0], "HTTP/1.1 %s\r\n%sContent-Length: %zu\r\n\r\n%s", status,
-                         headers, strlen(body), body);
+        int n = snprintf(server.first[server.n_first++], sizeof server.first[0],
+                         "HTTP/1.1 %s\r\n%sContent-Length: %zu\r\n\r\n%s", status, headers,
+                         strlen(body), body);
         assert(n < (int)sizeof server.first[0]);
         pthread_mutex_unlock(&server.mu);
 }

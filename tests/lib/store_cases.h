@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The contract of the storage port, case by case, is run over every store there is: memory, and etcd (a private one). Each case works
- * below a prefix of its own, so that all share one store; cases that need their own make one. To be included after cmocka.
+ * The contract of the storage port, case by case, is run over every store there is: memory, and
+ * etcd (a private one). Each case works below a prefix of its own, so that all share one store;
+ * cases that need their own make one. To be included after cmocka.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,19 +60,32 @@ static const char *prefix_end(void) {
 }
 
 /* One compare, one op. value NULL = delete. */
-static inline int write_if(enum hfd_compare_kind kind, uint64_t revision, const void *wanted, size_t n_wanted, const char *name,
-                           const char *value, struct call_answer *answer) {
+static inline int write_if(enum hfd_compare_kind kind, uint64_t revision, const void *wanted,
+                           size_t n_wanted, const char *name, const char *value,
+                           struct call_answer *answer) {
         const char *k = key(name), *gets[] = {k};
-        struct hfd_compare compare = {.kind = kind, .key = k, .revision = revision, .value = wanted, .n_value = n_wanted};
-        struct hfd_op op = {.kind = value ? HFD_PUT : HFD_DELETE, .key = k, .value = value ? hf__buf_copy(value, strlen(value)) : NULL};
-        struct hfd_txn txn = {.compares = &compare, .n_compares = 1, .ops = &op, .n_ops = 1, .get_on_failure = gets, .n_get_on_failure = 1};
+        struct hfd_compare compare = {.kind = kind,
+                                      .key = k,
+                                      .revision = revision,
+                                      .value = wanted,
+                                      .n_value = n_wanted};
+        struct hfd_op op = {.kind = value ? HFD_PUT : HFD_DELETE,
+                            .key = k,
+                            .value = value ? hf__buf_copy(value, strlen(value)) : NULL};
+        struct hfd_txn txn = {.compares = &compare,
+                              .n_compares = 1,
+                              .ops = &op,
+                              .n_ops = 1,
+                              .get_on_failure = gets,
+                              .n_get_on_failure = 1};
         int r = call_txn(store, &txn, answer);
 
         hf__buf_unref(op.value);
         return r;
 }
 
-static inline int write_at(const char *name, uint64_t revision, const char *value, struct call_answer *answer) {
+static inline int write_at(const char *name, uint64_t revision, const char *value,
+                           struct call_answer *answer) {
         return write_if(HFD_MOD_EQUALS, revision, NULL, 0, name, value, answer);
 }
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Two Leases led as one: the elector's core over the decisions of the two-Lease lock, in virtual time, against two Leases in
- * memory. A world has processes of three kinds, those that know the old Lease only, both, or the new one only; requests, replies
- * and news that come late or never; pauses, and crashes anywhere, also between the two writes. What the lock tells the core takes its
- * time too, and may be overtaken, as letters from several threads are: the core decides by what the lock knows better already.
+ * Two Leases led as one: the elector's core over the decisions of the two-Lease lock, in virtual
+ * time, against two Leases in memory. A world has processes of three kinds, those that know the old
+ * Lease only, both, or the new one only; requests, replies and news that come late or never;
+ * pauses, and crashes anywhere, also between the two writes. What the lock tells the core takes its
+ * time too, and may be overtaken, as letters from several threads are: the core decides by what the
+ * lock knows better already.
  *
- * What must hold at every step: of processes that share a Lease at most one acts, nobody's unexpired record is replaced by another's,
- * and none takes a Lease, or has one still, after it said that it has stopped and released. One seed is one schedule.
+ * What must hold at every step: of processes that share a Lease at most one acts, nobody's
+ * unexpired record is replaced by another's, and none takes a Lease, or has one still, after it
+ * said that it has stopped and released. One seed is one schedule.
  *
  * To be included after cmocka; everything is static.
  */
@@ -72,8 +75,9 @@ struct world {
         unsigned n_events;
         struct proc procs[MAX_PROCS];
         unsigned n_procs;
-        bool faults;        /* requests and replies are late or lost */
-        unsigned crash_at;  /* the process that handles this reply, counted over all, dies of it; 0 = none */
+        bool faults;       /* requests and replies are late or lost */
+        unsigned crash_at; /* the process that handles this reply, counted over all, dies of it; 0 =
+                              none */
         unsigned n_replies; /* handled so far */
         unsigned n_overlaps, n_terms[3], n_split_crashes, n_halves, n_given_back, n_undone;
         bool overlap_is_expected;
@@ -87,28 +91,39 @@ static inline uint64_t draw(struct world *w) {
         return z ^ (z >> 31);
 }
 static inline bool chance(struct world *w, unsigned of_1000) { return draw(w) % 1000 < of_1000; }
-static inline hf_nsec up_to(struct world *w, hf_nsec most) { return (hf_nsec)(draw(w) % (uint64_t)most); }
+static inline hf_nsec up_to(struct world *w, hf_nsec most) {
+        return (hf_nsec)(draw(w) % (uint64_t)most);
+}
 static inline struct hf__core_time time_of(const struct world *w) {
         return (struct hf__core_time){.boot = w->now, .real_us = w->now / 1000};
 }
-static inline bool knows(enum kind kind, enum hf__two_side side) { return kind == KNOWS_BOTH || (kind == KNOWS_OLD) == (side == OLD); }
+static inline bool knows(enum kind kind, enum hf__two_side side) {
+        return kind == KNOWS_BOTH || (kind == KNOWS_OLD) == (side == OLD);
+}
 
 /* ---- events ---- */
 
 static inline struct event *add_event(struct world *w, enum event_type type, int proc, hf_nsec at) {
         assert_true(w->n_events < MAX_EVENTS);
         struct event *event = &w->events[w->n_events++];
-        *event = (struct event){.at = at, .seq = ++w->seq, .type = type, .proc = proc, .incarnation = w->procs[proc].incarnation};
+        *event = (struct event){.at = at,
+                                .seq = ++w->seq,
+                                .type = type,
+                                .proc = proc,
+                                .incarnation = w->procs[proc].incarnation};
         return event;
 }
 
 /* Quick as a rule, now and then slow. */
-static inline hf_nsec way(struct world *w) { return w->faults && chance(w, 30) ? up_to(w, 12 * S) : 1 + up_to(w, 5 * MS); }
+static inline hf_nsec way(struct world *w) {
+        return w->faults && chance(w, 30) ? up_to(w, 12 * S) : 1 + up_to(w, 5 * MS);
+}
 
-static inline void request(struct world *w, int proc, enum hf__two_side side, bool write, uint32_t op_id, hf_nsec deadline,
-                           const struct hf__record *record) {
+static inline void request(struct world *w, int proc, enum hf__two_side side, bool write,
+                           uint32_t op_id, hf_nsec deadline, const struct hf__record *record) {
         bool lost = w->faults && chance(w, 20);
-        struct event *event = add_event(w, lost ? E_REPLY : E_APPLY, proc, lost ? deadline : w->now + way(w));
+        struct event *event =
+                add_event(w, lost ? E_REPLY : E_APPLY, proc, lost ? deadline : w->now + way(w));
 
         w->procs[proc].n_requests++;
         event->side = side;
@@ -127,19 +142,24 @@ static inline void tell(struct world *w, int proc, enum hf__two_side side) {
 
         if (!p->alive || p->watch == 0 || !knows(p->kind, side))
                 return;
-        p->news_at[side] = w->now + way(w) > p->news_at[side] ? w->now + 1 + up_to(w, 5 * MS) : p->news_at[side];
+        p->news_at[side] = w->now + way(w) > p->news_at[side] ? w->now + 1 + up_to(w, 5 * MS)
+                                                              : p->news_at[side];
         struct event *event = add_event(w, E_NEWS, proc, p->news_at[side]);
         event->side = side;
         event->watch = p->watch;
         event->record = w->lease[side];
 }
 
-static inline void check_stays_stopped(const struct world *w, enum hf__two_side side, const struct hf__record *record) {
+static inline void check_stays_stopped(const struct world *w, enum hf__two_side side,
+                                       const struct hf__record *record) {
         for (unsigned i = 0; i < w->n_procs; i++) {
                 const struct proc *p = &w->procs[i];
-                if (p->is_done && strcmp(record->holder, p->identity) == 0 && strcmp(record->holder, w->lease[side].holder) != 0)
-                        fail_msg("seed %llu, at %.3f s: a Lease is taken for %s (%d), which has stopped", (unsigned long long)w->seed,
-                                 (double)w->now / 1e9, p->identity, p->kind);
+                if (p->is_done && strcmp(record->holder, p->identity) == 0 &&
+                    strcmp(record->holder, w->lease[side].holder) != 0)
+                        fail_msg("seed %llu, at %.3f s: a Lease is taken for %s (%d), which has "
+                                 "stopped",
+                                 (unsigned long long)w->seed, (double)w->now / 1e9, p->identity,
+                                 p->kind);
         }
 }
 
@@ -150,7 +170,8 @@ static inline void put(struct world *w, enum hf__two_side side, const struct hf_
         w->revision++;
         if (!hf__record_same_fields(lease, record))
                 w->put_at[side] = w->now;
-        if (!lease->exists || strcmp(lease->holder, record->holder) != 0 || lease->acquire_us != record->acquire_us)
+        if (!lease->exists || strcmp(lease->holder, record->holder) != 0 ||
+            lease->acquire_us != record->acquire_us)
                 w->term[side] = w->revision;
         *lease = *record;
         lease->exists = true;
@@ -171,8 +192,10 @@ static inline void check_takes_from_nobody(const struct world *w, const struct e
             strcmp(lease->holder, w->procs[event->proc].identity) == 0)
                 return;
         if (w->now - w->put_at[event->side] < lease->duration_s * S)
-                fail_msg("seed %llu, at %.3f s: %s takes the %s Lease from %s", (unsigned long long)w->seed, (double)w->now / 1e9,
-                         w->procs[event->proc].identity, event->side == OLD ? "old" : "new", lease->holder);
+                fail_msg("seed %llu, at %.3f s: %s takes the %s Lease from %s",
+                         (unsigned long long)w->seed, (double)w->now / 1e9,
+                         w->procs[event->proc].identity, event->side == OLD ? "old" : "new",
+                         lease->holder);
 }
 
 static inline int apply_write(struct world *w, const struct event *event) {
@@ -191,10 +214,13 @@ static inline int apply_write(struct world *w, const struct event *event) {
 
 static inline void apply(struct world *w, const struct event *from) {
         struct event event = *from;
-        int result = event.write ? apply_write(w, &event) : w->lease[event.side].exists ? 0 : HF_E_NOT_FOUND;
+        int result = event.write                   ? apply_write(w, &event)
+                     : w->lease[event.side].exists ? 0
+                                                   : HF_E_NOT_FOUND;
         hf_nsec at = w->now + way(w);
         bool lost = w->faults && chance(w, 20);
-        struct event *reply = add_event(w, E_REPLY, event.proc, lost || at > event.deadline ? event.deadline : at);
+        struct event *reply = add_event(w, E_REPLY, event.proc,
+                                        lost || at > event.deadline ? event.deadline : at);
         hf_nsec when = reply->at;
         uint64_t seq = reply->seq;
 
@@ -210,8 +236,11 @@ static inline void apply(struct world *w, const struct event *from) {
 
 static inline void step(struct world *w, int proc, struct hf__core_event *event);
 
-static inline void write_letter(struct world *w, int proc, enum hf__core_event_type type, const struct hf__two_command *command) {
-        struct event *event = add_event(w, E_LETTER, proc, w->now + 1 + up_to(w, w->faults && chance(w, 50) ? 50 * MS : MS / 5));
+static inline void write_letter(struct world *w, int proc, enum hf__core_event_type type,
+                                const struct hf__two_command *command) {
+        struct event *event =
+                add_event(w, E_LETTER, proc,
+                          w->now + 1 + up_to(w, w->faults && chance(w, 50) ? 50 * MS : MS / 5));
 
         event->letter = type;
         event->op_id = command->op_id;
@@ -219,7 +248,8 @@ static inline void write_letter(struct world *w, int proc, enum hf__core_event_t
         event->record = command->record;
 }
 
-static inline void carry_out_two(struct world *w, int proc, const struct hf__two_commands *commands) {
+static inline void carry_out_two(struct world *w, int proc,
+                                 const struct hf__two_commands *commands) {
         struct proc *p = &w->procs[proc];
 
         for (unsigned i = 0; i < commands->n; i++) {
@@ -227,16 +257,19 @@ static inline void carry_out_two(struct world *w, int proc, const struct hf__two
                 switch (command->type) {
                 case HF__TWO_READ:
                 case HF__TWO_WRITE:
-                        if (command->type == HF__TWO_WRITE && command->side == OLD && command->record.holder[0] == '\0' &&
-                            p->core.state == HF_FOLLOWING) {
+                        if (command->type == HF__TWO_WRITE && command->side == OLD &&
+                            command->record.holder[0] == '\0' && p->core.state == HF_FOLLOWING) {
                                 w->n_given_back += p->core.op_kind != 2;
                                 w->n_undone += p->core.op_kind == 2;
                         }
-                        request(w, proc, command->side, command->type == HF__TWO_WRITE, command->op_id, command->deadline,
-                                &command->record);
+                        request(w, proc, command->side, command->type == HF__TWO_WRITE,
+                                command->op_id, command->deadline, &command->record);
                         break;
                 case HF__TWO_ANSWER:
-                        write_letter(w, proc, command->op_id == p->write_id ? HF__EV_WRITE_DONE : HF__EV_READ_DONE, command);
+                        write_letter(w, proc,
+                                     command->op_id == p->write_id ? HF__EV_WRITE_DONE
+                                                                   : HF__EV_READ_DONE,
+                                     command);
                         break;
                 case HF__TWO_NEWS: write_letter(w, proc, HF__EV_WATCHED, command); break;
                 }
@@ -252,15 +285,18 @@ static inline void check_alone(struct world *w, int proc) {
                         continue;
                 w->n_overlaps++;
                 if (!w->overlap_is_expected)
-                        fail_msg("seed %llu, at %.3f s: %s (%d) leads while %s (%d) does", (unsigned long long)w->seed,
-                                 (double)w->now / 1e9, p->identity, p->kind, q->identity, q->kind);
+                        fail_msg("seed %llu, at %.3f s: %s (%d) leads while %s (%d) does",
+                                 (unsigned long long)w->seed, (double)w->now / 1e9, p->identity,
+                                 p->kind, q->identity, q->kind);
         }
 }
 
-/* The fence that a term gets names what the term records say, unless somebody has taken a Lease meanwhile. */
+/* The fence that a term gets names what the term records say, unless somebody has taken a Lease
+ * meanwhile. */
 static inline void check_fence(const struct world *w, const struct proc *p, uint64_t term) {
         for (int side = OLD; side <= NEW; side++) {
-                bool mine = strcmp(w->lease[side].holder, p->identity) == 0 && w->lease[side].acquire_us == p->core.mine.acquire_us;
+                bool mine = strcmp(w->lease[side].holder, p->identity) == 0 &&
+                            w->lease[side].acquire_us == p->core.mine.acquire_us;
                 uint64_t fenced = side == OLD && p->kind == KNOWS_BOTH ? p->two.old_term : term;
                 if (knows(p->kind, side) && mine)
                         assert_int_equal(fenced, w->term[side]);
@@ -281,8 +317,10 @@ static inline void end(const struct world *w, struct proc *p, bool released) {
         p->is_done = released;
         for (int side = OLD; released && side <= NEW; side++)
                 if (strcmp(w->lease[side].holder, p->identity) == 0)
-                        fail_msg("seed %llu, at %.3f s: %s (%d) has stopped and says that it has released, but a Lease bears its name",
-                                 (unsigned long long)w->seed, (double)w->now / 1e9, p->identity, p->kind);
+                        fail_msg("seed %llu, at %.3f s: %s (%d) has stopped and says that it has "
+                                 "released, but a Lease bears its name",
+                                 (unsigned long long)w->seed, (double)w->now / 1e9, p->identity,
+                                 p->kind);
 }
 
 static inline void open_watch(struct world *w, int proc) {
@@ -298,13 +336,15 @@ static inline void ask(struct world *w, int proc, const struct hf__core_action *
         bool write = action->type == HF__ACT_WRITE;
 
         if (p->kind != KNOWS_BOTH) {
-                request(w, proc, p->kind == KNOWS_OLD ? OLD : NEW, write, action->op_id, action->deadline, &action->record);
+                request(w, proc, p->kind == KNOWS_OLD ? OLD : NEW, write, action->op_id,
+                        action->deadline, &action->record);
                 return;
         }
         if (write)
                 p->write_id = action->op_id;
         if (write)
-                hf__two_write(&p->two, action->op_id, &action->record, action->deadline, time_of(w), &commands);
+                hf__two_write(&p->two, action->op_id, &action->record, action->deadline, time_of(w),
+                              &commands);
         else
                 hf__two_read(&p->two, action->op_id, action->deadline, time_of(w), &commands);
         carry_out_two(w, proc, &commands);
@@ -326,7 +366,9 @@ static inline void carry_out(struct world *w, int proc, const struct hf__core_ac
                 case HF__ACT_TERM_START: begin_term(w, proc, action); break;
                 case HF__ACT_EXTEND: p->valid_until = action->valid_until; break;
                 case HF__ACT_TERM_DRAIN:
-                case HF__ACT_TERM_ABORT: add_event(w, E_JOIN, proc, w->now + 1 + up_to(w, S)); break;
+                case HF__ACT_TERM_ABORT:
+                        add_event(w, E_JOIN, proc, w->now + 1 + up_to(w, S));
+                        break;
                 case HF__ACT_GATE_SHUT:
                 case HF__ACT_STUCK:
                 case HF__ACT_REPORT: break;
@@ -368,7 +410,8 @@ static inline void crash(struct world *w, int proc) {
         struct proc *p = &w->procs[proc];
         const char *old = w->lease[OLD].holder, *new = w->lease[NEW].holder;
 
-        if (p->alive && p->kind == KNOWS_BOTH && (strcmp(old, p->identity) == 0) != (strcmp(new, p->identity) == 0))
+        if (p->alive && p->kind == KNOWS_BOTH &&
+            (strcmp(old, p->identity) == 0) != (strcmp(new, p->identity) == 0))
                 w->n_split_crashes++;
         p->alive = p->acts = false;
 }
@@ -398,7 +441,8 @@ static inline void replied(struct world *w, const struct event *event) {
                 step(w, event->proc, &done);
                 return;
         }
-        hf__two_answered(&p->two, event->side, event->op_id, event->result, 0, &event->record, time_of(w), &commands);
+        hf__two_answered(&p->two, event->side, event->op_id, event->result, 0, &event->record,
+                         time_of(w), &commands);
         carry_out_two(w, event->proc, &commands);
         w->n_halves += p->two.half_since != 0;
 }
@@ -422,7 +466,10 @@ static inline void told(struct world *w, const struct event *event) {
 }
 
 static inline void delivered(struct world *w, const struct event *event) {
-        struct hf__core_event letter = {.type = event->letter, .op_id = event->op_id, .result = event->result, .record = event->record};
+        struct hf__core_event letter = {.type = event->letter,
+                                        .op_id = event->op_id,
+                                        .result = event->result,
+                                        .record = event->record};
 
         step(w, event->proc, &letter);
 }
@@ -457,7 +504,9 @@ static inline void handle(struct world *w, struct event *event) {
 static inline hf_nsec wakes_at(const struct proc *p) {
         if (!p->alive)
                 return HF_NSEC_NEVER;
-        return p->wake_at > p->paused_until ? p->wake_at : p->paused_until > p->wake_at ? p->paused_until : p->wake_at;
+        return p->wake_at > p->paused_until   ? p->wake_at
+               : p->paused_until > p->wake_at ? p->paused_until
+                                              : p->wake_at;
 }
 
 /* The next thing that happens, unless it is after `until`. */
@@ -467,7 +516,8 @@ static inline bool turn(struct world *w, hf_nsec until) {
         hf_nsec at = until;
 
         for (unsigned i = 0; i < w->n_events; i++)
-                if (w->events[i].at < at || (w->events[i].at == at && next < MAX_EVENTS && w->events[i].seq < w->events[next].seq)) {
+                if (w->events[i].at < at || (w->events[i].at == at && next < MAX_EVENTS &&
+                                             w->events[i].seq < w->events[next].seq)) {
                         next = i;
                         at = w->events[i].at;
                 }

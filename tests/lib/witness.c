@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The outside witness: a process of its own that watches etcd and says what it sees, one JSON object a line.
+ * The outside witness: a process of its own that watches etcd and says what it sees, one JSON
+ * object a line.
  *
- *      witness ENDPOINT PREFIX                 {"t":<monotonic ns>,"rev":1,"type":"PUT","key":"...","value":"..."} per event
- *      witness ENDPOINT PREFIX --bare-writes N [PAUSE_MS]
- *                                              one number a line: nanoseconds of each of N bare writes, one after the other; with
- *                                              a pause before each, from the pause's end as the clock has it: what a write that is
- *                                              due at an instant costs a process and a machine at rest
- *      witness ENDPOINT PREFIX --put KEY FILE  one put of a file's content (for tests that need an outsider's write)
+ *      witness ENDPOINT PREFIX                 {"t":<monotonic
+ * ns>,"rev":1,"type":"PUT","key":"...","value":"..."} per event witness ENDPOINT PREFIX
+ * --bare-writes N [PAUSE_MS] one number a line: nanoseconds of each of N bare writes, one after the
+ * other; with a pause before each, from the pause's end as the clock has it: what a write that is
+ *                                              due at an instant costs a process and a machine at
+ * rest witness ENDPOINT PREFIX --put KEY FILE  one put of a file's content (for tests that need an
+ * outsider's write)
  *
- * It begins at the store's revision at its start, and says {"ready":<revision>} once it watches. Ends by SIGTERM, or when its
- * stdin closes.
+ * It begins at the store's revision at its start, and says {"ready":<revision>} once it watches.
+ * Ends by SIGTERM, or when its stdin closes.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -69,8 +71,9 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
                 const struct hfd_watch_event *event = &events[i];
                 if (event->type == HFD_WATCH_PROGRESS)
                         continue;
-                hf__strbuf_printf(&line, "{\"t\":%lld,\"rev\":%llu,\"type\":\"%s\",\"key\":", (long long)now,
-                                  (unsigned long long)event->kv.mod_revision, event->type == HFD_WATCH_PUT ? "PUT" : "DELETE");
+                hf__strbuf_printf(&line, "{\"t\":%lld,\"rev\":%llu,\"type\":\"%s\",\"key\":",
+                                  (long long)now, (unsigned long long)event->kv.mod_revision,
+                                  event->type == HFD_WATCH_PUT ? "PUT" : "DELETE");
                 hf__strbuf_json(&line, event->kv.key, strlen(event->kv.key));
                 if (event->kv.value) {
                         hf__strbuf_puts(&line, ",\"value\":");
@@ -86,7 +89,8 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
 static void on_end(void *ctx, int error, const struct hf_status *status) {
         (void)ctx;
         if (error != HF_E_CANCELED)
-                fprintf(stderr, "witness: the watch ended: %s %s\n", hf_strerror(error), status ? status->message : "");
+                fprintf(stderr, "witness: the watch ended: %s %s\n", hf_strerror(error),
+                        status ? status->message : "");
 }
 
 static int bare_writes(struct hfd_store *store, const char *prefix, int n, int pause_ms) {
@@ -99,7 +103,8 @@ static int bare_writes(struct hfd_store *store, const char *prefix, int n, int p
                 struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = value};
                 struct hfd_txn txn = {.ops = &op, .n_ops = 1};
                 hf_nsec before = monotonic() + pause_ms * HF_NSEC_PER_MSEC;
-                const struct timespec due = {.tv_sec = before / HF_NSEC_PER_SEC, .tv_nsec = before % HF_NSEC_PER_SEC};
+                const struct timespec due = {.tv_sec = before / HF_NSEC_PER_SEC,
+                                             .tv_nsec = before % HF_NSEC_PER_SEC};
                 if (pause_ms)
                         (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
                 if (wait_answer(store->ops->txn(store, &txn, deadline(), on_reply, NULL)))
@@ -149,7 +154,8 @@ int main(int argc, char **argv) {
         struct hf_status status;
 
         if (argc < 3) {
-                fprintf(stderr, "usage: witness ENDPOINT PREFIX [--bare-writes N [PAUSE_MS] | --put KEY FILE]\n");
+                fprintf(stderr, "usage: witness ENDPOINT PREFIX [--bare-writes N [PAUSE_MS] | "
+                                "--put KEY FILE]\n");
                 return 2;
         }
         signal(SIGPIPE, SIG_IGN);

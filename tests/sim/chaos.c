@@ -17,7 +17,9 @@ static void pause_proc(struct sim *sim, int p, hf_nsec duration) {
         proc->paused_at = sim->now;
         proc->clean_since_stop = false;
         proc->stop_by_local += (duration + duration / 10) * (proc->rate > 1.1 ? 2 : 1);
-        proc->held_write = proc->work_alive && hf__gate_may_act(&proc->gate, sim_local(sim, proc)) && sim_chance(sim, 60);
+        proc->held_write = proc->work_alive &&
+                           hf__gate_may_act(&proc->gate, sim_local(sim, proc)) &&
+                           sim_chance(sim, 60);
         if (proc->held_write)
                 COUNT(sim, writes_across_a_pause);
         sim_at(sim, sim->now + duration, E_RESUME, p, 0, 0);
@@ -42,7 +44,8 @@ static void change_weather(struct sim *sim, bool all, int p) {
 
         for (int i = 0; i < sim->n_procs; i++)
                 if (all || i == p) {
-                        TRACE(sim, "%-6s network: weather %d", sim->procs[i].identity, (int)weather);
+                        TRACE(sim, "%-6s network: weather %d", sim->procs[i].identity,
+                              (int)weather);
                         sim->procs[i].weather = weather;
                         sim_mark(sim, MARK_WEATHER, i, sim->now, (int)weather, "");
                         if (weather != CLEAR)
@@ -50,7 +53,8 @@ static void change_weather(struct sim *sim, bool all, int p) {
                 }
 }
 
-/* A machine is suspended, and what runs on it: some of the contenders, for one and the same time. */
+/* A machine is suspended, and what runs on it: some of the contenders, for one and the same time.
+ */
 static void suspend(struct sim *sim, int first, hf_nsec duration) {
         COUNT(sim, suspends);
         for (int p = 0; p < sim->n_procs; p++)
@@ -87,11 +91,16 @@ static void outsider(struct sim *sim) {
                 return;
         if (way >= 4) { /* labels: the record stays what it is */
                 COUNT(sim, label_edits);
-                if (sim_chance(sim, 20)) { /* among them the annotation that asks for a hand-over, also of an outsider's record */
+                if (sim_chance(sim, 20)) { /* among them the annotation that asks for a hand-over,
+                                              also of an outsider's record */
                         COUNT(sim, hand_overs_by_annotation);
-                        sim_mark(sim, MARK_STORE, -1, sim->now, 0, "the Lease asks for a hand-over");
+                        sim_mark(sim, MARK_STORE, -1, sim->now, 0,
+                                 "the Lease asks for a hand-over");
                         (void)snprintf(record.hand_over_to, sizeof record.hand_over_to, "%s",
-                                       sim_chance(sim, 80) ? sim->procs[sim_draw(sim) % (unsigned)sim->n_procs].identity : "ghost");
+                                       sim_chance(sim, 80)
+                                               ? sim->procs[sim_draw(sim) % (unsigned)sim->n_procs]
+                                                         .identity
+                                               : "ghost");
                 }
                 sim_store_put(sim, &record);
                 return;
@@ -108,7 +117,8 @@ static void outsider(struct sim *sim) {
                         record.holder[0] = '\0';
                 record.duration_s = sim_between(sim, 0, sim->timing.lease_duration / S);
         }
-        sim_mark(sim, MARK_STORE, -1, sim->now, 0, way == 0 ? "an outsider deletes the Lease" : "an outsider overwrites the Lease");
+        sim_mark(sim, MARK_STORE, -1, sim->now, 0,
+                 way == 0 ? "an outsider deletes the Lease" : "an outsider overwrites the Lease");
         sim_rob_all(sim);
         sim_store_put(sim, &record);
 }
@@ -145,7 +155,11 @@ static void disturb(struct sim *sim, int p) {
                 break;
         case 8:
                 if (!proc->paused)
-                        sim_hand_over(sim, p, sim_chance(sim, 80) ? sim->procs[sim_draw(sim) % (unsigned)sim->n_procs].identity : "ghost");
+                        sim_hand_over(sim, p,
+                                      sim_chance(sim, 80)
+                                              ? sim->procs[sim_draw(sim) % (unsigned)sim->n_procs]
+                                                        .identity
+                                              : "ghost");
                 break;
         case 9:
                 COUNT(sim, kills);
@@ -175,13 +189,15 @@ static void disturb(struct sim *sim, int p) {
 
 void sim_chaos(struct sim *sim) {
         int leader = sim_leader(sim);
-        int p = leader >= 0 && sim_chance(sim, 50) ? leader : (int)(sim_draw(sim) % (unsigned)sim->n_procs);
+        int p = leader >= 0 && sim_chance(sim, 50) ? leader
+                                                   : (int)(sim_draw(sim) % (unsigned)sim->n_procs);
 
         if (sim->now >= sim->chaos_until || sim->calm)
                 return;
         if (sim->procs[p].alive && !sim->procs[p].restarting)
                 disturb(sim, p);
-        sim_at(sim, sim->now + sim_between(sim, 0, sim_chance(sim, 30) ? S / 2 : sim->longest_lull), E_CHAOS, 0, 0, 0);
+        sim_at(sim, sim->now + sim_between(sim, 0, sim_chance(sim, 30) ? S / 2 : sim->longest_lull),
+               E_CHAOS, 0, 0, 0);
 }
 
 /* From here on nothing fails; what is under way is still late. */

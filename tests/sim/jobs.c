@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Schedules by the million. Job j of n runs the seeds S + j, S + j + n, ...; each job is a process of its own and shares with
- * its parent nothing but a page of what it has counted. The parent says how far they are and stops all at the first failure;
- * of failures found at one time the one with the smallest seed is reported.
+ * Schedules by the million. Job j of n runs the seeds S + j, S + j + n, ...; each job is a process
+ * of its own and shares with its parent nothing but a page of what it has counted. The parent says
+ * how far they are and stops all at the first failure; of failures found at one time the one with
+ * the smallest seed is reported.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,8 +33,11 @@ struct shared {
 };
 
 static void note_failure(const struct sim *sim, uint64_t seed, struct job *job) {
-        job->failure =
-                (struct sim_failure){.found = true, .seed = seed, .nth = atomic_load(&job->n_run), .sweep = sim->sweep, .at = sim->now};
+        job->failure = (struct sim_failure){.found = true,
+                                            .seed = seed,
+                                            .nth = atomic_load(&job->n_run),
+                                            .sweep = sim->sweep,
+                                            .at = sim->now};
         memcpy(job->failure.violation, sim->violation, sizeof(sim->violation));
 }
 
@@ -46,11 +50,14 @@ static bool run_one(struct sim *sim, const struct sim_plan *plan, uint64_t seed,
         return good;
 }
 
-/* One schedule as it is, then once for each step of one of its processes, which is asked to stop there. */
-static bool run_sweep(struct sim *sim, const struct sim_plan *plan, uint64_t seed, struct job *job) {
+/* One schedule as it is, then once for each step of one of its processes, which is asked to stop
+ * there. */
+static bool run_sweep(struct sim *sim, const struct sim_plan *plan, uint64_t seed,
+                      struct job *job) {
         unsigned n_steps;
 
-        sim->sweep = (struct sim_sweep){.on = true, .calm = seed % 2 == 0, .proc = (int)(seed / 2 % 2)};
+        sim->sweep =
+                (struct sim_sweep){.on = true, .calm = seed % 2 == 0, .proc = (int)(seed / 2 % 2)};
         if (!run_one(sim, plan, seed, job))
                 return false;
         n_steps = sim->sweep.n_steps;
@@ -67,7 +74,8 @@ static int run_job(const struct sim_plan *plan, struct shared *shared, int j) {
         if (!sim)
                 return -ENOMEM;
         sim->counts = &job->counts;
-        for (uint64_t i = (uint64_t)j; i < plan->n_schedules && !atomic_load(&shared->stop); i += (uint64_t)plan->n_jobs)
+        for (uint64_t i = (uint64_t)j; i < plan->n_schedules && !atomic_load(&shared->stop);
+             i += (uint64_t)plan->n_jobs)
                 if (!(plan->sweep ? run_sweep : run_one)(sim, plan, plan->seed + i, job))
                         atomic_store(&shared->stop, true);
         free(sim);
@@ -99,15 +107,20 @@ static void tell(const struct sim_plan *plan, struct shared *shared, double bega
                 return;
         *told = now;
         if (plan->sweep)
-                fprintf(stderr, "%s%" PRIu64 " runs, %.0f per second%s", terminal ? "\r" : "", n, (double)n / (now - began),
-                        terminal ? "   " : "\n");
+                fprintf(stderr, "%s%" PRIu64 " runs, %.0f per second%s", terminal ? "\r" : "", n,
+                        (double)n / (now - began), terminal ? "   " : "\n");
         else
-                fprintf(stderr, "%s%" PRIu64 " of %" PRIu64 " schedules (%.1f %%), %.0f per second, %.0f s to go%s", terminal ? "\r" : "",
-                        n, plan->n_schedules, 100 * (double)n / (double)plan->n_schedules, (double)n / (now - began),
-                        (double)(plan->n_schedules - n) * (now - began) / (double)(n + 1), terminal ? "   " : "\n");
+                fprintf(stderr,
+                        "%s%" PRIu64 " of %" PRIu64
+                        " schedules (%.1f %%), %.0f per second, %.0f s to go%s",
+                        terminal ? "\r" : "", n, plan->n_schedules,
+                        100 * (double)n / (double)plan->n_schedules, (double)n / (now - began),
+                        (double)(plan->n_schedules - n) * (now - began) / (double)(n + 1),
+                        terminal ? "   " : "\n");
 }
 
-/* A job that dies without a word is a failure too: the simulator itself is wrong, or the core runs into an assertion. */
+/* A job that dies without a word is a failure too: the simulator itself is wrong, or the core runs
+ * into an assertion. */
 static int await_jobs(const struct sim_plan *plan, struct shared *shared) {
         const struct timespec until_told = {.tv_sec = 1};
         sigset_t ended;
@@ -122,7 +135,8 @@ static int await_jobs(const struct sim_plan *plan, struct shared *shared) {
                 if (pid > 0) {
                         n_left--;
                         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-                                fprintf(stderr, "sim: a job ended with status %#x\n", (unsigned)status);
+                                fprintf(stderr, "sim: a job ended with status %#x\n",
+                                        (unsigned)status);
                                 result = -ECHILD;
                                 atomic_store(&shared->stop, true);
                         }
@@ -130,7 +144,8 @@ static int await_jobs(const struct sim_plan *plan, struct shared *shared) {
                 }
                 if (plan->progress)
                         tell(plan, shared, began, &told);
-                (void)sigtimedwait(&ended, NULL, &until_told); /* run_jobs has blocked it: none is missed */
+                (void)sigtimedwait(&ended, NULL,
+                                   &until_told); /* run_jobs has blocked it: none is missed */
         }
         if (plan->progress && isatty(2))
                 fputc('\n', stderr);
@@ -166,7 +181,8 @@ static int run_jobs(const struct sim_plan *plan, struct shared *shared) {
         return result;
 }
 
-int sim_run(const struct sim_plan *plan, struct sim_counts *counts, struct sim_failure *ret_failure, uint64_t *ret_n_run) {
+int sim_run(const struct sim_plan *plan, struct sim_counts *counts, struct sim_failure *ret_failure,
+            uint64_t *ret_n_run) {
         size_t size = sizeof(struct shared) + (size_t)plan->n_jobs * sizeof(struct job);
         struct shared *shared;
         int result;
@@ -182,7 +198,8 @@ int sim_run(const struct sim_plan *plan, struct sim_counts *counts, struct sim_f
         for (int j = 0; j < plan->n_jobs; j++) {
                 const struct job *job = &shared->jobs[j];
 
-                if (job->failure.found && (!ret_failure->found || job->failure.seed < ret_failure->seed))
+                if (job->failure.found &&
+                    (!ret_failure->found || job->failure.seed < ret_failure->seed))
                         *ret_failure = job->failure;
 #define X(name, least) counts->name += job->counts.name;
                 SIM_COUNTS(X)

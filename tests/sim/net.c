@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lock operations and watches on their way. A request may be lost, refused, hang and be applied long after its sender gave
- * up, or be applied with its reply lost; a watch keeps the order of its news, but may race with replies, fall silent, break,
- * and start with the past when it is opened again.
+ * Lock operations and watches on their way. A request may be lost, refused, hang and be applied
+ * long after its sender gave up, or be applied with its reply lost; a watch keeps the order of its
+ * news, but may race with replies, fall silent, break, and start with the past when it is opened
+ * again.
  */
 #include <string.h>
 
@@ -27,7 +28,8 @@ static void reply_at(struct sim *sim, const struct sim_op *op, hf_nsec at) {
 }
 
 static void refuse(struct sim *sim, struct sim_op *op) {
-        static const int kinds[] = {HF_E_FORBIDDEN, HF_E_TOO_MANY, HF_E_UNAVAILABLE, HF_E_UNAUTHORIZED, -5};
+        static const int kinds[] = {HF_E_FORBIDDEN, HF_E_TOO_MANY, HF_E_UNAVAILABLE,
+                                    HF_E_UNAUTHORIZED, -5};
 
         COUNT(sim, refusals);
         op->result = kinds[sim_draw(sim) % 5];
@@ -64,7 +66,8 @@ static void misroute(struct sim *sim, struct sim_op *op, enum sim_weather weathe
                 break;
         case 4: /* slow, both ways */
                 op->answer_after = sim_between(sim, 0, sim->timing.request_timeout / 2);
-                sim_at(sim, sim->now + sim_between(sim, 0, sim->timing.request_timeout), E_APPLY, op->proc, index, 0);
+                sim_at(sim, sim->now + sim_between(sim, 0, sim->timing.request_timeout), E_APPLY,
+                       op->proc, index, 0);
                 sim->procs[op->proc].dirty_until = sim->now + sim->timing.request_timeout;
                 break;
         default:
@@ -111,7 +114,8 @@ void sim_net_send(struct sim *sim, int p, const struct hf__core_action *action) 
         sim_at(sim, sim->now + quick(sim), E_APPLY, p, (uint64_t)(op - sim->ops), 0);
 }
 
-/* A store that hangs takes requests in and applies them later, after those who sent them may have given up. */
+/* A store that hangs takes requests in and applies them later, after those who sent them may have
+ * given up. */
 static bool is_held_up(struct sim *sim, struct sim_op *op) {
         hf_nsec at;
 
@@ -139,7 +143,8 @@ void sim_net_apply(struct sim *sim, uint64_t index) {
         op->applied_at = sim->now;
         if (op->is_write) {
                 result = sim_store_write(sim, op);
-                if (proc->incarnation != op->incarnation || proc->core.op_id != op->op_id || proc->core.op_kind == 0)
+                if (proc->incarnation != op->incarnation || proc->core.op_id != op->op_id ||
+                    proc->core.op_kind == 0)
                         COUNT(sim, late_applications);
         } else if (!sim_store_lease(sim)->exists) {
                 result = HF_E_NOT_FOUND;
@@ -212,7 +217,8 @@ void sim_net_watch(struct sim *sim, int p) {
                 if (past)
                         COUNT(sim, stale_news);
         }
-        if (past > sim->n_history - 1 - sim->restored_index) /* what is cached is thrown away with the history */
+        if (past > sim->n_history - 1 -
+                           sim->restored_index) /* what is cached is thrown away with the history */
                 past = sim->n_history - 1 - sim->restored_index;
         for (unsigned i = sim->n_history - 1 - past; i < sim->n_history; i++)
                 tell(sim, p, i);

@@ -4,7 +4,8 @@
 
 #include "tests/sim/sim.h"
 
-/* A watch event, a request under way, the acquire: each way takes at most 20 ms, and there is no other wait. */
+/* A watch event, a request under way, the acquire: each way takes at most 20 ms, and there is no
+ * other wait. */
 #define TAKE_OVER_BOUND (81 * MS)
 
 static void timed_release(struct sim *sim, int p) {
@@ -25,7 +26,8 @@ static void timed_release(struct sim *sim, int p) {
                 sim_violate(sim, "P3: the take-over after a release took %d ms",
                             sim->took ? (int)((sim->took_at - sim->release_at) / MS) : -1);
         if (named && !ghost && strcmp(sim_store_lease(sim)->holder, sim->procs[next].identity) != 0)
-                sim_violate(sim, "P3: handed over to %s, but %s leads", sim->procs[next].identity, sim_store_lease(sim)->holder);
+                sim_violate(sim, "P3: handed over to %s, but %s leads", sim->procs[next].identity,
+                            sim_store_lease(sim)->holder);
         COUNT(sim, p3_hand_overs_timed);
 }
 

@@ -6,11 +6,14 @@
 
 #include "tests/sim/sim.h"
 
-bool sim_leads(const struct sim_proc *proc) { return proc->core.state == HF_LEADING || proc->core.state == HF_DRAINING; }
+bool sim_leads(const struct sim_proc *proc) {
+        return proc->core.state == HF_LEADING || proc->core.state == HF_DRAINING;
+}
 
 int sim_leader(struct sim *sim) {
         for (int p = 0; p < sim->n_procs; p++)
-                if (sim->procs[p].alive && hf__gate_may_act(&sim->procs[p].gate, sim_local(sim, &sim->procs[p])))
+                if (sim->procs[p].alive &&
+                    hf__gate_may_act(&sim->procs[p].gate, sim_local(sim, &sim->procs[p])))
                         return p;
         return -1;
 }
@@ -54,7 +57,8 @@ void sim_proc_boot(struct sim *sim, int p) {
         hf__gate_shut(&proc->gate);
         TRACE(sim, "%-6s starts", proc->identity);
         hf__core_init(&proc->core, &config,
-                      (struct hf__core_time){.boot = sim_local(sim, proc), .real_us = sim->now / 1000 + proc->real_offset_us});
+                      (struct hf__core_time){.boot = sim_local(sim, proc),
+                                             .real_us = sim->now / 1000 + proc->real_offset_us});
         sim_proc_event(sim, p, HF__EV_TICK);
 }
 
@@ -119,7 +123,8 @@ void sim_proc_work(struct sim *sim, int p) {
         bool gated = hf__gate_may_act(&proc->gate, sim_local(sim, proc));
         hf_nsec under_way = sim_between(sim, MS, 30 * MS);
 
-        if (!sim->calm && sim_draw(sim) % 32 == 0) { /* it lies in the network for long, and arrives */
+        if (!sim->calm &&
+            sim_draw(sim) % 32 == 0) { /* it lies in the network for long, and arrives */
                 COUNT(sim, late_fenced_writes);
                 under_way = sim_between(sim, S, 3 * sim->timing.lease_duration);
         }
@@ -132,7 +137,8 @@ void sim_proc_join(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
 
         proc->work_alive = false;
-        proc->contend_from = proc->short_abort ? sim_local(sim, proc) + sim->timing.retry_period : 0;
+        proc->contend_from =
+                proc->short_abort ? sim_local(sim, proc) + sim->timing.retry_period : 0;
         sim_proc_event(sim, p, HF__EV_JOINED);
 }
 
@@ -142,7 +148,10 @@ static void mark_validity(struct sim *sim, int p, hf_nsec valid_until) {
         const struct sim_proc *proc = &sim->procs[p];
 
         if (sim->draw && !proc->frozen && valid_until < HF_NSEC_NEVER / 2)
-                sim_mark(sim, MARK_VALID, p, sim->now + (hf_nsec)((double)(valid_until - sim_local(sim, proc)) / proc->rate), 0, "");
+                sim_mark(sim, MARK_VALID, p,
+                         sim->now + (hf_nsec)((double)(valid_until - sim_local(sim, proc)) /
+                                              proc->rate),
+                         0, "");
 }
 
 static void carry_out(struct sim *sim, int p, const struct hf__core_action *action) {
@@ -152,7 +161,8 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
         switch (action->type) {
         case HF__ACT_READ:
         case HF__ACT_WRITE:
-                TRACE(sim, "%-6s %s #%u %s", proc->identity, action->type == HF__ACT_READ ? "read" : "write", action->op_id,
+                TRACE(sim, "%-6s %s #%u %s", proc->identity,
+                      action->type == HF__ACT_READ ? "read" : "write", action->op_id,
                       action->type == HF__ACT_READ ? "" : action->record.rv);
                 if (action->type == HF__ACT_WRITE && action->record.holder[0] == '\0')
                         COUNT(sim, planned_releases);
@@ -179,8 +189,9 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
                 TRACE(sim, "%-6s aborts: %s", proc->identity, action->text);
                 COUNT(sim, aborts);
                 sim_mark(sim, MARK_NOTE, p, sim->now, 0, action->text);
-                proc->short_abort = !proc->stop_asked && !proc->core.hand_over_asked &&
-                                    sim_local(sim, proc) - proc->term_local < sim->timing.lease_duration;
+                proc->short_abort =
+                        !proc->stop_asked && !proc->core.hand_over_asked &&
+                        sim_local(sim, proc) - proc->term_local < sim->timing.lease_duration;
                 work_told(sim, p, true);
                 break;
         case HF__ACT_STUCK:
@@ -189,7 +200,8 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
                 break;
         case HF__ACT_REPORT: break;
         case HF__ACT_STOPPED:
-                TRACE(sim, "%-6s stopped, %s", proc->identity, action->released ? "released" : "not released");
+                TRACE(sim, "%-6s stopped, %s", proc->identity,
+                      action->released ? "released" : "not released");
                 sim_check_stopped(sim, p, action->released);
                 proc->stopped_free = action->released;
                 break;
@@ -202,7 +214,8 @@ static void sweep(struct sim *sim, int p) {
 
         if (!sweep->on || p != sweep->proc || sim->now >= sim->chaos_until)
                 return;
-        if (++sweep->n_steps == sweep->at && sim->procs[p].alive && !sim->procs[p].stop_asked && sim->procs[p].core.state != HF_STUCK) {
+        if (++sweep->n_steps == sweep->at && sim->procs[p].alive && !sim->procs[p].stop_asked &&
+            sim->procs[p].core.state != HF_STUCK) {
                 COUNT(sim, stops_at_a_step);
                 sim_proc_stop(sim, p);
         }
@@ -220,17 +233,21 @@ void sim_proc_step(struct sim *sim, int p) {
         proc->last_step_at = sim->now;
         if (++proc->n_same_instant > 32)
                 sim_violate(sim, "%s spins", proc->identity);
-        hf__core_step(&proc->core, &sim->event, (struct hf__core_time){.boot = local, .real_us = sim->now / 1000 + proc->real_offset_us},
+        hf__core_step(&proc->core, &sim->event,
+                      (struct hf__core_time){.boot = local,
+                                             .real_us = sim->now / 1000 + proc->real_offset_us},
                       actions);
         for (unsigned i = 0; i < actions->n; i++)
                 if (!SIM_MUTANT(shut_gate_last) || actions->list[i].type != HF__ACT_GATE_SHUT)
                         carry_out(sim, p, &actions->list[i]);
-        if (SIM_MUTANT(shut_gate_last) && actions->n > 0 && actions->list[0].type == HF__ACT_GATE_SHUT)
+        if (SIM_MUTANT(shut_gate_last) && actions->n > 0 &&
+            actions->list[0].type == HF__ACT_GATE_SHUT)
                 hf__gate_shut(&proc->gate);
         if (proc->core.state != old_state || proc->n_steps++ == 0)
                 sim_mark(sim, MARK_STATE, p, sim->now, (int)proc->core.state, "");
         if (sim->event.type == HF__EV_STALE_TERM && sim_leads(proc))
-                sim_violate(sim, "P2: %s goes on leading under a term that is stale", proc->identity);
+                sim_violate(sim, "P2: %s goes on leading under a term that is stale",
+                            proc->identity);
         if (actions->wake_at != proc->wake_local || sim->event.type == HF__EV_TICK) {
                 proc->wake_local = actions->wake_at;
                 sim_proc_wake_later(sim, p);
@@ -240,8 +257,10 @@ void sim_proc_step(struct sim *sim, int p) {
         sweep(sim, p);
         if (proc->core.state == HF_STOPPED || proc->core.state == HF_STUCK)
                 if (proc->alive && sim->now < sim->chaos_until && !proc->restarting) {
-                        proc->restarting = true; /* the host ends the process, and starts it again */
-                        sim_at(sim, sim->now + sim_between(sim, 100 * MS, 5 * S), E_RESTART, p, 0, 0);
+                        proc->restarting =
+                                true; /* the host ends the process, and starts it again */
+                        sim_at(sim, sim->now + sim_between(sim, 100 * MS, 5 * S), E_RESTART, p, 0,
+                               0);
                 }
 }
 
@@ -254,8 +273,8 @@ void sim_proc_event(struct sim *sim, int p, enum hf__core_event_type type) {
 }
 
 /*
- * The process is told that the store's history was replaced, when its watch of the store comes back: its own watches end, a
- * term too, and what it knew counts for nothing.
+ * The process is told that the store's history was replaced, when its watch of the store comes
+ * back: its own watches end, a term too, and what it knew counts for nothing.
  */
 void sim_proc_epoch(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
@@ -286,8 +305,9 @@ void sim_proc_stop(struct sim *sim, int p) {
         TRACE(sim, "%-6s is asked to stop", proc->identity);
         sim_mark(sim, MARK_NOTE, p, sim->now, 0, "asked to stop");
         proc->stop_asked = true;
-        proc->clean_since_stop = proc->weather == CLEAR && !proc->frozen && !proc->old_history && !proc->surprised &&
-                                 sim->hung_until <= sim->now && sim->slow_until <= sim->now && proc->dirty_until < sim->now &&
+        proc->clean_since_stop = proc->weather == CLEAR && !proc->frozen && !proc->old_history &&
+                                 !proc->surprised && sim->hung_until <= sim->now &&
+                                 sim->slow_until <= sim->now && proc->dirty_until < sim->now &&
                                  (proc->core.op_kind == 0 || !proc->op_went_wrong);
         proc->stop_by_local = sim_local(sim, proc) + 2 * t->request_timeout + 10 * MS;
         if (proc->core.state == HF_ABORTING || sim_leads(proc))

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim [--schedules N] [--seed S] [--electors N] [--jobs N] [--sweep] [--stop PROC:STEP[:calm]] [--trace] [--svg FILE [--last S]]
- * sim-mutants: the same, and --mutant NAME, --list
+ * sim [--schedules N] [--seed S] [--electors N] [--jobs N] [--sweep] [--stop PROC:STEP[:calm]]
+ * [--trace] [--svg FILE [--last S]] sim-mutants: the same, and --mutant NAME, --list
  *
- * Runs N schedules from seed S on, in N jobs (0 = one a processor), and stops at the first that breaks a promise. Exit status
- * 0: every promise was kept, and (from 10,000 schedules on) everything that is to happen has happened often enough. With
- * --mutant: 0 when the fault was caught, 1 when it was not. --sweep: each schedule anew for each step of one of its processes,
- * which is stopped there; --stop is one of these. --trace and --svg show one schedule, as text and as a picture.
+ * Runs N schedules from seed S on, in N jobs (0 = one a processor), and stops at the first that
+ * breaks a promise. Exit status 0: every promise was kept, and (from 10,000 schedules on)
+ * everything that is to happen has happened often enough. With
+ * --mutant: 0 when the fault was caught, 1 when it was not. --sweep: each schedule anew for each
+ * step of one of its processes, which is stopped there; --stop is one of these. --trace and --svg
+ * show one schedule, as text and as a picture.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -80,11 +82,12 @@ static int list_mutants(void) { return 0; }
 static bool print_counts(const struct sim_counts *counts, uint64_t n_schedules, bool check) {
         bool enough = true;
 
-#define X(name, least)                                                                                                                     \
-        printf("  %-26s %12" PRIu64 "\n", #name, counts->name);                                                                            \
-        if (check && n_schedules >= 10000 && counts->name < (least) * (n_schedules / 10000)) {                                             \
-                printf("FAIL: %s: at least %" PRIu64 " were to happen\n", #name, (uint64_t)(least) * (n_schedules / 10000));               \
-                enough = false;                                                                                                            \
+#define X(name, least)                                                                             \
+        printf("  %-26s %12" PRIu64 "\n", #name, counts->name);                                    \
+        if (check && n_schedules >= 10000 && counts->name < (least) * (n_schedules / 10000)) {     \
+                printf("FAIL: %s: at least %" PRIu64 " were to happen\n", #name,                   \
+                       (uint64_t)(least) * (n_schedules / 10000));                                 \
+                enough = false;                                                                    \
         }
         SIM_COUNTS(X)
 #undef X
@@ -101,8 +104,10 @@ struct options {
 
 static int usage(void) {
         fprintf(stderr,
-                "usage: sim [--schedules N] [--seed S] [--electors 2..%d] [--jobs N] [--sweep] [--stop PROC:STEP[:calm]]\n"
-                "           [--trace] [--svg FILE [--last SECONDS]]; sim-mutants also: --mutant NAME, --list\n",
+                "usage: sim [--schedules N] [--seed S] [--electors 2..%d] [--jobs N] [--sweep] "
+                "[--stop PROC:STEP[:calm]]\n"
+                "           [--trace] [--svg FILE [--last SECONDS]]; sim-mutants also: --mutant "
+                "NAME, --list\n",
                 MAX_PROCS);
         return 2;
 }
@@ -117,12 +122,18 @@ static bool parse_stop(struct sim_sweep *stop, const char *text) {
 }
 
 static bool parse(int argc, char **argv, struct options *o) {
-        static const struct option long_options[] = {{"schedules", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 's'},
-                                                     {"electors", required_argument, NULL, 'e'},  {"jobs", required_argument, NULL, 'j'},
-                                                     {"sweep", no_argument, NULL, 'w'},           {"stop", required_argument, NULL, 'p'},
-                                                     {"mutant", required_argument, NULL, 'm'},    {"list", no_argument, NULL, 'l'},
-                                                     {"trace", no_argument, NULL, 't'},           {"svg", required_argument, NULL, 'g'},
-                                                     {"last", required_argument, NULL, 'a'},      {0}};
+        static const struct option long_options[] = {{"schedules", required_argument, NULL, 'n'},
+                                                     {"seed", required_argument, NULL, 's'},
+                                                     {"electors", required_argument, NULL, 'e'},
+                                                     {"jobs", required_argument, NULL, 'j'},
+                                                     {"sweep", no_argument, NULL, 'w'},
+                                                     {"stop", required_argument, NULL, 'p'},
+                                                     {"mutant", required_argument, NULL, 'm'},
+                                                     {"list", no_argument, NULL, 'l'},
+                                                     {"trace", no_argument, NULL, 't'},
+                                                     {"svg", required_argument, NULL, 'g'},
+                                                     {"last", required_argument, NULL, 'a'},
+                                                     {0}};
         int c;
 
         while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
@@ -130,7 +141,10 @@ static bool parse(int argc, char **argv, struct options *o) {
                 case 'n': o->plan.n_schedules = strtoull(optarg, NULL, 10); break;
                 case 's': o->plan.seed = strtoull(optarg, NULL, 10); break;
                 case 'e': o->plan.electors = atoi(optarg); break;
-                case 'j': o->plan.n_jobs = atoi(optarg) ? atoi(optarg) : (int)sysconf(_SC_NPROCESSORS_ONLN); break;
+                case 'j':
+                        o->plan.n_jobs =
+                                atoi(optarg) ? atoi(optarg) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+                        break;
                 case 'w': o->plan.sweep = true; break;
                 case 'p':
                         if (!parse_stop(&o->stop, optarg))
@@ -146,11 +160,13 @@ static bool parse(int argc, char **argv, struct options *o) {
         }
         if (o->mutant && !set_mutant(o->mutant))
                 return false;
-        return optind == argc && o->plan.n_jobs > 0 && (o->plan.electors == 0 || (o->plan.electors >= 2 && o->plan.electors <= MAX_PROCS));
+        return optind == argc && o->plan.n_jobs > 0 &&
+               (o->plan.electors == 0 || (o->plan.electors >= 2 && o->plan.electors <= MAX_PROCS));
 }
 
 static void print_failure(const struct options *o, const struct sim_failure *failure) {
-        printf("%s at seed %" PRIu64 ", schedule %" PRIu64 ", %.4f s: %s\n", o->mutant ? "caught" : "FAIL", failure->seed, failure->nth + 1,
+        printf("%s at seed %" PRIu64 ", schedule %" PRIu64 ", %.4f s: %s\n",
+               o->mutant ? "caught" : "FAIL", failure->seed, failure->nth + 1,
                (double)failure->at / 1e9, failure->violation);
         printf("replay: %s --seed %" PRIu64, o->mutant ? "sim-mutants" : "sim", failure->seed);
         if (o->mutant)
@@ -158,7 +174,8 @@ static void print_failure(const struct options *o, const struct sim_failure *fai
         if (o->plan.electors)
                 printf(" --electors %d", o->plan.electors);
         if (failure->sweep.on)
-                printf(" --stop %d:%u%s", failure->sweep.proc, failure->sweep.at, failure->sweep.calm ? ":calm" : "");
+                printf(" --stop %d:%u%s", failure->sweep.proc, failure->sweep.at,
+                       failure->sweep.calm ? ":calm" : "");
         printf(" --trace --svg timeline.svg\n");
 }
 
@@ -177,7 +194,8 @@ static int show(const struct options *o) {
         sim->sweep = o->stop;
         good = sim_schedule(sim, o->plan.seed, o->plan.electors);
         if (!good)
-                printf("%s at %.4f s: %s\n", o->mutant ? "caught" : "FAIL", (double)sim->now / 1e9, sim->violation);
+                printf("%s at %.4f s: %s\n", o->mutant ? "caught" : "FAIL", (double)sim->now / 1e9,
+                       sim->violation);
         if (o->svg)
                 result = sim_timeline_write(sim, o->svg, o->plan.seed, o->last);
         if (result)
@@ -220,13 +238,18 @@ int main(int argc, char **argv) {
                 print_failure(&o, &failure);
         if (o.mutant) {
                 if (!failure.found)
-                        printf("FAIL: the mutant %s was not caught in %" PRIu64 " schedules\n", o.mutant, n_run);
+                        printf("FAIL: the mutant %s was not caught in %" PRIu64 " schedules\n",
+                               o.mutant, n_run);
                 return failure.found ? 0 : 1;
         }
-        printf("%" PRIu64 " schedules, %.0f per second\n", n_run, (double)n_run / (seconds() - began));
-        if (o.plan.sweep && counts.stops_at_a_step * 10 < n_run * 8) { /* the others had stopped before by themselves, or were stuck */
+        printf("%" PRIu64 " schedules, %.0f per second\n", n_run,
+               (double)n_run / (seconds() - began));
+        if (o.plan.sweep &&
+            counts.stops_at_a_step * 10 <
+                    n_run * 8) { /* the others had stopped before by themselves, or were stuck */
                 printf("FAIL: only %" PRIu64 " stops at a step\n", counts.stops_at_a_step);
                 return 1;
         }
-        return print_counts(&counts, n_run, !failure.found && !o.plan.sweep) && !failure.found ? 0 : 1;
+        return print_counts(&counts, n_run, !failure.found && !o.plan.sweep) && !failure.found ? 0
+                                                                                               : 1;
 }

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The simulator: N electors (the real core, the real gate), one Lease store, their network and clocks, in virtual time.
+ * The simulator: N electors (the real core, the real gate), one Lease store, their network and
+ * clocks, in virtual time.
  *
- * One schedule = one seed: everything is drawn from one generator, so that a seed replays to the letter. A schedule has a
- * stretch of chaos and a faultless tail. The world is a heap of events by true time; each process sees its own clock, which
- * may run a little fast or slow, or stand still. A process is a core plus what a shell would be: a mailbox, a gate, and
- * the work of a term with two writers, one that asks the gate and one that does not.
+ * One schedule = one seed: everything is drawn from one generator, so that a seed replays to the
+ * letter. A schedule has a stretch of chaos and a faultless tail. The world is a heap of events by
+ * true time; each process sees its own clock, which may run a little fast or slow, or stand still.
+ * A process is a core plus what a shell would be: a mailbox, a gate, and the work of a term with
+ * two writers, one that asks the gate and one that does not.
  *
- *      sim.c    options, counts, what is said             jobs.c     schedules by the million, over several processes
- *      world.c  heap, clocks, a schedule                  proc.c     steps and actions of a process
- *      net.c    operations and watches, their faults      store.c    Lease, revisions, term record, fence, restore
- *      chaos.c  what goes wrong, when                     planned.c  what a faultless schedule does, and how fast
- *      check.c  the promises P1-P6                        timeline.c a schedule as a picture
+ *      sim.c    options, counts, what is said             jobs.c     schedules by the million, over
+ * several processes world.c  heap, clocks, a schedule                  proc.c     steps and actions
+ * of a process net.c    operations and watches, their faults      store.c    Lease, revisions, term
+ * record, fence, restore chaos.c  what goes wrong, when                     planned.c  what a
+ * faultless schedule does, and how fast check.c  the promises P1-P6 timeline.c a schedule as a
+ * picture
  *
  * docs/proof.md explains the model, the invariants and how to replay and read a failure.
  */
@@ -35,61 +38,61 @@
 #define S  HF_NSEC_PER_SEC
 
 /* What is counted, and how often at least it must have happened in 10,000 schedules. */
-#define SIM_COUNTS(X)                                                                                                                      \
-        X(terms, 10000)                                                                                                                    \
-        X(take_overs, 10000)                                                                                                               \
-        X(takeovers_by_expiry, 1000)                                                                                                       \
-        X(planned_releases, 2000)                                                                                                          \
-        X(hand_overs, 200)                                                                                                                 \
-        X(hand_overs_to_a_ghost, 100)                                                                                                      \
-        X(hand_overs_by_annotation, 100)                                                                                                   \
-        X(stops_following, 500)                                                                                                            \
-        X(stops_not_released, 10)                                                                                                          \
-        X(aborts, 2000)                                                                                                                    \
-        X(stuck, 50)                                                                                                                       \
-        X(slow_joins, 500)                                                                                                                 \
-        X(pauses, 2000)                                                                                                                    \
-        X(frozen_clocks, 1000)                                                                                                             \
-        X(odd_clock_rates, 100)                                                                                                            \
-        X(suspends, 500)                                                                                                                   \
-        X(store_hangs, 500)                                                                                                                \
-        X(store_slow, 500)                                                                                                                 \
-        X(restores, 500)                                                                                                                   \
-        X(restores_under_a_leader, 200)                                                                                                    \
-        X(reissued_revisions, 2000)                                                                                                        \
-        X(old_writes_applied, 20)                                                                                                          \
-        X(ends_of_term_by_epoch, 100)                                                                                                      \
-        X(kills, 2000)                                                                                                                     \
-        X(lost_requests, 2000)                                                                                                             \
-        X(lost_replies, 2000)                                                                                                              \
-        X(broken_connections, 2000)                                                                                                        \
-        X(refusals, 2000)                                                                                                                  \
-        X(hung_requests, 2000)                                                                                                             \
-        X(late_applications, 500)                                                                                                          \
-        X(conflicts, 2000)                                                                                                                 \
-        X(watches_lost, 2000)                                                                                                              \
-        X(watches_mute, 500)                                                                                                               \
-        X(stale_news, 500)                                                                                                                 \
-        X(deletions, 500)                                                                                                                  \
-        X(overwrites, 500)                                                                                                                 \
-        X(label_edits, 500)                                                                                                                \
-        X(opaque_revisions, 100)                                                                                                           \
-        X(overlaps_excused, 50)                                                                                                            \
-        X(fenced_writes, 100000)                                                                                                           \
-        X(late_fenced_writes, 2000)                                                                                                        \
-        X(stale_writes_refused, 1000)                                                                                                      \
-        X(writes_across_a_pause, 200)                                                                                                      \
-        X(p3_hand_overs_timed, 200)                                                                                                        \
-        X(p3_crashes_timed, 200)                                                                                                           \
-        X(contenders_3, 5000)                                                                                                              \
-        X(contenders_4, 500)                                                                                                               \
-        X(contenders_5, 500)                                                                                                               \
-        X(contenders_6, 500)                                                                                                               \
-        X(contenders_7, 500)                                                                                                               \
-        X(stops_at_a_step, 0)                                                                                                              \
-        X(tails, 5000)                                                                                                                     \
-        X(tails_every_one_leads, 200)                                                                                                      \
-        X(events, 0)                                                                                                                       \
+#define SIM_COUNTS(X)                                                                              \
+        X(terms, 10000)                                                                            \
+        X(take_overs, 10000)                                                                       \
+        X(takeovers_by_expiry, 1000)                                                               \
+        X(planned_releases, 2000)                                                                  \
+        X(hand_overs, 200)                                                                         \
+        X(hand_overs_to_a_ghost, 100)                                                              \
+        X(hand_overs_by_annotation, 100)                                                           \
+        X(stops_following, 500)                                                                    \
+        X(stops_not_released, 10)                                                                  \
+        X(aborts, 2000)                                                                            \
+        X(stuck, 50)                                                                               \
+        X(slow_joins, 500)                                                                         \
+        X(pauses, 2000)                                                                            \
+        X(frozen_clocks, 1000)                                                                     \
+        X(odd_clock_rates, 100)                                                                    \
+        X(suspends, 500)                                                                           \
+        X(store_hangs, 500)                                                                        \
+        X(store_slow, 500)                                                                         \
+        X(restores, 500)                                                                           \
+        X(restores_under_a_leader, 200)                                                            \
+        X(reissued_revisions, 2000)                                                                \
+        X(old_writes_applied, 20)                                                                  \
+        X(ends_of_term_by_epoch, 100)                                                              \
+        X(kills, 2000)                                                                             \
+        X(lost_requests, 2000)                                                                     \
+        X(lost_replies, 2000)                                                                      \
+        X(broken_connections, 2000)                                                                \
+        X(refusals, 2000)                                                                          \
+        X(hung_requests, 2000)                                                                     \
+        X(late_applications, 500)                                                                  \
+        X(conflicts, 2000)                                                                         \
+        X(watches_lost, 2000)                                                                      \
+        X(watches_mute, 500)                                                                       \
+        X(stale_news, 500)                                                                         \
+        X(deletions, 500)                                                                          \
+        X(overwrites, 500)                                                                         \
+        X(label_edits, 500)                                                                        \
+        X(opaque_revisions, 100)                                                                   \
+        X(overlaps_excused, 50)                                                                    \
+        X(fenced_writes, 100000)                                                                   \
+        X(late_fenced_writes, 2000)                                                                \
+        X(stale_writes_refused, 1000)                                                              \
+        X(writes_across_a_pause, 200)                                                              \
+        X(p3_hand_overs_timed, 200)                                                                \
+        X(p3_crashes_timed, 200)                                                                   \
+        X(contenders_3, 5000)                                                                      \
+        X(contenders_4, 500)                                                                       \
+        X(contenders_5, 500)                                                                       \
+        X(contenders_6, 500)                                                                       \
+        X(contenders_7, 500)                                                                       \
+        X(stops_at_a_step, 0)                                                                      \
+        X(tails, 5000)                                                                             \
+        X(tails_every_one_leads, 200)                                                              \
+        X(events, 0)                                                                               \
         X(steps, 0)
 
 struct sim_counts {
@@ -137,7 +140,8 @@ struct sim_op {
         bool heard;          /* its answer reached a core that waited for it */
         unsigned told_n;     /* how often its sender had been told of a new history */
         bool old;            /* it goes by what was known before the store's history was replaced */
-        unsigned n_restores; /* of the store when it was sent; from the time on it is applied: then */
+        unsigned n_restores; /* of the store when it was sent; from the time on it is applied: then
+                              */
         hf_nsec sent_local, sent_at;
         hf_nsec applied_at, answered_at; /* -1 = not (yet) */
         hf_nsec answer_after;            /* the way back; HF_NSEC_NEVER = the reply is lost */
@@ -188,7 +192,8 @@ struct sim_proc {
 
         bool stop_asked, clean_since_stop;
         bool has_written;
-        bool surprised;      /* a write of its from before a restore was applied after it: a revision was issued anew just so */
+        bool surprised; /* a write of its from before a restore was applied after it: a revision was
+                           issued anew just so */
         unsigned last_write; /* of this incarnation */
         bool stopped_free;   /* it said that the Lease does not bear its name */
         unsigned n_steps;    /* of this incarnation */
@@ -217,8 +222,19 @@ struct sim_sweep {
         unsigned n_steps; /* how many the process made */
 };
 
-/* What a timeline shows beside the operations and the Lease's history, which it takes from where they are. */
-enum sim_mark_kind { MARK_STATE, MARK_VALID, MARK_PAUSE, MARK_FREEZE, MARK_WEATHER, MARK_NOTE, MARK_REFUSED, MARK_STORE, MARK_VIOLATION };
+/* What a timeline shows beside the operations and the Lease's history, which it takes from where
+ * they are. */
+enum sim_mark_kind {
+        MARK_STATE,
+        MARK_VALID,
+        MARK_PAUSE,
+        MARK_FREEZE,
+        MARK_WEATHER,
+        MARK_NOTE,
+        MARK_REFUSED,
+        MARK_STORE,
+        MARK_VIOLATION
+};
 
 struct sim_mark {
         enum sim_mark_kind kind;
@@ -259,7 +275,8 @@ struct sim {
         hf_nsec outsider_at;
 
         /* a planned event of a clean schedule */
-        hf_nsec release_at, last_put_at, put_at; /* of the last release; of the last write before the take-over */
+        hf_nsec release_at, last_put_at,
+                put_at; /* of the last release; of the last write before the take-over */
         hf_nsec took_at;
         bool took;
 
@@ -273,19 +290,22 @@ struct sim {
 };
 
 /* sim.c */
-void sim_violate(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
+void sim_violate(struct sim *sim, const char *format, ...)
+        __attribute__((format(printf, 2, 3), noreturn));
 void sim_trace(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
-#define TRACE(sim, ...)                                                                                                                    \
-        do {                                                                                                                               \
-                if ((sim)->trace)                                                                                                          \
-                        sim_trace(sim, __VA_ARGS__);                                                                                       \
+#define TRACE(sim, ...)                                                                            \
+        do {                                                                                       \
+                if ((sim)->trace)                                                                  \
+                        sim_trace(sim, __VA_ARGS__);                                               \
         } while (0)
 #define COUNT(sim, name) ((sim)->counts->name++)
 
 /* timeline.c. Marks are kept only when sim->draw is set. */
-void sim_mark(struct sim *sim, enum sim_mark_kind kind, int proc, hf_nsec until, int value, const char *text);
-void sim_mark_awake(struct sim *sim, int proc);                                               /* a pause ends, before its time perhaps */
-int sim_timeline_write(const struct sim *sim, const char *path, uint64_t seed, hf_nsec last); /* last: of the schedule; 0 = all */
+void sim_mark(struct sim *sim, enum sim_mark_kind kind, int proc, hf_nsec until, int value,
+              const char *text);
+void sim_mark_awake(struct sim *sim, int proc); /* a pause ends, before its time perhaps */
+int sim_timeline_write(const struct sim *sim, const char *path, uint64_t seed,
+                       hf_nsec last); /* last: of the schedule; 0 = all */
 
 /* jobs.c */
 struct sim_plan {
@@ -302,7 +322,8 @@ struct sim_failure {
         char violation[256];
 };
 /* Runs the plan, in n_jobs processes. 0, or -errno. */
-int sim_run(const struct sim_plan *plan, struct sim_counts *counts, struct sim_failure *ret_failure, uint64_t *ret_n_run);
+int sim_run(const struct sim_plan *plan, struct sim_counts *counts, struct sim_failure *ret_failure,
+            uint64_t *ret_n_run);
 
 /* world.c */
 uint64_t sim_draw(struct sim *sim);
@@ -310,7 +331,8 @@ hf_nsec sim_between(struct sim *sim, hf_nsec low, hf_nsec high);
 bool sim_chance(struct sim *sim, unsigned percent);
 hf_nsec sim_local(const struct sim *sim, const struct sim_proc *proc);
 void sim_set_clock(struct sim *sim, struct sim_proc *proc, double rate, bool frozen);
-void sim_at(struct sim *sim, hf_nsec at, enum sim_event_type type, int proc, uint64_t a, uint64_t b);
+void sim_at(struct sim *sim, hf_nsec at, enum sim_event_type type, int proc, uint64_t a,
+            uint64_t b);
 void sim_dispatch(struct sim *sim, const struct sim_event *event);
 void sim_run_until(struct sim *sim, hf_nsec until);
 /* False: a promise was broken; sim->violation says which. sim->sweep is heeded. */
@@ -356,7 +378,8 @@ void sim_planned(struct sim *sim, bool crash);
 
 /* check.c */
 void sim_check_p1(struct sim *sim);
-void sim_check_write(struct sim *sim, const struct sim_op *op); /* before it is applied, which it will be */
+void sim_check_write(struct sim *sim,
+                     const struct sim_op *op); /* before it is applied, which it will be */
 void sim_check_actions(struct sim *sim, int p, const struct hf__core_action *action);
 void sim_check_stopped(struct sim *sim, int p, bool released);
 void sim_check_overdue(struct sim *sim, int p);

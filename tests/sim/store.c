@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store: one Lease with revisions, its term record, the fence (design 6), and its replacement by a backup (design 7). */
+/* The store: one Lease with revisions, its term record, the fence (design 6), and its replacement
+ * by a backup (design 7). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/sim/sim.h"
 
-const struct hf__record *sim_store_lease(const struct sim *sim) { return &sim->history[sim->n_history - 1]; }
+const struct hf__record *sim_store_lease(const struct sim *sim) {
+        return &sim->history[sim->n_history - 1];
+}
 
 static bool same_term(const struct hf__record *old, const struct hf__record *new) {
         if (SIM_MUTANT(term_not_renewed))
                 return old->exists && old->acquire_us == new->acquire_us;
-        return old->exists && old->acquire_us == new->acquire_us &&strcmp(old->holder, new->holder) == 0;
+        return old->exists &&
+               old->acquire_us == new->acquire_us &&strcmp(old->holder, new->holder) == 0;
 }
 
-/* The term record is written whenever the Lease is made, or its holder or acquire time changes; it goes with the Lease. */
+/* The term record is written whenever the Lease is made, or its holder or acquire time changes; it
+ * goes with the Lease. */
 static void keep_term(struct sim *sim, const struct hf__record *old, const struct hf__record *new) {
         if (!new->exists) {
                 sim->term.revision = 0;
@@ -53,7 +58,8 @@ static struct hf__record *append(struct sim *sim, const struct hf__record *recor
 void sim_store_put(struct sim *sim, const struct hf__record *record) {
         struct hf__record *new = append(sim, record);
 
-        if (new->exists &&new->holder[0] != '\0' && strcmp(new->holder, sim_store_lease(sim)->holder) != 0 && !sim->took) {
+        if (new->exists &&new->holder[0] != '\0' &&
+            strcmp(new->holder, sim_store_lease(sim)->holder) != 0 && !sim->took) {
                 sim->took = true;
                 sim->took_at = sim->now;
                 sim->put_at = sim->last_put_at;
@@ -67,8 +73,9 @@ void sim_store_put(struct sim *sim, const struct hf__record *record) {
         sim->last_put_at = sim->now;
         if (new->exists &&new->holder[0] == '\0')
                 sim->release_at = sim->now;
-        TRACE(sim, "store  rv %" PRIu64 " %s holder=%s acquire=%" PRId64 " successor=%s", sim->revision, new->exists ? "" : "(deleted)",
-              new->holder, new->acquire_us, new->successor);
+        TRACE(sim, "store  rv %" PRIu64 " %s holder=%s acquire=%" PRId64 " successor=%s",
+              sim->revision, new->exists ? "" : "(deleted)", new->holder, new->acquire_us,
+              new->successor);
         sim_net_news(sim);
 }
 
@@ -100,9 +107,10 @@ int sim_store_write(struct sim *sim, const struct sim_op *op) {
 }
 
 /*
- * A backup: Lease, term record and revision are what they were some writes ago, and revisions are issued anew. All watches
- * break. Each process learns of it, from the epoch key, when its watch is open again; until then it goes by what it knew,
- * and what it writes by that is no better than what an outsider writes.
+ * A backup: Lease, term record and revision are what they were some writes ago, and revisions are
+ * issued anew. All watches break. Each process learns of it, from the epoch key, when its watch is
+ * open again; until then it goes by what it knew, and what it writes by that is no better than what
+ * an outsider writes.
  */
 void sim_store_restore(struct sim *sim) {
         unsigned back = (unsigned)sim_between(sim, 1, 12), to;
@@ -121,7 +129,8 @@ void sim_store_restore(struct sim *sim) {
         sim->restored_index = sim->n_history++;
         sim->n_restores++;
         sim->newest_term = sim->last_commit_term = 0;
-        TRACE(sim, "store  is restored: rv %" PRIu64 " holder=%s", sim->revision, sim_store_lease(sim)->holder);
+        TRACE(sim, "store  is restored: rv %" PRIu64 " holder=%s", sim->revision,
+              sim_store_lease(sim)->holder);
         sim_mark(sim, MARK_STORE, -1, sim->now, 0, "restored from a backup");
         sim_rob_all(sim);
         for (int p = 0; p < sim->n_procs; p++) {
@@ -152,7 +161,8 @@ static bool fence_holds(const struct sim *sim, const char *identity, uint64_t te
 /* A leader's write arrives: event->a is its term, event->b whether it asked the gate. */
 void sim_store_fenced(struct sim *sim, const struct sim_event *event) {
         struct sim_proc *proc = &sim->procs[event->proc];
-        bool same = event->incarnation == proc->incarnation && proc->alive && proc->work_alive && proc->term == event->a;
+        bool same = event->incarnation == proc->incarnation && proc->alive && proc->work_alive &&
+                    proc->term == event->a;
         char identity[32];
 
         COUNT(sim, fenced_writes);
@@ -161,11 +171,15 @@ void sim_store_fenced(struct sim *sim, const struct sim_event *event) {
         snprintf(identity, sizeof(identity), "e%d-%u", event->proc, event->incarnation);
         if (fence_holds(sim, identity, event->a)) {
                 if (event->a < sim->last_commit_term || event->a < sim->newest_term)
-                        sim_violate(sim, "P2: a write of term %" PRIu64 " committed after term %" PRIu64, event->a, sim->newest_term);
+                        sim_violate(sim,
+                                    "P2: a write of term %" PRIu64 " committed after term %" PRIu64,
+                                    event->a, sim->newest_term);
                 if (event->a != sim->term.revision || strcmp(identity, sim->term.holder) != 0)
-                        sim_violate(sim, "P2: %s wrote under a term of %s", identity, sim->term.holder);
+                        sim_violate(sim, "P2: %s wrote under a term of %s", identity,
+                                    sim->term.holder);
                 if (strcmp(identity, sim_store_lease(sim)->holder) != 0)
-                        sim_violate(sim, "P2: %s wrote, but the Lease is %s's", identity, sim_store_lease(sim)->holder);
+                        sim_violate(sim, "P2: %s wrote, but the Lease is %s's", identity,
+                                    sim_store_lease(sim)->holder);
                 sim->last_commit_term = event->a;
                 next_revision(sim);
                 return;
@@ -174,9 +188,11 @@ void sim_store_fenced(struct sim *sim, const struct sim_event *event) {
         TRACE(sim, "%-6s write of term %" PRIu64 " refused", identity, event->a);
         sim_mark(sim, MARK_REFUSED, event->proc, sim->now, 0, "a write was refused by the fence");
         /* Who may act by an unbroken clock, and was not robbed by an outsider, is never refused. */
-        if (same && sim_leads(proc) && !proc->robbed && proc->ok_sent_at > proc->thawed_at && !proc->frozen && proc->rate > 0.9 &&
+        if (same && sim_leads(proc) && !proc->robbed && proc->ok_sent_at > proc->thawed_at &&
+            !proc->frozen && proc->rate > 0.9 &&
             hf__gate_may_act(&proc->gate, sim_local(sim, proc)))
                 sim_violate(sim, "P2: %s, who leads, was refused", proc->identity);
         if (same && event->b)
-                sim_at(sim, sim->now + sim_between(sim, MS, 20 * MS), E_STALE, event->proc, proc->work_gen, 0);
+                sim_at(sim, sim->now + sim_between(sim, MS, 20 * MS), E_STALE, event->proc,
+                       proc->work_gen, 0);
 }

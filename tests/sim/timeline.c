@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A schedule as a picture (SVG). From top to bottom: what was broken; the Lease, by its holder; a lane for each process.
+ * A schedule as a picture (SVG). From top to bottom: what was broken; the Lease, by its holder; a
+ * lane for each process.
  *
  *      a lane:   its notes     (asked to stop, why a term ended, refused writes)
- *                its state     a broad bar; hatched while the process is paused, crossed while its clock stands still
- *                its validity  a narrow bar: until when the gate lets it act, by true time
- *                its network   a line at the bottom, where it is not clear
- *      an operation is a line from the lane to the Lease, where it is applied, and back; what gets no answer ends in a cross.
+ *                its state     a broad bar; hatched while the process is paused, crossed while its
+ * clock stands still its validity  a narrow bar: until when the gate lets it act, by true time its
+ * network   a line at the bottom, where it is not clear an operation is a line from the lane to the
+ * Lease, where it is applied, and back; what gets no answer ends in a cross.
  *
- * Marks are kept while the schedule runs; operations and the Lease's history are in the simulator anyway.
+ * Marks are kept while the schedule runs; operations and the Lease's history are in the simulator
+ * anyway.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +31,8 @@
 #define TEXT_WIDTH  4.6 /* of a character of a note, about */
 #define LABEL_WIDTH 6.2
 
-void sim_mark(struct sim *sim, enum sim_mark_kind kind, int proc, hf_nsec until, int value, const char *text) {
+void sim_mark(struct sim *sim, enum sim_mark_kind kind, int proc, hf_nsec until, int value,
+              const char *text) {
         struct sim_mark *marks;
 
         if (!sim->draw || sim->n_marks == MAX_MARKS)
@@ -44,7 +47,11 @@ void sim_mark(struct sim *sim, enum sim_mark_kind kind, int proc, hf_nsec until,
                 sim->max_marks = max;
         }
         marks = &sim->marks[sim->n_marks++];
-        *marks = (struct sim_mark){.kind = kind, .proc = proc, .at = sim->now, .until = until, .value = value};
+        *marks = (struct sim_mark){.kind = kind,
+                                   .proc = proc,
+                                   .at = sim->now,
+                                   .until = until,
+                                   .value = value};
         snprintf(marks->text, sizeof(marks->text), "%s", text);
 }
 
@@ -68,9 +75,11 @@ struct canvas {
         hf_nsec from, to;      /* true time */
 };
 
-static const char *const palette[MAX_PROCS] = {"#4e79a7", "#f28e2b", "#76b7b2", "#edc948", "#b07aa1", "#9c755f", "#8cd17d"};
+static const char *const palette[MAX_PROCS] = {"#4e79a7", "#f28e2b", "#76b7b2", "#edc948",
+                                               "#b07aa1", "#9c755f", "#8cd17d"};
 static const char *const state_classes[] = {"fo", "le", "dr", "ab", "re", "so", "su"};
-static const char *const weather_colours[_N_WEATHERS] = {"none", "#e8a33d", "#111", "#d1242f", "#8b5e3c"};
+static const char *const weather_colours[_N_WEATHERS] = {"none", "#e8a33d", "#111", "#d1242f",
+                                                         "#8b5e3c"};
 
 static double x_of(const struct canvas *c, hf_nsec at) {
         hf_nsec t = at < c->from ? c->from : at > c->to ? c->to : at;
@@ -79,7 +88,9 @@ static double x_of(const struct canvas *c, hf_nsec at) {
 }
 
 static double lane_y(int p) { return LANE_Y + p * LANE_H; }
-static bool is_seen(const struct canvas *c, hf_nsec from, hf_nsec to) { return to >= c->from && from <= c->to; }
+static bool is_seen(const struct canvas *c, hf_nsec from, hf_nsec to) {
+        return to >= c->from && from <= c->to;
+}
 
 static void put_text(FILE *file, const char *text) {
         for (; *text; text++)
@@ -91,18 +102,21 @@ static void put_text(FILE *file, const char *text) {
                 }
 }
 
-static void text_at(const struct canvas *c, double x, double y, const char *class, const char *text) {
+static void text_at(const struct canvas *c, double x, double y, const char *class,
+                    const char *text) {
         fprintf(c->file, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, class);
         put_text(c->file, text);
         fputs("</text>\n", c->file);
 }
 
-static void bar(const struct canvas *c, hf_nsec from, hf_nsec to, double y, double height, const char *attributes) {
+static void bar(const struct canvas *c, hf_nsec from, hf_nsec to, double y, double height,
+                const char *attributes) {
         double x = x_of(c, from), width = x_of(c, to) - x;
 
         if (is_seen(c, from, to))
-                fprintf(c->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" %s/>\n", x, y, width > 0.5 ? width : 0.5,
-                        height, attributes);
+                fprintf(c->file,
+                        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" %s/>\n", x, y,
+                        width > 0.5 ? width : 0.5, height, attributes);
 }
 
 /* ---- what is drawn ---- */
@@ -112,20 +126,29 @@ static void draw_head(const struct canvas *c, uint64_t seed) {
         char title[128];
 
         fprintf(c->file,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"11\">\n"
-                "<style>.fo{fill:#cfd6dd}.le{fill:#2da44e}.dr{fill:#d9a514}.ab{fill:#e5534b}.re{fill:#9a6fe0}.so{fill:#6e7781}.su{fill:#"
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
+                "font-family=\"sans-serif\" font-size=\"11\">\n"
+                "<style>.fo{fill:#cfd6dd}.le{fill:#2da44e}.dr{fill:#d9a514}.ab{fill:#e5534b}.re{"
+                "fill:#9a6fe0}.so{fill:#6e7781}.su{fill:#"
                 "000}"
-                ".va{fill:#116329}.r,.w,.l,.c{fill:none;stroke-width:.8}.r{stroke:#aab2ba}.w{stroke:#2f6fd0}.c{stroke:#e08600}"
-                ".l{stroke:#d1242f;stroke-dasharray:3 2}.n{font-size:8px;fill:#444}.g{stroke:#e6e9ec}.v{fill:#d1242f;font-weight:bold}"
+                ".va{fill:#116329}.r,.w,.l,.c{fill:none;stroke-width:.8}.r{stroke:#aab2ba}.w{"
+                "stroke:#2f6fd0}.c{stroke:#e08600}"
+                ".l{stroke:#d1242f;stroke-dasharray:3 "
+                "2}.n{font-size:8px;fill:#444}.g{stroke:#e6e9ec}.v{fill:#d1242f;font-weight:bold}"
                 ".k{fill:#57606a;font-size:9px}</style>\n"
-                "<defs><pattern id=\"pa\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+                "<defs><pattern id=\"pa\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+                "patternTransform=\"rotate(45)\">"
                 "<rect width=\"3\" height=\"6\" fill=\"#000\" fill-opacity=\".45\"/></pattern>"
-                "<pattern id=\"fr\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><path d=\"M0 0L6 6M6 0L0 6\" "
+                "<pattern id=\"fr\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><path "
+                "d=\"M0 0L6 6M6 0L0 6\" "
                 "stroke=\"#0550ae\"/>"
                 "</pattern></defs>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
                 WIDTH, height);
-        snprintf(title, sizeof(title), "seed %" PRIu64 ": %d contenders, lease %d s, renew deadline %d s, retry period %.1f s", seed,
-                 c->sim->n_procs, (int)(c->sim->timing.lease_duration / S), (int)(c->sim->timing.renew_deadline / S),
+        snprintf(title, sizeof(title),
+                 "seed %" PRIu64
+                 ": %d contenders, lease %d s, renew deadline %d s, retry period %.1f s",
+                 seed, c->sim->n_procs, (int)(c->sim->timing.lease_duration / S),
+                 (int)(c->sim->timing.renew_deadline / S),
                  (double)c->sim->timing.retry_period / 1e9);
         text_at(c, LEFT, 14, "t", title);
 }
@@ -139,8 +162,10 @@ static void draw_axis(const struct canvas *c) {
         for (int i = 5; i >= 0; i--)
                 if (seconds / steps[i] <= 24)
                         step = steps[i];
-        for (hf_nsec t = (c->from / (step * S) + (c->from ? 1 : 0)) * step * S; t <= c->to; t += step * S) {
-                fprintf(c->file, "<path class=\"g\" d=\"M%.1f %dV%d\"/>\n", x_of(c, t), LEASE_Y - 6, bottom);
+        for (hf_nsec t = (c->from / (step * S) + (c->from ? 1 : 0)) * step * S; t <= c->to;
+             t += step * S) {
+                fprintf(c->file, "<path class=\"g\" d=\"M%.1f %dV%d\"/>\n", x_of(c, t), LEASE_Y - 6,
+                        bottom);
                 snprintf(label, sizeof(label), "%d s", (int)(t / S));
                 text_at(c, x_of(c, t) + 2, bottom + 10, "n", label);
         }
@@ -149,20 +174,26 @@ static void draw_axis(const struct canvas *c) {
 static void draw_legend(const struct canvas *c) {
         static const struct {
                 const char *class, *text;
-        } entries[] = {{"fo", "following"}, {"le", "leading"}, {"dr", "draining"}, {"ab", "aborting"}, {"re", "releasing"},
-                       {"so", "stopped"},   {"su", "stuck"},   {"va", "may act"},  {"#pa", "paused"},  {"#fr", "clock stands still"}};
+        } entries[] = {{"fo", "following"}, {"le", "leading"},
+                       {"dr", "draining"},  {"ab", "aborting"},
+                       {"re", "releasing"}, {"so", "stopped"},
+                       {"su", "stuck"},     {"va", "may act"},
+                       {"#pa", "paused"},   {"#fr", "clock stands still"}};
         double x = LEFT, y = LANE_Y + c->sim->n_procs * LANE_H + 20;
 
         for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
                 bool pattern = entries[i].class[0] == '#';
 
-                fprintf(c->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"16\" height=\"10\" %s%s%s/>\n", x, y,
-                        pattern ? "fill=\"url(" : "class=\"", entries[i].class, pattern ? ")\"" : "\"");
+                fprintf(c->file,
+                        "<rect x=\"%.1f\" y=\"%.1f\" width=\"16\" height=\"10\" %s%s%s/>\n", x, y,
+                        pattern ? "fill=\"url(" : "class=\"", entries[i].class,
+                        pattern ? ")\"" : "\"");
                 text_at(c, x + 20, y + 9, "k", entries[i].text);
                 x += 34 + 5.2 * (double)strlen(entries[i].text);
         }
         text_at(c, LEFT, y + 25, "k",
-                "lines: blue a write, grey a read, orange a conflict, red without an answer; below a lane its network: orange lossy, black "
+                "lines: blue a write, grey a read, orange a conflict, red without an answer; below "
+                "a lane its network: orange lossy, black "
                 "dark, red refusing, brown sluggish");
 }
 
@@ -177,7 +208,8 @@ static void draw_lease(const struct canvas *c) {
                 int p = record->holder[0] == 'e' ? record->holder[1] - '0' : -1;
 
                 for (next = i + 1; next < sim->n_history; next++)
-                        if (sim->history[next].exists != record->exists || sim->history[next].acquire_us != record->acquire_us ||
+                        if (sim->history[next].exists != record->exists ||
+                            sim->history[next].acquire_us != record->acquire_us ||
                             strcmp(sim->history[next].holder, record->holder) != 0)
                                 break;
                 to = next < sim->n_history ? sim->put_times[next] : c->to;
@@ -188,7 +220,8 @@ static void draw_lease(const struct canvas *c) {
                                                    : "#333");
                 bar(c, from, to, LEASE_Y, LEASE_H, style);
                 snprintf(label, sizeof(label), "%.20s", record->exists ? record->holder : "none");
-                if (is_seen(c, from, to) && x_of(c, to) - x_of(c, from) > LABEL_WIDTH * (double)strlen(label))
+                if (is_seen(c, from, to) &&
+                    x_of(c, to) - x_of(c, from) > LABEL_WIDTH * (double)strlen(label))
                         text_at(c, x_of(c, from) + 3, LEASE_Y + 14, "t", label);
         }
 }
@@ -208,7 +241,8 @@ static void draw_states(const struct canvas *c, int p, enum sim_mark_kind kind) 
                         bar(c, last->at, mark ? mark->at : c->to, lane_y(p), STATE_H, style);
                 } else if (last && kind == MARK_WEATHER && last->value != CLEAR) {
                         snprintf(style, sizeof(style), "fill=\"%s\"", weather_colours[last->value]);
-                        bar(c, last->at, mark ? mark->at : c->to, lane_y(p) + STATE_H + 8, 2, style);
+                        bar(c, last->at, mark ? mark->at : c->to, lane_y(p) + STATE_H + 8, 2,
+                            style);
                 }
                 last = mark;
         }
@@ -220,13 +254,14 @@ static void draw_validity(const struct canvas *c, int p) {
 
         for (unsigned i = 0; i <= c->sim->n_marks; i++) {
                 const struct sim_mark *mark = i < c->sim->n_marks ? &c->sim->marks[i] : NULL;
-                bool shut =
-                        !mark || (mark->proc == p && mark->kind == MARK_STATE && mark->value != HF_LEADING && mark->value != HF_DRAINING);
+                bool shut = !mark || (mark->proc == p && mark->kind == MARK_STATE &&
+                                      mark->value != HF_LEADING && mark->value != HF_DRAINING);
 
                 if (mark && !shut && (mark->proc != p || mark->kind != MARK_VALID))
                         continue;
                 if (from >= 0 && (shut || mark->at > until)) {
-                        bar(c, from, mark && mark->at < until ? mark->at : until, lane_y(p) + STATE_H + 1, 4, "class=\"va\"");
+                        bar(c, from, mark && mark->at < until ? mark->at : until,
+                            lane_y(p) + STATE_H + 1, 4, "class=\"va\"");
                         from = -1;
                 }
                 if (shut)
@@ -251,11 +286,13 @@ static void draw_notes(const struct canvas *c, int p) {
                 else if (mark->kind == MARK_FREEZE)
                         bar(c, mark->at, mark->until, lane_y(p), STATE_H, "fill=\"url(#fr)\"");
                 else if (mark->kind == MARK_REFUSED)
-                        fprintf(c->file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.2\" fill=\"#d1242f\"/>\n", x, lane_y(p) - 2);
+                        fprintf(c->file,
+                                "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.2\" fill=\"#d1242f\"/>\n", x,
+                                lane_y(p) - 2);
                 else if (mark->kind == MARK_STORE && mark->until > mark->at)
                         bar(c, mark->at, mark->until, LEASE_Y + LEASE_H + 2, 3, "fill=\"#8b5e3c\"");
-                if (!mark->text[0] || mark->kind == MARK_PAUSE || mark->kind == MARK_FREEZE || mark->kind == MARK_REFUSED ||
-                    mark->kind == MARK_VIOLATION)
+                if (!mark->text[0] || mark->kind == MARK_PAUSE || mark->kind == MARK_FREEZE ||
+                    mark->kind == MARK_REFUSED || mark->kind == MARK_VIOLATION)
                         continue;
                 fprintf(c->file, "<path d=\"M%.1f %.1fv5\" stroke=\"#444\"/>\n", x, y);
                 width = TEXT_WIDTH * (double)strlen(mark->text);
@@ -272,7 +309,9 @@ static void draw_ops(const struct canvas *c) {
         for (unsigned i = 0; i < c->sim->n_ops; i++) {
                 const struct sim_op *op = &c->sim->ops[i];
                 double y = lane_y(op->proc), store = LEASE_Y + LEASE_H, x = x_of(c, op->sent_at);
-                hf_nsec end = op->answered_at >= 0 ? op->answered_at : op->applied_at >= 0 ? op->applied_at : op->sent_at;
+                hf_nsec end = op->answered_at >= 0  ? op->answered_at
+                              : op->applied_at >= 0 ? op->applied_at
+                                                    : op->sent_at;
                 bool conflict = op->result == HF_E_CONFLICT || op->result == HF_E_EXISTS;
 
                 if (!is_seen(c, op->sent_at, end))
@@ -303,9 +342,12 @@ static void draw_violation(const struct canvas *c) {
 
                 if (mark->kind != MARK_VIOLATION)
                         continue;
-                fprintf(c->file, "<path id=\"violation\" d=\"M%.1f %dV%d\" stroke=\"#d1242f\" stroke-width=\"2\"/>\n", x_of(c, mark->at),
-                        LEASE_Y - 10, LANE_Y + c->sim->n_procs * LANE_H);
-                fprintf(c->file, "<text x=\"%d\" y=\"30\" class=\"v\">%.4f s: ", LEFT, (double)mark->at / 1e9);
+                fprintf(c->file,
+                        "<path id=\"violation\" d=\"M%.1f %dV%d\" stroke=\"#d1242f\" "
+                        "stroke-width=\"2\"/>\n",
+                        x_of(c, mark->at), LEASE_Y - 10, LANE_Y + c->sim->n_procs * LANE_H);
+                fprintf(c->file, "<text x=\"%d\" y=\"30\" class=\"v\">%.4f s: ", LEFT,
+                        (double)mark->at / 1e9);
                 put_text(c->file, c->sim->violation);
                 fputs("</text>\n", c->file);
         }
@@ -318,7 +360,8 @@ int sim_timeline_write(const struct sim *sim, const char *path, uint64_t seed, h
         c.file = fopen(path, "w");
         if (!c.file)
                 return -errno;
-        c.to += (c.to - (last && last < c.to ? c.to - last : 0)) / 100; /* what is at the end is to be seen */
+        c.to += (c.to - (last && last < c.to ? c.to - last : 0)) /
+                100; /* what is at the end is to be seen */
         c.from = last && last < c.to ? c.to - last : 0;
         draw_head(&c, seed);
         draw_axis(&c);
@@ -326,7 +369,9 @@ int sim_timeline_write(const struct sim *sim, const char *path, uint64_t seed, h
         draw_lease(&c);
         for (int p = 0; p < sim->n_procs; p++) {
                 text_at(&c, 4, lane_y(p) + 11, "t", sim->procs[p].identity);
-                fprintf(c.file, "<rect x=\"58\" y=\"%.1f\" width=\"8\" height=\"%d\" fill=\"%s\"/>\n", lane_y(p), STATE_H, palette[p]);
+                fprintf(c.file,
+                        "<rect x=\"58\" y=\"%.1f\" width=\"8\" height=\"%d\" fill=\"%s\"/>\n",
+                        lane_y(p), STATE_H, palette[p]);
                 draw_states(&c, p, MARK_STATE);
                 draw_validity(&c, p);
                 draw_states(&c, p, MARK_WEATHER);

@@ -13,7 +13,9 @@ uint64_t sim_draw(struct sim *sim) {
         return z ^ (z >> 31);
 }
 
-hf_nsec sim_between(struct sim *sim, hf_nsec low, hf_nsec high) { return low + (hf_nsec)(sim_draw(sim) % (uint64_t)(high - low + 1)); }
+hf_nsec sim_between(struct sim *sim, hf_nsec low, hf_nsec high) {
+        return low + (hf_nsec)(sim_draw(sim) % (uint64_t)(high - low + 1));
+}
 bool sim_chance(struct sim *sim, unsigned percent) { return sim_draw(sim) % 100 < percent; }
 
 /* ---- clocks ---- */
@@ -35,10 +37,14 @@ void sim_set_clock(struct sim *sim, struct sim_proc *proc, double rate, bool fro
 
 /* ---- the heap ---- */
 
-static bool before(const struct sim_event *a, const struct sim_event *b) { return a->at != b->at ? a->at < b->at : a->seq < b->seq; }
+static bool before(const struct sim_event *a, const struct sim_event *b) {
+        return a->at != b->at ? a->at < b->at : a->seq < b->seq;
+}
 
-void sim_at(struct sim *sim, hf_nsec at, enum sim_event_type type, int proc, uint64_t a, uint64_t b) {
-        struct sim_event event = {.at = at, .seq = sim->seq++, .type = type, .proc = proc, .a = a, .b = b};
+void sim_at(struct sim *sim, hf_nsec at, enum sim_event_type type, int proc, uint64_t a,
+            uint64_t b) {
+        struct sim_event event =
+                {.at = at, .seq = sim->seq++, .type = type, .proc = proc, .a = a, .b = b};
         unsigned i = sim->n_events;
 
         if (sim->n_events == MAX_EVENTS)
@@ -68,7 +74,8 @@ static struct sim_event take(struct sim *sim) {
 
 /* ---- events ---- */
 
-/* What a process hears or does: not when it is dead, nor as another incarnation, and later when it is paused. */
+/* What a process hears or does: not when it is dead, nor as another incarnation, and later when it
+ * is paused. */
 static void at_process(struct sim *sim, const struct sim_event *event) {
         struct sim_proc *proc = &sim->procs[event->proc];
 
@@ -167,7 +174,8 @@ void sim_run_until(struct sim *sim, hf_nsec until) {
 static void draw_timing(struct sim *sim) {
         static const struct {
                 int lease, renew, retry_ms;
-        } sets[] = {{15, 10, 2000}, {15, 10, 2000}, {6, 3, 1000}, {10, 6, 1500}, {12, 10, 3000}, {4, 3, 500}};
+        } sets[] = {{15, 10, 2000}, {15, 10, 2000}, {6, 3, 1000},
+                    {10, 6, 1500},  {12, 10, 3000}, {4, 3, 500}};
         unsigned i = (unsigned)(sim_draw(sim) % 6);
 
         sim->timing = (struct hf_leader_timing){.lease_duration = sets[i].lease * S,
@@ -192,7 +200,9 @@ static void count_contenders(struct sim *sim) {
 
 static void begin(struct sim *sim, uint64_t seed, int n_procs) {
         sim->rng = seed * UINT64_C(0xd1342543de82ef95) + 1;
-        sim->n_procs = n_procs ? n_procs : sim_chance(sim, 70) ? 3 : (int)sim_between(sim, 3, MAX_PROCS);
+        sim->n_procs = n_procs               ? n_procs
+                       : sim_chance(sim, 70) ? 3
+                                             : (int)sim_between(sim, 3, MAX_PROCS);
         sim->n_events = sim->n_ops = 0;
         sim->seq = 0;
         sim->now = 0;
@@ -220,7 +230,9 @@ static void begin(struct sim *sim, uint64_t seed, int n_procs) {
         draw_timing(sim);
         for (int p = 0; p < sim->n_procs; p++) {
                 struct sim_proc *proc = &sim->procs[p];
-                double rate = 0.976 + (double)(sim_draw(sim) % 1000) / 1000 * 0.048; /* two of them differ by less than the margin */
+                double rate =
+                        0.976 + (double)(sim_draw(sim) % 1000) / 1000 *
+                                        0.048; /* two of them differ by less than the margin */
 
                 if (!sim->clean && sim_draw(sim) % 200 == 0) {
                         rate = sim_chance(sim, 50) ? 0.5 : 2;
@@ -234,12 +246,14 @@ static void begin(struct sim *sim, uint64_t seed, int n_procs) {
                 proc->true0 = 0;
                 proc->rate = rate;
                 proc->thawed_at = -1;
-                proc->real_offset_us = INT64_C(1700000000000000) + sim_between(sim, -3600, 3600) * 1000000;
+                proc->real_offset_us =
+                        INT64_C(1700000000000000) + sim_between(sim, -3600, 3600) * 1000000;
                 proc->last_step_at = -1;
         }
 }
 
-/* Each process that is left can lead: the leader goes, again and again, until nobody is left to take over. */
+/* Each process that is left can lead: the leader goes, again and again, until nobody is left to
+ * take over. */
 static void each_leads_in_turn(struct sim *sim) {
         for (int n = sim->n_procs; n > 1; n--) {
                 int p = sim_leader(sim);
@@ -250,10 +264,12 @@ static void each_leads_in_turn(struct sim *sim) {
                         sim_violate(sim, "P4: nobody leads, %d are left", n);
                 sim_proc_kill(sim, p);
                 for (int i = 0; i < sim->n_procs; i++)
-                        others = others || (sim->procs[i].alive && !sim->procs[i].stop_asked && sim->procs[i].core.state != HF_STUCK);
+                        others = others || (sim->procs[i].alive && !sim->procs[i].stop_asked &&
+                                            sim->procs[i].core.state != HF_STUCK);
                 if (!others)
                         return;
-                until = sim->now + sim->timing.lease_duration * 5 / 2 + 2 * sim->timing.request_timeout;
+                until = sim->now + sim->timing.lease_duration * 5 / 2 +
+                        2 * sim->timing.request_timeout;
                 while (sim_leader(sim) < 0 && sim->now < until)
                         sim_run_until(sim, sim->now + S / 4);
         }
@@ -265,16 +281,20 @@ static void end(struct sim *sim) {
         bool able = false;
 
         sim_chaos_end(sim);
-        /* What hangs is applied, a drain or a stop ends, a lease runs out, a backoff too, and a request is answered. */
-        sim_run_until(sim, sim->now + t->lease_duration * 4 + t->drain_deadline + t->stop_grace + 2 * t->request_timeout);
+        /* What hangs is applied, a drain or a stop ends, a lease runs out, a backoff too, and a
+         * request is answered. */
+        sim_run_until(sim, sim->now + t->lease_duration * 4 + t->drain_deadline + t->stop_grace +
+                                   2 * t->request_timeout);
         for (int p = 0; p < sim->n_procs; p++) {
-                able = able || (sim->procs[p].alive && !sim->procs[p].stop_asked && sim->procs[p].core.state != HF_STUCK);
+                able = able || (sim->procs[p].alive && !sim->procs[p].stop_asked &&
+                                sim->procs[p].core.state != HF_STUCK);
                 sim_check_overdue(sim, p);
         }
         if (!able)
                 return;
         if (sim_leader(sim) < 0)
-                sim_violate(sim, "P4: nobody leads, %d s after the last fault", (int)((sim->now - sim->chaos_until) / S));
+                sim_violate(sim, "P4: nobody leads, %d s after the last fault",
+                            (int)((sim->now - sim->chaos_until) / S));
         COUNT(sim, tails);
         if (sim_chance(sim, 10))
                 each_leads_in_turn(sim);

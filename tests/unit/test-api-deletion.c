@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Subresources, finalizers, propagation, the deletion of namespaces and of collections, through the loopback client. */
+/* Subresources, finalizers, propagation, the deletion of namespaces and of collections, through the
+ * loopback client. */
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
@@ -23,7 +24,8 @@ static void make(struct box *box, struct hf_resource resource, const char *ns, c
         assert_int_equal(last.status.http_code, 201);
 }
 
-static int drop(struct box *box, struct hf_resource resource, const char *ns, const char *name, const char *options) {
+static int drop(struct box *box, struct hf_resource resource, const char *ns, const char *name,
+                const char *options) {
         return do_call(box, HF_VERB_DELETE, resource, ns, name, NULL, options);
 }
 
@@ -46,11 +48,13 @@ static int64_t number_at(const char *path) {
 static void test_status_and_object_keep_apart(void **state) {
         struct box *box = *state;
 
-        make(box, workspaces, NULL, "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1},\"status\":{\"phase\":\"Ready\"}}");
+        make(box, workspaces, NULL,
+             "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1},\"status\":{\"phase\":\"Ready\"}}");
         assert_string_equal(text_at("status.phase"), "");
         /* Of an update of the status only the status counts. */
         assert_int_equal(do_part(box, workspaces, "w", "status",
-                                 "{\"metadata\":{\"name\":\"w\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"a\":2},\"status\":{\"phase\":"
+                                 "{\"metadata\":{\"name\":\"w\",\"labels\":{\"a\":\"b\"}},\"spec\":"
+                                 "{\"a\":2},\"status\":{\"phase\":"
                                  "\"Ready\"}}"),
                          0);
         assert_string_equal(text_at("status.phase"), "Ready");
@@ -59,40 +63,51 @@ static void test_status_and_object_keep_apart(void **state) {
         assert_int_equal(number_at("metadata.generation"), 1);
         /* And of an update of the object everything but. */
         assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w", NULL,
-                                 "{\"metadata\":{\"name\":\"w\",\"generation\":9},\"spec\":{\"a\":3},\"status\":{\"phase\":\"Lost\"}}"),
+                                 "{\"metadata\":{\"name\":\"w\",\"generation\":9},\"spec\":{\"a\":"
+                                 "3},\"status\":{\"phase\":\"Lost\"}}"),
                          0);
         assert_string_equal(text_at("status.phase"), "Ready");
         assert_int_equal(number_at("spec.a"), 3);
         assert_int_equal(number_at("metadata.generation"), 2);
         assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w", NULL,
-                                 "{\"metadata\":{\"name\":\"w\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"a\":3}}"),
+                                 "{\"metadata\":{\"name\":\"w\",\"labels\":{\"a\":\"b\"}},\"spec\":"
+                                 "{\"a\":3}}"),
                          0);
         assert_int_equal(number_at("metadata.generation"), 2);
         assert_int_equal(do_part(box, workspaces, "w", "status", NULL), 0);
         assert_string_equal(text_at("status.phase"), "Ready");
         /* No status in it takes the status away; the same again writes nothing. */
-        assert_int_equal(do_part(box, workspaces, "w", "status", "{\"metadata\":{\"name\":\"w\"}}"), 0);
+        assert_int_equal(do_part(box, workspaces, "w", "status", "{\"metadata\":{\"name\":\"w\"}}"),
+                         0);
         assert_string_equal(text_at("status.phase"), "");
         char revision[32];
         (void)snprintf(revision, sizeof revision, "%s", text_at("metadata.resourceVersion"));
-        assert_int_equal(do_part(box, workspaces, "w", "status", "{\"metadata\":{\"name\":\"w\"}}"), 0);
+        assert_int_equal(do_part(box, workspaces, "w", "status", "{\"metadata\":{\"name\":\"w\"}}"),
+                         0);
         assert_string_equal(text_at("metadata.resourceVersion"), revision);
-        assert_int_equal(do_part(box, workspaces, "w", "status", "{\"metadata\":{\"name\":\"w\",\"resourceVersion\":\"1\"}}"),
+        assert_int_equal(do_part(box, workspaces, "w", "status",
+                                 "{\"metadata\":{\"name\":\"w\",\"resourceVersion\":\"1\"}}"),
                          HF_E_CONFLICT);
-        assert_int_equal(do_part(box, workspaces, "none", "status", "{\"metadata\":{\"name\":\"none\"}}"), HF_E_NOT_FOUND);
+        assert_int_equal(do_part(box, workspaces, "none", "status",
+                                 "{\"metadata\":{\"name\":\"none\"}}"),
+                         HF_E_NOT_FOUND);
         expect_status(404, "NotFound", "workspaces.tenancy.holdfast.dev \"none\" not found");
 }
 
 static void test_no_such_subresource(void **state) {
         struct box *box = *state;
-        struct hf_call drop_status = {.verb = HF_VERB_DELETE, .resource = workspaces, .name = "w", .subresource = "status"};
+        struct hf_call drop_status = {.verb = HF_VERB_DELETE,
+                                      .resource = workspaces,
+                                      .name = "w",
+                                      .subresource = "status"};
 
         make(box, workspaces, NULL, "{\"metadata\":{\"name\":\"w\"}}");
         assert_int_equal(do_part(box, workspaces, "w", "finalize", NULL), HF_E_NOT_FOUND);
         expect_status(404, "NotFound", "the server could not find the requested resource");
         assert_int_equal(do_part(box, workspaces, "w", "scale", NULL), HF_E_NOT_FOUND);
         assert_int_equal(run(box, &drop_status), HF_E_INVALID);
-        expect_status(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
+        expect_status(405, "MethodNotAllowed",
+                      "the server does not allow this method on the requested resource");
         assert_int_equal(get(box, workspaces, NULL, "w"), 0);
 }
 
@@ -101,7 +116,8 @@ static void test_no_such_subresource(void **state) {
 static void test_last_finalizer(void **state) {
         struct box *box = *state;
 
-        make(box, workspaces, NULL, "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/c\",\"a.b/d\"]}}");
+        make(box, workspaces, NULL,
+             "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"a.b/c\",\"a.b/d\"]}}");
         assert_int_equal(drop(box, workspaces, NULL, "w", NULL), 0);
         assert_string_equal(text_at("kind"), "Workspace");
         assert_int_equal(number_at("metadata.deletionGracePeriodSeconds"), 0);
@@ -116,7 +132,9 @@ static void test_last_finalizer(void **state) {
                          0);
         assert_string_equal(text_at("metadata.deletionTimestamp"), stamp);
         /* Without its last finalizer it goes; the answer is what it was. */
-        assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w", NULL, "{\"metadata\":{\"name\":\"w\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w", NULL,
+                                 "{\"metadata\":{\"name\":\"w\"}}"),
+                         0);
         assert_string_equal(text_at("kind"), "Workspace");
         assert_string_equal(text_at("metadata.deletionTimestamp"), stamp);
         assert_int_equal(get(box, workspaces, NULL, "w"), HF_E_NOT_FOUND);
@@ -126,35 +144,47 @@ static void test_both_policies_as_finalizers(void **state) {
         struct box *box = *state;
 
         assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
-                                 "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"orphan\",\"foregroundDeletion\"]}}"),
+                                 "{\"metadata\":{\"name\":\"w\",\"finalizers\":[\"orphan\","
+                                 "\"foregroundDeletion\"]}}"),
                          HF_E_INVALID);
         expect_status(422, "Invalid",
-                      "Workspace.tenancy.holdfast.dev \"w\" is invalid: metadata.finalizers: Invalid value: []string{\"orphan\", "
-                      "\"foregroundDeletion\"}: finalizer orphan and finalizer foregroundDeletion cannot be both set");
+                      "Workspace.tenancy.holdfast.dev \"w\" is invalid: metadata.finalizers: "
+                      "Invalid value: []string{\"orphan\", "
+                      "\"foregroundDeletion\"}: finalizer orphan and finalizer foregroundDeletion "
+                      "cannot be both set");
 }
 
 static void test_propagation(void **state) {
         static const struct {
-                const char *finalizers, *options, *left; /* left: the finalizers after it; NULL = it is gone */
+                const char *finalizers, *options,
+                        *left; /* left: the finalizers after it; NULL = it is gone */
         } cases[] = {
                 {"", "{\"propagationPolicy\":\"Background\"}", NULL},
                 {"", "{}", NULL},
-                {"", "{\"propagationPolicy\":null,\"orphanDependents\":null,\"gracePeriodSeconds\":null}", NULL},
+                {"",
+                 "{\"propagationPolicy\":null,\"orphanDependents\":null,\"gracePeriodSeconds\":"
+                 "null}",
+                 NULL},
                 {"", "{\"propagationPolicy\":\"Orphan\"}", "[\"orphan\"]"},
-                {"", "{\"propagationPolicy\":\"Foreground\",\"gracePeriodSeconds\":30}", "[\"foregroundDeletion\"]"},
+                {"", "{\"propagationPolicy\":\"Foreground\",\"gracePeriodSeconds\":30}",
+                 "[\"foregroundDeletion\"]"},
                 {"", "{\"orphanDependents\":true}", "[\"orphan\"]"},
                 {"", "{\"orphanDependents\":false}", NULL},
                 {"\"a.b/c\"", "{\"propagationPolicy\":\"Orphan\"}", "[\"a.b/c\",\"orphan\"]"},
-                {"\"orphan\"", "{\"propagationPolicy\":\"Foreground\"}", "[\"foregroundDeletion\"]"},
+                {"\"orphan\"", "{\"propagationPolicy\":\"Foreground\"}",
+                 "[\"foregroundDeletion\"]"},
                 {"\"orphan\"", "{\"propagationPolicy\":\"Background\"}", NULL},
                 {"\"foregroundDeletion\"", "{}", "[\"foregroundDeletion\"]"},
-                {"\"foregroundDeletion\",\"a.b/c\"", "{\"propagationPolicy\":\"Background\"}", "[\"a.b/c\"]"},
+                {"\"foregroundDeletion\",\"a.b/c\"", "{\"propagationPolicy\":\"Background\"}",
+                 "[\"a.b/c\"]"},
         };
         struct box *box = *state;
         char body[200], wanted[80];
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"w%zu\",\"finalizers\":[%s]}}", i, cases[i].finalizers);
+                (void)snprintf(body, sizeof body,
+                               "{\"metadata\":{\"name\":\"w%zu\",\"finalizers\":[%s]}}", i,
+                               cases[i].finalizers);
                 make(box, configmaps, "default", body);
                 (void)snprintf(body, sizeof body, "w%zu", i);
                 assert_int_equal(drop(box, configmaps, "default", body, cases[i].options), 0);
@@ -168,19 +198,27 @@ static void test_propagation(void **state) {
                 assert_string_not_equal(text_at("metadata.deletionTimestamp"), "");
         }
         /* What is marked may be deleted in another way after all. */
-        assert_int_equal(drop(box, configmaps, "default", "w3", "{\"propagationPolicy\":\"Foreground\"}"), 0);
+        assert_int_equal(drop(box, configmaps, "default", "w3",
+                              "{\"propagationPolicy\":\"Foreground\"}"),
+                         0);
         assert_non_null(strstr(last.body, "\"finalizers\":[\"foregroundDeletion\"]"));
-        assert_int_equal(drop(box, configmaps, "default", "w3", "{\"propagationPolicy\":\"Background\"}"), 0);
+        assert_int_equal(drop(box, configmaps, "default", "w3",
+                              "{\"propagationPolicy\":\"Background\"}"),
+                         0);
         assert_int_equal(get(box, configmaps, "default", "w3"), HF_E_NOT_FOUND);
         /* Nobody is owned by an Event. */
         make(box, events, "default", "{\"metadata\":{\"name\":\"e\"}}");
-        assert_int_equal(drop(box, events, "default", "e", "{\"propagationPolicy\":\"Orphan\"}"), 0);
+        assert_int_equal(drop(box, events, "default", "e", "{\"propagationPolicy\":\"Orphan\"}"),
+                         0);
         assert_int_equal(get(box, events, "default", "e"), HF_E_NOT_FOUND);
         /* The older words, and the query of a delete without a body. */
-        make(box, configmaps, "default", "{\"metadata\":{\"name\":\"q\",\"finalizers\":[\"a.b/c\"]}}");
+        make(box, configmaps, "default",
+             "{\"metadata\":{\"name\":\"q\",\"finalizers\":[\"a.b/c\"]}}");
         assert_int_equal(drop(box, configmaps, "default", "q", "{\"orphanDependents\":false}"), 0);
         assert_int_equal(last.status.http_code, 202);
-        assert_int_equal(do_call(box, HF_VERB_DELETE, configmaps, "default", "q", "propagationPolicy=Orphan", NULL), 0);
+        assert_int_equal(do_call(box, HF_VERB_DELETE, configmaps, "default", "q",
+                                 "propagationPolicy=Orphan", NULL),
+                         0);
         assert_int_equal(last.status.http_code, 200);
         assert_non_null(strstr(last.body, "\"finalizers\":[\"a.b/c\",\"orphan\"]"));
 }
@@ -199,25 +237,37 @@ static void test_bad_delete_options(void **state) {
 
         make(box, configmaps, "default", "{\"metadata\":{\"name\":\"w\"}}");
         for (size_t i = 0; i < sizeof unreadable / sizeof unreadable[0]; i++) {
-                assert_int_equal(drop(box, configmaps, "default", "w", unreadable[i]), HF_E_INVALID);
+                assert_int_equal(drop(box, configmaps, "default", "w", unreadable[i]),
+                                 HF_E_INVALID);
                 assert_int_equal(last.status.http_code, 400);
         }
-        assert_int_equal(drop(box, configmaps, "default", "w", "{\"propagationPolicy\":\"Foreground\",\"orphanDependents\":true}"),
+        assert_int_equal(drop(box, configmaps, "default", "w",
+                              "{\"propagationPolicy\":\"Foreground\",\"orphanDependents\":true}"),
                          HF_E_INVALID);
         expect_status(422, "Invalid",
-                      "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: \"Foreground\": orphanDependents and "
+                      "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid "
+                      "value: \"Foreground\": orphanDependents and "
                       "deletionPropagation cannot be both set");
-        assert_int_equal(drop(box, configmaps, "default", "w", "{\"propagationPolicy\":\"Sideways\"}"), HF_E_INVALID);
+        assert_int_equal(drop(box, configmaps, "default", "w",
+                              "{\"propagationPolicy\":\"Sideways\"}"),
+                         HF_E_INVALID);
         expect_status(422, "Invalid",
-                      "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"Sideways\": supported values: "
+                      "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported "
+                      "value: \"Sideways\": supported values: "
                       "\"Foreground\", \"Background\", \"Orphan\", \"nil\"");
-        assert_int_equal(drop(box, configmaps, "default", "w", "{\"dryRun\":[\"All\",\"Some\"]}"), HF_E_INVALID);
+        assert_int_equal(drop(box, configmaps, "default", "w", "{\"dryRun\":[\"All\",\"Some\"]}"),
+                         HF_E_INVALID);
         expect_status(422, "Invalid",
-                      "DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: []string{\"All\", \"Some\"}: supported "
+                      "DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: "
+                      "[]string{\"All\", \"Some\"}: supported "
                       "values: "
                       "\"All\"");
-        assert_int_equal(do_call(box, HF_VERB_DELETE, configmaps, "default", "w", "propagationPolicy=Sideways", NULL), HF_E_INVALID);
-        assert_int_equal(drop(box, configmaps, "default", "w", "{\"dryRun\":[\"All\"],\"propagationPolicy\":\"Orphan\"}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_DELETE, configmaps, "default", "w",
+                                 "propagationPolicy=Sideways", NULL),
+                         HF_E_INVALID);
+        assert_int_equal(drop(box, configmaps, "default", "w",
+                              "{\"dryRun\":[\"All\"],\"propagationPolicy\":\"Orphan\"}"),
+                         0);
         assert_int_equal(get(box, configmaps, "default", "w"), 0);
         assert_null(strstr(last.body, "finalizers"));
 }
@@ -228,7 +278,8 @@ static void test_namespace_life(void **state) {
         struct box *box = *state;
         const char *body = "{\"metadata\":{\"name\":\"c\"}}";
 
-        make(box, namespaces, NULL, "{\"metadata\":{\"name\":\"n\"},\"status\":{\"phase\":\"Terminating\"}}");
+        make(box, namespaces, NULL,
+             "{\"metadata\":{\"name\":\"n\"},\"status\":{\"phase\":\"Terminating\"}}");
         assert_string_equal(text_at("status.phase"), "Active");
         assert_non_null(strstr(last.body, "\"spec\":{\"finalizers\":[\"kubernetes\"]}"));
         assert_non_null(strstr(last.body, "\"kubernetes.io/metadata.name\":\"n\""));
@@ -240,31 +291,45 @@ static void test_namespace_life(void **state) {
         assert_string_equal(text_at("status.phase"), "Active");
         make(box, configmaps, "n", body);
 
-        assert_int_equal(drop(box, namespaces, NULL, "n", "{\"propagationPolicy\":\"Background\"}"), 0);
+        assert_int_equal(drop(box, namespaces, NULL, "n", "{\"propagationPolicy\":\"Background\"}"),
+                         0);
         assert_int_equal(last.status.http_code, 200);
         assert_string_equal(text_at("kind"), "Namespace");
         assert_string_equal(text_at("status.phase"), "Terminating");
         assert_string_not_equal(text_at("metadata.deletionTimestamp"), "");
         /* Nothing is created in it any more; what is there may still change and go. */
-        assert_int_equal(do_call(box, HF_VERB_CREATE, configmaps, "n", NULL, NULL, "{\"metadata\":{\"name\":\"d\"}}"), HF_E_FORBIDDEN);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, configmaps, "n", NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"d\"}}"),
+                         HF_E_FORBIDDEN);
         expect_status(403, "Forbidden",
-                      "configmaps \"d\" is forbidden: unable to create new content in namespace n because it is being terminated");
-        assert_non_null(strstr(last.body, "\"causes\":[{\"reason\":\"NamespaceTerminating\",\"message\":\"namespace n is being "
+                      "configmaps \"d\" is forbidden: unable to create new content in namespace n "
+                      "because it is being terminated");
+        assert_non_null(strstr(last.body, "\"causes\":[{\"reason\":\"NamespaceTerminating\","
+                                          "\"message\":\"namespace n is being "
                                           "terminated\",\"field\":\"metadata.namespace\"}]"));
-        assert_int_equal(do_call(box, HF_VERB_UPDATE, leases, "n", "l", NULL, "{\"metadata\":{\"name\":\"l\"}}"), HF_E_FORBIDDEN);
-        assert_int_equal(do_call(box, HF_VERB_UPDATE, configmaps, "n", "d", NULL, "{\"metadata\":{\"name\":\"d\"}}"), HF_E_NOT_FOUND);
-        assert_int_equal(do_call(box, HF_VERB_UPDATE, configmaps, "n", "c", NULL, "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"b\"}}"),
+        assert_int_equal(do_call(box, HF_VERB_UPDATE, leases, "n", "l", NULL,
+                                 "{\"metadata\":{\"name\":\"l\"}}"),
+                         HF_E_FORBIDDEN);
+        assert_int_equal(do_call(box, HF_VERB_UPDATE, configmaps, "n", "d", NULL,
+                                 "{\"metadata\":{\"name\":\"d\"}}"),
+                         HF_E_NOT_FOUND);
+        assert_int_equal(do_call(box, HF_VERB_UPDATE, configmaps, "n", "c", NULL,
+                                 "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"b\"}}"),
                          0);
         assert_int_equal(drop(box, configmaps, "n", "c", NULL), 0);
 
         assert_int_equal(do_part(box, namespaces, "n", "status",
-                                 "{\"metadata\":{\"name\":\"n\"},\"status\":{\"phase\":\"Terminating\",\"conditions\":[]}}"),
+                                 "{\"metadata\":{\"name\":\"n\"},\"status\":{\"phase\":"
+                                 "\"Terminating\",\"conditions\":[]}}"),
                          0);
         assert_string_not_equal(text_at("metadata.deletionTimestamp"), "");
-        assert_int_equal(do_part(box, namespaces, "n", "finalize", "{\"metadata\":{\"name\":\"n\"},\"spec\":{}}"), 0);
+        assert_int_equal(do_part(box, namespaces, "n", "finalize",
+                                 "{\"metadata\":{\"name\":\"n\"},\"spec\":{}}"),
+                         0);
         assert_string_equal(text_at("kind"), "Namespace");
         assert_int_equal(get(box, namespaces, NULL, "n"), HF_E_NOT_FOUND);
-        assert_int_equal(do_call(box, HF_VERB_CREATE, configmaps, "n", NULL, NULL, body), HF_E_NOT_FOUND);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, configmaps, "n", NULL, NULL, body),
+                         HF_E_NOT_FOUND);
         expect_status(404, "NotFound", "namespaces \"n\" not found");
         make(box, namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
         make(box, configmaps, "n", body);
@@ -273,43 +338,62 @@ static void test_namespace_life(void **state) {
 static void test_namespace_finalizers_of_both_kinds(void **state) {
         struct box *box = *state;
 
-        make(box, namespaces, NULL, "{\"metadata\":{\"name\":\"n\",\"finalizers\":[\"a.b/c\"]},\"spec\":{\"finalizers\":[\"x.y/z\"]}}");
+        make(box, namespaces, NULL,
+             "{\"metadata\":{\"name\":\"n\",\"finalizers\":[\"a.b/"
+             "c\"]},\"spec\":{\"finalizers\":[\"x.y/z\"]}}");
         assert_non_null(strstr(last.body, "\"finalizers\":[\"x.y/z\",\"kubernetes\"]"));
-        assert_int_equal(do_part(box, namespaces, "n", "finalize", "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"finalizers\":[\"odd\"]}}"),
+        assert_int_equal(do_part(box, namespaces, "n", "finalize",
+                                 "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"finalizers\":[\"odd\"]"
+                                 "}}"),
                          HF_E_INVALID);
         expect_status(422, "Invalid",
-                      "Namespace \"n\" is invalid: spec.finalizers[0]: Invalid value: \"odd\": name is neither a standard finalizer name "
+                      "Namespace \"n\" is invalid: spec.finalizers[0]: Invalid value: \"odd\": "
+                      "name is neither a standard finalizer name "
                       "nor "
                       "is it fully qualified");
         assert_int_equal(drop(box, namespaces, NULL, "n", NULL), 0);
-        assert_int_equal(do_call(box, HF_VERB_UPDATE, namespaces, NULL, "n", NULL, "{\"metadata\":{\"name\":\"n\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_UPDATE, namespaces, NULL, "n", NULL,
+                                 "{\"metadata\":{\"name\":\"n\"}}"),
+                         0);
         assert_int_equal(get(box, namespaces, NULL, "n"), 0); /* spec.finalizers hold it */
         assert_null(strstr(last.body, "a.b/c"));
-        assert_int_equal(do_part(box, namespaces, "n", "finalize", "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"finalizers\":[\"x.y/z\"]}}"),
+        assert_int_equal(do_part(box, namespaces, "n", "finalize",
+                                 "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"finalizers\":[\"x.y/"
+                                 "z\"]}}"),
                          0);
         assert_int_equal(get(box, namespaces, NULL, "n"), 0);
-        assert_int_equal(do_part(box, namespaces, "n", "finalize", "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"finalizers\":[]}}"), 0);
+        assert_int_equal(do_part(box, namespaces, "n", "finalize",
+                                 "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"finalizers\":[]}}"),
+                         0);
         assert_int_equal(get(box, namespaces, NULL, "n"), HF_E_NOT_FOUND);
         /* Finalized before it is deleted: nothing holds it then. */
         make(box, namespaces, NULL, "{\"metadata\":{\"name\":\"m\"}}");
-        assert_int_equal(do_part(box, namespaces, "m", "finalize", "{\"metadata\":{\"name\":\"m\"}}"), 0);
+        assert_int_equal(do_part(box, namespaces, "m", "finalize",
+                                 "{\"metadata\":{\"name\":\"m\"}}"),
+                         0);
         assert_int_equal(get(box, namespaces, NULL, "m"), 0);
         assert_int_equal(drop(box, namespaces, NULL, "m", NULL), 0);
         assert_int_equal(get(box, namespaces, NULL, "m"), HF_E_NOT_FOUND);
 }
 
 static void test_system_namespaces_stay(void **state) {
-        static const char *const names[] = {"default", "kube-system", "kube-public", "kube-node-lease"};
+        static const char *const names[] = {"default", "kube-system", "kube-public",
+                                            "kube-node-lease"};
         struct box *box = *state;
         char message[160];
 
         for (size_t i = 0; i < 4; i++) {
                 assert_int_equal(drop(box, namespaces, NULL, names[i], NULL), HF_E_FORBIDDEN);
-                (void)snprintf(message, sizeof message, "namespaces \"%s\" is forbidden: this namespace may not be deleted", names[i]);
+                (void)snprintf(message, sizeof message,
+                               "namespaces \"%s\" is forbidden: this namespace may not be deleted",
+                               names[i]);
                 expect_status(403, "Forbidden", message);
         }
-        assert_int_equal(do_call(box, HF_VERB_DELETE_COLLECTION, namespaces, NULL, NULL, NULL, NULL), HF_E_INVALID);
-        expect_status(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
+        assert_int_equal(do_call(box, HF_VERB_DELETE_COLLECTION, namespaces, NULL, NULL, NULL,
+                                 NULL),
+                         HF_E_INVALID);
+        expect_status(405, "MethodNotAllowed",
+                      "the server does not allow this method on the requested resource");
 }
 
 /* ---- a storm: nothing is left behind in a namespace that is emptied once and gone ---- */
@@ -336,8 +420,13 @@ static void *create_until_over(void *ctx) {
         char body[100];
 
         for (int i = 0; !atomic_load(s->over); i++) {
-                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"c-%d-%d\"}}", s->index, i);
-                struct hf_call call = {.verb = HF_VERB_CREATE, .resource = configmaps, .ns = "n", .body = body, .n_body = strlen(body)};
+                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"c-%d-%d\"}}", s->index,
+                               i);
+                struct hf_call call = {.verb = HF_VERB_CREATE,
+                                       .resource = configmaps,
+                                       .ns = "n",
+                                       .body = body,
+                                       .n_body = strlen(body)};
                 int r = wait_call(s->box, &call);
                 assert_true(r == 0 || r == HF_E_FORBIDDEN || r == HF_E_NOT_FOUND);
                 s->n_made += r == 0;
@@ -360,7 +449,8 @@ static void on_keys(void *ctx, const struct hfd_store_reply *reply) {
 static int n_stored(struct box *box, const char *prefix) {
         struct result r = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
 
-        assert_int_equal(box->store->ops->list(box->store, prefix, NULL, 0, 0, true, hf_now(hf_clock_system()) + 5 * HF_NSEC_PER_SEC,
+        assert_int_equal(box->store->ops->list(box->store, prefix, NULL, 0, 0, true,
+                                               hf_now(hf_clock_system()) + 5 * HF_NSEC_PER_SEC,
                                                on_keys, &r),
                          0);
         pthread_mutex_lock(&r.mu);
@@ -380,18 +470,26 @@ static void test_storm_leaves_no_orphan(void **state) {
         make(box, namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
         for (int i = 0; i < 4; i++) {
                 storms[i] = (struct storm){.box = box, .index = i, .over = &over};
-                assert_int_equal(pthread_create(&threads[i], NULL, create_until_over, &storms[i]), 0);
+                assert_int_equal(pthread_create(&threads[i], NULL, create_until_over, &storms[i]),
+                                 0);
         }
         for (int round = 0; round < 40; round++) {
-                /* Some content first, then what a namespace controller does: one look after the mark, no second one. */
+                /* Some content first, then what a namespace controller does: one look after the
+                 * mark, no second one. */
                 do
-                        assert_int_equal(do_call(box, HF_VERB_LIST, configmaps, "n", NULL, "resourceVersion=0", NULL), 0);
+                        assert_int_equal(do_call(box, HF_VERB_LIST, configmaps, "n", NULL,
+                                                 "resourceVersion=0", NULL),
+                                         0);
                 while (count_at("items") < 3);
                 assert_int_equal(drop(box, namespaces, NULL, "n", NULL), 0);
                 assert_string_equal(text_at("status.phase"), "Terminating");
-                assert_int_equal(do_call(box, HF_VERB_DELETE_COLLECTION, configmaps, "n", NULL, NULL, NULL), 0);
+                assert_int_equal(do_call(box, HF_VERB_DELETE_COLLECTION, configmaps, "n", NULL,
+                                         NULL, NULL),
+                                 0);
                 assert_string_equal(text_at("kind"), "ConfigMapList");
-                assert_int_equal(do_part(box, namespaces, "n", "finalize", "{\"metadata\":{\"name\":\"n\"}}"), 0);
+                assert_int_equal(do_part(box, namespaces, "n", "finalize",
+                                         "{\"metadata\":{\"name\":\"n\"}}"),
+                                 0);
                 n_orphans += n_stored(box, "/registry/configmaps/n/");
                 make(box, namespaces, NULL, "{\"metadata\":{\"name\":\"n\"}}");
         }
@@ -412,8 +510,11 @@ static void make_many(struct box *box, int n) {
         char body[160];
 
         for (int i = 0; i < n; i++) {
-                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"w%03d\",\"labels\":{\"parity\":\"%s\"}%s}}", i,
-                               i % 2 ? "odd" : "even", i == 7 ? ",\"finalizers\":[\"a.b/c\"]" : "");
+                (void)snprintf(body, sizeof body,
+                               "{\"metadata\":{\"name\":\"w%03d\",\"labels\":{\"parity\":\"%s\"}%s}"
+                               "}",
+                               i, i % 2 ? "odd" : "even",
+                               i == 7 ? ",\"finalizers\":[\"a.b/c\"]" : "");
                 make(box, configmaps, "default", body);
         }
 }
@@ -449,15 +550,19 @@ static void test_collection(void **state) {
         assert_int_equal(sweep(box, NULL, "{\"propagationPolicy\":\"Background\"}"), 0);
         assert_int_equal(n_left(box), 1);
         assert_non_null(strstr(last.body, "w007"));
-        assert_int_equal(sweep(box, "labelSelector=parity%3Deven", NULL), 0); /* nothing is selected: nothing is wrong */
+        assert_int_equal(sweep(box, "labelSelector=parity%3Deven", NULL),
+                         0); /* nothing is selected: nothing is wrong */
         assert_int_equal(count_at("items"), 0);
         /* Each is deleted under the options, so a precondition meets each. */
-        assert_int_equal(sweep(box, NULL, "{\"preconditions\":{\"uid\":\"other\"}}"), HF_E_CONFLICT);
+        assert_int_equal(sweep(box, NULL, "{\"preconditions\":{\"uid\":\"other\"}}"),
+                         HF_E_CONFLICT);
         assert_int_equal(last.status.http_code, 409);
         assert_int_equal(sweep(box, NULL, "{\"propagationPolicy\":\"Sideways\"}"), HF_E_INVALID);
         assert_int_equal(sweep(box, "labelSelector=a+b+c", NULL), HF_E_INVALID);
         assert_int_equal(sweep(box, "continue=bm9uc2Vuc2U", NULL), HF_E_INVALID);
-        assert_int_equal(do_call(box, HF_VERB_DELETE_COLLECTION, configmaps, NULL, NULL, NULL, NULL), HF_E_INVALID);
+        assert_int_equal(do_call(box, HF_VERB_DELETE_COLLECTION, configmaps, NULL, NULL, NULL,
+                                 NULL),
+                         HF_E_INVALID);
         assert_int_equal(last.status.http_code, 405);
 }
 
@@ -469,7 +574,8 @@ static void test_collection_of_another_time(void **state) {
         make(box, configmaps, "default", "{\"metadata\":{\"name\":\"a\"}}");
         make(box, configmaps, "default", "{\"metadata\":{\"name\":\"b\"}}");
         assert_int_equal(n_left(box), 2);
-        (void)snprintf(at, sizeof at, "resourceVersionMatch=Exact&resourceVersion=%s", text_at("metadata.resourceVersion"));
+        (void)snprintf(at, sizeof at, "resourceVersionMatch=Exact&resourceVersion=%s",
+                       text_at("metadata.resourceVersion"));
         assert_int_equal(drop(box, configmaps, "default", "a", NULL), 0);
         make(box, configmaps, "default", "{\"metadata\":{\"name\":\"a\"}}");
         make(box, configmaps, "default", "{\"metadata\":{\"name\":\"c\"}}");
@@ -486,7 +592,8 @@ static void make_mebibytes(struct box *box, int from, int to) {
 
         assert_non_null(body);
         for (int i = from; i < to; i++) {
-                int head = snprintf(body, MEBIBYTE, "{\"metadata\":{\"name\":\"m%d\"},\"data\":{\"a\":\"", i);
+                int head = snprintf(body, MEBIBYTE,
+                                    "{\"metadata\":{\"name\":\"m%d\"},\"data\":{\"a\":\"", i);
                 memset(body + head, 'x', (size_t)(MEBIBYTE - head));
                 strcpy(body + MEBIBYTE - 3, "\"}}");
                 make(box, configmaps, "default", body);
@@ -508,11 +615,13 @@ static void test_big_collection(void **state) {
         assert_int_equal(n_left(box), 9);
         assert_int_equal(sweep(box, "fieldSelector=metadata.name%3Dm3", NULL), 0);
         assert_string_equal(text_at("kind"), "ConfigMapList");
-        assert_int_equal(sweep(box, NULL, "{\"preconditions\":{\"uid\":\"other\"}}"), HF_E_CONFLICT);
+        assert_int_equal(sweep(box, NULL, "{\"preconditions\":{\"uid\":\"other\"}}"),
+                         HF_E_CONFLICT);
         assert_int_equal(n_left(box), 8);
         assert_int_equal(sweep(box, NULL, NULL), 0);
         assert_int_equal(last.status.http_code, 200);
-        assert_string_equal(last.body, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\","
+        assert_string_equal(last.body, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                                       "\"status\":\"Success\","
                                        "\"details\":{\"kind\":\"configmaps\"}}\n");
         assert_int_equal(n_left(box), 0);
 }
@@ -524,7 +633,8 @@ static void test_collection_of_one_namespace(void **state) {
         make(box, namespaces, NULL, "{\"metadata\":{\"name\":\"n2\"}}");
         make(box, configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}");
         make(box, configmaps, "n2", "{\"metadata\":{\"name\":\"a\"}}");
-        assert_int_equal(do_call(box, HF_VERB_DELETE_COLLECTION, configmaps, "n", NULL, NULL, NULL), 0);
+        assert_int_equal(do_call(box, HF_VERB_DELETE_COLLECTION, configmaps, "n", NULL, NULL, NULL),
+                         0);
         assert_int_equal(count_at("items"), 1);
         assert_int_equal(get(box, configmaps, "n", "a"), HF_E_NOT_FOUND);
         assert_int_equal(get(box, configmaps, "n2", "a"), 0);
@@ -534,33 +644,38 @@ static void test_collection_is_fenced(void **state) {
         struct box *box = *state;
         struct hf_fence fence = {.ns = "kube-system", .name = "l", .identity = "me"};
 
-        make(box, leases, "kube-system", "{\"metadata\":{\"name\":\"l\"},\"spec\":{\"holderIdentity\":\"me\"}}");
+        make(box, leases, "kube-system",
+             "{\"metadata\":{\"name\":\"l\"},\"spec\":{\"holderIdentity\":\"me\"}}");
         fence.term = strtoull(text_at("metadata.resourceVersion"), NULL, 10);
         make_many(box, 20);
         struct hf_fence stale = fence;
         stale.term++;
-        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, configmaps, "default", NULL, NULL, NULL, &stale), HF_E_STALE_TERM);
+        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, configmaps, "default", NULL,
+                                     NULL, NULL, &stale),
+                         HF_E_STALE_TERM);
         assert_true(last.echoed);
         assert_int_equal(n_left(box), 20);
-        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, configmaps, "default", NULL, "labelSelector=parity%3Deven", NULL,
-                                     &fence),
+        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, configmaps, "default", NULL,
+                                     "labelSelector=parity%3Deven", NULL, &fence),
                          0);
         assert_true(last.echoed);
         assert_int_equal(n_left(box), 10);
         /* Also where nothing is to be deleted the fence is compared, and the answer says so. */
-        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, configmaps, "default", NULL, "labelSelector=parity%3Deven", NULL,
-                                     &fence),
+        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, configmaps, "default", NULL,
+                                     "labelSelector=parity%3Deven", NULL, &fence),
                          0);
         assert_true(last.echoed);
-        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, configmaps, "default", NULL, "labelSelector=parity%3Deven", NULL,
-                                     &stale),
+        assert_int_equal(call_fenced(box, HF_VERB_DELETE_COLLECTION, configmaps, "default", NULL,
+                                     "labelSelector=parity%3Deven", NULL, &stale),
                          HF_E_STALE_TERM);
         assert_true(last.echoed);
 }
 
 static void *sweep_thread(void *ctx) {
         struct box *box = ctx;
-        struct hf_call call = {.verb = HF_VERB_DELETE_COLLECTION, .resource = configmaps, .ns = "default"};
+        struct hf_call call = {.verb = HF_VERB_DELETE_COLLECTION,
+                               .resource = configmaps,
+                               .ns = "default"};
 
         assert_int_equal(wait_call(box, &call), 0);
         return NULL;
@@ -571,7 +686,9 @@ static void test_collections_at_once(void **state) {
         pthread_t threads[4];
 
         make_many(box, 200);
-        assert_int_equal(do_call(box, HF_VERB_UPDATE, configmaps, "default", "w007", NULL, "{\"metadata\":{\"name\":\"w007\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_UPDATE, configmaps, "default", "w007", NULL,
+                                 "{\"metadata\":{\"name\":\"w007\"}}"),
+                         0);
         for (int i = 0; i < 4; i++)
                 assert_int_equal(pthread_create(&threads[i], NULL, sweep_thread, box), 0);
         for (int i = 0; i < 4; i++)

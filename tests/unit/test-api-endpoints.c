@@ -26,11 +26,13 @@ static void on_ready(void *ctx) { n_ready++; }
 static int set_up(void **state) {
         n_ready = 0;
         etcd_is_well = true;
-        assert(hf_metrics_new(&host.metrics) == 0 && hf_health_new(&host.health) == 0 && hfd_router_new(&router) == 0);
+        assert(hf_metrics_new(&host.metrics) == 0 && hf_health_new(&host.health) == 0 &&
+               hfd_router_new(&router) == 0);
         assert(hfd_endpoints_new(&host, on_ready, NULL, &endpoints) == 0);
         assert(hfd_endpoints_install(endpoints, router) == 0);
         assert(hf_health_add(host.health, "etcd", HF_HEALTHZ | HF_READYZ, check_etcd, NULL) == 0);
-        assert(hf_health_add(host.health, "poststarthook/a", HF_LIVEZ | HF_READYZ, check_etcd, NULL) == 0);
+        assert(hf_health_add(host.health, "poststarthook/a", HF_LIVEZ | HF_READYZ, check_etcd,
+                             NULL) == 0);
         return 0;
 }
 
@@ -63,8 +65,10 @@ static void expect(const char *path, const char *query, int code, const char *bo
 static void test_healthy(void **state) {
         expect("/healthz", "", 200, "ok");
         expect("/livez/", "", 200, "ok");
-        expect("/readyz", "verbose", 200, "[+]ping ok\n[+]etcd ok\n[+]poststarthook/a ok\nreadyz check passed\n");
-        expect("/livez", "verbose=1", 200, "[+]ping ok\n[+]poststarthook/a ok\nlivez check passed\n");
+        expect("/readyz", "verbose", 200,
+               "[+]ping ok\n[+]etcd ok\n[+]poststarthook/a ok\nreadyz check passed\n");
+        expect("/livez", "verbose=1", 200,
+               "[+]ping ok\n[+]poststarthook/a ok\nlivez check passed\n");
         expect("/readyz/etcd", "", 200, "ok");
         expect("/readyz/poststarthook/a", "", 200, "ok");
         expect("/livez/etcd", "", 404, "404 page not found\n");
@@ -72,12 +76,14 @@ static void test_healthy(void **state) {
 
 static void test_failing_is_verbose_and_withholds_reasons(void **state) {
         etcd_is_well = false;
-        expect("/healthz", "", 500, "[+]ping ok\n[-]etcd failed: reason withheld\nhealthz check failed\n");
+        expect("/healthz", "", 500,
+               "[+]ping ok\n[-]etcd failed: reason withheld\nhealthz check failed\n");
         expect("/healthz/etcd", "", 500, "internal server error: etcd is asleep\n");
         expect("/healthz/ping", "", 200, "ok");
         expect("/healthz", "exclude=etcd", 200, "ok");
         expect("/healthz", "verbose&exclude=etcd&exclude=x&exclude=y&exclude=x", 200,
-               "[+]ping ok\n[+]etcd excluded: ok\nwarn: some health checks cannot be excluded: no matches for \"x\",\"y\"\nhealthz check "
+               "[+]ping ok\n[+]etcd excluded: ok\nwarn: some health checks cannot be excluded: no "
+               "matches for \"x\",\"y\"\nhealthz check "
                "passed\n");
 }
 
@@ -151,11 +157,14 @@ static void test_only_reading_is_allowed(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_healthy, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_failing_is_verbose_and_withholds_reasons, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_too_many_excludes_are_refused, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_failing_is_verbose_and_withholds_reasons,
+                                                set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_too_many_excludes_are_refused, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(test_ready_is_told_once, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_version, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_metrics_tell_of_the_process, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_metrics_tell_of_the_process, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(test_only_reading_is_allowed, set_up, tear_down),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

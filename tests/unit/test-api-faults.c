@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The API over a store that misbehaves: its watch ends or is late, its history is gone, its replies are lost. */
+/* The API over a store that misbehaves: its watch ends or is late, its history is gone, its replies
+ * are lost. */
 #undef NDEBUG
 #include <pthread.h>
 #include <setjmp.h>
@@ -73,7 +74,9 @@ static void test_late_cache(void **state) {
                 assert_int_equal(call(box, HF_VERB_GET, "new", NULL), 0);
         /* After three late ones in a row the store is asked at once. */
         assert_int_equal(box->store.n_revisions, 1 + 3);
-        assert_int_equal(call(box, HF_VERB_UPDATE, "new", "{\"metadata\":{\"name\":\"new\"},\"spec\":{\"n\":1}}"), 0);
+        assert_int_equal(call(box, HF_VERB_UPDATE, "new",
+                              "{\"metadata\":{\"name\":\"new\"},\"spec\":{\"n\":1}}"),
+                         0);
         assert_int_equal(call(box, HF_VERB_DELETE, "new", NULL), 0);
         assert_int_equal(call(box, HF_VERB_DELETE, "new", NULL), HF_E_NOT_FOUND);
         assert_int_equal(call(box, HF_VERB_LIST, NULL, NULL), 0);
@@ -84,11 +87,15 @@ static void test_lost_reply_is_unknown(void **state) {
         struct hf_status status;
 
         box->store.txn_error = HF_E_TIMEOUT;
-        assert_int_equal(call_status(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}", &status), HF_E_TIMEOUT);
+        assert_int_equal(call_status(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}",
+                                     &status),
+                         HF_E_TIMEOUT);
         assert_int_equal(status.http_code, 504);
         assert_string_equal(status.reason, "Timeout");
         box->store.txn_error = HF_E_UNAVAILABLE;
-        assert_int_equal(call_status(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"b\"}}", &status), HF_E_UNAVAILABLE);
+        assert_int_equal(call_status(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"b\"}}",
+                                     &status),
+                         HF_E_UNAVAILABLE);
         assert_int_equal(status.http_code, 503);
         assert_int_equal(status.retry_after_s, 1);
         box->store.txn_error = 0;
@@ -112,8 +119,9 @@ static void test_free_with_calls(void **state) {
 
 static void test_protobuf_body(void **state) {
         /* k8s\0, Unknown{typeMeta{v1, Namespace}, raw: Namespace{metadata{name: a}}} */
-        static const char body[] = "k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x05\x0a\x03\x0a\x01"
-                                   "a";
+        static const char body[] =
+                "k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x05\x0a\x03\x0a\x01"
+                "a";
         static const struct hfd_resource *ns;
         struct hf__json *json = NULL;
         size_t n = sizeof body - 1;
@@ -123,7 +131,8 @@ static void test_protobuf_body(void **state) {
         assert_string_equal(hf__json_string(json, "metadata.name"), "a");
         assert_string_equal(hf__json_string(json, "kind"), "Namespace");
         hf__json_free(json);
-        for (size_t cut = 0; cut < n; cut++) { /* cut short anywhere: refused, or a smaller message; never a read beyond */
+        for (size_t cut = 0; cut < n;
+             cut++) { /* cut short anywhere: refused, or a smaller message; never a read beyond */
                 char *copy = malloc(cut ? cut : 1);
                 memcpy(copy, body, cut);
                 json = NULL;
@@ -138,38 +147,51 @@ static void test_protobuf_body(void **state) {
 static const struct hf_resource configmaps = {"", "v1", "configmaps"};
 static const struct hf_resource namespaces = {"", "v1", "namespaces"};
 
-static int create(struct box *box, const struct hf_resource *resource, const char *ns, const char *body, struct hf_status *status) {
-        struct hf_call make = {.verb = HF_VERB_CREATE, .resource = *resource, .ns = ns, .body = body, .n_body = strlen(body)};
+static int create(struct box *box, const struct hf_resource *resource, const char *ns,
+                  const char *body, struct hf_status *status) {
+        struct hf_call make = {.verb = HF_VERB_CREATE,
+                               .resource = *resource,
+                               .ns = ns,
+                               .body = body,
+                               .n_body = strlen(body)};
 
         return hf_client_do(box->client, &make, box->token, NULL, NULL, status);
 }
 
-#define OPEN_NS    "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\"}}"
-#define LABELED_NS "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\",\"labels\":{\"deletionTimestamp\":\"no\"}}}"
-#define ENDING_NS                                                                                                                          \
-        "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\",\"deletionTimestamp\":\"2026-01-02T03:04:05Z\"}}"
+#define OPEN_NS "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\"}}"
+#define LABELED_NS                                                                                 \
+        "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\",\"labels\":{"  \
+        "\"deletionTimestamp\":\"no\"}}}"
+#define ENDING_NS                                                                                  \
+        "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\","              \
+        "\"deletionTimestamp\":\"2026-01-02T03:04:05Z\"}}"
 
 /*
- * Another instance changes a namespace, and this one's cache does not hear of it. What the cache says of it is believed neither
- * for a creation nor for a refusal; and what the failed transaction read is enough, no further look is taken.
+ * Another instance changes a namespace, and this one's cache does not hear of it. What the cache
+ * says of it is believed neither for a creation nor for a refusal; and what the failed transaction
+ * read is enough, no further look is taken.
  */
 static void test_stale_namespace(void **state) {
         struct box *box = *state;
         struct hf_status status;
 
         put_raw(box, "/registry/namespaces/n", OPEN_NS);
-        while (create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}", NULL) == HF_E_NOT_FOUND)
+        while (create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}", NULL) ==
+               HF_E_NOT_FOUND)
                 ;
         struct hf_call get = {.verb = HF_VERB_GET, .resource = namespaces, .name = "n"};
-        assert_int_equal(hf_client_do(box->client, &get, box->token, NULL, NULL, NULL), 0); /* the cache has it */
+        assert_int_equal(hf_client_do(box->client, &get, box->token, NULL, NULL, NULL),
+                         0); /* the cache has it */
         make_deaf(box);
         put_raw(box, "/registry/namespaces/n", ENDING_NS);
         int n_gets = box->store.n_gets;
-        assert_int_equal(create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"b\"}}", &status), HF_E_FORBIDDEN);
+        assert_int_equal(create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"b\"}}", &status),
+                         HF_E_FORBIDDEN);
         assert_int_equal(box->store.n_gets, n_gets);
         assert_int_equal(revision_of(box, "/registry/configmaps/n/b"), 0);
         put_raw(box, "/registry/namespaces/n", LABELED_NS);
-        assert_int_equal(create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"b\"}}", &status), 0);
+        assert_int_equal(create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"b\"}}", &status),
+                         0);
         assert_int_equal(box->store.n_gets, n_gets);
 }
 
@@ -180,17 +202,21 @@ static void test_namespace_made_anew(void **state) {
 
         put_raw(box, "/registry/namespaces/n", ENDING_NS);
         assert_int_equal(hf_client_do(box->client, &get, box->token, NULL, NULL, NULL), 0);
-        assert_int_equal(create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}", NULL), HF_E_FORBIDDEN);
+        assert_int_equal(create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}", NULL),
+                         HF_E_FORBIDDEN);
         make_deaf(box);
         put_raw(box, "/registry/namespaces/n", OPEN_NS);
         assert_int_equal(create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}", NULL), 0);
 }
 
-/* The replies of some deletes are lost: the answer says that not all is known, and the rest is there for the next call. */
+/* The replies of some deletes are lost: the answer says that not all is known, and the rest is
+ * there for the next call. */
 static void test_collection_over_a_bad_store(void **state) {
         struct box *box = *state;
         struct hf_status status;
-        struct hf_call sweep = {.verb = HF_VERB_DELETE_COLLECTION, .resource = configmaps, .ns = "default"};
+        struct hf_call sweep = {.verb = HF_VERB_DELETE_COLLECTION,
+                                .resource = configmaps,
+                                .ns = "default"};
         char body[80];
 
         for (int i = 0; i < 100; i++) {
@@ -198,12 +224,14 @@ static void test_collection_over_a_bad_store(void **state) {
                 assert_int_equal(create(box, &configmaps, "default", body, NULL), 0);
         }
         box->store.txn_error = HF_E_TIMEOUT;
-        assert_int_equal(hf_client_do(box->client, &sweep, box->token, NULL, NULL, &status), HF_E_TIMEOUT);
+        assert_int_equal(hf_client_do(box->client, &sweep, box->token, NULL, NULL, &status),
+                         HF_E_TIMEOUT);
         assert_int_equal(status.http_code, 504);
         assert_true(revision_of(box, "/registry/configmaps/default/w99") > 0); /* it ended early */
         box->store.txn_error = 0;
         sweep.deadline = hf_now(hf_clock_system()) - 1;
-        assert_int_equal(hf_client_do(box->client, &sweep, box->token, NULL, NULL, &status), HF_E_TIMEOUT);
+        assert_int_equal(hf_client_do(box->client, &sweep, box->token, NULL, NULL, &status),
+                         HF_E_TIMEOUT);
         sweep.deadline = 0;
         assert_int_equal(hf_client_do(box->client, &sweep, box->token, NULL, NULL, &status), 0);
         assert_int_equal(revision_of(box, "/registry/configmaps/default/w99"), 0);

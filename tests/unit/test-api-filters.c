@@ -43,7 +43,8 @@ static void start(bool send_retry_after) {
 static int set_up(void **state) {
         assert(hf_metrics_new(&host.metrics) == 0);
         assert(hfd_router_new(&router) == 0 && hfd_auth_new(&host, NULL, &auth, NULL) == 0);
-        assert(hfd_router_add(router, "/api/", handle, NULL) == 0 && hfd_router_add(router, "/apis/", handle, NULL) == 0);
+        assert(hfd_router_add(router, "/api/", handle, NULL) == 0 &&
+               hfd_router_add(router, "/apis/", handle, NULL) == 0);
         assert(hfd_router_add(router, "/metrics", handle, NULL) == 0);
         start(true);
         return 0;
@@ -68,7 +69,8 @@ static void answer(struct hfd_request *request) {
         fake_done(request);
 }
 
-static void expect_status(struct hfd_request *request, int code, const char *reason, const char *message) {
+static void expect_status(struct hfd_request *request, int code, const char *reason,
+                          const char *message) {
         struct hf__json *json = NULL;
         int64_t said = 0;
         assert_int_equal(request->code, code);
@@ -83,7 +85,8 @@ static void expect_status(struct hfd_request *request, int code, const char *rea
         fake_done(request);
 }
 
-static void expect_text(struct hfd_request *request, int code, const char *text, const char *header) {
+static void expect_text(struct hfd_request *request, int code, const char *text,
+                        const char *header) {
         assert_int_equal(request->code, code);
         assert_string_equal(request->body, text);
         assert_non_null(strstr(request->headers, header));
@@ -94,30 +97,40 @@ static void test_who_may_not_is_told_in_the_fields_words(void **state) {
         struct hfd_request *request = fake_admin("GET", "/api/v1/configmaps", "");
         request->peer = HFD_PEER_BAD;
         expect_status(send(request), 401, "Unauthorized", "Unauthorized");
-        expect_status(send(fake_request("GET", "/x", "")), 403, "Forbidden", "forbidden: User \"system:anonymous\" cannot get path \"/x\"");
+        expect_status(send(fake_request("GET", "/x", "")), 403, "Forbidden",
+                      "forbidden: User \"system:anonymous\" cannot get path \"/x\"");
         expect_status(send(fake_request("GET", "/metrics", "")), 403, "Forbidden",
                       "forbidden: User \"system:anonymous\" cannot get path \"/metrics\"");
-        expect_status(send(fake_request("GET", "/apis/coordination.k8s.io/v1/namespaces/ns/leases/x", "")), 403, "Forbidden",
-                      "leases.coordination.k8s.io \"x\" is forbidden: User \"system:anonymous\" cannot get resource \"leases\" in API "
+        expect_status(send(fake_request("GET",
+                                        "/apis/coordination.k8s.io/v1/namespaces/ns/leases/x", "")),
+                      403, "Forbidden",
+                      "leases.coordination.k8s.io \"x\" is forbidden: User \"system:anonymous\" "
+                      "cannot get resource \"leases\" in API "
                       "group \"coordination.k8s.io\" in the namespace \"ns\"");
-        expect_status(send(fake_request("POST", "/api/v1/namespaces/ns/configmaps", "")), 403, "Forbidden",
-                      "configmaps is forbidden: User \"system:anonymous\" cannot create resource \"configmaps\" in API group \"\" in the "
+        expect_status(send(fake_request("POST", "/api/v1/namespaces/ns/configmaps", "")), 403,
+                      "Forbidden",
+                      "configmaps is forbidden: User \"system:anonymous\" cannot create resource "
+                      "\"configmaps\" in API group \"\" in the "
                       "namespace \"ns\"");
         expect_status(send(fake_request("GET", "/api/v1/namespaces", "watch=1")), 403, "Forbidden",
-                      "namespaces is forbidden: User \"system:anonymous\" cannot watch resource \"namespaces\" in API group \"\" at the "
+                      "namespaces is forbidden: User \"system:anonymous\" cannot watch resource "
+                      "\"namespaces\" in API group \"\" at the "
                       "cluster scope");
         assert_int_equal(hfd_filters_inflight(filters), 0);
 }
 
 static void test_what_cannot_be_meant_is_refused(void **state) {
-        expect_status(send(fake_admin("GET", "/api/v1/../x", "")), 400, "BadRequest", "the path is not valid");
+        expect_status(send(fake_admin("GET", "/api/v1/../x", "")), 400, "BadRequest",
+                      "the path is not valid");
         expect_status(send(fake_admin("BREW", "/api/v1/configmaps", "")), 405, "MethodNotAllowed",
                       "the server does not allow this method on the requested resource");
-        expect_text(send(fake_admin("GET", "/nothing", "")), 404, "404 page not found\n", "nosniff");
+        expect_text(send(fake_admin("GET", "/nothing", "")), 404, "404 page not found\n",
+                    "nosniff");
 }
 
 static void expect_too_many(struct hfd_request *request) {
-        expect_text(send(request), 429, "Too many requests, please try again later.\n", "retry-after: 1\n");
+        expect_text(send(request), 429, "Too many requests, please try again later.\n",
+                    "retry-after: 1\n");
 }
 
 static void test_lanes_are_limited_and_apart(void **state) {
@@ -126,7 +139,8 @@ static void test_lanes_are_limited_and_apart(void **state) {
         struct hfd_request *read1 = send(fake_admin("GET", "/api/v1/configmaps", ""));
         struct hfd_request *read2 = send(fake_admin("GET", "/api/v1/configmaps", ""));
         expect_too_many(fake_admin("GET", "/api/v1/configmaps", ""));
-        struct hfd_request *write = send(fake_admin("PUT", "/api/v1/namespaces/n/configmaps/a", ""));
+        struct hfd_request *write =
+                send(fake_admin("PUT", "/api/v1/namespaces/n/configmaps/a", ""));
         expect_too_many(fake_admin("DELETE", "/api/v1/namespaces/n/configmaps/a", ""));
         struct hfd_request *renewal = send(fake_admin("PUT", lease, ""));
         assert_int_equal(renewal->code, 0);
@@ -162,13 +176,15 @@ static void test_shutdown_with_retry_after(void **state) {
         hfd_filters_refuse(filters);
         struct hfd_request *late = send(fake_admin("GET", "/api/v1/configmaps", "watch=1"));
         assert_non_null(strstr(late->headers, "connection: close\n"));
-        expect_text(late, 429, "The apiserver is shutting down, please try again later.\n", "retry-after: 5\n");
+        expect_text(late, 429, "The apiserver is shutting down, please try again later.\n",
+                    "retry-after: 5\n");
         hold = false;
         struct hfd_request *scrape = send(fake_admin("GET", "/metrics", ""));
         assert_int_equal(scrape->code, 200);
         fake_done(scrape);
         assert_int_equal(hfd_filters_inflight(filters), 1);
-        assert_int_equal(hfd_filters_wait_drained(filters, hf_now(hf_clock_system())), HF_E_TIMEOUT);
+        assert_int_equal(hfd_filters_wait_drained(filters, hf_now(hf_clock_system())),
+                         HF_E_TIMEOUT);
         answer(under_way);
         assert_int_equal(hfd_filters_wait_drained(filters, HF_NSEC_NEVER), 0);
 }
@@ -210,16 +226,23 @@ static void test_metrics_have_bounded_labels(void **state) {
         fake_done(send(fake_admin("POST", "/api/v1/namespaces/n/configmaps", "")));
         fake_done(send(fake_request("GET", "/api/v1/configmaps", "")));
         hf_metrics_write(host.metrics, add_text, &text);
-        assert_non_null(strstr(text.data, "apiserver_request_total{verb=\"LIST\",resource=\"other\",code=\"200\"} 1\n"));
-        assert_non_null(strstr(text.data, "apiserver_request_total{verb=\"POST\",resource=\"configmaps\",code=\"200\"} 1\n"));
-        assert_non_null(strstr(text.data, "apiserver_request_total{verb=\"LIST\",resource=\"configmaps\",code=\"403\"} 1\n"));
-        assert_non_null(strstr(text.data, "apiserver_request_duration_seconds_count{verb=\"LIST\"} 2\n"));
-        assert_non_null(strstr(text.data, "apiserver_current_inflight_requests{request_kind=\"readOnly\"} 0\n"));
+        assert_non_null(strstr(text.data, "apiserver_request_total{verb=\"LIST\",resource="
+                                          "\"other\",code=\"200\"} 1\n"));
+        assert_non_null(strstr(text.data, "apiserver_request_total{verb=\"POST\",resource="
+                                          "\"configmaps\",code=\"200\"} 1\n"));
+        assert_non_null(strstr(text.data, "apiserver_request_total{verb=\"LIST\",resource="
+                                          "\"configmaps\",code=\"403\"} 1\n"));
+        assert_non_null(
+                strstr(text.data, "apiserver_request_duration_seconds_count{verb=\"LIST\"} 2\n"));
+        assert_non_null(
+                strstr(text.data,
+                       "apiserver_current_inflight_requests{request_kind=\"readOnly\"} 0\n"));
         assert_null(strstr(text.data, "madeup123"));
         hf__strbuf_done(&text);
 }
 
-/* A request whose body is still being sent when the server begins to refuse is under way: waited for, and served. */
+/* A request whose body is still being sent when the server begins to refuse is under way: waited
+ * for, and served. */
 static void test_a_request_counts_from_its_head_on(void **state) {
         hfd_filters_free(filters);
         start(false);
@@ -236,7 +259,8 @@ static void test_a_request_counts_from_its_head_on(void **state) {
         hfd_request_unref(broken); /* it never came to the handler: */
         broken->code = 408;        /* its client did not send all of it in time */
         fake_done(broken);
-        assert_int_equal(hfd_filters_wait_drained(filters, hf_now(hf_clock_system())), HF_E_TIMEOUT);
+        assert_int_equal(hfd_filters_wait_drained(filters, hf_now(hf_clock_system())),
+                         HF_E_TIMEOUT);
         send(early);
         assert_int_equal(early->code, 200);
         fake_done(early);
@@ -245,14 +269,21 @@ static void test_a_request_counts_from_its_head_on(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_who_may_not_is_told_in_the_fields_words, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_what_cannot_be_meant_is_refused, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_lanes_are_limited_and_apart, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_who_may_not_is_told_in_the_fields_words,
+                                                set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_what_cannot_be_meant_is_refused, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_lanes_are_limited_and_apart, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(test_shutdown_with_retry_after, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_shutdown_without_retry_after, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_a_request_counts_from_its_head_on, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_a_waiter_is_woken_by_the_last_answer, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_metrics_have_bounded_labels, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_shutdown_without_retry_after, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_a_request_counts_from_its_head_on, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_a_waiter_is_woken_by_the_last_answer, set_up,
+                                                tear_down),
+                cmocka_unit_test_setup_teardown(test_metrics_have_bounded_labels, set_up,
+                                                tear_down),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates, HTTP server, filters and endpoints together, over real TLS: what kubectl meets first. */
+/* Certificates, HTTP server, filters and endpoints together, over real TLS: what kubectl meets
+ * first. */
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
@@ -39,8 +40,11 @@ static int set_up(void **state) {
         assert(hf_metrics_new(&host.metrics) == 0 && hf_health_new(&host.health) == 0);
         assert(hfd_pki_load_or_make(dir, NULL, &pki, NULL) == 0);
         assert(hfd_auth_new(&host, NULL, &auth, NULL) == 0 && hfd_router_new(&router) == 0);
-        assert(hfd_endpoints_new(&host, NULL, NULL, &endpoints) == 0 && hfd_endpoints_install(endpoints, router) == 0);
-        const struct hfd_filters_config chain = {.router = router, .auth = auth, .send_retry_after = true};
+        assert(hfd_endpoints_new(&host, NULL, NULL, &endpoints) == 0 &&
+               hfd_endpoints_install(endpoints, router) == 0);
+        const struct hfd_filters_config chain = {.router = router,
+                                                 .auth = auth,
+                                                 .send_retry_after = true};
         assert(hfd_filters_new(&host, &chain, &filters) == 0);
         const struct hfd_http_config config = {.bind_address = "127.0.0.1",
                                                .listen_fd = -1,
@@ -92,21 +96,25 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
 }
 
 /* One GET. Each lane is a person, so that nobody uses another's connection. */
-static void get(const char *path, bool admin, enum hf__http_version version, struct answer *ret_answer) {
+static void get(const char *path, bool admin, enum hf__http_version version,
+                struct answer *ret_answer) {
         const struct hf__http_tls_config tls_config = {.ca_pem = pki.ca_pem,
-                                                       .cert_pem = admin ? pki.admin_cert_pem : NULL,
+                                                       .cert_pem =
+                                                               admin ? pki.admin_cert_pem : NULL,
                                                        .key_pem = admin ? pki.admin_key_pem : NULL};
         struct hf__http_tls *tls = NULL;
         char url[256];
         snprintf(url, sizeof url, "https://localhost:%u%s", hfd_http_port(http), path);
-        *ret_answer = (struct answer){.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
+        *ret_answer =
+                (struct answer){.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
         assert(hf__http_tls_new(&tls_config, &tls) == 0);
         const struct hf__http_request request = {.method = "GET",
                                                  .url = url,
                                                  .version = version,
                                                  .tls = tls,
                                                  .lane = admin ? 1 : 0,
-                                                 .deadline = hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC,
+                                                 .deadline = hf_now(hf_clock_system()) +
+                                                             20 * HF_NSEC_PER_SEC,
                                                  .on_done = on_done,
                                                  .ctx = ret_answer};
         assert(hf__http_submit(engine, &request, NULL) == 0);
@@ -134,7 +142,9 @@ static void test_anonymous_and_admin(void **state) {
                 get("/api/v1/configmaps", true, versions[i], &answer);
                 assert_int_equal(answer.code, 404);
         }
-        assert_int_equal(hfd_filters_wait_drained(filters, hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC), 0);
+        assert_int_equal(hfd_filters_wait_drained(filters,
+                                                  hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC),
+                         0);
 }
 
 static void test_kubectl_is_let_in(void **state) {
@@ -144,7 +154,9 @@ static void test_kubectl_is_let_in(void **state) {
         snprintf(path, sizeof path, "%s/admin.kubeconfig", dir);
         snprintf(url, sizeof url, "https://127.0.0.1:%u", hfd_http_port(http));
         assert_int_equal(hfd_pki_write_kubeconfig(&pki, path, url, NULL), 0);
-        snprintf(command, sizeof command, "kubectl --kubeconfig='%s' --request-timeout=20s get --raw /metrics | grep -q process_open_fds",
+        snprintf(command, sizeof command,
+                 "kubectl --kubeconfig='%s' --request-timeout=20s get --raw /metrics | grep -q "
+                 "process_open_fds",
                  path);
         assert_int_equal(system(command), 0);
 }
@@ -156,7 +168,8 @@ static void test_refusing_over_http2(void **state) {
         assert_int_equal(answer.code, 200);
         get("/api/v1/configmaps", true, HF__HTTP_2, &answer);
         assert_int_equal(answer.code, 429);
-        assert_string_equal(answer.body, "The apiserver is shutting down, please try again later.\n");
+        assert_string_equal(answer.body,
+                            "The apiserver is shutting down, please try again later.\n");
         get("/api/v1/configmaps", true, HF__HTTP_1_1, &answer);
         assert_int_equal(answer.code, 429);
 }

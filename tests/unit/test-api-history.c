@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The history behind the cache: replaced by a backup, at once and under way; an event that is lost. */
+/* The history behind the cache: replaced by a backup, at once and under way; an event that is lost.
+ */
 #undef NDEBUG
 #include <pthread.h>
 #include <sched.h>
@@ -53,7 +54,9 @@ static void test_revision_goes_back(void **state) {
         assert_int_equal(call(box, HF_VERB_GET, "a0", NULL), 0);
 }
 
-static void ignore_reply(void *ctx, const struct hfd_store_reply *reply) { atomic_fetch_add((atomic_int *)ctx, 1); }
+static void ignore_reply(void *ctx, const struct hfd_store_reply *reply) {
+        atomic_fetch_add((atomic_int *)ctx, 1);
+}
 
 /* A reply that was under way since before the replacement: it is no second one. */
 static void test_late_reply_of_the_old_history(void **state) {
@@ -65,7 +68,10 @@ static void test_late_reply_of_the_old_history(void **state) {
         watch(box, &seen);
         await(&seen, 1, false);
         box->store.hold = true;
-        assert_int_equal(hfd_store_revision(box->api, hf_now(hf_clock_system()) + 60 * HF_NSEC_PER_SEC, ignore_reply, &n_replies), 0);
+        assert_int_equal(hfd_store_revision(box->api,
+                                            hf_now(hf_clock_system()) + 60 * HF_NSEC_PER_SEC,
+                                            ignore_reply, &n_replies),
+                         0);
         put_raw(box, "/registry.holdfast/epoch", "after the restore");
         await(&seen, 1, true);
         watch(box, &again);
@@ -88,7 +94,8 @@ static int n_lists_of(struct box *box) {
         return n;
 }
 
-/* What the cache is being filled with is of the old history; or its watch has just been begun there and has no id yet. */
+/* What the cache is being filled with is of the old history; or its watch has just been begun there
+ * and has no id yet. */
 static void test_replaced_while_the_cache_is_filled(void **state) {
         struct box *box = *state;
         struct seen seen[3];
@@ -98,7 +105,8 @@ static void test_replaced_while_the_cache_is_filled(void **state) {
         for (int amid_watch = 0; amid_watch < 2; amid_watch++) {
                 await(&seen[amid_watch], 1, false);
                 pthread_mutex_lock(&box->store.mu);
-                *(amid_watch ? &box->store.replaced_amid_watch : &box->store.replaced_amid_list) = box->api;
+                *(amid_watch ? &box->store.replaced_amid_watch : &box->store.replaced_amid_list) =
+                        box->api;
                 int n_lists = box->store.n_lists;
                 pthread_mutex_unlock(&box->store.mu);
                 end_watch_as(&box->store, HF_E_GONE);
@@ -114,7 +122,8 @@ static void test_replaced_while_the_cache_is_filled(void **state) {
         await(&seen[2], 1, true);
 }
 
-/* An event that the store's watch lost: the audit finds the difference and the cache is filled anew. */
+/* An event that the store's watch lost: the audit finds the difference and the cache is filled
+ * anew. */
 static void test_audit_finds_a_lost_event(void **state) {
         struct box *box = *state;
         struct seen seen;
@@ -149,7 +158,8 @@ static void test_a_leaders_write_compares_the_epoch(void **state) {
         struct box *box = *state;
         struct hf_fence fence = {.ns = "kube-system", .name = "l", .identity = "me"};
         struct hf_call write = {.verb = HF_VERB_CREATE, .resource = workspaces, .fence = &fence};
-        static const char a[] = "{\"metadata\":{\"name\":\"a\"}}", b[] = "{\"metadata\":{\"name\":\"b\"}}";
+        static const char a[] = "{\"metadata\":{\"name\":\"a\"}}",
+                          b[] = "{\"metadata\":{\"name\":\"b\"}}";
         int r;
 
         put_raw(box, "/registry.holdfast/terms/kube-system/l", "me\n-");
@@ -162,7 +172,8 @@ static void test_a_leaders_write_compares_the_epoch(void **state) {
         pthread_mutex_unlock(&box->store.mu);
         put_raw(box, "/registry.holdfast/epoch", "restored");
         write.body = b;
-        assert_int_equal(hf_client_do(box->client, &write, box->token, NULL, NULL, NULL), HF_E_STALE_TERM);
+        assert_int_equal(hf_client_do(box->client, &write, box->token, NULL, NULL, NULL),
+                         HF_E_STALE_TERM);
         assert_int_equal(atomic_load(&box->n_replaced), 1);
         assert_int_equal(revision_of(box, "/registry/tenancy.holdfast.dev/workspaces/b"), 0);
         pthread_mutex_lock(&box->store.mu);

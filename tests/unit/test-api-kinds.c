@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secrets, service accounts, lease candidates, roles and bindings: their forms, what is refused in which words, their tables. */
+/* Secrets, service accounts, lease candidates, roles and bindings: their forms, what is refused in
+ * which words, their tables. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -29,18 +30,21 @@ static int create(struct box *box, struct hf_resource resource, const char *body
         return do_call(box, HF_VERB_CREATE, resource, cluster ? NULL : "default", NULL, NULL, body);
 }
 
-static int update(struct box *box, struct hf_resource resource, const char *name, const char *body) {
+static int update(struct box *box, struct hf_resource resource, const char *name,
+                  const char *body) {
         bool cluster = !strncmp(resource.plural, "cluster", 7);
 
         return do_call(box, HF_VERB_UPDATE, resource, cluster ? NULL : "default", name, NULL, body);
 }
 
-static void refused(struct box *box, struct hf_resource resource, const char *body, const char *message) {
+static void refused(struct box *box, struct hf_resource resource, const char *body,
+                    const char *message) {
         assert_int_equal(create(box, resource, body), HF_E_INVALID);
         expect_status(422, "Invalid", message);
 }
 
-static void unreadable(struct box *box, struct hf_resource resource, const char *body, const char *message) {
+static void unreadable(struct box *box, struct hf_resource resource, const char *body,
+                       const char *message) {
         assert_int_equal(create(box, resource, body), HF_E_INVALID);
         expect_status(400, "BadRequest", message);
 }
@@ -54,7 +58,8 @@ static void test_base64(void **state) {
                                                  {"foob", "Zm9vYg=="},
                                                  {"fooba", "Zm9vYmE="},
                                                  {"foobar", "Zm9vYmFy"}};
-        static const char *const bad[] = {"Z", "Zg", "Zg=", "Zg===", "=", "====", "Zm9v=", "Zm9vZ===", "Zg==Zg==", "Z-9v", "Zm9v!"};
+        static const char *const bad[] = {"Z",     "Zg",       "Zg=",      "Zg===", "=",    "====",
+                                          "Zm9v=", "Zm9vZ===", "Zg==Zg==", "Z-9v",  "Zm9v!"};
         size_t n;
 
         for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
@@ -75,36 +80,62 @@ static void test_secrets(void **state) {
         struct box *box = *state;
 
         assert_int_equal(create(box, secrets,
-                                "{\"metadata\":{\"name\":\"s\"},\"data\":{\"a\":\"MQ==\",\"b\":\"Mg==\"},\"stringData\":{\"b\":\"foo\","
+                                "{\"metadata\":{\"name\":\"s\"},\"data\":{\"a\":\"MQ==\",\"b\":"
+                                "\"Mg==\"},\"stringData\":{\"b\":\"foo\","
                                 "\"c\":\"\"}}"),
                          0);
         assert_non_null(strstr(last.body, "\"data\":{\"a\":\"MQ==\",\"b\":\"Zm9v\",\"c\":\"\"}"));
         assert_null(strstr(last.body, "stringData"));
         assert_string_equal(text_at("type"), "Opaque");
-        assert_int_equal(update(box, secrets, "s", "{\"metadata\":{\"name\":\"s\"},\"type\":\"other\"}"), HF_E_INVALID);
-        expect_status(422, "Invalid", "Secret \"s\" is invalid: type: Invalid value: \"other\": field is immutable");
-        assert_int_equal(update(box, secrets, "s", "{\"metadata\":{\"name\":\"s\"},\"immutable\":true,\"data\":{\"a\":\"MQ==\"}}"), 0);
-        assert_string_equal(text_at("type"), "Opaque");
-        assert_int_equal(update(box, secrets, "s", "{\"metadata\":{\"name\":\"s\"},\"immutable\":true,\"data\":{\"a\":\"Mg==\"}}"),
-                         HF_E_INVALID);
-        expect_status(422, "Invalid", "Secret \"s\" is invalid: data: Forbidden: field is immutable when `immutable` is set");
         assert_int_equal(update(box, secrets, "s",
-                                "{\"metadata\":{\"name\":\"s\",\"labels\":{\"a\":\"b\"}},\"immutable\":true,\"data\":{\"a\":\"MQ==\"}}"),
+                                "{\"metadata\":{\"name\":\"s\"},\"type\":\"other\"}"),
+                         HF_E_INVALID);
+        expect_status(422, "Invalid",
+                      "Secret \"s\" is invalid: type: Invalid value: \"other\": field is "
+                      "immutable");
+        assert_int_equal(update(box, secrets, "s",
+                                "{\"metadata\":{\"name\":\"s\"},\"immutable\":true,\"data\":{\"a\":"
+                                "\"MQ==\"}}"),
+                         0);
+        assert_string_equal(text_at("type"), "Opaque");
+        assert_int_equal(update(box, secrets, "s",
+                                "{\"metadata\":{\"name\":\"s\"},\"immutable\":true,\"data\":{\"a\":"
+                                "\"Mg==\"}}"),
+                         HF_E_INVALID);
+        expect_status(422, "Invalid",
+                      "Secret \"s\" is invalid: data: Forbidden: field is immutable when "
+                      "`immutable` is set");
+        assert_int_equal(update(box, secrets, "s",
+                                "{\"metadata\":{\"name\":\"s\",\"labels\":{\"a\":\"b\"}},"
+                                "\"immutable\":true,\"data\":{\"a\":\"MQ==\"}}"),
                          0);
         unreadable(box, secrets, "{\"metadata\":{\"name\":\"t\"},\"data\":{\"a\":\"MQ=\"}}",
-                   "Secret in version \"v1\" cannot be handled as a Secret: illegal base64 data at input byte 3");
+                   "Secret in version \"v1\" cannot be handled as a Secret: illegal base64 data at "
+                   "input byte 3");
         unreadable(box, secrets, "{\"metadata\":{\"name\":\"t\"},\"data\":{\"a\":1}}",
-                   "Secret in version \"v1\" cannot be handled as a Secret: json: cannot unmarshal into Go struct field Secret.data of "
+                   "Secret in version \"v1\" cannot be handled as a Secret: json: cannot unmarshal "
+                   "into Go struct field Secret.data of "
                    "type string");
         refused(box, secrets, "{\"metadata\":{\"name\":\"t\"},\"type\":\"kubernetes.io/tls\"}",
-                "Secret \"t\" is invalid: [data[tls.crt]: Required value, data[tls.key]: Required value]");
-        refused(box, secrets, "{\"metadata\":{\"name\":\"t\"},\"type\":\"kubernetes.io/service-account-token\"}",
-                "Secret \"t\" is invalid: metadata.annotations[kubernetes.io/service-account.name]: Required value");
-        assert_int_equal(create(box, secrets, "{\"metadata\":{\"name\":\"t\"},\"stringData\":{\"a b\":\"\"}}"), HF_E_INVALID);
-        assert_non_null(strstr(text_at("message"), "data[a b]: Invalid value: \"a b\": a valid config key must consist of"));
-        assert_int_equal(do_call(box, HF_VERB_LIST, secrets, "default", NULL, "fieldSelector=type%3DOpaque", NULL), 0);
+                "Secret \"t\" is invalid: [data[tls.crt]: Required value, data[tls.key]: Required "
+                "value]");
+        refused(box, secrets,
+                "{\"metadata\":{\"name\":\"t\"},\"type\":\"kubernetes.io/service-account-token\"}",
+                "Secret \"t\" is invalid: "
+                "metadata.annotations[kubernetes.io/service-account.name]: Required value");
+        assert_int_equal(create(box, secrets,
+                                "{\"metadata\":{\"name\":\"t\"},\"stringData\":{\"a b\":\"\"}}"),
+                         HF_E_INVALID);
+        assert_non_null(
+                strstr(text_at("message"),
+                       "data[a b]: Invalid value: \"a b\": a valid config key must consist of"));
+        assert_int_equal(do_call(box, HF_VERB_LIST, secrets, "default", NULL,
+                                 "fieldSelector=type%3DOpaque", NULL),
+                         0);
         assert_int_equal(count_at("items"), 1);
-        assert_int_equal(do_call(box, HF_VERB_LIST, secrets, "default", NULL, "fieldSelector=type!%3DOpaque", NULL), 0);
+        assert_int_equal(do_call(box, HF_VERB_LIST, secrets, "default", NULL,
+                                 "fieldSelector=type!%3DOpaque", NULL),
+                         0);
         assert_int_equal(count_at("items"), 0);
 }
 
@@ -114,11 +145,15 @@ static void test_secret_sizes(void **state) {
         char *body = malloc(2 * n);
 
         for (int over = 0; over < 2; over++) {
-                size_t at = (size_t)snprintf(body, 2 * n, "{\"metadata\":{\"name\":\"s%d\"},\"stringData\":{\"a\":\"", over);
+                size_t at = (size_t)
+                        snprintf(body, 2 * n,
+                                 "{\"metadata\":{\"name\":\"s%d\"},\"stringData\":{\"a\":\"", over);
                 memset(body + at, 'x', (1u << 20) + (size_t)over);
                 (void)snprintf(body + at + (1u << 20) + over, 8, "\"}}");
                 if (over)
-                        refused(box, secrets, body, "Secret \"s1\" is invalid: data: Too long: must have at most 1048576 bytes");
+                        refused(box, secrets, body,
+                                "Secret \"s1\" is invalid: data: Too long: must have at most "
+                                "1048576 bytes");
                 else
                         assert_int_equal(create(box, secrets, body), 0);
         }
@@ -130,88 +165,123 @@ static void test_service_accounts(void **state) {
         struct box *box = *state;
 
         assert_int_equal(create(box, accounts,
-                                "{\"metadata\":{\"name\":\"a\"},\"secrets\":[{\"name\":\"s\"}],\"imagePullSecrets\":null,"
+                                "{\"metadata\":{\"name\":\"a\"},\"secrets\":[{\"name\":\"s\"}],"
+                                "\"imagePullSecrets\":null,"
                                 "\"automountServiceAccountToken\":false}"),
                          0);
         assert_null(strstr(last.body, "imagePullSecrets"));
         unreadable(box, accounts, "{\"metadata\":{\"name\":\"b\"},\"secrets\":[\"s\"]}",
-                   "ServiceAccount in version \"v1\" cannot be handled as a ServiceAccount: json: cannot unmarshal into Go struct field "
+                   "ServiceAccount in version \"v1\" cannot be handled as a ServiceAccount: json: "
+                   "cannot unmarshal into Go struct field "
                    "ServiceAccount.secrets of type array of objects");
-        assert_int_equal(create(box, accounts, "{\"metadata\":{\"name\":\"b\"},\"automountServiceAccountToken\":\"no\"}"), HF_E_INVALID);
+        assert_int_equal(create(box, accounts,
+                                "{\"metadata\":{\"name\":\"b\"},\"automountServiceAccountToken\":"
+                                "\"no\"}"),
+                         HF_E_INVALID);
 }
 
 static void test_roles(void **state) {
         struct box *box = *state;
 
         assert_int_equal(create(box, roles,
-                                "{\"metadata\":{\"name\":\"system:reader\"},\"rules\":[{\"verbs\":[\"get\"],\"apiGroups\":[\"\"],"
+                                "{\"metadata\":{\"name\":\"system:reader\"},\"rules\":[{\"verbs\":["
+                                "\"get\"],\"apiGroups\":[\"\"],"
                                 "\"resources\":["
                                 "\"pods\"]}]}"),
                          0);
-        assert_int_equal(do_call(box, HF_VERB_GET, roles, "default", "system:reader", NULL, NULL), 0);
+        assert_int_equal(do_call(box, HF_VERB_GET, roles, "default", "system:reader", NULL, NULL),
+                         0);
         assert_int_equal(create(box, roles, "{\"metadata\":{\"name\":\"empty\"}}"), 0);
         refused(box, roles, "{\"metadata\":{\"name\":\"r\"},\"rules\":[{}]}",
-                "Role.rbac.authorization.k8s.io \"r\" is invalid: [rules[0].verbs: Required value: verbs must contain at least one value, "
-                "rules[0].apiGroups: Required value: resource rules must supply at least one api group, rules[0].resources: Required "
+                "Role.rbac.authorization.k8s.io \"r\" is invalid: [rules[0].verbs: Required value: "
+                "verbs must contain at least one value, "
+                "rules[0].apiGroups: Required value: resource rules must supply at least one api "
+                "group, rules[0].resources: Required "
                 "value: "
                 "resource rules must supply at least one resource]");
-        refused(box, roles, "{\"metadata\":{\"name\":\"r\"},\"rules\":[{\"verbs\":[\"get\"],\"nonResourceURLs\":[\"/healthz\"]}]}",
-                "Role.rbac.authorization.k8s.io \"r\" is invalid: rules[0].nonResourceURLs: Invalid value: []string{\"/healthz\"}: "
+        refused(box, roles,
+                "{\"metadata\":{\"name\":\"r\"},\"rules\":[{\"verbs\":[\"get\"],"
+                "\"nonResourceURLs\":[\"/healthz\"]}]}",
+                "Role.rbac.authorization.k8s.io \"r\" is invalid: rules[0].nonResourceURLs: "
+                "Invalid value: []string{\"/healthz\"}: "
                 "namespaced "
                 "rules cannot apply to non-resource URLs");
         assert_int_equal(create(box, cluster_roles,
-                                "{\"metadata\":{\"name\":\"r\"},\"rules\":[{\"verbs\":[\"get\"],\"nonResourceURLs\":[\"/healthz\"]}]}"),
+                                "{\"metadata\":{\"name\":\"r\"},\"rules\":[{\"verbs\":[\"get\"],"
+                                "\"nonResourceURLs\":[\"/healthz\"]}]}"),
                          0);
         refused(box, cluster_roles,
-                "{\"metadata\":{\"name\":\"s\"},\"rules\":[{\"verbs\":[\"get\"],\"nonResourceURLs\":[\"/a\",\"/"
+                "{\"metadata\":{\"name\":\"s\"},\"rules\":[{\"verbs\":[\"get\"],"
+                "\"nonResourceURLs\":[\"/a\",\"/"
                 "b\"],\"resources\":[\"c\"]}]}",
-                "ClusterRole.rbac.authorization.k8s.io \"s\" is invalid: rules[0].nonResourceURLs: Invalid value: []string{\"/a\", "
+                "ClusterRole.rbac.authorization.k8s.io \"s\" is invalid: rules[0].nonResourceURLs: "
+                "Invalid value: []string{\"/a\", "
                 "\"/b\"}: rules "
                 "cannot apply to both regular resources and non-resource URLs");
         refused(box, cluster_roles, "{\"metadata\":{\"name\":\"s\"},\"aggregationRule\":{}}",
-                "ClusterRole.rbac.authorization.k8s.io \"s\" is invalid: aggregationRule.clusterRoleSelectors: Required value: at least "
+                "ClusterRole.rbac.authorization.k8s.io \"s\" is invalid: "
+                "aggregationRule.clusterRoleSelectors: Required value: at least "
                 "one "
                 "clusterRoleSelector required if aggregationRule is non-nil");
         unreadable(box, roles, "{\"metadata\":{\"name\":\"r\"},\"rules\":[{\"verbs\":\"get\"}]}",
-                   "Role in version \"v1\" cannot be handled as a Role: json: cannot unmarshal into Go struct field PolicyRule.verbs of "
+                   "Role in version \"v1\" cannot be handled as a Role: json: cannot unmarshal "
+                   "into Go struct field PolicyRule.verbs of "
                    "type array");
         refused(box, roles, "{\"metadata\":{\"name\":\"a/b\"}}",
-                "Role.rbac.authorization.k8s.io \"a/b\" is invalid: metadata.name: Invalid value: \"a/b\": may not contain '/'");
+                "Role.rbac.authorization.k8s.io \"a/b\" is invalid: metadata.name: Invalid value: "
+                "\"a/b\": may not contain '/'");
         refused(box, roles, "{\"metadata\":{\"name\":\"..\"}}",
-                "Role.rbac.authorization.k8s.io \"..\" is invalid: metadata.name: Invalid value: \"..\": may not be '..'");
+                "Role.rbac.authorization.k8s.io \"..\" is invalid: metadata.name: Invalid value: "
+                "\"..\": may not be '..'");
 }
 
 static void test_bindings(void **state) {
         struct box *box = *state;
 
         assert_int_equal(create(box, bindings,
-                                "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\",\"name\":\"r\"},\"subjects\":[{\"kind\":"
+                                "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\","
+                                "\"name\":\"r\"},\"subjects\":[{\"kind\":"
                                 "\"User\","
-                                "\"name\":\"alice\"},{\"kind\":\"ServiceAccount\",\"name\":\"a\",\"namespace\":\"n\"}]}"),
+                                "\"name\":\"alice\"},{\"kind\":\"ServiceAccount\",\"name\":\"a\","
+                                "\"namespace\":\"n\"}]}"),
                          0);
         assert_string_equal(text_at("roleRef.apiGroup"), RBAC);
-        assert_non_null(strstr(last.body, "{\"kind\":\"User\",\"name\":\"alice\",\"apiGroup\":\"" RBAC "\"}"));
-        assert_non_null(strstr(last.body, "{\"kind\":\"ServiceAccount\",\"name\":\"a\",\"namespace\":\"n\"}"));
-        assert_int_equal(update(box, bindings, "b", "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\",\"name\":\"other\"}}"),
+        assert_non_null(strstr(last.body,
+                               "{\"kind\":\"User\",\"name\":\"alice\",\"apiGroup\":\"" RBAC "\"}"));
+        assert_non_null(strstr(last.body,
+                               "{\"kind\":\"ServiceAccount\",\"name\":\"a\",\"namespace\":\"n\"}"));
+        assert_int_equal(update(box, bindings, "b",
+                                "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\","
+                                "\"name\":\"other\"}}"),
                          HF_E_INVALID);
         expect_status(422, "Invalid",
-                      "RoleBinding.rbac.authorization.k8s.io \"b\" is invalid: roleRef: Invalid value: rbac.RoleRef{APIGroup:\"" RBAC
+                      "RoleBinding.rbac.authorization.k8s.io \"b\" is invalid: roleRef: Invalid "
+                      "value: rbac.RoleRef{APIGroup:\"" RBAC
                       "\", Kind:\"Role\", Name:\"other\"}: cannot change roleRef");
-        assert_int_equal(update(box, bindings, "b", "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\",\"name\":\"r\"}}"), 0);
+        assert_int_equal(update(box, bindings, "b",
+                                "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\","
+                                "\"name\":\"r\"}}"),
+                         0);
         refused(box, bindings,
-                "{\"metadata\":{\"name\":\"c\"},\"roleRef\":{\"kind\":\"Pod\",\"apiGroup\":\"x\"},\"subjects\":[{\"kind\":\"Pod\"},{"
+                "{\"metadata\":{\"name\":\"c\"},\"roleRef\":{\"kind\":\"Pod\",\"apiGroup\":\"x\"},"
+                "\"subjects\":[{\"kind\":\"Pod\"},{"
                 "\"kind\":"
                 "\"ServiceAccount\",\"name\":\"a\"}]}",
-                "RoleBinding.rbac.authorization.k8s.io \"c\" is invalid: [roleRef.apiGroup: Unsupported value: \"x\": supported values: "
-                "\"" RBAC
-                "\", roleRef.kind: Unsupported value: \"Pod\": supported values: \"Role\", \"ClusterRole\", roleRef.name: Required value, "
-                "subjects[0].name: Required value, subjects[0].kind: Unsupported value: \"Pod\": supported values: \"ServiceAccount\", "
+                "RoleBinding.rbac.authorization.k8s.io \"c\" is invalid: [roleRef.apiGroup: "
+                "Unsupported value: \"x\": supported values: "
+                "\"" RBAC "\", roleRef.kind: Unsupported value: \"Pod\": supported values: "
+                          "\"Role\", \"ClusterRole\", roleRef.name: Required value, "
+                "subjects[0].name: Required value, subjects[0].kind: Unsupported value: \"Pod\": "
+                "supported values: \"ServiceAccount\", "
                 "\"User\", "
                 "\"Group\", subjects[1].namespace: Required value]");
-        assert_int_equal(create(box, cluster_bindings, "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\",\"name\":\"r\"}}"),
+        assert_int_equal(create(box, cluster_bindings,
+                                "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\","
+                                "\"name\":\"r\"}}"),
                          HF_E_INVALID);
         assert_int_equal(create(box, cluster_bindings,
-                                "{\"metadata\":{\"name\":\"system:b\"},\"roleRef\":{\"kind\":\"ClusterRole\",\"name\":\"cluster-admin\"},"
+                                "{\"metadata\":{\"name\":\"system:b\"},\"roleRef\":{\"kind\":"
+                                "\"ClusterRole\",\"name\":\"cluster-admin\"},"
                                 "\"subjects\":[{"
                                 "\"kind\":\"Group\",\"name\":\"system:masters\"}]}"),
                          0);
@@ -228,11 +298,13 @@ static void test_pages_of_odd_names(void **state) {
                 assert_int_equal(create(box, roles, body), 0);
         }
         for (size_t i = 0; i < 4; i++) {
-                assert_int_equal(do_call(box, HF_VERB_LIST, roles, "default", NULL, query, NULL), 0);
+                assert_int_equal(do_call(box, HF_VERB_LIST, roles, "default", NULL, query, NULL),
+                                 0);
                 assert_int_equal(count_at("items"), 1);
                 (void)snprintf(body, sizeof body, "\"name\":\"%s\"", names[i]);
                 assert_non_null(strstr(last.body, body));
-                (void)snprintf(query, sizeof query, "limit=1&continue=%s", text_at("metadata.continue"));
+                (void)snprintf(query, sizeof query, "limit=1&continue=%s",
+                               text_at("metadata.continue"));
         }
         assert_string_equal(text_at("metadata.continue"), "");
 }
@@ -240,62 +312,80 @@ static void test_pages_of_odd_names(void **state) {
 static void test_unknown_fields(void **state) {
         struct box *box = *state;
 
-        assert_int_equal(do_call(box, HF_VERB_CREATE, cluster_roles, NULL, NULL, "fieldValidation=Strict",
-                                 "{\"metadata\":{\"name\":\"r\"},\"ruls\":[],\"rules\":[{\"verbs\":[\"*\"],\"apiGroups\":[\"*\"],"
+        assert_int_equal(do_call(box, HF_VERB_CREATE, cluster_roles, NULL, NULL,
+                                 "fieldValidation=Strict",
+                                 "{\"metadata\":{\"name\":\"r\"},\"ruls\":[],\"rules\":[{\"verbs\":"
+                                 "[\"*\"],\"apiGroups\":[\"*\"],"
                                  "\"resources\":[\"*\"]},"
                                  "{\"verbz\":[]}]}"),
                          HF_E_INVALID);
         expect_status(400, "BadRequest",
-                      "ClusterRole in version \"v1\" cannot be handled as a ClusterRole: strict decoding error: unknown field \"ruls\", "
+                      "ClusterRole in version \"v1\" cannot be handled as a ClusterRole: strict "
+                      "decoding error: unknown field \"ruls\", "
                       "unknown "
                       "field \"rules[1].verbz\"");
 }
 
 #define CANDIDATE(name, spec) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{" spec "}}"
-#define GOOD_SPEC             "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3\",\"emulationVersion\":\"1.2.0\",\"strategy\":\"OldestEmulationVersion\""
-#define INVALID(what)         "LeaseCandidate.coordination.k8s.io \"c\" is invalid: " what
+#define GOOD_SPEC                                                                                  \
+        "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3\",\"emulationVersion\":\"1.2.0\","          \
+        "\"strategy\":\"OldestEmulationVersion\""
+#define INVALID(what) "LeaseCandidate.coordination.k8s.io \"c\" is invalid: " what
 
 static void test_lease_candidates(void **state) {
         struct box *box = *state;
 
         assert_int_equal(create(box, candidates,
-                                CANDIDATE("C_1", GOOD_SPEC ",\"pingTime\":null,\"renewTime\":\"2026-11-21T02:36:00.000000Z\"")),
+                                CANDIDATE("C_1", GOOD_SPEC ",\"pingTime\":null,\"renewTime\":"
+                                                           "\"2026-11-21T02:36:00.000000Z\"")),
                          0);
         assert_string_equal(text_at("apiVersion"), "coordination.k8s.io/v1beta1");
         assert_null(strstr(last.body, "pingTime"));
         char revision[32], body[400];
         (void)snprintf(revision, sizeof revision, "%s", text_at("metadata.resourceVersion"));
         (void)snprintf(body, sizeof body,
-                       "{\"metadata\":{\"name\":\"C_1\",\"resourceVersion\":\"%s\"},\"spec\":{\"leaseName\":\"m\",\"binaryVersion\":\"1.2."
+                       "{\"metadata\":{\"name\":\"C_1\",\"resourceVersion\":\"%s\"},\"spec\":{"
+                       "\"leaseName\":\"m\",\"binaryVersion\":\"1.2."
                        "3\","
                        "\"strategy\":\"a.b/c\"}}",
                        revision);
         assert_int_equal(update(box, candidates, "C_1", body), HF_E_INVALID);
         expect_status(422, "Invalid",
-                      "LeaseCandidate.coordination.k8s.io \"C_1\" is invalid: spec.leaseName: Invalid value: \"m\": field is immutable");
+                      "LeaseCandidate.coordination.k8s.io \"C_1\" is invalid: spec.leaseName: "
+                      "Invalid value: \"m\": field is immutable");
         assert_int_equal(create(box, candidates,
-                                CANDIDATE("ok", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3-rc.1+x\",\"strategy\":\"a.b/c\"")),
+                                CANDIDATE("ok", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3-rc."
+                                                "1+x\",\"strategy\":\"a.b/c\"")),
                          0);
         refused(box, candidates, CANDIDATE("c", ""),
-                INVALID("[spec.leaseName: Required value, spec.strategy: Required value, spec.binaryVersion: Invalid value: \"\": must be "
+                INVALID("[spec.leaseName: Required value, spec.strategy: Required value, "
+                        "spec.binaryVersion: Invalid value: \"\": must be "
                         "a "
                         "semantic version: major.minor.patch]"));
-        refused(box, candidates, CANDIDATE("c", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3\",\"strategy\":\"OldestEmulationVersion\""),
-                INVALID("spec.emulationVersion: Required value: must be specified when `strategy` is 'OldestEmulationVersion'"));
         refused(box, candidates,
-                CANDIDATE("c", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3\",\"emulationVersion\":\"1.3.0\",\"strategy\":\"a.b/c\""),
-                INVALID("spec.binaryVersion: Invalid value: \"1.2.3\": must be greater than or equal to `emulationVersion`"));
-        static const char *const versions[] = {"1", "1.2", "v1.2.3", "01.2.3", "1.2.3.4", "1.2.3-", "1.2.3 ", "1..3"};
+                CANDIDATE("c", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3\",\"strategy\":"
+                               "\"OldestEmulationVersion\""),
+                INVALID("spec.emulationVersion: Required value: must be specified when `strategy` "
+                        "is 'OldestEmulationVersion'"));
+        refused(box, candidates,
+                CANDIDATE("c", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3\","
+                               "\"emulationVersion\":\"1.3.0\",\"strategy\":\"a.b/c\""),
+                INVALID("spec.binaryVersion: Invalid value: \"1.2.3\": must be greater than or "
+                        "equal to `emulationVersion`"));
+        static const char *const versions[] = {"1",       "1.2",    "v1.2.3", "01.2.3",
+                                               "1.2.3.4", "1.2.3-", "1.2.3 ", "1..3"};
         for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
                 (void)snprintf(body, sizeof body,
-                               "{\"metadata\":{\"name\":\"c\"},\"spec\":{\"leaseName\":\"l\",\"binaryVersion\":\"%s\",\"strategy\":\"a.b/"
+                               "{\"metadata\":{\"name\":\"c\"},\"spec\":{\"leaseName\":\"l\","
+                               "\"binaryVersion\":\"%s\",\"strategy\":\"a.b/"
                                "c\"}}",
                                versions[i]);
                 assert_int_equal(create(box, candidates, body), HF_E_INVALID);
                 assert_int_equal(last.status.http_code, 422);
         }
         unreadable(box, candidates, CANDIDATE("c", "\"leaseName\":7"),
-                   "LeaseCandidate in version \"v1beta1\" cannot be handled as a LeaseCandidate: json: cannot unmarshal into Go struct "
+                   "LeaseCandidate in version \"v1beta1\" cannot be handled as a LeaseCandidate: "
+                   "json: cannot unmarshal into Go struct "
                    "field "
                    "LeaseCandidateSpec.spec.leaseName of type string");
         assert_int_equal(create(box, candidates, CANDIDATE("c:d", GOOD_SPEC)), HF_E_INVALID);
@@ -307,18 +397,26 @@ static void test_strategies_of_leases(void **state) {
         struct box *box = *state;
 
         refused(box, lease_objects, CANDIDATE("l", "\"strategy\":\"foobar\""),
-                "Lease.coordination.k8s.io \"l\" is invalid: spec.strategy.strategy: Unsupported value: \"foobar\": supported values: "
+                "Lease.coordination.k8s.io \"l\" is invalid: spec.strategy.strategy: Unsupported "
+                "value: \"foobar\": supported values: "
                 "\"OldestEmulationVersion\"");
-        refused(box, lease_objects, CANDIDATE("l", "\"strategy\":\"example.com/foobar/toomanyslashes\""),
-                "Lease.coordination.k8s.io \"l\" is invalid: spec.strategy.strategy: Invalid value: \"example.com/foobar/toomanyslashes\": "
+        refused(box, lease_objects,
+                CANDIDATE("l", "\"strategy\":\"example.com/foobar/toomanyslashes\""),
+                "Lease.coordination.k8s.io \"l\" is invalid: spec.strategy.strategy: Invalid "
+                "value: \"example.com/foobar/toomanyslashes\": "
                 "must be of the form domain/name");
         refused(box, lease_objects, CANDIDATE("l", "\"preferredHolder\":\"x\""),
-                "Lease.coordination.k8s.io \"l\" is invalid: spec.preferredHolder: Forbidden: may only be specified if `strategy` is "
+                "Lease.coordination.k8s.io \"l\" is invalid: spec.preferredHolder: Forbidden: may "
+                "only be specified if `strategy` is "
                 "defined");
-        assert_int_equal(create(box, lease_objects, CANDIDATE("l", "\"strategy\":\"OldestEmulationVersion\",\"preferredHolder\":\"x\"")),
+        assert_int_equal(create(box, lease_objects,
+                                CANDIDATE("l", "\"strategy\":\"OldestEmulationVersion\","
+                                               "\"preferredHolder\":\"x\"")),
                          0);
         assert_string_equal(text_at("spec.preferredHolder"), "x");
-        assert_int_equal(create(box, lease_objects, CANDIDATE("m", "\"strategy\":\"example.com/foobar\"")), 0);
+        assert_int_equal(create(box, lease_objects,
+                                CANDIDATE("m", "\"strategy\":\"example.com/foobar\"")),
+                         0);
         assert_string_equal(text_at("spec.strategy"), "example.com/foobar");
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists, selectors, and the other forms of an answer, through the loopback client over the memory store. */
+/* Lists, selectors, and the other forms of an answer, through the loopback client over the memory
+ * store. */
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
@@ -23,16 +24,22 @@ static void test_workspace_names(void **state) {
         for (int n = 59; n <= 62; n++) {
                 (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%.*s\"}}", n,
                                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
-                assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, body), n <= 60 ? 0 : HF_E_INVALID);
+                assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, body),
+                                 n <= 60 ? 0 : HF_E_INVALID);
         }
         assert_non_null(strstr(last.body, "must be no more than 60 characters"));
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"a.b\"}}"), HF_E_INVALID);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"a.b\"}}"),
+                         HF_E_INVALID);
 }
 
 static void test_selectors(void **state) {
-        static const char *const wrong[] = {"a%3D%3D%3Db",  "a!%3D!b",        "a%3Db+c", "a%3Db)",   "a+in+(x%3Dy)", "a%3D-b",
-                                            "-a%3Db",       "a/%3Db",         "a//b",    "/a%3Db",   "a%3Ex",        "a%3C",
-                                            "a+in+(b,c+d)", "a+notin+(b,-c)", "!a/",     "A/b/c%3Dd"};
+        static const char *const wrong[] = {"a%3D%3D%3Db",  "a!%3D!b",        "a%3Db+c",
+                                            "a%3Db)",       "a+in+(x%3Dy)",   "a%3D-b",
+                                            "-a%3Db",       "a/%3Db",         "a//b",
+                                            "/a%3Db",       "a%3Ex",          "a%3C",
+                                            "a+in+(b,c+d)", "a+notin+(b,-c)", "!a/",
+                                            "A/b/c%3Dd"};
         struct box *box = *state;
         char query[80];
 
@@ -48,12 +55,15 @@ static void test_selectors(void **state) {
         assert_int_equal(n_selected(box, "labelSelector=a.b/n%3E7"), 2);
         assert_int_equal(n_selected(box, "fieldSelector=metadata.name%3Dw03"), 1);
         assert_int_equal(n_selected(box, "fieldSelector=metadata.name!%3Dw03"), 9);
-        assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, "labelSelector=a+b+c", NULL), HF_E_INVALID);
+        assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, "labelSelector=a+b+c",
+                                 NULL),
+                         HF_E_INVALID);
         assert_int_equal(n_selected(box, "labelSelector=parity%3D"), 0);
         assert_int_equal(n_selected(box, "labelSelector=parity+in+()"), 0);
         for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
                 (void)snprintf(query, sizeof query, "labelSelector=%s", wrong[i]);
-                assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, query, NULL), HF_E_INVALID);
+                assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, query, NULL),
+                                 HF_E_INVALID);
         }
 }
 
@@ -67,7 +77,9 @@ static void test_list_pages(void **state) {
         (void)snprintf(revision, sizeof revision, "%s", text_at("metadata.resourceVersion"));
         assert_non_null(strstr(last.body, "\"remainingItemCount\":6"));
         /* What comes in between is not in the list: it is of one revision. */
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"w055\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"w055\"}}"),
+                         0);
         (void)snprintf(query, sizeof query, "limit=4&continue=%s", token);
         assert_int_equal(n_selected(box, query), 4);
         assert_string_equal(text_at("metadata.resourceVersion"), revision);
@@ -76,9 +88,14 @@ static void test_list_pages(void **state) {
         assert_int_equal(n_selected(box, query), 2);
         assert_string_equal(text_at("metadata.continue"), "");
         (void)snprintf(query, sizeof query, "continue=%s&resourceVersion=3", token);
-        assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, query, NULL), HF_E_INVALID);
-        assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, "continue=bm9uc2Vuc2U", NULL), HF_E_INVALID);
-        assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, "resourceVersionMatch=Exact", NULL), HF_E_INVALID);
+        assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, query, NULL),
+                         HF_E_INVALID);
+        assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, "continue=bm9uc2Vuc2U",
+                                 NULL),
+                         HF_E_INVALID);
+        assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL,
+                                 "resourceVersionMatch=Exact", NULL),
+                         HF_E_INVALID);
 }
 
 /* ---- other forms of an answer, asked of the core itself ---- */
@@ -100,7 +117,8 @@ static void on_form(struct hfd_call *call, const struct hfd_answer *answer) {
 
 static void list_as(struct box *box, enum hfd_format format) {
         struct form_call form = {.call = {.verb = HFD_LIST, .format = format, .done = on_form},
-                                 .result = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER}};
+                                 .result = {.mu = PTHREAD_MUTEX_INITIALIZER,
+                                            .cond = PTHREAD_COND_INITIALIZER}};
 
         form.call.resource = hfd_resource_find("tenancy.holdfast.dev", "v1alpha1", "workspaces");
         form.call.deadline = hf_now(hf_clock_system()) + 5 * HF_NSEC_PER_SEC;
@@ -116,8 +134,13 @@ static void list_as(struct box *box, enum hfd_format format) {
 static void test_table(void **state) {
         struct box *box = *state;
 
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"w\"}}"), 0);
-        assert_int_equal(do_part(box, workspaces, "w", "status", "{\"metadata\":{\"name\":\"w\"},\"status\":{\"phase\":\"Ready\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"w\"}}"),
+                         0);
+        assert_int_equal(do_part(box, workspaces, "w", "status",
+                                 "{\"metadata\":{\"name\":\"w\"},\"status\":{\"phase\":\"Ready\"}"
+                                 "}"),
+                         0);
         list_as(box, HFD_AS_TABLE);
         assert_string_equal(text_at("kind"), "Table");
         assert_int_equal(count_at("columnDefinitions"), 3);
@@ -161,7 +184,11 @@ static void test_discovery(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(test_workspace_names), TEST(test_selectors), TEST(test_list_pages), TEST(test_table), cmocka_unit_test(test_discovery),
+                TEST(test_workspace_names),
+                TEST(test_selectors),
+                TEST(test_list_pages),
+                TEST(test_table),
+                cmocka_unit_test(test_discovery),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

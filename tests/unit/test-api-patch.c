@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patches: the examples of RFC 6902 and RFC 7386, lists that are merged and their directives, what is refused, and whole calls. */
+/* Patches: the examples of RFC 6902 and RFC 7386, lists that are merged and their directives, what
+ * is refused, and whole calls. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -41,7 +42,8 @@ static void expect_json(const char *text, const char *patch, const char *result)
         if (result) {
                 struct hf__json *a = parse(made), *b = parse(result);
                 if (e || !hf__json_equal(a, b))
-                        fail_msg("%s with %s made %s (%d, %s), not %s", text, patch, made, e, why, result);
+                        fail_msg("%s with %s made %s (%d, %s), not %s", text, patch, made, e, why,
+                                 result);
                 hf__json_free(a);
                 hf__json_free(b);
         } else if (e != HF_E_INVALID) {
@@ -53,30 +55,44 @@ static void expect_json(const char *text, const char *patch, const char *result)
 /* RFC 6902, appendix A. */
 static void test_json_patch_rfc(void **state) {
         static const char *const cases[][3] = {
-                {"{\"foo\":\"bar\"}", "[{\"op\":\"add\",\"path\":\"/baz\",\"value\":\"qux\"}]", "{\"baz\":\"qux\",\"foo\":\"bar\"}"},
-                {"{\"foo\":[\"bar\",\"baz\"]}", "[{\"op\":\"add\",\"path\":\"/foo/1\",\"value\":\"qux\"}]",
+                {"{\"foo\":\"bar\"}", "[{\"op\":\"add\",\"path\":\"/baz\",\"value\":\"qux\"}]",
+                 "{\"baz\":\"qux\",\"foo\":\"bar\"}"},
+                {"{\"foo\":[\"bar\",\"baz\"]}",
+                 "[{\"op\":\"add\",\"path\":\"/foo/1\",\"value\":\"qux\"}]",
                  "{\"foo\":[\"bar\",\"qux\",\"baz\"]}"},
-                {"{\"baz\":\"qux\",\"foo\":\"bar\"}", "[{\"op\":\"remove\",\"path\":\"/baz\"}]", "{\"foo\":\"bar\"}"},
-                {"{\"foo\":[\"bar\",\"qux\",\"baz\"]}", "[{\"op\":\"remove\",\"path\":\"/foo/1\"}]", "{\"foo\":[\"bar\",\"baz\"]}"},
-                {"{\"baz\":\"qux\",\"foo\":\"bar\"}", "[{\"op\":\"replace\",\"path\":\"/baz\",\"value\":\"boo\"}]",
+                {"{\"baz\":\"qux\",\"foo\":\"bar\"}", "[{\"op\":\"remove\",\"path\":\"/baz\"}]",
+                 "{\"foo\":\"bar\"}"},
+                {"{\"foo\":[\"bar\",\"qux\",\"baz\"]}", "[{\"op\":\"remove\",\"path\":\"/foo/1\"}]",
+                 "{\"foo\":[\"bar\",\"baz\"]}"},
+                {"{\"baz\":\"qux\",\"foo\":\"bar\"}",
+                 "[{\"op\":\"replace\",\"path\":\"/baz\",\"value\":\"boo\"}]",
                  "{\"baz\":\"boo\",\"foo\":\"bar\"}"},
                 {"{\"foo\":{\"bar\":\"baz\",\"waldo\":\"fred\"},\"qux\":{\"corge\":\"grault\"}}",
                  "[{\"op\":\"move\",\"from\":\"/foo/waldo\",\"path\":\"/qux/thud\"}]",
                  "{\"foo\":{\"bar\":\"baz\"},\"qux\":{\"corge\":\"grault\",\"thud\":\"fred\"}}"},
-                {"{\"foo\":[\"all\",\"grass\",\"cows\",\"eat\"]}", "[{\"op\":\"move\",\"from\":\"/foo/1\",\"path\":\"/foo/3\"}]",
+                {"{\"foo\":[\"all\",\"grass\",\"cows\",\"eat\"]}",
+                 "[{\"op\":\"move\",\"from\":\"/foo/1\",\"path\":\"/foo/3\"}]",
                  "{\"foo\":[\"all\",\"cows\",\"eat\",\"grass\"]}"},
                 {"{\"baz\":\"qux\",\"foo\":[\"a\",2,\"c\"]}",
-                 "[{\"op\":\"test\",\"path\":\"/baz\",\"value\":\"qux\"},{\"op\":\"test\",\"path\":\"/foo/1\",\"value\":2}]",
+                 "[{\"op\":\"test\",\"path\":\"/"
+                 "baz\",\"value\":\"qux\"},{\"op\":\"test\",\"path\":\"/foo/1\",\"value\":2}]",
                  "{\"baz\":\"qux\",\"foo\":[\"a\",2,\"c\"]}"},
-                {"{\"baz\":\"qux\"}", "[{\"op\":\"test\",\"path\":\"/baz\",\"value\":\"bar\"}]", NULL},
-                {"{\"foo\":\"bar\"}", "[{\"op\":\"add\",\"path\":\"/child\",\"value\":{\"grandchild\":{}}}]",
+                {"{\"baz\":\"qux\"}", "[{\"op\":\"test\",\"path\":\"/baz\",\"value\":\"bar\"}]",
+                 NULL},
+                {"{\"foo\":\"bar\"}",
+                 "[{\"op\":\"add\",\"path\":\"/child\",\"value\":{\"grandchild\":{}}}]",
                  "{\"foo\":\"bar\",\"child\":{\"grandchild\":{}}}"},
-                {"{\"foo\":\"bar\"}", "[{\"op\":\"add\",\"path\":\"/baz\",\"value\":\"qux\",\"xyz\":123}]",
+                {"{\"foo\":\"bar\"}",
+                 "[{\"op\":\"add\",\"path\":\"/baz\",\"value\":\"qux\",\"xyz\":123}]",
                  "{\"foo\":\"bar\",\"baz\":\"qux\"}"},
-                {"{\"foo\":\"bar\"}", "[{\"op\":\"add\",\"path\":\"/baz/bat\",\"value\":\"qux\"}]", NULL},
-                {"{\"/\":9,\"~1\":10}", "[{\"op\":\"test\",\"path\":\"/~01\",\"value\":10}]", "{\"/\":9,\"~1\":10}"},
-                {"{\"/\":9,\"~1\":10}", "[{\"op\":\"test\",\"path\":\"/~01\",\"value\":\"10\"}]", NULL},
-                {"{\"foo\":[\"bar\"]}", "[{\"op\":\"add\",\"path\":\"/foo/-\",\"value\":[\"abc\",\"def\"]}]",
+                {"{\"foo\":\"bar\"}", "[{\"op\":\"add\",\"path\":\"/baz/bat\",\"value\":\"qux\"}]",
+                 NULL},
+                {"{\"/\":9,\"~1\":10}", "[{\"op\":\"test\",\"path\":\"/~01\",\"value\":10}]",
+                 "{\"/\":9,\"~1\":10}"},
+                {"{\"/\":9,\"~1\":10}", "[{\"op\":\"test\",\"path\":\"/~01\",\"value\":\"10\"}]",
+                 NULL},
+                {"{\"foo\":[\"bar\"]}",
+                 "[{\"op\":\"add\",\"path\":\"/foo/-\",\"value\":[\"abc\",\"def\"]}]",
                  "{\"foo\":[\"bar\",[\"abc\",\"def\"]]}"},
         };
 
@@ -87,31 +103,42 @@ static void test_json_patch_rfc(void **state) {
 static void test_json_patch_corners(void **state) {
         static const char *const cases[][3] = {
                 {"{\"a\":1}", "[]", "{\"a\":1}"},
-                {"{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":{\"b\":2}}]", "{\"b\":2}"},
+                {"{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":{\"b\":2}}]",
+                 "{\"b\":2}"},
                 {"{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"\"}]", NULL},
                 {"{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/a\",\"value\":null}]", "{\"a\":null}"},
                 {"{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"/b\",\"value\":1}]", NULL},
                 {"{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"/b\"}]", NULL},
-                {"{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"\",\"path\":\"/b\"}]", "{\"a\":1,\"b\":{\"a\":1}}"},
-                {"{\"a\":{\"b\":1}}", "[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/a/b\"}]", NULL},
-                {"{\"a\":{\"b\":1}}", "[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/a\"}]", "{\"a\":{\"b\":1}}"},
+                {"{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"\",\"path\":\"/b\"}]",
+                 "{\"a\":1,\"b\":{\"a\":1}}"},
+                {"{\"a\":{\"b\":1}}", "[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/a/b\"}]",
+                 NULL},
+                {"{\"a\":{\"b\":1}}", "[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/a\"}]",
+                 "{\"a\":{\"b\":1}}"},
                 {"{\"a\":{\"b\":1}}", "[{\"op\":\"move\",\"from\":\"/c\",\"path\":\"/c\"}]", NULL},
-                {"{\"a\":{\"b\":1}}", "[{\"op\":\"move\",\"from\":\"/a/b\",\"path\":\"/a\"}]", "{\"a\":1}"},
-                {"{\"a\":[0]}", "[{\"op\":\"add\",\"path\":\"/a/1\",\"value\":1}]", "{\"a\":[0,1]}"},
-                {"{\"a\":[0]}", "[{\"op\":\"add\",\"path\":\"/a/0\",\"value\":1}]", "{\"a\":[1,0]}"},
+                {"{\"a\":{\"b\":1}}", "[{\"op\":\"move\",\"from\":\"/a/b\",\"path\":\"/a\"}]",
+                 "{\"a\":1}"},
+                {"{\"a\":[0]}", "[{\"op\":\"add\",\"path\":\"/a/1\",\"value\":1}]",
+                 "{\"a\":[0,1]}"},
+                {"{\"a\":[0]}", "[{\"op\":\"add\",\"path\":\"/a/0\",\"value\":1}]",
+                 "{\"a\":[1,0]}"},
                 {"{\"a\":[]}", "[{\"op\":\"add\",\"path\":\"/a/0\",\"value\":1}]", "{\"a\":[1]}"},
                 {"{\"a\":[0]}", "[{\"op\":\"add\",\"path\":\"/a/2\",\"value\":1}]", NULL},
                 {"{\"a\":[0]}", "[{\"op\":\"add\",\"path\":\"/a/00\",\"value\":1}]", NULL},
                 {"{\"a\":[0]}", "[{\"op\":\"add\",\"path\":\"/a/-1\",\"value\":1}]", NULL},
                 {"{\"a\":[0]}", "[{\"op\":\"remove\",\"path\":\"/a/-\"}]", NULL},
-                {"{\"a\":[0]}", "[{\"op\":\"test\",\"path\":\"/a/99999999999999999999\",\"value\":0}]", NULL},
+                {"{\"a\":[0]}",
+                 "[{\"op\":\"test\",\"path\":\"/a/99999999999999999999\",\"value\":0}]", NULL},
                 {"{\"a\":[0,1,2]}",
-                 "[{\"op\":\"remove\",\"path\":\"/a/0\"},{\"op\":\"remove\",\"path\":\"/a/1\"},{\"op\":\"add\",\"path\":\"/a/"
+                 "[{\"op\":\"remove\",\"path\":\"/a/0\"},{\"op\":\"remove\",\"path\":\"/a/"
+                 "1\"},{\"op\":\"add\",\"path\":\"/a/"
                  "-\",\"value\":3}]",
                  "{\"a\":[1,3]}"},
-                {"{\"a\":{\"\":1}}", "[{\"op\":\"test\",\"path\":\"/a/\",\"value\":1}]", "{\"a\":{\"\":1}}"},
+                {"{\"a\":{\"\":1}}", "[{\"op\":\"test\",\"path\":\"/a/\",\"value\":1}]",
+                 "{\"a\":{\"\":1}}"},
                 {"{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":1.0}]", "{\"a\":1}"},
-                {"{\"a\":{\"b\":1,\"c\":2}}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":{\"c\":2,\"b\":1}}]",
+                {"{\"a\":{\"b\":1,\"c\":2}}",
+                 "[{\"op\":\"test\",\"path\":\"/a\",\"value\":{\"c\":2,\"b\":1}}]",
                  "{\"a\":{\"b\":1,\"c\":2}}"},
                 {"{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/b\",\"value\":null}]", NULL},
                 {"{\"a\":1}", "[{\"op\":\"add\",\"path\":\"a\",\"value\":1}]", NULL},
@@ -144,7 +171,8 @@ static void test_json_patch_limits(void **state) {
 
         hf__strbuf_putc(&patch, '[');
         for (int i = 0; i < 200; i++) {
-                hf__strbuf_puts(&patch, i ? ",{\"op\":\"add\",\"path\":\"" : "{\"op\":\"add\",\"path\":\"");
+                hf__strbuf_puts(&patch,
+                                i ? ",{\"op\":\"add\",\"path\":\"" : "{\"op\":\"add\",\"path\":\"");
                 for (int k = 0; k <= i; k++)
                         hf__strbuf_puts(&patch, "/d");
                 hf__strbuf_puts(&patch, "\",\"value\":{}}");
@@ -181,7 +209,8 @@ static void test_merge_patch_rfc(void **state) {
                 {"{\"a\":\"b\",\"b\":\"c\"}", "{\"a\":null}", "{\"b\":\"c\"}"},
                 {"{\"a\":[\"b\"]}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
                 {"{\"a\":\"c\"}", "{\"a\":[\"b\"]}", "{\"a\":[\"b\"]}"},
-                {"{\"a\":{\"b\":\"c\"}}", "{\"a\":{\"b\":\"d\",\"c\":null}}", "{\"a\":{\"b\":\"d\"}}"},
+                {"{\"a\":{\"b\":\"c\"}}", "{\"a\":{\"b\":\"d\",\"c\":null}}",
+                 "{\"a\":{\"b\":\"d\"}}"},
                 {"{\"a\":[{\"b\":\"c\"}]}", "{\"a\":[1]}", "{\"a\":[1]}"},
                 {"{\"e\":null}", "{\"a\":1}", "{\"e\":null,\"a\":1}"},
                 {"{}", "{\"a\":{\"bb\":{\"ccc\":null}}}", "{\"a\":{\"bb\":{}}}"},
@@ -190,7 +219,8 @@ static void test_merge_patch_rfc(void **state) {
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                struct hf__json *document = parse(cases[i][0]), *patch = parse(cases[i][1]), *result = parse(cases[i][2]);
+                struct hf__json *document = parse(cases[i][0]), *patch = parse(cases[i][1]),
+                                *result = parse(cases[i][2]);
                 assert_int_equal(hfd_patch_merge(&document, patch), 0);
                 if (!hf__json_equal(document, result))
                         fail_msg("%s with %s is not %s", cases[i][0], cases[i][1], cases[i][2]);
@@ -202,7 +232,8 @@ static void test_merge_patch_rfc(void **state) {
 
 /* Enough members for the index: a third changed, a third taken away, a third new. */
 static void test_merge_of_many_members(void **state) {
-        struct hf__json *document = hf__json_object(), *patch = hf__json_object(), *result = hf__json_object();
+        struct hf__json *document = hf__json_object(), *patch = hf__json_object(),
+                        *result = hf__json_object();
         char key[32];
 
         for (int i = 0; i < 3000; i++) {
@@ -223,7 +254,8 @@ static void test_merge_of_many_members(void **state) {
         hf__json_free(result);
 }
 
-static void expect_strategic(const char *plural, const char *text, const char *patch_text, const char *result) {
+static void expect_strategic(const char *plural, const char *text, const char *patch_text,
+                             const char *result) {
         const struct hfd_resource *resource = hfd_resource_find("", "v1", plural);
         struct hf__json *document = parse(text), *patch = parse(patch_text);
         struct hf__strbuf s = {0};
@@ -231,7 +263,8 @@ static void expect_strategic(const char *plural, const char *text, const char *p
 
         hf__json_print(document, &s);
         if (result ? e || strcmp(s.data, result) : e != HF_E_INVALID)
-                fail_msg("%s with %s made %s (%d, %s), not %s", text, patch_text, s.data, e, why, result ? result : "an error");
+                fail_msg("%s with %s made %s (%d, %s), not %s", text, patch_text, s.data, e, why,
+                         result ? result : "an error");
         hf__strbuf_done(&s);
         hf__json_free(document);
         hf__json_free(patch);
@@ -240,42 +273,57 @@ static void expect_strategic(const char *plural, const char *text, const char *p
 static void test_strategic_lists(void **state) {
         static const char *const cases[][3] = {
                 /* by key: merged, added, deleted, replaced as a whole */
-                {"{\"secrets\":[{\"name\":\"a\",\"x\":1},{\"name\":\"b\"}]}", "{\"secrets\":[{\"name\":\"b\",\"y\":2}]}",
+                {"{\"secrets\":[{\"name\":\"a\",\"x\":1},{\"name\":\"b\"}]}",
+                 "{\"secrets\":[{\"name\":\"b\",\"y\":2}]}",
                  "{\"secrets\":[{\"name\":\"a\",\"x\":1},{\"name\":\"b\",\"y\":2}]}"},
                 {"{\"secrets\":[{\"name\":\"a\"}]}", "{\"secrets\":[{\"name\":\"c\"}]}",
                  "{\"secrets\":[{\"name\":\"c\"},{\"name\":\"a\"}]}"},
-                {"{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}", "{\"secrets\":[{\"$patch\":\"delete\",\"name\":\"a\"}]}",
+                {"{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}",
+                 "{\"secrets\":[{\"$patch\":\"delete\",\"name\":\"a\"}]}",
                  "{\"secrets\":[{\"name\":\"b\"}]}"},
-                {"{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}", "{\"secrets\":[{\"$patch\":\"replace\"},{\"name\":\"c\"}]}",
+                {"{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}",
+                 "{\"secrets\":[{\"$patch\":\"replace\"},{\"name\":\"c\"}]}",
                  "{\"secrets\":[{\"name\":\"c\"}]}"},
-                {"{}", "{\"secrets\":[{\"name\":\"c\"},{\"$patch\":\"delete\",\"name\":\"a\"}]}", "{\"secrets\":[{\"name\":\"c\"}]}"},
+                {"{}", "{\"secrets\":[{\"name\":\"c\"},{\"$patch\":\"delete\",\"name\":\"a\"}]}",
+                 "{\"secrets\":[{\"name\":\"c\"}]}"},
                 {"{\"secrets\":[{\"name\":\"a\"}]}", "{\"secrets\":null}", "{}"},
                 {"{\"secrets\":[{\"name\":\"a\"}]}", "{\"secrets\":[{\"x\":1}]}", NULL},
-                {"{\"secrets\":[{\"name\":\"a\"}]}", "{\"secrets\":[{\"name\":\"a\",\"$patch\":\"spam\"}]}", NULL},
+                {"{\"secrets\":[{\"name\":\"a\"}]}",
+                 "{\"secrets\":[{\"name\":\"a\",\"$patch\":\"spam\"}]}", NULL},
                 {"{\"secrets\":[{\"name\":\"a\"}]}", "{\"secrets\":[\"a\"]}", NULL},
                 /* scalars: as a set */
-                {"{\"metadata\":{\"finalizers\":[\"a\",\"b\"]}}", "{\"metadata\":{\"finalizers\":[\"b\",\"c\"]}}",
+                {"{\"metadata\":{\"finalizers\":[\"a\",\"b\"]}}",
+                 "{\"metadata\":{\"finalizers\":[\"b\",\"c\"]}}",
                  "{\"metadata\":{\"finalizers\":[\"a\",\"b\",\"c\"]}}"},
-                {"{\"metadata\":{\"finalizers\":[\"a\",\"b\"]}}", "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a\",\"x\"]}}",
+                {"{\"metadata\":{\"finalizers\":[\"a\",\"b\"]}}",
+                 "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a\",\"x\"]}}",
                  "{\"metadata\":{\"finalizers\":[\"b\"]}}"},
-                {"{\"metadata\":{}}", "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a\"]}}", "{\"metadata\":{}}"},
+                {"{\"metadata\":{}}",
+                 "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a\"]}}",
+                 "{\"metadata\":{}}"},
                 {"{\"metadata\":{\"ownerReferences\":[{\"uid\":\"1\",\"name\":\"a\"}]}}",
                  "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"1\",\"controller\":true}]}}",
-                 "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"1\",\"name\":\"a\",\"controller\":true}]}}"},
+                 "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"1\",\"name\":\"a\",\"controller\":"
+                 "true}]}}"},
                 /* any other list is replaced */
-                {"{\"imagePullSecrets\":[{\"name\":\"a\"}]}", "{\"imagePullSecrets\":[{\"name\":\"b\"}]}",
+                {"{\"imagePullSecrets\":[{\"name\":\"a\"}]}",
+                 "{\"imagePullSecrets\":[{\"name\":\"b\"}]}",
                  "{\"imagePullSecrets\":[{\"name\":\"b\"}]}"},
-                {"{\"spec\":{\"finalizers\":[\"a\"]}}", "{\"spec\":{\"finalizers\":[\"b\"]}}", "{\"spec\":{\"finalizers\":[\"b\"]}}"},
+                {"{\"spec\":{\"finalizers\":[\"a\"]}}", "{\"spec\":{\"finalizers\":[\"b\"]}}",
+                 "{\"spec\":{\"finalizers\":[\"b\"]}}"},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
                 expect_strategic("serviceaccounts", cases[i][0], cases[i][1], cases[i][2]);
         /* The same list of another kind has no key. */
-        expect_strategic("configmaps", "{\"secrets\":[{\"name\":\"a\"}]}", "{\"secrets\":[{\"name\":\"b\"}]}",
-                         "{\"secrets\":[{\"name\":\"b\"}]}");
-        expect_strategic("namespaces", "{\"status\":{\"conditions\":[{\"type\":\"A\",\"status\":\"True\"},{\"type\":\"B\"}]}}",
+        expect_strategic("configmaps", "{\"secrets\":[{\"name\":\"a\"}]}",
+                         "{\"secrets\":[{\"name\":\"b\"}]}", "{\"secrets\":[{\"name\":\"b\"}]}");
+        expect_strategic("namespaces",
+                         "{\"status\":{\"conditions\":[{\"type\":\"A\",\"status\":\"True\"},{"
+                         "\"type\":\"B\"}]}}",
                          "{\"status\":{\"conditions\":[{\"type\":\"A\",\"status\":\"False\"}]}}",
-                         "{\"status\":{\"conditions\":[{\"type\":\"A\",\"status\":\"False\"},{\"type\":\"B\"}]}}");
+                         "{\"status\":{\"conditions\":[{\"type\":\"A\",\"status\":\"False\"},{"
+                         "\"type\":\"B\"}]}}");
 }
 
 static void test_strategic_order(void **state) {
@@ -284,13 +332,17 @@ static void test_strategic_order(void **state) {
                  "{\"$setElementOrder/secrets\":[{\"name\":\"c\"},{\"name\":\"a\"}]}",
                  "{\"secrets\":[{\"name\":\"b\"},{\"name\":\"c\"},{\"name\":\"a\"}]}"},
                 {"{\"secrets\":[{\"name\":\"a\"}]}",
-                 "{\"$setElementOrder/secrets\":[{\"name\":\"n\"},{\"name\":\"a\"}],\"secrets\":[{\"name\":\"n\"}]}",
+                 "{\"$setElementOrder/"
+                 "secrets\":[{\"name\":\"n\"},{\"name\":\"a\"}],\"secrets\":[{\"name\":\"n\"}]}",
                  "{\"secrets\":[{\"name\":\"n\"},{\"name\":\"a\"}]}"},
-                {"{}", "{\"secrets\":[{\"name\":\"b\"},{\"name\":\"a\"}],\"$setElementOrder/secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}",
+                {"{}",
+                 "{\"secrets\":[{\"name\":\"b\"},{\"name\":\"a\"}],\"$setElementOrder/"
+                 "secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}",
                  "{\"secrets\":[{\"name\":\"a\"},{\"name\":\"b\"}]}"},
                 {"{}", "{\"$setElementOrder/secrets\":[{\"name\":\"a\"}]}", "{}"},
                 {"{\"metadata\":{\"finalizers\":[\"a\",\"s\",\"b\"]}}",
-                 "{\"metadata\":{\"$setElementOrder/finalizers\":[\"b\",\"c\"],\"$deleteFromPrimitiveList/"
+                 "{\"metadata\":{\"$setElementOrder/"
+                 "finalizers\":[\"b\",\"c\"],\"$deleteFromPrimitiveList/"
                  "finalizers\":[\"a\"],\"finalizers\":[\"c\"]}}",
                  "{\"metadata\":{\"finalizers\":[\"s\",\"b\",\"c\"]}}"},
         };
@@ -301,14 +353,19 @@ static void test_strategic_order(void **state) {
 
 static void test_strategic_objects(void **state) {
         static const char *const cases[][3] = {
-                {"{\"data\":{\"a\":\"1\",\"b\":\"2\"}}", "{\"data\":{\"a\":null,\"c\":\"3\"}}", "{\"data\":{\"b\":\"2\",\"c\":\"3\"}}"},
-                {"{\"data\":{\"a\":\"1\"}}", "{\"data\":{\"$patch\":\"replace\",\"b\":\"2\"}}", "{\"data\":{\"b\":\"2\"}}"},
+                {"{\"data\":{\"a\":\"1\",\"b\":\"2\"}}", "{\"data\":{\"a\":null,\"c\":\"3\"}}",
+                 "{\"data\":{\"b\":\"2\",\"c\":\"3\"}}"},
+                {"{\"data\":{\"a\":\"1\"}}", "{\"data\":{\"$patch\":\"replace\",\"b\":\"2\"}}",
+                 "{\"data\":{\"b\":\"2\"}}"},
                 {"{\"data\":{\"a\":\"1\"}}", "{\"data\":{\"$patch\":\"delete\"}}", "{\"data\":{}}"},
                 {"{\"data\":{\"a\":\"1\"}}", "{\"data\":{\"$patch\":\"spam\"}}", NULL},
-                {"{\"data\":{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\"}}", "{\"data\":{\"$retainKeys\":[\"a\",\"d\"],\"d\":\"4\"}}",
+                {"{\"data\":{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\"}}",
+                 "{\"data\":{\"$retainKeys\":[\"a\",\"d\"],\"d\":\"4\"}}",
                  "{\"data\":{\"a\":\"1\",\"d\":\"4\"}}"},
-                {"{}", "{\"data\":{\"$retainKeys\":[\"a\"],\"a\":\"1\",\"b\":null}}", "{\"data\":{\"a\":\"1\"}}"},
-                {"{\"data\":[1]}", "{\"data\":{\"a\":{\"$patch\":\"replace\",\"b\":1}}}", "{\"data\":{\"a\":{\"b\":1}}}"},
+                {"{}", "{\"data\":{\"$retainKeys\":[\"a\"],\"a\":\"1\",\"b\":null}}",
+                 "{\"data\":{\"a\":\"1\"}}"},
+                {"{\"data\":[1]}", "{\"data\":{\"a\":{\"$patch\":\"replace\",\"b\":1}}}",
+                 "{\"data\":{\"a\":{\"b\":1}}}"},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -325,7 +382,8 @@ static int patch_cm(struct box *box, enum hfd_patch type, const char *body) {
 
 static void make_cm(struct box *box) {
         assert_int_equal(do_call(box, HF_VERB_CREATE, configmaps, "default", NULL, NULL,
-                                 "{\"metadata\":{\"name\":\"c\",\"labels\":{\"a\":\"b\"}},\"data\":{\"k\":\"v\"}}"),
+                                 "{\"metadata\":{\"name\":\"c\",\"labels\":{\"a\":\"b\"}},\"data\":"
+                                 "{\"k\":\"v\"}}"),
                          0);
 }
 
@@ -337,47 +395,72 @@ static void test_patch_calls(void **state) {
         expect_status(404, "NotFound", "configmaps \"c\" not found");
         make_cm(box);
         (void)snprintf(revision, sizeof revision, "%s", text_at("metadata.resourceVersion"));
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"data\":{\"k\":\"v\"}}"), 0); /* nothing new, nothing written */
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"data\":{\"k\":\"v\"}}"),
+                         0); /* nothing new, nothing written */
         assert_string_equal(text_at("metadata.resourceVersion"), revision);
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"metadata\":{\"labels\":{\"a\":null,\"c\":\"d\"}},\"data\":{\"l\":\"w\"}}"), 0);
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE,
+                                  "{\"metadata\":{\"labels\":{\"a\":null,\"c\":\"d\"}},\"data\":{"
+                                  "\"l\":\"w\"}}"),
+                         0);
         assert_int_equal(last.status.http_code, 200);
         assert_non_null(strstr(last.body, "\"labels\":{\"c\":\"d\"}"));
         assert_non_null(strstr(last.body, "\"data\":{\"k\":\"v\",\"l\":\"w\"}"));
         assert_int_equal(patch_cm(box, HFD_PATCH_JSON,
-                                  "[{\"op\":\"test\",\"path\":\"/data/k\",\"value\":\"v\"},{\"op\":\"replace\",\"path\":\"/data/"
+                                  "[{\"op\":\"test\",\"path\":\"/data/"
+                                  "k\",\"value\":\"v\"},{\"op\":\"replace\",\"path\":\"/data/"
                                   "k\",\"value\":\"x\"}]"),
                          0);
         assert_string_equal(text_at("data.k"), "x");
-        assert_int_equal(patch_cm(box, HFD_PATCH_JSON, "[{\"op\":\"test\",\"path\":\"/data/k\",\"value\":\"v\"}]"), HF_E_INVALID);
-        expect_status(422, "Invalid", "the server rejected our request due to an error in our request: testing value failed: /data/k");
-        assert_int_equal(patch_cm(box, HFD_PATCH_STRATEGIC, "{\"data\":{\"$patch\":\"replace\",\"m\":\"n\"}}"), 0);
+        assert_int_equal(patch_cm(box, HFD_PATCH_JSON,
+                                  "[{\"op\":\"test\",\"path\":\"/data/k\",\"value\":\"v\"}]"),
+                         HF_E_INVALID);
+        expect_status(422, "Invalid",
+                      "the server rejected our request due to an error in our request: testing "
+                      "value failed: /data/k");
+        assert_int_equal(patch_cm(box, HFD_PATCH_STRATEGIC,
+                                  "{\"data\":{\"$patch\":\"replace\",\"m\":\"n\"}}"),
+                         0);
         assert_non_null(strstr(last.body, "\"data\":{\"m\":\"n\"}"));
         /* A version in the patch is a precondition. */
-        (void)snprintf(body, sizeof body, "{\"metadata\":{\"resourceVersion\":\"%s\"},\"data\":{\"k\":\"y\"}}", revision);
+        (void)snprintf(body, sizeof body,
+                       "{\"metadata\":{\"resourceVersion\":\"%s\"},\"data\":{\"k\":\"y\"}}",
+                       revision);
         assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, body), HF_E_CONFLICT);
         expect_status(409, "Conflict",
-                      "Operation cannot be fulfilled on configmaps \"c\": the object has been modified; please apply your changes to the "
+                      "Operation cannot be fulfilled on configmaps \"c\": the object has been "
+                      "modified; please apply your changes to the "
                       "latest "
                       "version and try again");
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"metadata\":{\"uid\":\"other\"}}"), HF_E_CONFLICT);
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"metadata\":{\"uid\":\"other\"}}"),
+                         HF_E_CONFLICT);
         /* What comes of it is checked as what is put. */
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"metadata\":{\"name\":\"d\"}}"), HF_E_INVALID);
-        expect_status(400, "BadRequest", "the name of the object (d) does not match the name on the URL (c)");
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"metadata\":{\"name\":\"d\"}}"),
+                         HF_E_INVALID);
+        expect_status(400, "BadRequest",
+                      "the name of the object (d) does not match the name on the URL (c)");
         assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"data\":{\"k\":5}}"), HF_E_INVALID);
         assert_int_equal(last.status.http_code, 400);
-        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"metadata\":{\"labels\":{\"-\":\"\"}}}"), HF_E_INVALID);
+        assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"metadata\":{\"labels\":{\"-\":\"\"}}}"),
+                         HF_E_INVALID);
         assert_int_equal(last.status.http_code, 422);
-        assert_int_equal(patch_cm(box, HFD_PATCH_JSON, "[{\"op\":\"replace\",\"path\":\"\",\"value\":5}]"), HF_E_INVALID);
-        expect_status(422, "Invalid", "the server rejected our request due to an error in our request: what the patch makes is no object");
+        assert_int_equal(patch_cm(box, HFD_PATCH_JSON,
+                                  "[{\"op\":\"replace\",\"path\":\"\",\"value\":5}]"),
+                         HF_E_INVALID);
+        expect_status(422, "Invalid",
+                      "the server rejected our request due to an error in our request: what the "
+                      "patch makes is no object");
         assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "[]"), HF_E_INVALID);
         expect_status(400, "BadRequest", "error decoding patch: it is no JSON object (offset 0)");
         assert_int_equal(patch_cm(box, HFD_PATCH_MERGE, "{\"a\":1,\"a\":2}"), HF_E_INVALID);
-        assert_int_equal(do_patch(box, configmaps, "default", "c", HFD_SUB_NONE, HFD_PATCH_MERGE, "fieldValidation=Strict",
-                                  "{\"dataa\":{}}"),
+        assert_int_equal(do_patch(box, configmaps, "default", "c", HFD_SUB_NONE, HFD_PATCH_MERGE,
+                                  "fieldValidation=Strict", "{\"dataa\":{}}"),
                          HF_E_INVALID);
         expect_status(400, "BadRequest",
-                      "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: unknown field \"dataa\"");
-        assert_int_equal(do_patch(box, configmaps, "default", "c", HFD_SUB_NONE, HFD_PATCH_MERGE, "dryRun=All", "{\"data\":null}"), 0);
+                      "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict "
+                      "decoding error: unknown field \"dataa\"");
+        assert_int_equal(do_patch(box, configmaps, "default", "c", HFD_SUB_NONE, HFD_PATCH_MERGE,
+                                  "dryRun=All", "{\"data\":null}"),
+                         0);
         assert_int_equal(do_call(box, HF_VERB_GET, configmaps, "default", "c", NULL, NULL), 0);
         assert_string_equal(text_at("data.m"), "n");
 }
@@ -392,21 +475,25 @@ static void test_too_many_operations(void **state) {
         hf__strbuf_putc(&patch, ']');
         assert_int_equal(patch_cm(box, HFD_PATCH_JSON, patch.data), HF_E_TOO_LARGE);
         expect_status(413, "RequestEntityTooLarge",
-                      "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001");
+                      "Request entity too large: The allowed maximum operations in a JSON patch is "
+                      "10000, got 10001");
         hf__strbuf_done(&patch);
 }
 
 static void test_patch_of_parts(void **state) {
         struct box *box = *state;
 
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1}}"),
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"a\":1}}"),
                          0);
         assert_int_equal(do_patch(box, workspaces, NULL, "w", HFD_SUB_STATUS, HFD_PATCH_MERGE, NULL,
-                                  "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"status\":{\"phase\":\"Ready\"}}"),
+                                  "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"status\":{\"phase\":"
+                                  "\"Ready\"}}"),
                          0);
         assert_string_equal(text_at("status.phase"), "Ready");
         assert_null(strstr(last.body, "labels"));
-        assert_int_equal(do_patch(box, workspaces, NULL, "w", HFD_SUB_NONE, HFD_PATCH_MERGE, NULL, "{\"status\":null,\"spec\":{\"a\":2}}"),
+        assert_int_equal(do_patch(box, workspaces, NULL, "w", HFD_SUB_NONE, HFD_PATCH_MERGE, NULL,
+                                  "{\"status\":null,\"spec\":{\"a\":2}}"),
                          0);
         assert_string_equal(text_at("status.phase"), "Ready");
         assert_non_null(strstr(last.body, "\"generation\":2"));
@@ -418,7 +505,8 @@ static void test_patch_of_parts(void **state) {
         assert_int_equal(do_patch(box, workspaces, NULL, "w", HFD_SUB_NONE, HFD_PATCH_JSON, NULL,
                                   "[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]"),
                          0);
-        assert_int_equal(do_call(box, HF_VERB_GET, workspaces, NULL, "w", NULL, NULL), HF_E_NOT_FOUND);
+        assert_int_equal(do_call(box, HF_VERB_GET, workspaces, NULL, "w", NULL, NULL),
+                         HF_E_NOT_FOUND);
 }
 
 /* A patch is a write as any other: its transaction compares the fence. */
@@ -428,11 +516,15 @@ static void test_fenced_patch(void **state) {
 
         make_cm(box);
         assert_int_equal(do_call(box, HF_VERB_CREATE, leases, "kube-system", NULL, NULL,
-                                 "{\"metadata\":{\"name\":\"l\"},\"spec\":{\"holderIdentity\":\"me\"}}"),
+                                 "{\"metadata\":{\"name\":\"l\"},\"spec\":{\"holderIdentity\":"
+                                 "\"me\"}}"),
                          0);
         term = strtoull(text_at("metadata.resourceVersion"), NULL, 10);
         for (int stale = 0; stale < 2; stale++) {
-                const struct hf_fence fence = {.ns = "kube-system", .name = "l", .identity = "me", .term = term + (uint64_t)stale};
+                const struct hf_fence fence = {.ns = "kube-system",
+                                               .name = "l",
+                                               .identity = "me",
+                                               .term = term + (uint64_t)stale};
                 struct patch_call patch = {.call = {.verb = HFD_PATCH,
                                                     .patch = HFD_PATCH_MERGE,
                                                     .ns = "default",
@@ -440,9 +532,11 @@ static void test_fenced_patch(void **state) {
                                                     .body = "{\"data\":{\"k\":\"fenced\"}}",
                                                     .n_body = 23,
                                                     .fence = &fence,
-                                                    .deadline = hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC,
+                                                    .deadline = hf_now(hf_clock_system()) +
+                                                                10 * HF_NSEC_PER_SEC,
                                                     .done = on_patched},
-                                           .result = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER}};
+                                           .result = {.mu = PTHREAD_MUTEX_INITIALIZER,
+                                                      .cond = PTHREAD_COND_INITIALIZER}};
                 patch.call.resource = hfd_resource_find("", "v1", "configmaps");
                 await_patch(box, &patch);
                 assert_int_equal(patch.result.error, stale ? HF_E_STALE_TERM : 0);
@@ -468,11 +562,15 @@ static void *patch_thread(void *ctx) {
                                                     .ns = "default",
                                                     .name = "a",
                                                     .body = body,
-                                                    .deadline = hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC,
+                                                    .deadline = hf_now(hf_clock_system()) +
+                                                                20 * HF_NSEC_PER_SEC,
                                                     .done = on_patched},
-                                           .result = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER}};
+                                           .result = {.mu = PTHREAD_MUTEX_INITIALIZER,
+                                                      .cond = PTHREAD_COND_INITIALIZER}};
                 patch.call.resource = hfd_resource_find("", "v1", "serviceaccounts");
-                patch.call.n_body = (size_t)snprintf(body, sizeof body, "{\"secrets\":[{\"name\":\"s-%d-%d\"}]}", p->index, i);
+                patch.call.n_body =
+                        (size_t)snprintf(body, sizeof body,
+                                         "{\"secrets\":[{\"name\":\"s-%d-%d\"}]}", p->index, i);
                 await_patch(p->box, &patch);
                 assert(patch.result.error == 0);
                 free(patch.result.body);
@@ -485,7 +583,9 @@ static void test_patches_at_once(void **state) {
         struct patcher patchers[4];
         pthread_t threads[4];
 
-        assert_int_equal(do_call(box, HF_VERB_CREATE, accounts, "default", NULL, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, accounts, "default", NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"a\"}}"),
+                         0);
         for (int i = 0; i < 4; i++) {
                 patchers[i] = (struct patcher){box, i};
                 assert_int_equal(pthread_create(&threads[i], NULL, patch_thread, &patchers[i]), 0);

@@ -24,10 +24,10 @@ static void test_resource_paths_are_taken_apart(void **state) {
                 {"/api/v1/namespaces/a/configmaps", "", "v1", "configmaps", "a", "", ""},
                 {"/api/v1/namespaces/a/configmaps/b", "", "v1", "configmaps", "a", "b", ""},
                 {"/api/v1/configmaps", "", "v1", "configmaps", "", "", ""},
-                {"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/x", "coordination.k8s.io", "v1", "leases", "kube-system", "x",
-                 ""},
-                {"/apis/tenancy.holdfast.dev/v1alpha1/workspaces/w/status", "tenancy.holdfast.dev", "v1alpha1", "workspaces", "", "w",
-                 "status"},
+                {"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/x",
+                 "coordination.k8s.io", "v1", "leases", "kube-system", "x", ""},
+                {"/apis/tenancy.holdfast.dev/v1alpha1/workspaces/w/status", "tenancy.holdfast.dev",
+                 "v1alpha1", "workspaces", "", "w", "status"},
                 {"/apis/g/v1/things/n/a/b/c", "g", "v1", "things", "", "n", "a/b/c"},
                 {"/apis/g/v1/things/system%3Anode", "g", "v1", "things", "", "system:node", ""},
         };
@@ -45,8 +45,12 @@ static void test_resource_paths_are_taken_apart(void **state) {
 }
 
 static void test_other_paths_are_not_resources(void **state) {
-        static const char *const paths[] = {"/",          "/api",  "/api/",    "/api/v1",        "/apis",    "/apis/g",
-                                            "/apis/g/v1", "/apix", "/healthz", "/healthz/a/b/c", "/version", "/apiv/v1/configmaps"};
+        static const char *const paths[] = {"/",          "/api",
+                                            "/api/",      "/api/v1",
+                                            "/apis",      "/apis/g",
+                                            "/apis/g/v1", "/apix",
+                                            "/healthz",   "/healthz/a/b/c",
+                                            "/version",   "/apiv/v1/configmaps"};
         for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
                 struct hfd_request_path path;
                 assert_int_equal(hfd_request_path_parse(paths[i], &path), 0);
@@ -131,7 +135,8 @@ static void test_query(void **state) {
         assert_int_equal(hfd_query_get("", "a", 0, value, sizeof value), HF_E_NOT_FOUND);
         assert_true(hfd_query_single_name("watch=1&fieldSelector=metadata.name%3Dx", name));
         assert_string_equal(name, "x");
-        assert_true(hfd_query_single_name("fieldSelector=metadata.namespace==n,metadata.name==yy", name));
+        assert_true(hfd_query_single_name("fieldSelector=metadata.namespace==n,metadata.name==yy",
+                                          name));
         assert_string_equal(name, "yy");
         assert_false(hfd_query_single_name("fieldSelector=metadata.name!=x", name));
         assert_false(hfd_query_single_name("fieldSelector=metadata.namespace=x", name));

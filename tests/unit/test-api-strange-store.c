@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The API over a store whose content is not what it left there: a restored backup, and values that are no objects. */
+/* The API over a store whose content is not what it left there: a restored backup, and values that
+ * are no objects. */
 #undef NDEBUG
 #include <assert.h>
 #include <sched.h>
@@ -57,7 +58,8 @@ static void await(struct seen *seen, size_t n) {
 
         pthread_mutex_lock(&seen->mu);
         while (n ? seen->n < n : !seen->ended)
-                assert_int_equal(hf_clock_system()->wait(NULL, &seen->cond, &seen->mu, deadline), 0);
+                assert_int_equal(hf_clock_system()->wait(NULL, &seen->cond, &seen->mu, deadline),
+                                 0);
         pthread_mutex_unlock(&seen->mu);
 }
 
@@ -80,10 +82,13 @@ static void test_watch_from_an_own_write(void **state) {
 
         for (int i = 0; i < 50; i++) {
                 (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"w%02d\"}}", i);
-                assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, body), 0);
+                assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, body),
+                                 0);
                 watch(box, &seen[i], text_at("metadata.resourceVersion"));
         }
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"x\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"x\"}}"),
+                         0);
         for (size_t i = 0; i < 50; i++)
                 await(&seen[i], 50 - i);
         hfd_api_end_watches(box->api);
@@ -110,7 +115,8 @@ static void on_ready(struct hfd_reader *reader) {
         pthread_mutex_unlock(&late->mu);
 }
 
-/* Lists that ask for a revision of the lost history come in vain; the cache is not late for that, and reads stay with it. */
+/* Lists that ask for a revision of the lost history come in vain; the cache is not late for that,
+ * and reads stay with it. */
 static void test_reads_of_a_lost_history(void **state) {
         struct box *box = *state;
 
@@ -152,10 +158,15 @@ static void on_written(void *ctx, const struct hfd_store_reply *reply) {
 /* text NULL deletes. */
 static void write_raw(struct box *box, const char *key, const char *text) {
         struct written w = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0};
-        struct hfd_op op = {.kind = text ? HFD_PUT : HFD_DELETE, .key = key, .value = text ? hf__buf_copy(text, strlen(text)) : NULL};
+        struct hfd_op op = {.kind = text ? HFD_PUT : HFD_DELETE,
+                            .key = key,
+                            .value = text ? hf__buf_copy(text, strlen(text)) : NULL};
         struct hfd_txn txn = {.ops = &op, .n_ops = 1};
 
-        assert_int_equal(box->store->ops->txn(box->store, &txn, hf_now(hf_clock_system()) + 30 * HF_NSEC_PER_SEC, on_written, &w), 0);
+        assert_int_equal(box->store->ops->txn(box->store, &txn,
+                                              hf_now(hf_clock_system()) + 30 * HF_NSEC_PER_SEC,
+                                              on_written, &w),
+                         0);
         pthread_mutex_lock(&w.mu);
         while (!w.done)
                 pthread_cond_wait(&w.cond, &w.mu);
@@ -176,22 +187,27 @@ static void audit(struct box *box) {
         }
 }
 
-/* Values that others have left among the objects cost nobody his watch, however often the audit comes by. */
+/* Values that others have left among the objects cost nobody his watch, however often the audit
+ * comes by. */
 static void test_audit_expects_what_is_no_object(void **state) {
         struct box *box = *state;
         static struct seen before, after;
 
         write_raw(box, "/registry/tenancy.holdfast.dev/workspaces/bad", "no object");
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"good\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"good\"}}"),
+                         0);
         watch(box, &before, NULL);
         await(&before, 1);
         audit(box);
         assert_false(before.ended);
         /* A difference for once: the list that follows finds the value, too. */
         pthread_mutex_lock(&box->api->mu);
-        hfd_object_unref(hfd_tree_remove(&box->api->trees[hfd_resource_index(
-                                                 hfd_resource_find(workspaces.group, workspaces.version, workspaces.plural))],
-                                         "good"));
+        hfd_object_unref(
+                hfd_tree_remove(&box->api->trees[hfd_resource_index(
+                                        hfd_resource_find(workspaces.group, workspaces.version,
+                                                          workspaces.plural))],
+                                "good"));
         pthread_mutex_unlock(&box->api->mu);
         audit(box);
         await(&before, 0);
@@ -200,7 +216,9 @@ static void test_audit_expects_what_is_no_object(void **state) {
         await(&after, 1);
         audit(box);
         write_raw(box, "/registry/tenancy.holdfast.dev/workspaces/bad", NULL);
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"next\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"next\"}}"),
+                         0);
         await(&after, 2);
         audit(box);
         assert_false(after.ended);
@@ -213,14 +231,17 @@ static void test_object_becomes_none(void **state) {
         struct box *box = *state;
         static struct seen seen;
 
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"a\"}}"),
+                         0);
         watch(box, &seen, NULL);
         await(&seen, 1);
         write_raw(box, "/registry/tenancy.holdfast.dev/workspaces/a", "no object");
         await(&seen, 2);
         assert_int_equal(seen.last, HF_EVENT_DELETED);
         audit(box);
-        write_raw(box, "/registry/tenancy.holdfast.dev/workspaces/a", "{\"metadata\":{\"name\":\"a\"}}");
+        write_raw(box, "/registry/tenancy.holdfast.dev/workspaces/a",
+                  "{\"metadata\":{\"name\":\"a\"}}");
         await(&seen, 3);
         assert_int_equal(seen.last, HF_EVENT_ADDED);
         assert_int_equal(box->api->unreadable.n, 0);
@@ -235,12 +256,20 @@ static void test_page_with_what_is_no_object(void **state) {
         struct box *box = *state;
         char query[160];
 
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"c\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"c\"}}"),
+                         0);
         write_raw(box, "/registry/tenancy.holdfast.dev/workspaces/b", "no object");
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
-        (void)snprintf(query, sizeof query, "resourceVersionMatch=Exact&limit=1&resourceVersion=%s", text_at("metadata.resourceVersion"));
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"later\"}}"), 0);
-        assert_int_equal(do_call(box, HF_VERB_GET, workspaces, NULL, "later", NULL, NULL), 0); /* the cache has passed that revision */
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"a\"}}"),
+                         0);
+        (void)snprintf(query, sizeof query, "resourceVersionMatch=Exact&limit=1&resourceVersion=%s",
+                       text_at("metadata.resourceVersion"));
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"later\"}}"),
+                         0);
+        assert_int_equal(do_call(box, HF_VERB_GET, workspaces, NULL, "later", NULL, NULL),
+                         0); /* the cache has passed that revision */
         assert_int_equal(do_call(box, HF_VERB_LIST, workspaces, NULL, NULL, query, NULL), 0);
         (void)snprintf(query, sizeof query, "limit=1&continue=%s", text_at("metadata.continue"));
         assert_non_null(strstr(last.body, "\"name\":\"a\""));
@@ -254,8 +283,9 @@ static void test_page_with_what_is_no_object(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(test_watch_from_a_lost_history),       TEST(test_watch_from_an_own_write), TEST(test_reads_of_a_lost_history),
-                TEST(test_audit_expects_what_is_no_object), TEST(test_object_becomes_none),     TEST(test_page_with_what_is_no_object),
+                TEST(test_watch_from_a_lost_history), TEST(test_watch_from_an_own_write),
+                TEST(test_reads_of_a_lost_history),   TEST(test_audit_expects_what_is_no_object),
+                TEST(test_object_becomes_none),       TEST(test_page_with_what_is_no_object),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
         free(last.body);

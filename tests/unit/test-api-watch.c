@@ -34,7 +34,8 @@ static void on_event(void *ctx, const struct hf_event *event) {
         assert_int_equal(hf__json_parse(event->object, event->n_object, &json, NULL), 0);
         pthread_mutex_lock(&seen->mu);
         const char *name = hf__json_string(json, "metadata.name");
-        assert_string_equal(hf__json_string(json, "metadata.resourceVersion"), event->resource_version);
+        assert_string_equal(hf__json_string(json, "metadata.resourceVersion"),
+                            event->resource_version);
         seen->events[seen->n].type = event->type;
         (void)snprintf(seen->events[seen->n].name, 64, "%s", name ? name : "");
         (void)snprintf(seen->events[seen->n].revision, 32, "%s", event->resource_version);
@@ -54,9 +55,12 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         pthread_mutex_unlock(&seen->mu);
 }
 
-static struct seen *watch(struct box *box, struct hf_resource resource, const char *query, const char *revision, uint64_t *ret_id) {
+static struct seen *watch(struct box *box, struct hf_resource resource, const char *query,
+                          const char *revision, uint64_t *ret_id) {
         struct seen *seen = calloc(1, sizeof *seen);
-        struct hf_watch_spec spec = {.resource = resource, .query = query, .resource_version = revision};
+        struct hf_watch_spec spec = {.resource = resource,
+                                     .query = query,
+                                     .resource_version = revision};
 
         pthread_mutex_init(&seen->mu, NULL);
         pthread_cond_init(&seen->cond, NULL);
@@ -98,12 +102,15 @@ static void test_watch(void **state) {
         struct seen *seen = watch(box, workspaces, NULL, NULL, &id);
         expect_event(seen, 0, HF_EVENT_ADDED, "w00");
         expect_event(seen, 1, HF_EVENT_ADDED, "w01");
-        assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w01", NULL, "{\"metadata\":{\"name\":\"w01\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w01", NULL,
+                                 "{\"metadata\":{\"name\":\"w01\"}}"),
+                         0);
         expect_event(seen, 2, HF_EVENT_MODIFIED, "w01");
         assert_string_equal(seen->events[2].revision, text_at("metadata.resourceVersion"));
         assert_int_equal(do_call(box, HF_VERB_DELETE, workspaces, NULL, "w01", NULL, NULL), 0);
         expect_event(seen, 3, HF_EVENT_DELETED, "w01");
-        assert_true(strtoull(seen->events[3].revision, NULL, 10) > strtoull(seen->events[2].revision, NULL, 10));
+        assert_true(strtoull(seen->events[3].revision, NULL, 10) >
+                    strtoull(seen->events[2].revision, NULL, 10));
         /* From a revision: only what came after it. */
         struct seen *later = watch(box, workspaces, NULL, revision, NULL);
         expect_event(later, 0, HF_EVENT_MODIFIED, "w01");
@@ -128,11 +135,14 @@ static void test_watch_selectors(void **state) {
         expect_event(one, 0, HF_EVENT_ADDED, "w00");
         /* An object that begins to match is added, one that ceases to is deleted. */
         assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w00", NULL,
-                                 "{\"metadata\":{\"name\":\"w00\",\"labels\":{\"parity\":\"odd\"}}}"),
+                                 "{\"metadata\":{\"name\":\"w00\",\"labels\":{\"parity\":\"odd\"}}"
+                                 "}"),
                          0);
         expect_event(odd, 1, HF_EVENT_ADDED, "w00");
         expect_event(one, 1, HF_EVENT_MODIFIED, "w00");
-        assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w01", NULL, "{\"metadata\":{\"name\":\"w01\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_UPDATE, workspaces, NULL, "w01", NULL,
+                                 "{\"metadata\":{\"name\":\"w01\"}}"),
+                         0);
         expect_event(odd, 2, HF_EVENT_DELETED, "w01");
         assert_string_equal(odd->events[2].revision, text_at("metadata.resourceVersion"));
         assert_int_equal(do_call(box, HF_VERB_DELETE, workspaces, NULL, "w00", NULL, NULL), 0);
@@ -149,8 +159,11 @@ static void test_watch_too_old(void **state) {
 
         for (int i = 0; i < 4200; i++) { /* more than the history holds */
                 char body[120];
-                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"n\":%d}}", i);
-                assert_int_equal(do_call(box, i ? HF_VERB_UPDATE : HF_VERB_CREATE, workspaces, NULL, i ? "w" : NULL, NULL, body), 0);
+                (void)snprintf(body, sizeof body,
+                               "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"n\":%d}}", i);
+                assert_int_equal(do_call(box, i ? HF_VERB_UPDATE : HF_VERB_CREATE, workspaces, NULL,
+                                         i ? "w" : NULL, NULL, body),
+                                 0);
         }
         assert_int_equal(n_selected(box, NULL), 1);
         struct seen *seen = watch(box, workspaces, NULL, "1", NULL);
@@ -181,18 +194,27 @@ static void hammer_reply(void *ctx, const struct hf_reply *reply) {
 static void *hammer_thread(void *ctx) {
         struct hammer *h = ctx;
         char body[160];
-        hf_nsec until = hf_now(hf_clock_system()) + 600 * HF_NSEC_PER_SEC; /* under valgrind all is slow */
+        hf_nsec until =
+                hf_now(hf_clock_system()) + 600 * HF_NSEC_PER_SEC; /* under valgrind all is slow */
 
         for (int i = 0; i < 100; i++) {
-                (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"shared\"},\"spec\":{\"by\":%d,\"n\":%d}}", h->index, i);
+                (void)snprintf(body, sizeof body,
+                               "{\"metadata\":{\"name\":\"shared\"},\"spec\":{\"by\":%d,\"n\":%d}}",
+                               h->index, i);
                 struct hf_call update = {.verb = HF_VERB_UPDATE,
                                          .resource = workspaces,
                                          .name = "shared",
                                          .body = body,
                                          .n_body = strlen(body),
                                          .deadline = until};
-                struct hf_call get = {.verb = HF_VERB_GET, .resource = workspaces, .name = "shared", .deadline = until};
-                struct hf_call list = {.verb = HF_VERB_LIST, .resource = workspaces, .query = "labelSelector=!none", .deadline = until};
+                struct hf_call get = {.verb = HF_VERB_GET,
+                                      .resource = workspaces,
+                                      .name = "shared",
+                                      .deadline = until};
+                struct hf_call list = {.verb = HF_VERB_LIST,
+                                       .resource = workspaces,
+                                       .query = "labelSelector=!none",
+                                       .deadline = until};
                 pthread_mutex_lock(&h->mu);
                 h->n_left += 3;
                 pthread_mutex_unlock(&h->mu);
@@ -217,10 +239,14 @@ static void test_hammer(void **state) {
         pthread_t threads[4];
         int n_won = 0;
 
-        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL, "{\"metadata\":{\"name\":\"shared\"}}"), 0);
+        assert_int_equal(do_call(box, HF_VERB_CREATE, workspaces, NULL, NULL, NULL,
+                                 "{\"metadata\":{\"name\":\"shared\"}}"),
+                         0);
         struct seen *seen = watch(box, workspaces, NULL, text_at("metadata.resourceVersion"), NULL);
         for (int i = 0; i < 4; i++) {
-                hammers[i] = (struct hammer){box, i, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
+                hammers[i] =
+                        (struct hammer){box, i, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
+                                        0,   0};
                 assert_int_equal(pthread_create(&threads[i], NULL, hammer_thread, &hammers[i]), 0);
         }
         for (int i = 0; i < 4; i++) {
@@ -230,7 +256,8 @@ static void test_hammer(void **state) {
         assert_int_equal(n_won, 1200); /* unconditional updates: the loop settles every conflict */
         await(seen, 400);
         for (size_t i = 1; i < seen->n; i++)
-                assert_true(strtoull(seen->events[i].revision, NULL, 10) > strtoull(seen->events[i - 1].revision, NULL, 10));
+                assert_true(strtoull(seen->events[i].revision, NULL, 10) >
+                            strtoull(seen->events[i - 1].revision, NULL, 10));
         hfd_api_end_watches(box->api);
         assert_int_equal(await_end(seen), 0);
         free(seen);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for a lock file. No timeout here is ever waited out but those of nothing: a wake-up that is missed is a test that does not end.
+ * Waiting for a lock file. No timeout here is ever waited out but those of nothing: a wake-up that
+ * is missed is a test that does not end.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -59,7 +60,8 @@ static struct holder hold(void) {
                 char byte = 0;
                 close(to[1]);
                 close(from[0]);
-                if (hfd_await_lock(path, AGES, &fd, NULL) != 0 || write(from[1], &byte, 1) != 1 || read(to[0], &byte, 1) != 1)
+                if (hfd_await_lock(path, AGES, &fd, NULL) != 0 || write(from[1], &byte, 1) != 1 ||
+                    read(to[0], &byte, 1) != 1)
                         _exit(1);
                 close(fd);
                 while (read(to[0], &byte, 1) > 0)
@@ -163,9 +165,12 @@ static void test_one_at_a_time(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_a_held_lock_is_busy_when_time_is_up, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_what_is_no_file_is_named, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_release_and_death_are_noticed, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_a_held_lock_is_busy_when_time_is_up, make_dir,
+                                                remove_dir),
+                cmocka_unit_test_setup_teardown(test_what_is_no_file_is_named, make_dir,
+                                                remove_dir),
+                cmocka_unit_test_setup_teardown(test_release_and_death_are_noticed, make_dir,
+                                                remove_dir),
                 cmocka_unit_test_setup_teardown(test_one_at_a_time, make_dir, remove_dir),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

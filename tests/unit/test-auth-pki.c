@@ -46,9 +46,12 @@ static const char *in_dir(const char *name) {
         return path;
 }
 
-static void put(const char *name, const char *text) { assert(hfd_write_file(in_dir(name), text, 0600, NULL) == 0); }
+static void put(const char *name, const char *text) {
+        assert(hfd_write_file(in_dir(name), text, 0600, NULL) == 0);
+}
 
-/* Runs openssl(1), an opinion that is not ours. True: exit status 0, and its output holds `expected`. */
+/* Runs openssl(1), an opinion that is not ours. True: exit status 0, and its output holds
+ * `expected`. */
 static bool openssl_says(const char *arguments, const char *expected) {
         char command[512], output[8192];
         snprintf(command, sizeof command, "cd '%s' && openssl %s 2>&1", dir, arguments);
@@ -68,17 +71,24 @@ static void test_makes_what_openssl_accepts(void **state) {
         struct hf_status status = {0};
         struct stat st;
         assert_int_equal(hfd_pki_load_or_make(dir, names, &pki, &status), 0);
-        assert_true(openssl_says("verify -x509_strict -purpose sslserver -CAfile ca.crt server.crt", "OK"));
-        assert_true(openssl_says("verify -x509_strict -purpose sslclient -CAfile ca.crt admin.crt", "OK"));
-        assert_false(openssl_says("verify -purpose sslclient -CAfile ca.crt server.crt", "server.crt: OK"));
-        assert_true(
-                openssl_says("x509 -noout -text -in server.crt",
-                             "DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, DNS:node-1.example, IP Address:192.0.2.7"));
-        assert_true(openssl_says("x509 -noout -subject -in admin.crt", "O = system:masters, CN = holdfast-admin"));
+        assert_true(openssl_says("verify -x509_strict -purpose sslserver -CAfile ca.crt server.crt",
+                                 "OK"));
+        assert_true(openssl_says("verify -x509_strict -purpose sslclient -CAfile ca.crt admin.crt",
+                                 "OK"));
+        assert_false(openssl_says("verify -purpose sslclient -CAfile ca.crt server.crt",
+                                  "server.crt: OK"));
+        assert_true(openssl_says("x509 -noout -text -in server.crt",
+                                 "DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, "
+                                 "DNS:node-1.example, IP Address:192.0.2.7"));
+        assert_true(openssl_says("x509 -noout -subject -in admin.crt",
+                                 "O = system:masters, CN = holdfast-admin"));
         assert_true(openssl_says("x509 -noout -text -in ca.crt", "ASN1 OID: prime256v1"));
-        assert_true(openssl_says("x509 -noout -checkend $((3600*24*3640)) -in ca.crt", "will not expire"));
-        assert_true(openssl_says("x509 -noout -checkend $((3600*24*360)) -in server.crt", "will not expire"));
-        assert_false(openssl_says("x509 -noout -checkend $((3600*24*366)) -in server.crt", "will not expire"));
+        assert_true(openssl_says("x509 -noout -checkend $((3600*24*3640)) -in ca.crt",
+                                 "will not expire"));
+        assert_true(openssl_says("x509 -noout -checkend $((3600*24*360)) -in server.crt",
+                                 "will not expire"));
+        assert_false(openssl_says("x509 -noout -checkend $((3600*24*366)) -in server.crt",
+                                  "will not expire"));
         const char *keys[] = {"ca.key", "server.key", "admin.key"};
         for (size_t i = 0; i < 3; i++) {
                 assert_int_equal(stat(in_dir(keys[i]), &st), 0);
@@ -98,7 +108,8 @@ static void test_what_is_there_is_used_and_renewal_keeps_key_and_names(void **st
         assert_string_equal(first.ca_pem, more.ca_pem);
         assert_string_equal(first.server_key_pem, more.server_key_pem);
         assert_string_not_equal(first.server_cert_pem, more.server_cert_pem);
-        assert_true(openssl_says("x509 -noout -text -in server.crt", "DNS:one.example, DNS:two.example"));
+        assert_true(openssl_says("x509 -noout -text -in server.crt",
+                                 "DNS:one.example, DNS:two.example"));
         hfd_pki_done(&again);
         assert_int_equal(hfd_pki_load_or_make(dir, one, &again, NULL), 0);
         assert_string_equal(again.server_cert_pem, more.server_cert_pem);
@@ -111,10 +122,13 @@ static void test_a_certificate_about_to_expire_is_made_anew(void **state) {
         struct hfd_pki first = {0}, renewed = {0};
         assert_int_equal(hfd_pki_load_or_make(dir, NULL, &first, NULL), 0);
         assert_true(openssl_says("req -new -key server.key -subj /CN=holdfastd -out x.csr", ""));
-        assert_true(openssl_says("x509 -req -in x.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 10 -out server.crt", ""));
+        assert_true(openssl_says("x509 -req -in x.csr -CA ca.crt -CAkey ca.key -CAcreateserial "
+                                 "-days 10 -out server.crt",
+                                 ""));
         assert_int_equal(hfd_pki_load_or_make(dir, NULL, &renewed, NULL), 0);
         assert_string_equal(first.ca_pem, renewed.ca_pem);
-        assert_true(openssl_says("x509 -noout -checkend $((3600*24*360)) -in server.crt", "will not expire"));
+        assert_true(openssl_says("x509 -noout -checkend $((3600*24*360)) -in server.crt",
+                                 "will not expire"));
         hfd_pki_done(&first);
         hfd_pki_done(&renewed);
 }
@@ -142,7 +156,8 @@ static void expect_refusal(const char *file) {
 }
 
 static void test_what_is_not_usable_is_named_and_kept(void **state) {
-        static const char *const files[] = {"ca.crt", "ca.key", "server.crt", "server.key", "admin.crt", "admin.key"};
+        static const char *const files[] = {"ca.crt",     "ca.key",    "server.crt",
+                                            "server.key", "admin.crt", "admin.key"};
         struct hfd_pki pki = {0};
         char *text = NULL, *other_key = NULL;
         assert_int_equal(hfd_pki_load_or_make(dir, NULL, &pki, NULL), 0);
@@ -185,7 +200,8 @@ static void test_a_directory_that_cannot_be_used_is_named(void **state) {
         assert_non_null(strstr(status.message, dir));
 }
 
-/* All wait at a pipe's end and start together; each writes what CA and serving certificate it got. */
+/* All wait at a pipe's end and start together; each writes what CA and serving certificate it got.
+ */
 static void test_processes_that_start_at_once_share_one_ca(void **state) {
         pid_t pids[N_PROCESSES];
         int start[2], results[2];
@@ -201,9 +217,11 @@ static void test_processes_that_start_at_once_share_one_ca(void **state) {
                 const char *names[] = {name, NULL};
                 snprintf(name, sizeof name, "node-%d.example", i);
                 close(start[1]);
-                if (read(start[0], &byte, 1) != 0 || hfd_pki_load_or_make(dir, names, &pki, NULL) != 0)
+                if (read(start[0], &byte, 1) != 0 ||
+                    hfd_pki_load_or_make(dir, names, &pki, NULL) != 0)
                         _exit(1);
-                bool whole = strstr(pki.ca_pem, "END CERTIFICATE") && pki.server_key_pem && pki.admin_key_pem;
+                bool whole = strstr(pki.ca_pem, "END CERTIFICATE") && pki.server_key_pem &&
+                             pki.admin_key_pem;
                 uint64_t sum = 5381;
                 for (const char *c = pki.ca_pem; *c; c++)
                         sum = sum * 33 + (unsigned char)*c;
@@ -229,7 +247,8 @@ static void test_processes_that_start_at_once_share_one_ca(void **state) {
         assert_true(openssl_says("x509 -noout -text -in server.crt", "DNS:node-7.example"));
 }
 
-/* The calls that make a file whole and put it in place; a doomed process is killed before one of them. */
+/* The calls that make a file whole and put it in place; a doomed process is killed before one of
+ * them. */
 static struct {
         int n_left;   /* until its end; 0 = not doomed */
         int begun[2]; /* pipes: it tells that it has the lock, ... */
@@ -290,7 +309,8 @@ static void test_a_start_killed_at_any_point_blocks_nobody(void **state) {
                 assert_int_equal(waitpid(waiting, &status, 0), waiting);
                 assert_int_equal(status, 0);
                 assert_int_equal(hfd_pki_load_or_make(dir, NULL, &pki, NULL), 0);
-                assert_true(openssl_says("verify -CAfile ca.crt server.crt admin.crt", "admin.crt: OK"));
+                assert_true(openssl_says("verify -CAfile ca.crt server.crt admin.crt",
+                                         "admin.crt: OK"));
                 hfd_pki_done(&pki);
                 for (int i = 0; i < 2; i++)
                         close(doom.begun[i]), close(doom.go[i]);
@@ -310,14 +330,18 @@ static void test_kubeconfig(void **state) {
         assert_int_equal(st.st_mode & 0777, 0600);
         assert_int_equal(hfd_read_file(path, &text, NULL), 0);
         assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
-        const struct hf__json *cluster = hf__json_get(hf__json_first(hf__json_get(json, "clusters")), "cluster");
+        const struct hf__json *cluster =
+                hf__json_get(hf__json_first(hf__json_get(json, "clusters")), "cluster");
         assert_string_equal(hf__json_string(cluster, "server"), "https://127.0.0.1:6443");
         /* coreutils decodes what we encoded */
         snprintf(command, sizeof command,
-                 "sed -n 's/.*certificate-authority-data\": \"\\([^\"]*\\)\".*/\\1/p' '%s' | base64 -d | cmp - '%s/ca.crt'", path, dir);
+                 "sed -n 's/.*certificate-authority-data\": \"\\([^\"]*\\)\".*/\\1/p' '%s' | "
+                 "base64 -d | cmp - '%s/ca.crt'",
+                 path, dir);
         assert_int_equal(system(command), 0);
         if (system("command -v kubectl >/dev/null") == 0) {
-                snprintf(command, sizeof command, "kubectl --kubeconfig='%s' config current-context >/dev/null", path);
+                snprintf(command, sizeof command,
+                         "kubectl --kubeconfig='%s' config current-context >/dev/null", path);
                 assert_int_equal(system(command), 0);
         }
         hf__json_free(json);
@@ -327,14 +351,22 @@ static void test_kubeconfig(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_processes_that_start_at_once_share_one_ca, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_a_start_killed_at_any_point_blocks_nobody, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_makes_what_openssl_accepts, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_what_is_there_is_used_and_renewal_keeps_key_and_names, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_a_certificate_about_to_expire_is_made_anew, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_processes_that_start_at_once_share_one_ca,
+                                                make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_a_start_killed_at_any_point_blocks_nobody,
+                                                make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_makes_what_openssl_accepts, make_dir,
+                                                remove_dir),
+                cmocka_unit_test_setup_teardown(
+                        test_what_is_there_is_used_and_renewal_keeps_key_and_names, make_dir,
+                        remove_dir),
+                cmocka_unit_test_setup_teardown(test_a_certificate_about_to_expire_is_made_anew,
+                                                make_dir, remove_dir),
                 cmocka_unit_test_setup_teardown(test_a_lone_key_is_completed, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_what_is_not_usable_is_named_and_kept, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_a_directory_that_cannot_be_used_is_named, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_what_is_not_usable_is_named_and_kept, make_dir,
+                                                remove_dir),
+                cmocka_unit_test_setup_teardown(test_a_directory_that_cannot_be_used_is_named,
+                                                make_dir, remove_dir),
                 cmocka_unit_test_setup_teardown(test_kubeconfig, make_dir, remove_dir),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,8 @@ static struct hfd_auth *new_auth(const char *tokens) {
         return auth;
 }
 
-static void expect_token(struct hfd_auth *auth, const char *header, int result, const char *user, const char *groups) {
+static void expect_token(struct hfd_auth *auth, const char *header, int result, const char *user,
+                         const char *groups) {
         struct hfd_user found = {0};
         struct hfd_request *request = fake_request("GET", "/", "");
         char joined[1024] = "";
@@ -41,13 +42,15 @@ static void expect_token(struct hfd_auth *auth, const char *header, int result, 
 }
 
 static void test_tokens(void **state) {
-        struct hfd_auth *auth = new_auth("t1,alice,1\n"
-                                         "\"t,2\",\"bob \"\"the\"\" b\",2,\"dev, ops,,system:masters\"\r\n"
-                                         "\n"
-                                         "t3,first,3\nt3,last,3,solo\nt4,no-newline,4,\"\"");
+        struct hfd_auth *auth =
+                new_auth("t1,alice,1\n"
+                         "\"t,2\",\"bob \"\"the\"\" b\",2,\"dev, ops,,system:masters\"\r\n"
+                         "\n"
+                         "t3,first,3\nt3,last,3,solo\nt4,no-newline,4,\"\"");
         expect_token(auth, "Bearer t1", 0, "alice", "system:authenticated|");
         expect_token(auth, "bearer  t1", 0, "alice", "system:authenticated|");
-        expect_token(auth, "Bearer t,2", 0, "bob \"the\" b", "dev|ops|system:masters|system:authenticated|");
+        expect_token(auth, "Bearer t,2", 0, "bob \"the\" b",
+                     "dev|ops|system:masters|system:authenticated|");
         expect_token(auth, "Bearer t3", 0, "last", "solo|system:authenticated|");
         expect_token(auth, "Bearer t4", 0, "no-newline", "system:authenticated|");
         expect_token(auth, "Bearer t", HF_E_UNAUTHORIZED, NULL, NULL);
@@ -121,15 +124,25 @@ static void test_certificates(void **state) {
 
 static bool may(const char *group, const char *verb, const char *asked_path) {
         struct hfd_user user = {.name = "u", .n_groups = 1};
-        const struct hfd_attributes asked = {.verb = verb, .group = "", .resource = "", .ns = "", .name = "", .path = asked_path};
+        const struct hfd_attributes asked = {.verb = verb,
+                                             .group = "",
+                                             .resource = "",
+                                             .ns = "",
+                                             .name = "",
+                                             .path = asked_path};
         strcpy(user.groups[0], group);
         return hfd_auth_allows(NULL, &user, &asked);
 }
 
 static void test_authorization(void **state) {
         struct hfd_user user = {.name = "u", .n_groups = 1, .groups = {"system:authenticated"}};
-        struct hfd_attributes asked =
-                {.verb = "get", .group = "", .resource = "configmaps", .ns = "n", .name = "", .path = "/healthz", .is_resource = true};
+        struct hfd_attributes asked = {.verb = "get",
+                                       .group = "",
+                                       .resource = "configmaps",
+                                       .ns = "n",
+                                       .name = "",
+                                       .path = "/healthz",
+                                       .is_resource = true};
         assert_false(hfd_auth_allows(NULL, &user, &asked));
         strcpy(user.groups[0], "system:masters");
         assert_true(hfd_auth_allows(NULL, &user, &asked));

@@ -21,7 +21,8 @@ static struct hf_cancel *make(struct hf_cancel *parent) {
         return token;
 }
 
-/* A clock whose hand is moved by the test; its wait never sleeps, it moves the hand to the deadline. */
+/* A clock whose hand is moved by the test; its wait never sleeps, it moves the hand to the
+ * deadline. */
 static hf_nsec fake_time;
 static hf_nsec fake_now(void *ctx) { return fake_time; }
 static int fake_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
@@ -29,7 +30,10 @@ static int fake_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf
         fake_time = deadline;
         return HF_E_TIMEOUT;
 }
-static const struct hf_clock fake = {.boot = fake_now, .monotonic = fake_now, .real = fake_now, .wait = fake_wait};
+static const struct hf_clock fake = {.boot = fake_now,
+                                     .monotonic = fake_now,
+                                     .real = fake_now,
+                                     .wait = fake_wait};
 
 static void test_fire_reaches_descendants_only(void **state) {
         struct hf_cancel *root = make(NULL), *a = make(root), *b = make(root), *aa = make(a);
@@ -89,7 +93,9 @@ static void test_wait_says_which(void **state) {
         assert_int_equal(hf_cancel_wait(token, HF_NSEC_NEVER), HF_E_CANCELED);
         assert_int_equal(fake_time, 80);
         hf_cancel_unref(token);
-        assert_int_equal(hf_cancel_wait(hf_cancel_never(), hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC), HF_E_TIMEOUT);
+        assert_int_equal(hf_cancel_wait(hf_cancel_never(),
+                                        hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC),
+                         HF_E_TIMEOUT);
 }
 
 static void test_never(void **state) {
@@ -136,7 +142,9 @@ static void test_wakers_are_called_once(void **state) {
         hf_cancel_unref(root);
 }
 
-static void *wait_for_ever(void *ctx) { return (void *)(intptr_t)hf_cancel_wait(ctx, HF_NSEC_NEVER); }
+static void *wait_for_ever(void *ctx) {
+        return (void *)(intptr_t)hf_cancel_wait(ctx, HF_NSEC_NEVER);
+}
 
 static void test_fire_wakes_waiters_on_other_threads(void **state) {
         struct hf_cancel *root = make(NULL), *child = make(root), *timed = make(NULL);
@@ -157,7 +165,8 @@ static void test_fire_wakes_waiters_on_other_threads(void **state) {
         hf_cancel_unref(timed);
 }
 
-/* A waker's memory is freed right after its removal, while another thread fires: nothing may touch it afterwards. */
+/* A waker's memory is freed right after its removal, while another thread fires: nothing may touch
+ * it afterwards. */
 struct guarded {
         struct hf_cancel_waker waker;
         int alive; /* written by the remover, read by fn: never at the same time */
@@ -190,7 +199,8 @@ static void test_removal_races_with_fire(void **state) {
                         guarded[i] = calloc(1, sizeof *guarded[i]);
                         assert_non_null(guarded[i]);
                         guarded[i]->alive = 1;
-                        hf_cancel_add_waker(i % 2 ? root : child, &guarded[i]->waker, check_alive, guarded[i]);
+                        hf_cancel_add_waker(i % 2 ? root : child, &guarded[i]->waker, check_alive,
+                                            guarded[i]);
                 }
                 assert_int_equal(pthread_create(&thread[0], NULL, fire, root), 0);
                 assert_int_equal(pthread_create(&thread[1], NULL, remove_wakers, guarded), 0);

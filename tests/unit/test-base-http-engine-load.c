@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine under load: cancels that race, bursts, calls at their time, and its end with all of it under way. */
+/* The engine under load: cancels that race, bursts, calls at their time, and its end with all of it
+ * under way. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -40,13 +41,18 @@ static void tally_wait(struct tally *t) {
         pthread_mutex_unlock(&t->mu);
 }
 
-/* Requests from several threads, each canceled at once by its submitter: each ends exactly once, one way or the other. */
+/* Requests from several threads, each canceled at once by its submitter: each ends exactly once,
+ * one way or the other. */
 static void *submit_and_cancel(void *ctx) {
         for (int i = 0; i < 50; i++) {
                 char url[128];
                 uint64_t id;
                 snprintf(url, sizeof url, "%s/ok", f.url);
-                struct hf__http_request request = {.method = "GET", .url = url, .deadline = in_ms(30000), .on_done = on_tally, .ctx = ctx};
+                struct hf__http_request request = {.method = "GET",
+                                                   .url = url,
+                                                   .deadline = in_ms(30000),
+                                                   .on_done = on_tally,
+                                                   .ctx = ctx};
                 assert(hf__http_submit(f.engine, &request, &id) == 0);
                 hf__http_cancel(f.engine, id - (uint64_t)(i % 3));
                 hf__http_cancel(f.engine, id);
@@ -101,12 +107,19 @@ static void test_burst_of_1000(void **state) {
                 char url[128];
                 snprintf(url, sizeof url, "%s/ok", f.url);
                 /* In waves, for the server has a thread per connection. */
-                struct hf__http_request request = {.method = "GET", .url = url, .deadline = in_ms(60000), .on_done = on_tally, .ctx = &t};
+                struct hf__http_request request = {.method = "GET",
+                                                   .url = url,
+                                                   .deadline = in_ms(60000),
+                                                   .on_done = on_tally,
+                                                   .ctx = &t};
                 assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
                 if (i % 100 == 99) {
                         pthread_mutex_lock(&t.mu);
                         while (t.left > 999 - i)
-                                assert_int_equal(hf_clock_system()->wait(NULL, &t.cond, &t.mu, in_ms(1)) & ~HF_E_TIMEOUT, 0);
+                                assert_int_equal(hf_clock_system()->wait(NULL, &t.cond, &t.mu,
+                                                                         in_ms(1)) &
+                                                         ~HF_E_TIMEOUT,
+                                                 0);
                         pthread_mutex_unlock(&t.mu);
                 }
         }
@@ -141,11 +154,14 @@ static void test_calls_at_their_time(void **state) {
         assert_int_equal(hf_cond_init(&ring.cond), 0);
         for (int i = 0; i < 4; i++) {
                 ring.calls[i] = (struct ring_call){&ring, i};
-                assert_int_equal(hf__http_call_at(f.engine, start + ms[i] * HF_NSEC_PER_MSEC, on_ring, &ring.calls[i]), 0);
+                assert_int_equal(hf__http_call_at(f.engine, start + ms[i] * HF_NSEC_PER_MSEC,
+                                                  on_ring, &ring.calls[i]),
+                                 0);
         }
         pthread_mutex_lock(&ring.mu);
         while (ring.n < 3)
-                assert_int_equal(hf_clock_system()->wait(NULL, &ring.cond, &ring.mu, in_ms(60000)), 0);
+                assert_int_equal(hf_clock_system()->wait(NULL, &ring.cond, &ring.mu, in_ms(60000)),
+                                 0);
         assert_true(in_ms(0) >= start + 20 * HF_NSEC_PER_MSEC);
         pthread_mutex_unlock(&ring.mu);
         assert_int_equal(ring.order[0], 1);
@@ -191,8 +207,12 @@ static void test_turns_rise(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(test_cancel_races),        TEST(test_free_with_requests_under_way),          TEST(test_burst_of_1000),
-                TEST(test_calls_at_their_time), TEST(test_submission_during_the_stop_is_refused), TEST(test_turns_rise),
+                TEST(test_cancel_races),
+                TEST(test_free_with_requests_under_way),
+                TEST(test_burst_of_1000),
+                TEST(test_calls_at_their_time),
+                TEST(test_submission_during_the_stop_is_refused),
+                TEST(test_turns_rise),
         };
         signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_DEFAULT);

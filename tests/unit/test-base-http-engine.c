@@ -189,7 +189,8 @@ static void test_stream_outlives_its_head_timeout_and_is_canceled(void **state) 
         answer_done(&timer);
 }
 
-/* The peer has taken the request on a kept connection and broken it: curl must not send it once more by itself. */
+/* The peer has taken the request on a kept connection and broken it: curl must not send it once
+ * more by itself. */
 static void test_post_is_never_sent_twice(void **state) {
         struct answer a;
         char url[128];
@@ -224,7 +225,8 @@ static void test_lanes_do_not_share_connections(void **state) {
         assert_int_equal(f.server.n_handlers, HF__HTTP_N_LANES);
 }
 
-static void post_recurring(struct answer *a, const char *path, const char *header, const char *body) {
+static void post_recurring(struct answer *a, const char *path, const char *header,
+                           const char *body) {
         char url[128];
 
         answer_init(a);
@@ -240,7 +242,8 @@ static void post_recurring(struct answer *a, const char *path, const char *heade
         answer_done(a);
 }
 
-/* What libcurl has learnt of a URL serves the next request, but nothing else of the one before does. */
+/* What libcurl has learnt of a URL serves the next request, but nothing else of the one before
+ * does. */
 static void test_recurring_url(void **state) {
         struct answer a;
 
@@ -265,7 +268,8 @@ static void test_recurring_url(void **state) {
         }
 }
 
-/* There is room for some only; the others are served as if they did not recur, and so is what is no URL. */
+/* There is room for some only; the others are served as if they did not recur, and so is what is no
+ * URL. */
 static void test_more_recurring_urls_than_are_kept(void **state) {
         struct answer a;
         char path[32];
@@ -277,16 +281,22 @@ static void test_more_recurring_urls_than_are_kept(void **state) {
                 assert_string_equal(a.body, path);
         }
         answer_init(&a);
-        struct hf__http_request request =
-                {.method = "POST", .url = "nonsense://x y", .url_recurs = true, .deadline = in_ms(30000), .on_done = on_done, .ctx = &a};
+        struct hf__http_request request = {.method = "POST",
+                                           .url = "nonsense://x y",
+                                           .url_recurs = true,
+                                           .deadline = in_ms(30000),
+                                           .on_done = on_done,
+                                           .ctx = &a};
         assert_int_equal(hf__http_submit(f.engine, &request, NULL), 0);
         wait_done(&a);
         assert_int_equal(a.outcome, HF_E_INVALID);
         answer_done(&a);
 }
 
-/* In the place of the C library's: an answer that no name server gives, once the engine waits for it. */
-int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **ret_addresses) {
+/* In the place of the C library's: an answer that no name server gives, once the engine waits for
+ * it. */
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                struct addrinfo **ret_addresses) {
         uint64_t turns = hf__http_engine_turns(f.engine);
 
         while (hf__http_engine_turns(f.engine) < turns + 3)
@@ -294,17 +304,20 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
         return EAI_NONAME;
 }
 
-/* Each descriptor that is said to be in the epoll set is: else an answer is seen only when some timer of curl's is due. */
+/* Each descriptor that is said to be in the epoll set is: else an answer is seen only when some
+ * timer of curl's is due. */
 static void check_watched(void *ctx, const struct hf__http_result *result) {
         for (size_t fd = 0; fd < f.engine->n_sockets; fd++) {
-                struct epoll_event event = {.events = f.engine->sockets[fd].watched, .data.fd = (int)fd};
+                struct epoll_event event = {.events = f.engine->sockets[fd].watched,
+                                            .data.fd = (int)fd};
                 if (event.events)
                         assert(epoll_ctl(f.engine->epoll_fd, EPOLL_CTL_MOD, (int)fd, &event) == 0);
         }
         on_done(ctx, result);
 }
 
-/* What waits for a name is a descriptor of curl's own, which curl closes by itself; the next connection may have its number. */
+/* What waits for a name is a descriptor of curl's own, which curl closes by itself; the next
+ * connection may have its number. */
 static void test_unix_socket_after_an_unknown_name(void **state) {
         char dir[] = "/tmp/hf-http-XXXXXX", path[64];
         struct server server;

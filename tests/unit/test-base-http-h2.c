@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine over HTTP/2 in clear text: sharing a connection, trailers, and connections that die. */
+/* The engine over HTTP/2 in clear text: sharing a connection, trailers, and connections that die.
+ */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +61,8 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
         assert_false(call->done);
         call->done = true;
         call->result = *result;
-        snprintf(call->text, sizeof call->text, "%.*s", (int)result->n_body, (const char *)result->body);
+        snprintf(call->text, sizeof call->text, "%.*s", (int)result->n_body,
+                 (const char *)result->body);
         snprintf(call->message, sizeof call->message, "%s", result->grpc_message);
         pthread_cond_broadcast(&f.cond);
         pthread_mutex_unlock(&f.mu);
@@ -86,7 +88,8 @@ static struct call *start(int i, const char *body, int64_t deadline_ms) {
                                            .body = body,
                                            .n_body = strlen(body),
                                            .version = HF__HTTP_2_PRIOR_KNOWLEDGE,
-                                           .deadline = deadline_ms ? in_ms(deadline_ms) : HF_NSEC_NEVER,
+                                           .deadline =
+                                                   deadline_ms ? in_ms(deadline_ms) : HF_NSEC_NEVER,
                                            .on_data = body[0] == 's' ? on_data : NULL,
                                            .on_done = on_done,
                                            .ctx = &f.call[i]};
@@ -116,7 +119,9 @@ static void assert_echoes(int i) {
         assert_string_equal(call->text, "echo");
 }
 
-static int n_connections(void) { return __atomic_load_n(&f.server.n_connections, __ATOMIC_SEQ_CST); }
+static int n_connections(void) {
+        return __atomic_load_n(&f.server.n_connections, __ATOMIC_SEQ_CST);
+}
 
 static void test_1000_requests_share_one_connection(void **state) {
         char body[16];
@@ -148,7 +153,8 @@ static void test_grpc_status(void **state) {
         assert_int_equal(call->result.grpc_status, -1);
 }
 
-/* An answer whose end is read from the socket together with its middle. With none of these may the engine wait for more. */
+/* An answer whose end is read from the socket together with its middle. With none of these may the
+ * engine wait for more. */
 static void test_large_answers(void **state) {
         char body[16];
 
@@ -218,13 +224,15 @@ static void test_slow_request_does_not_cost_the_connection(void **state) {
 static void test_broken_connections(void **state) {
         assert_int_equal(finish(start(0, "cut", 30000))->result.outcome, HF_E_TIMEOUT);
         assert_echoes(1);
-        assert_int_equal(finish(start(2, "cut", 30000))->result.outcome, HF_E_TIMEOUT); /* on a kept one */
+        assert_int_equal(finish(start(2, "cut", 30000))->result.outcome,
+                         HF_E_TIMEOUT); /* on a kept one */
         assert_echoes(3);
         assert_int_equal(finish(start(4, "reset", 30000))->result.outcome, HF_E_TIMEOUT);
         assert_echoes(5);
 }
 
-/* A server that goes away for good says goodbye: what is under way goes on, what follows goes to a new connection. */
+/* A server that goes away for good says goodbye: what is under way goes on, what follows goes to a
+ * new connection. */
 static void test_a_goodbye(void **state) {
         struct call *stream = start(0, "stream", 0);
 
@@ -239,10 +247,12 @@ static void test_a_goodbye(void **state) {
         hf__http_cancel(f.engine, stream->id);
         assert_int_equal(finish(stream)->result.outcome, HF_E_CANCELED);
         assert_echoes(30);
-        assert_in_range(n_connections(), 2, 3); /* one may have been opened in vain: see http_engine_gate.c */
+        assert_in_range(n_connections(), 2,
+                        3); /* one may have been opened in vain: see http_engine_gate.c */
 }
 
-/* Those that reach the server after its goodbye were not looked at. Each is answered once, none is taken for done. */
+/* Those that reach the server after its goodbye were not looked at. Each is answered once, none is
+ * taken for done. */
 static void test_requests_that_cross_a_goodbye(void **state) {
         assert_echoes(0);
         start(1, "goodbye", 30000);

@@ -59,8 +59,9 @@ static void assert_refused(const char *text, size_t n) {
 }
 
 static void test_refuses(void **state) {
-        static const char *const texts[] = {"",        " ",   "{",   "{}x",        "{} {}",         "[1,]",
-                                            "{\"a\"}", "nul", "\"a", "{\"a\":1,}", "\"a\\u0000b\"", "\"\\\\\\u0000\""};
+        static const char *const texts[] =
+                {"",        " ",   "{",   "{}x",        "{} {}",         "[1,]",
+                 "{\"a\"}", "nul", "\"a", "{\"a\":1,}", "\"a\\u0000b\"", "\"\\\\\\u0000\""};
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
                 assert_refused(texts[i], strlen(texts[i]));
         assert_refused("\"a\0b\"", 5);
@@ -84,7 +85,8 @@ static void test_reads_only_n_bytes(void **state) {
 }
 
 static void test_getters(void **state) {
-        struct hf__json *json = parse("{\"a\":{\"b\":\"x\",\"B\":\"y\",\"n\":7,\"f\":1.5,\"t\":true,\"z\":null},\"l\":[1,2,3],\"a\":9}");
+        struct hf__json *json = parse("{\"a\":{\"b\":\"x\",\"B\":\"y\",\"n\":7,\"f\":1.5,\"t\":"
+                                      "true,\"z\":null},\"l\":[1,2,3],\"a\":9}");
         int64_t n = 42;
 
         assert_string_equal(hf__json_string(json, "a.b"), "x");
@@ -123,7 +125,8 @@ static void test_building(void **state) {
         assert_int_equal(hf__json_append(list, hf__json_object()), 0);
         assert_int_equal(hf__json_set(json, "spec.list", list), 0);
         assert_int_equal(hf__json_put_string(json, "a.b/c", "dotted"), 0);
-        assert_prints(json, "{\"metadata\":{\"name\":\"yy\"},\"spec\":{\"n\":9007199254740991,\"on\":true,\"list\":[\"one\",{}]},\"a.b/"
+        assert_prints(json, "{\"metadata\":{\"name\":\"yy\"},\"spec\":{\"n\":9007199254740991,"
+                            "\"on\":true,\"list\":[\"one\",{}]},\"a.b/"
                             "c\":\"dotted\"}");
         assert_true(hf__json_set_string(json, "metadata.name.x", "z") < 0);
         hf__json_remove(json, "spec.n");
@@ -131,7 +134,8 @@ static void test_building(void **state) {
         hf__json_remove(json, "no.such");
         hf__json_drop(json, "a.b/c");
         assert_int_equal(hf__json_put_string(hf__json_get(json, "spec"), "on", "off"), 0);
-        assert_prints(json, "{\"metadata\":{\"name\":\"yy\"},\"spec\":{\"on\":\"off\",\"list\":[\"one\",{}]}}");
+        assert_prints(json, "{\"metadata\":{\"name\":\"yy\"},\"spec\":{\"on\":\"off\",\"list\":["
+                            "\"one\",{}]}}");
         assert_true(hf__json_append(json, hf__json_object()) < 0);
         hf__json_free(json);
 }
@@ -157,12 +161,16 @@ static void test_by_place(void **state) {
         struct hf__json *first = hf__json_detach(array, hf__json_first(array)); /* 2 3 */
         assert_int_equal(hf__json_insert(array, NULL, first), 0);               /* 2 3 1 */
         assert_int_equal(hf__json_insert(array, hf__json_first(array), hf__json_dup(first)), 0);
-        assert_int_equal(hf__json_insert(array, hf__json_next(hf__json_first(array)), hf__json_object()), 0);
+        assert_int_equal(hf__json_insert(array, hf__json_next(hf__json_first(array)),
+                                         hf__json_object()),
+                         0);
         struct hf__json *end = hf__json_detach(array, first);
         assert_int_equal(hf__json_replace(array, hf__json_first(array), end), 0); /* 1 {} 2 3 */
         assert_int_equal(hf__json_append(array, hf__json_array()), 0);
         assert_int_equal(hf__json_replace(json, hf__json_get(json, "c"), hf__json_object()), 0);
-        assert_int_equal(hf__json_replace(json, array, hf__json_detach(json, hf__json_get(json, "b"))), 0);
+        assert_int_equal(hf__json_replace(json, array,
+                                          hf__json_detach(json, hf__json_get(json, "b"))),
+                         0);
         assert_int_equal(hf__json_add(json, "d", hf__json_array()), 0);
         hf__json_print(json, &s);
         assert_string_equal(s.data, "{\"a\":true,\"c\":{},\"d\":[]}");
@@ -171,7 +179,8 @@ static void test_by_place(void **state) {
 
         array = hf__json_array();
         for (int i = 0; i < 3; i++) /* before the first, of none, of one, of two */
-                assert_int_equal(hf__json_insert(array, hf__json_first(array), hf__json_array()), 0);
+                assert_int_equal(hf__json_insert(array, hf__json_first(array), hf__json_array()),
+                                 0);
         while (hf__json_count(array))
                 hf__json_free(hf__json_detach(array, hf__json_first(array)));
         assert_int_equal(hf__json_append_string(array, "x"), 0);
@@ -243,10 +252,12 @@ static void test_unique(void **state) {
                 {"[{\"x\":{\"a\":1,\"\\u0061\":1}}]", HF_E_INVALID},
                 {"{\"a\":1,\"A\":1}", 0},
                 {"[1,1]", 0},
-                {"{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,\"j\":0,\"k\":0,\"l\":0,\"m\":0,\"n\":0,"
+                {"{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,\"j\":0,"
+                 "\"k\":0,\"l\":0,\"m\":0,\"n\":0,"
                  "\"o\":0,\"p\":0,\"q\":0,\"r\":0}",
                  0},
-                {"{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,\"j\":0,\"k\":0,\"l\":0,\"m\":0,\"n\":0,"
+                {"{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,\"j\":0,"
+                 "\"k\":0,\"l\":0,\"m\":0,\"n\":0,"
                  "\"o\":0,\"p\":0,\"q\":0,\"b\":0}",
                  HF_E_INVALID},
         };
@@ -266,9 +277,11 @@ static bool equal_texts(const char *a, const char *b) {
         return same;
 }
 
-/* The order of members says nothing, that of items does; a key that is there twice hides none that is missing. */
+/* The order of members says nothing, that of items does; a key that is there twice hides none that
+ * is missing. */
 static void test_equal_unordered(void **state) {
-        assert_true(equal_texts("{\"a\":1,\"b\":{\"c\":[1,2],\"d\":null}}", "{\"b\":{\"d\":null,\"c\":[1,2]},\"a\":1}"));
+        assert_true(equal_texts("{\"a\":1,\"b\":{\"c\":[1,2],\"d\":null}}",
+                                "{\"b\":{\"d\":null,\"c\":[1,2]},\"a\":1}"));
         assert_false(equal_texts("{\"a\":[1,2]}", "{\"a\":[2,1]}"));
         assert_false(equal_texts("{\"a\":1,\"b\":2}", "{\"b\":2,\"c\":1}"));
         assert_false(equal_texts("{\"a\":\"1\",\"a\":\"1\"}", "{\"a\":\"1\",\"y\":\"2\"}"));
@@ -296,11 +309,23 @@ static void test_equal_is_not_quadratic(void **state) {
 }
 
 static void test_utf8(void **state) {
-        static const char *const good[] =
-                {"", "plain", "\xc3\xa9\xe2\x98\x83", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf", "\xee\x80\x80"};
-        static const char *const bad[] =
-                {"\x80", "\xc3",     "a\xc3(",          "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80",
-                 "\xff", "\xe2\x98", "\xf0\x8f\xbf\xbf"};
+        static const char *const good[] = {"",
+                                           "plain",
+                                           "\xc3\xa9\xe2\x98\x83",
+                                           "\xf0\x9f\x98\x80",
+                                           "\xf4\x8f\xbf\xbf",
+                                           "\xed\x9f\xbf",
+                                           "\xee\x80\x80"};
+        static const char *const bad[] = {"\x80",
+                                          "\xc3",
+                                          "a\xc3(",
+                                          "\xc0\xaf",
+                                          "\xe0\x80\xaf",
+                                          "\xed\xa0\x80",
+                                          "\xf4\x90\x80\x80",
+                                          "\xff",
+                                          "\xe2\x98",
+                                          "\xf0\x8f\xbf\xbf"};
 
         for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
                 assert_true(hf__utf8_valid(good[i], strlen(good[i])));

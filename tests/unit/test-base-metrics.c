@@ -30,10 +30,13 @@ static void test_text(void **state) {
         pthread_t thread[2];
 
         assert_int_equal(hf_metrics_new(&metrics), 0);
-        struct hf_metric *counter = hf_metrics_get(metrics, HF_METRIC_COUNTER, "c_total", "Counts.", "a=\"b\"");
+        struct hf_metric *counter =
+                hf_metrics_get(metrics, HF_METRIC_COUNTER, "c_total", "Counts.", "a=\"b\"");
         struct hf_metric *gauge = hf_metrics_get(metrics, HF_METRIC_GAUGE, "g", "Gauges.", "");
-        struct hf_metric *histogram = hf_metrics_get(metrics, HF_METRIC_HISTOGRAM, "h_seconds", "Times.", "");
-        assert_ptr_equal(counter, hf_metrics_get(metrics, HF_METRIC_COUNTER, "c_total", "Counts.", "a=\"b\""));
+        struct hf_metric *histogram =
+                hf_metrics_get(metrics, HF_METRIC_HISTOGRAM, "h_seconds", "Times.", "");
+        assert_ptr_equal(counter, hf_metrics_get(metrics, HF_METRIC_COUNTER, "c_total", "Counts.",
+                                                 "a=\"b\""));
         assert_null(hf_metrics_get(metrics, HF_METRIC_GAUGE, "c_total", "", ""));
         for (int i = 0; i < 2; i++)
                 assert_int_equal(pthread_create(&thread[i], NULL, add_many, counter), 0);
@@ -43,11 +46,14 @@ static void test_text(void **state) {
         hf_metric_observe(histogram, 100);
         assert_int_equal(hf_metrics_add_collector(metrics, set_gauge, gauge), 0);
         hf_metrics_write(metrics, collect_text, &out);
-        assert_non_null(strstr(out.data, "# HELP c_total Counts.\n# TYPE c_total counter\nc_total{a=\"b\"} 2000\n"));
+        assert_non_null(
+                strstr(out.data,
+                       "# HELP c_total Counts.\n# TYPE c_total counter\nc_total{a=\"b\"} 2000\n"));
         assert_non_null(strstr(out.data, "\ng 2.5\n"));
         assert_non_null(strstr(out.data, "h_seconds_bucket{le=\"0.001\"} 0\n"));
         assert_non_null(strstr(out.data, "h_seconds_bucket{le=\"0.0025\"} 1\n"));
-        assert_non_null(strstr(out.data, "h_seconds_bucket{le=\"+Inf\"} 2\nh_seconds_sum 100.002\nh_seconds_count 2\n"));
+        assert_non_null(strstr(out.data, "h_seconds_bucket{le=\"+Inf\"} 2\nh_seconds_sum "
+                                         "100.002\nh_seconds_count 2\n"));
         hf_metrics_remove_collector(metrics, set_gauge, gauge);
         hf_metric_add(NULL, 1);
         assert_null(hf_metrics_get(NULL, HF_METRIC_GAUGE, "x", "", ""));
@@ -85,6 +91,7 @@ static void test_health(void **state) {
 }
 
 int main(void) {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_text), cmocka_unit_test(test_health)};
+        const struct CMUnitTest tests[] = {cmocka_unit_test(test_text),
+                                           cmocka_unit_test(test_health)};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

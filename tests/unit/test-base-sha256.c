@@ -36,7 +36,8 @@ static void test_a_million_bytes(void **state) {
         assert_non_null(million);
         memset(million, 'a', 1000000);
         hf__sha256_text(million, 1000000, 64, text);
-        assert_string_equal(text, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+        assert_string_equal(text,
+                            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
         free(million);
 }
 

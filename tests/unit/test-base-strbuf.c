@@ -65,7 +65,8 @@ static void test_limit_sticks(void **state) {
 }
 
 int main(void) {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_appends), cmocka_unit_test(test_arrays),
+        const struct CMUnitTest tests[] = {cmocka_unit_test(test_appends),
+                                           cmocka_unit_test(test_arrays),
                                            cmocka_unit_test(test_limit_sticks)};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,8 +132,13 @@ static void test_longest_duration_fits(void **state) {
 }
 
 static void test_refused_durations(void **state) {
-        static const char *const texts[] = {"",         "s", "5",  "-5s", "5 s", "5x", ".s", "1.2.3s", "3s4", "99999999999999999999s",
-                                            "2562048h", "+", "-0", "1e3s"};
+        static const char *const texts[] = {"",         "s",
+                                            "5",        "-5s",
+                                            "5 s",      "5x",
+                                            ".s",       "1.2.3s",
+                                            "3s4",      "99999999999999999999s",
+                                            "2562048h", "+",
+                                            "-0",       "1e3s"};
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
                 hf_nsec value = 5;
                 assert_int_equal(hf__duration_parse(texts[i], &value), -EINVAL);

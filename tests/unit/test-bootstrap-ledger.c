@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ledger's text: it comes back as it was written, what is not ours survives, and what is broken is named. */
+/* The ledger's text: it comes back as it was written, what is not ours survives, and what is broken
+ * is named. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -37,7 +38,8 @@ static struct hf__ledger_entry entry(const char *step, char letter) {
         return entry;
 }
 
-static void write_and_read(const struct hf__ledger *ledger, const struct hf__json *object, struct hf__ledger *ret_ledger) {
+static void write_and_read(const struct hf__ledger *ledger, const struct hf__json *object,
+                           struct hf__ledger *ret_ledger) {
         struct hf__strbuf text = {0};
         struct hf__json *back;
 
@@ -52,7 +54,8 @@ static void write_and_read(const struct hf__ledger *ledger, const struct hf__jso
 
 static void test_it_comes_back_as_it_was_written(void **state) {
         struct hf__ledger ledger = {0}, back;
-        struct hf__ledger_entry a = entry("ConfigMap/default/a", 'a'), a2 = entry("ConfigMap/default/a", 'c'),
+        struct hf__ledger_entry a = entry("ConfigMap/default/a", 'a'),
+                                a2 = entry("ConfigMap/default/a", 'c'),
                                 b = entry("x \"quoted\"\nstep", 'b');
 
         a2.outcome = HF__OUTCOME_KEPT;
@@ -60,7 +63,9 @@ static void test_it_comes_back_as_it_was_written(void **state) {
         assert_int_equal(hf__ledger_add(&ledger, &a), 0);
         assert_int_equal(hf__ledger_add(&ledger, &b), 0);
         assert_int_equal(hf__ledger_add(&ledger, &a2), 0);
-        assert_int_equal(hf__ledger_complete(&ledger, "phase-1", "1.0.0-rc.1", "2026-01-01T00:00:00Z"), 0);
+        assert_int_equal(hf__ledger_complete(&ledger, "phase-1", "1.0.0-rc.1",
+                                             "2026-01-01T00:00:00Z"),
+                         0);
         write_and_read(&ledger, NULL, &back);
         assert_int_equal(back.n_entries, 2);
         const struct hf__ledger_entry *found = hf__ledger_find(&back, "ConfigMap/default/a");
@@ -73,15 +78,17 @@ static void test_it_comes_back_as_it_was_written(void **state) {
         assert_non_null(hf__ledger_find(&back, b.step));
         assert_null(hf__ledger_find_completed(&back, "phase-0"));
         assert_string_equal(hf__ledger_find_completed(&back, "phase-1")->version, "1.0.0-rc.1");
-        assert_string_equal(hf__ledger_find_completed(&back, "phase-1")->at, "2026-01-01T00:00:00Z");
+        assert_string_equal(hf__ledger_find_completed(&back, "phase-1")->at,
+                            "2026-01-01T00:00:00Z");
         hf__ledger_done(&ledger);
         hf__ledger_done(&back);
 }
 
 static void test_what_is_not_ours_survives(void **state) {
-        struct hf__json *object =
-                parse("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"ledger\",\"namespace\":\"kube-system\",\"labels\":{\"a\":\"b\"},"
-                      "\"resourceVersion\":\"7\"},\"data\":{\"format\":\"1\",\"note\":\"mine\",\"other.completed\":\"x\"}}");
+        struct hf__json *object = parse("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"ledger\","
+                                        "\"namespace\":\"kube-system\",\"labels\":{\"a\":\"b\"},"
+                                        "\"resourceVersion\":\"7\"},\"data\":{\"format\":\"1\","
+                                        "\"note\":\"mine\",\"other.completed\":\"x\"}}");
         struct hf__ledger ledger = {0};
         struct hf__strbuf text = {0};
         struct hf__ledger_entry a = entry("a", 'a');
@@ -99,7 +106,8 @@ static void test_what_is_not_ours_survives(void **state) {
 
 /* Readiness asks for one thing, which every format has. */
 static void test_a_newer_format_still_says_what_is_complete(void **state) {
-        struct hf__json *object = parse("{\"data\":{\"format\":\"2\",\"phase-0.completed\":\"9.0.0 then\",\"steps\":\"in another form\"}}");
+        struct hf__json *object = parse("{\"data\":{\"format\":\"2\",\"phase-0.completed\":\"9.0.0 "
+                                        "then\",\"steps\":\"in another form\"}}");
         struct hf__ledger ledger;
 
         assert_int_equal(hf__ledger_read(object, phases, 2, &ledger, NULL), 0);
@@ -113,14 +121,19 @@ static void test_what_is_broken_is_named(void **state) {
         static const char *const cases[][2] = {
                 {"{\"data\":{}}", "data.format is missing"},
                 {"{}", "data.format is missing"},
-                {"{\"data\":{\"format\":\"1\",\"steps\":\"\\n{\"}}", "data.steps, line 2: the record is not JSON"},
-                {"{\"data\":{\"format\":\"1\",\"steps\":\"{}\"}}", "data.steps, line 1: the record has no step"},
-                {"{\"data\":{\"format\":\"1\",\"steps\":\"{\\\"step\\\":\\\"a\\\",\\\"hash\\\":\\\"XY\\\"}\"}}",
+                {"{\"data\":{\"format\":\"1\",\"steps\":\"\\n{\"}}",
+                 "data.steps, line 2: the record is not JSON"},
+                {"{\"data\":{\"format\":\"1\",\"steps\":\"{}\"}}",
+                 "data.steps, line 1: the record has no step"},
+                {"{\"data\":{\"format\":\"1\",\"steps\":\"{\\\"step\\\":\\\"a\\\",\\\"hash\\\":"
+                 "\\\"XY\\\"}\"}}",
                  "data.steps, line 1: the record has no usable hash"},
-                {"{\"data\":{\"format\":\"1\",\"steps\":\"{\\\"step\\\":\\\"a\\\",\\\"hash\\\":\\\"00000000000000000000000000000000\\\"}\"}"
+                {"{\"data\":{\"format\":\"1\",\"steps\":\"{\\\"step\\\":\\\"a\\\",\\\"hash\\\":"
+                 "\\\"00000000000000000000000000000000\\\"}\"}"
                  "}",
                  "data.steps, line 1: the record has no usable version"},
-                {"{\"data\":{\"format\":\"1\",\"steps\":\"{\\\"step\\\":\\\"a\\\",\\\"version\\\":\\\"1\\\",\\\"hash\\\":"
+                {"{\"data\":{\"format\":\"1\",\"steps\":\"{\\\"step\\\":\\\"a\\\",\\\"version\\\":"
+                 "\\\"1\\\",\\\"hash\\\":"
                  "\\\"00000000000000000000000000000000\\\",\\\"outcome\\\":\\\"eaten\\\"}\"}}",
                  "data.steps, line 1: the record has no known outcome"},
         };
@@ -129,16 +142,19 @@ static void test_what_is_broken_is_named(void **state) {
                 struct hf__json *object = parse(cases[i][0]);
                 struct hf_status status = {0};
                 struct hf__ledger ledger;
-                assert_int_equal(hf__ledger_read(object, phases, 2, &ledger, &status), HF_E_INVALID);
+                assert_int_equal(hf__ledger_read(object, phases, 2, &ledger, &status),
+                                 HF_E_INVALID);
                 assert_string_equal(status.message, cases[i][1]);
                 hf__ledger_done(&ledger);
                 hf__json_free(object);
         }
 }
 
-/* A completion that nobody can read counts as one: readiness must not depend on how somebody edited it. It is not overwritten. */
+/* A completion that nobody can read counts as one: readiness must not depend on how somebody edited
+ * it. It is not overwritten. */
 static void test_a_completion_by_an_unknown_hand_counts(void **state) {
-        struct hf__json *object = parse("{\"data\":{\"format\":\"1\",\"phase-0.completed\":\"by hand\"}}");
+        struct hf__json *object =
+                parse("{\"data\":{\"format\":\"1\",\"phase-0.completed\":\"by hand\"}}");
         struct hf__ledger ledger;
         struct hf__strbuf text = {0};
 
@@ -172,18 +188,24 @@ static void test_a_hash_is_of_the_content_alone(void **state) {
         assert_string_not_equal(a, b);
 }
 
-static void see(const char *text, struct hf__content_seen *seen) { assert_int_equal(hf__content_see(text, strlen(text), seen), 0); }
+static void see(const char *text, struct hf__content_seen *seen) {
+        assert_int_equal(hf__content_see(text, strlen(text), seen), 0);
+}
 
 static void test_bookkeeping_is_no_content(void **state) {
         struct hf__content_seen a, b, c;
 
         see("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"v\"}}", &a);
-        see("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"resourceVersion\":\"7\",\"creationTimestamp\":\"t\","
+        see("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"uid\":\"u\","
+            "\"resourceVersion\":\"7\",\"creationTimestamp\":\"t\","
             "\"generation\":3,\"managedFields\":[],\"finalizers\":[\"f\"],\"ownerReferences\":[],"
             "\"annotations\":{\"holdfast.dev/"
-            "bootstrap\":\"0123456789abcdef0123456789abcdef\"}},\"data\":{\"k\":\"v\"},\"status\":{\"phase\":\"x\"}}",
+            "bootstrap\":\"0123456789abcdef0123456789abcdef\"}},\"data\":{\"k\":\"v\"},\"status\":{"
+            "\"phase\":\"x\"}}",
             &b);
-        see("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"annotations\":{\"mine\":\"x\"}},\"data\":{\"k\":\"v\"}}", &c);
+        see("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"annotations\":{\"mine\":\"x\"}}"
+            ",\"data\":{\"k\":\"v\"}}",
+            &c);
         assert_string_equal(a.present, b.present);
         assert_string_equal(a.stamp, "");
         assert_string_equal(b.stamp, "0123456789abcdef0123456789abcdef");
@@ -194,16 +216,21 @@ static void test_bookkeeping_is_no_content(void **state) {
 }
 
 static void test_a_replacement_keeps_who_the_object_is(void **state) {
-        static const char content[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"labels\":{\"new\":"
+        static const char content[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{"
+                                      "\"name\":\"a\",\"labels\":{\"new\":"
                                       "\"1\"}},\"data\":{\"k\":\"2\"}}";
-        static const char present[] =
-                "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"resourceVersion\":\"7\","
-                "\"labels\":{\"old\":\"1\"},\"annotations\":{\"gone\":\"1\"},\"finalizers\":[\"f\"]},\"data\":{\"k\":\"1\"},"
-                "\"binaryData\":{},\"status\":{\"s\":1}}";
-        struct hf__step step = {.content = (char *)content, .n_content = sizeof content - 1, .hash = "0123456789abcdef0123456789abcdef"};
+        static const char present[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{"
+                                      "\"name\":\"a\",\"uid\":\"u\",\"resourceVersion\":\"7\","
+                                      "\"labels\":{\"old\":\"1\"},\"annotations\":{\"gone\":\"1\"},"
+                                      "\"finalizers\":[\"f\"]},\"data\":{\"k\":\"1\"},"
+                                      "\"binaryData\":{},\"status\":{\"s\":1}}";
+        struct hf__step step = {.content = (char *)content,
+                                .n_content = sizeof content - 1,
+                                .hash = "0123456789abcdef0123456789abcdef"};
         struct hf__strbuf body = {0};
 
-        assert_int_equal(hf__content_print_replacement(&step, present, sizeof present - 1, &body), 0);
+        assert_int_equal(hf__content_print_replacement(&step, present, sizeof present - 1, &body),
+                         0);
         struct hf__json *json = parse(body.data);
         assert_string_equal(hf__json_string(json, "metadata.uid"), "u");
         assert_string_equal(hf__json_string(json, "metadata.resourceVersion"), "7");
@@ -214,7 +241,9 @@ static void test_a_replacement_keeps_who_the_object_is(void **state) {
         assert_null(hf__json_path(json, "metadata.labels.old"));
         assert_null(hf__json_path(json, "metadata.annotations.gone"));
         assert_null(hf__json_get(json, "binaryData"));
-        assert_string_equal(hf__json_text(hf__json_get(hf__json_path(json, "metadata.annotations"), HF__STAMP)), step.hash);
+        assert_string_equal(hf__json_text(hf__json_get(hf__json_path(json, "metadata.annotations"),
+                                                       HF__STAMP)),
+                            step.hash);
         hf__json_free(json);
         hf__strbuf_done(&body);
         assert_int_equal(hf__content_print_replacement(&step, "{}", 2, &body), HF_E_INVALID);

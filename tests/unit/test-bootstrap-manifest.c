@@ -71,7 +71,8 @@ static void test_documents_become_steps_in_order(void **state) {
         assert_non_null(strstr(steps.list[1].source, "f.yaml: document 3, line 1"));
         /* The same object as JSON has the same hash, whatever its spelling. */
         assert_int_equal(add(&same,
-                             " {\"kind\":\"ConfigMap\",\"data\":{\"k\":\"1\"},\"metadata\":{\"namespace\":\"default\",\"name\":\"a\"},"
+                             " {\"kind\":\"ConfigMap\",\"data\":{\"k\":\"1\"},\"metadata\":{"
+                             "\"namespace\":\"default\",\"name\":\"a\"},"
                              "\n\"apiVersion\":\"v1\"}",
                              &status),
                          0);
@@ -83,15 +84,21 @@ static void test_documents_become_steps_in_order(void **state) {
 static void test_a_mistake_is_one_line_that_names_file_document_and_place(void **state) {
         static const char *const cases[][2] = {
                 {"a: [", "f.yaml: document 1, line "},
-                {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\na: b\n c: d\n", "f.yaml: document 2, line 6: "},
+                {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\na: b\n "
+                 "c: d\n",
+                 "f.yaml: document 2, line 6: "},
                 {"a: &x 1\n", "f.yaml: document 1, line 1: anchors and tags are not accepted"},
                 {"- 1\n", "f.yaml: document 1, line 1: it is not an object"},
-                {"apiVersion: v1\nkind: \"a\\nb\"\n", "f.yaml: document 1, line 1: field kind: there is no kind \"a b\" in \"v1\""},
+                {"apiVersion: v1\nkind: \"a\\nb\"\n",
+                 "f.yaml: document 1, line 1: field kind: there is no kind \"a b\" in \"v1\""},
                 {"x: 1\n", "f.yaml: document 1, line 1: field apiVersion is missing"},
                 {"---\n\napiVersion: v1\n", "f.yaml: document 1, line 1: field kind is missing"},
-                {"apiVersion: v1\nkind: Config\n", "f.yaml: document 1, line 1: field kind: there is no kind \"Config\" in \"v1\""},
-                {"apiVersion: v2\nkind: ConfigMap\n", "f.yaml: document 1, line 1: field kind: there is no kind \"ConfigMap\" in \"v2\""},
-                {"apiVersion: v1\nkind: ConfigMap\n", "f.yaml: document 1, line 1: field metadata.name: it is missing"},
+                {"apiVersion: v1\nkind: Config\n",
+                 "f.yaml: document 1, line 1: field kind: there is no kind \"Config\" in \"v1\""},
+                {"apiVersion: v2\nkind: ConfigMap\n", "f.yaml: document 1, line 1: field kind: "
+                                                      "there is no kind \"ConfigMap\" in \"v2\""},
+                {"apiVersion: v1\nkind: ConfigMap\n",
+                 "f.yaml: document 1, line 1: field metadata.name: it is missing"},
                 {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 7}\n",
                  "f.yaml: document 1, line 1: field metadata.name: it is missing"},
                 {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a/b}\n",
@@ -118,10 +125,12 @@ static void test_a_mistake_is_one_line_that_names_file_document_and_place(void *
         }
 }
 
-/* Where in the file it is does not fall victim to the length of the file's name, nor one line to a name of two. */
+/* Where in the file it is does not fall victim to the length of the file's name, nor one line to a
+ * name of two. */
 static void test_a_long_name_of_a_file_keeps_document_and_line(void **state) {
         static const char *const texts[] = {"a: 1\n---\nb: 1\n", "a: 1\n---\n b: [\n", "{\n]"};
-        static const char fine[] = "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"a\"}}";
+        static const char fine[] =
+                "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"a\"}}";
         char name[400];
         struct hf__steps steps = {0};
 
@@ -130,14 +139,17 @@ static void test_a_long_name_of_a_file_keeps_document_and_line(void **state) {
         memcpy(name + sizeof name - sizeof "/x\ny.yml", "/x\ny.yml", sizeof "/x\ny.yml");
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
                 struct hf_status status = {0};
-                assert_int_equal(hf__steps_add_text(&steps, &kinds, name, texts[i], strlen(texts[i]), &status), HF_E_INVALID);
+                assert_int_equal(hf__steps_add_text(&steps, &kinds, name, texts[i],
+                                                    strlen(texts[i]), &status),
+                                 HF_E_INVALID);
                 assert_memory_equal(status.message, "...d", 4);
                 assert_non_null(strstr(status.message, "d/x y.yml: document "));
                 assert_null(strchr(status.message, '\n'));
         }
         assert_int_equal(hf__steps_add_text(&steps, &kinds, name, fine, strlen(fine), NULL), 0);
         assert_non_null(strstr(steps.list[0].source, "d/x y.yml: document 1, line 1"));
-        assert_true(strlen(steps.list[0].source) < 160); /* as much as a message about the step shows of it */
+        assert_true(strlen(steps.list[0].source) <
+                    160); /* as much as a message about the step shows of it */
         hf__steps_done(&steps);
 }
 
@@ -150,8 +162,8 @@ static void test_a_step_is_there_once(void **state) {
         assert_int_equal(add(&two, text, NULL), 0);
         assert_int_equal(hf__steps_check_unique(&none, &one, &status), 0);
         assert_int_equal(hf__steps_check_unique(&one, &two, &status), HF_E_INVALID);
-        assert_string_equal(status.message,
-                            "f.yaml: document 1, line 1: field metadata.name: Namespace/a is in f.yaml: document 1, line 1 already");
+        assert_string_equal(status.message, "f.yaml: document 1, line 1: field metadata.name: "
+                                            "Namespace/a is in f.yaml: document 1, line 1 already");
         assert_int_equal(add(&two, text, NULL), 0);
         assert_int_equal(hf__steps_check_unique(&none, &two, &status), HF_E_INVALID);
         hf__steps_done(&one);
@@ -164,7 +176,10 @@ static void test_there_is_a_limit(void **state) {
         int r = 0;
 
         for (unsigned i = 0; r == 0 && i <= HF_BOOTSTRAP_STEPS_MAX; i++) {
-                (void)snprintf(text, sizeof text, "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n%u\"}}", i);
+                (void)snprintf(text, sizeof text,
+                               "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{"
+                               "\"name\":\"n%u\"}}",
+                               i);
                 r = add(&steps, text, NULL);
         }
         assert_int_equal(r, HF_E_TOO_LARGE);
@@ -193,15 +208,19 @@ static void remove_all(const char *directory, const char *const *names, size_t n
 }
 
 static void test_files_are_read_by_name(void **state) {
-        static const char *const names[] = {"10.yaml", "2.yml", "b.json", ".hidden.yaml", "README", "pipe.yaml"};
+        static const char *const names[] = {"10.yaml",      "2.yml",  "b.json",
+                                            ".hidden.yaml", "README", "pipe.yaml"};
         char directory[] = "/tmp/holdfast-manifests-XXXXXX", path[512], bad[512];
         struct hf__steps steps = {0};
         struct hf_status status = {0};
 
         assert_non_null(mkdtemp(directory));
-        put_file(directory, "b.json", "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"third\"}}");
+        put_file(directory, "b.json",
+                 "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"third\"}"
+                 "}");
         put_file(directory, "2.yml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: second}\n");
-        put_file(directory, "10.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: first}\n");
+        put_file(directory, "10.yaml",
+                 "apiVersion: v1\nkind: Namespace\nmetadata: {name: first}\n");
         put_file(directory, ".hidden.yaml", "{{{");
         put_file(directory, "README", "{{{");
         (void)snprintf(path, sizeof path, "%s/pipe.yaml", directory);
@@ -213,7 +232,10 @@ static void test_files_are_read_by_name(void **state) {
         assert_string_equal(steps.list[2].name, "third");
         put_file(directory, "2.yml", "apiVersion: v1\nkind: Nonsense\n");
         assert_int_equal(hf__steps_add_directory(&steps, &kinds, directory, &status), HF_E_INVALID);
-        (void)snprintf(bad, sizeof bad, "%s/2.yml: document 1, line 1: field kind: there is no kind \"Nonsense\" in \"v1\"", directory);
+        (void)snprintf(bad, sizeof bad,
+                       "%s/2.yml: document 1, line 1: field kind: there is no kind \"Nonsense\" in "
+                       "\"v1\"",
+                       directory);
         assert_string_equal(status.message, bad);
         hf__steps_done(&steps);
         remove_all(directory, names, sizeof names / sizeof *names);

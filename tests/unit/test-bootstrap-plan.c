@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The core of bootstrap, in a world without time: a store with objects and a ledger, instances that do what the core says, one thing a
- * tick, and die at any tick, before the store has heard of it or after. Every tick of every story is tried.
+ * The core of bootstrap, in a world without time: a store with objects and a ledger, instances that
+ * do what the core says, one thing a tick, and die at any tick, before the store has heard of it or
+ * after. Every tick of every story is tried.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -50,7 +51,8 @@ static void made_of(const char *hash, hf__hash made) {
 }
 
 /* contents: a letter per object, '.' = the version does not have it. */
-static struct instance *instance(struct instance *instance, const char *version, const char *contents) {
+static struct instance *instance(struct instance *instance, const char *version,
+                                 const char *contents) {
         *instance = (struct instance){.version = version, .list = {.list = instance->steps}};
         for (size_t i = 0; contents[i]; i++) {
                 if (contents[i] == '.')
@@ -83,7 +85,8 @@ static void look(const struct object *object, struct hf__seen *seen) {
         memcpy(seen->present, object->present, sizeof seen->present);
 }
 
-static void replace(struct object *object, const struct hf__step *step, bool dry_run, struct hf__seen *seen) {
+static void replace(struct object *object, const struct hf__step *step, bool dry_run,
+                    struct hf__seen *seen) {
         *seen = (struct hf__seen){.state = HF__SEEN_NOTHING};
         if (!object->exists)
                 return;
@@ -96,7 +99,8 @@ static void replace(struct object *object, const struct hf__step *step, bool dry
         memcpy(object->stamp, step->hash, sizeof object->stamp);
 }
 
-static void write_record(struct world *world, const struct instance *instance, const struct hf__plan *plan) {
+static void write_record(struct world *world, const struct instance *instance,
+                         const struct hf__plan *plan) {
         const struct hf__step *step = &instance->list.list[plan->step];
         struct hf__ledger_entry entry = {.step = step->id, .outcome = plan->outcome};
 
@@ -108,9 +112,11 @@ static void write_record(struct world *world, const struct instance *instance, c
 }
 
 /* Does one thing to the world. */
-static void act(struct world *world, const struct instance *instance, const struct hf__plan *plan, struct hf__seen *seen) {
+static void act(struct world *world, const struct instance *instance, const struct hf__plan *plan,
+                struct hf__seen *seen) {
         const struct hf__step *step = &instance->list.list[plan->step];
-        struct object *object = plan->what == HF__PLAN_COMPLETE ? NULL : &world->objects[index_of(step)];
+        struct object *object =
+                plan->what == HF__PLAN_COMPLETE ? NULL : &world->objects[index_of(step)];
 
         switch (plan->what) {
         case HF__PLAN_CREATE: create(object, step, seen); break;
@@ -122,21 +128,25 @@ static void act(struct world *world, const struct instance *instance, const stru
                 *seen = (struct hf__seen){0};
                 break;
         case HF__PLAN_COMPLETE:
-                assert_int_equal(hf__ledger_complete(&world->ledger, "p", instance->version, "now"), 0);
+                assert_int_equal(hf__ledger_complete(&world->ledger, "p", instance->version, "now"),
+                                 0);
                 world->n_completes++;
                 break;
         case HF__PLAN_FINISHED: break;
         }
 }
 
-/* Leads until there is nothing to do, or dies at tick die_at, before or after the store heard of it. True: finished. */
-static bool lead(struct world *world, const struct instance *instance, unsigned die_at, bool heard) {
+/* Leads until there is nothing to do, or dies at tick die_at, before or after the store heard of
+ * it. True: finished. */
+static bool lead(struct world *world, const struct instance *instance, unsigned die_at,
+                 bool heard) {
         struct hf__seen seen = {0};
         struct hf__plan plan;
 
         for (unsigned tick = 0;; tick++) {
                 assert_true(tick < 100);
-                hf__plan_next(&world->ledger, "p", &instance->list, instance->version, &seen, &plan);
+                hf__plan_next(&world->ledger, "p", &instance->list, instance->version, &seen,
+                              &plan);
                 if (plan.what == HF__PLAN_FINISHED)
                         return true;
                 if (tick == die_at && !heard)
@@ -148,7 +158,9 @@ static bool lead(struct world *world, const struct instance *instance, unsigned 
         }
 }
 
-static void finish(struct world *world, const struct instance *instance) { assert_true(lead(world, instance, FOR_EVER, false)); }
+static void finish(struct world *world, const struct instance *instance) {
+        assert_true(lead(world, instance, FOR_EVER, false));
+}
 
 static void edit(struct world *world, unsigned i, char letter) {
         world->objects[i].exists = true;
@@ -213,7 +225,8 @@ static void test_each_step_is_taken_once(void **state) {
         done(&world);
 }
 
-/* The leader dies at every tick, and its successor at every tick of its own, each before and after the store heard. */
+/* The leader dies at every tick, and its successor at every tick of its own, each before and after
+ * the store heard. */
 static void test_each_step_is_taken_once_whatever_dies(void **state) {
         struct instance v1;
         unsigned n = 0;
@@ -251,7 +264,8 @@ static void test_what_is_there_already_stays(void **state) {
         done(&world);
 }
 
-/* A story of an upgrade: a stays as it is, b is edited, c deleted, d changes; the upgrader dies at every tick. */
+/* A story of an upgrade: a stays as it is, b is edited, c deleted, d changes; the upgrader dies at
+ * every tick. */
 static void upgrade_with_death_at(unsigned die_at, bool heard, bool older_in_between) {
         struct instance v1, v2;
         struct world world = {0};
@@ -307,7 +321,8 @@ static void test_an_edit_between_a_write_and_its_record_is_seen_as_one(void **st
         assert_int_equal(outcome(&world, 0), HF__OUTCOME_KEPT);
         /* The same of a replacement. */
         edit(&world, 0, 'a');
-        world.objects[0].present[0] = '0'; /* the user put it back as it was applied: it is ours again */
+        world.objects[0].present[0] =
+                '0'; /* the user put it back as it was applied: it is ours again */
         assert_false(lead(&world, &v3, 1, true));
         assert_present(&world, 0, 'c', true);
         edit(&world, 0, 'f');
@@ -360,12 +375,14 @@ static void test_an_older_one_takes_over_in_the_middle_of_a_newer_ones_first_run
                         (void)lead(&world, &v2, die_at, heard);
                         bool newer_completed = world.n_completes > 0;
                         finish(&world, &v1);
-                        assert_int_equal(world.n_completes, 1); /* a phase is complete: instances become ready */
+                        assert_int_equal(world.n_completes,
+                                         1); /* a phase is complete: instances become ready */
                         finish(&world, &v2);
                         assert_quiet(&world, &v1);
                         assert_quiet(&world, &v2);
                         assert_int_equal(world.n_completes, newer_completed ? 1 : 2);
-                        /* What the newer one had written but not recorded is somebody's for the older one, and stays. */
+                        /* What the newer one had written but not recorded is somebody's for the
+                         * older one, and stays. */
                         assert_present(&world, 0, 'e', true);
                         assert_present(&world, 1, 'f', true);
                         for (unsigned i = 0; i < N_OBJECTS; i++)
@@ -433,9 +450,11 @@ int main(void) {
                 cmocka_unit_test(test_what_is_there_already_stays),
                 cmocka_unit_test(test_an_upgrade_applies_what_changed_and_nobody_touched),
                 cmocka_unit_test(test_an_edit_between_a_write_and_its_record_is_seen_as_one),
-                cmocka_unit_test(test_what_was_deleted_stays_deleted_and_what_was_made_again_stays_too),
+                cmocka_unit_test(
+                        test_what_was_deleted_stays_deleted_and_what_was_made_again_stays_too),
                 cmocka_unit_test(test_an_older_one_finds_a_phase_that_a_newer_one_completed),
-                cmocka_unit_test(test_an_older_one_takes_over_in_the_middle_of_a_newer_ones_first_run),
+                cmocka_unit_test(
+                        test_an_older_one_takes_over_in_the_middle_of_a_newer_ones_first_run),
                 cmocka_unit_test(test_equal_versions_with_other_contents_do_not_fight),
                 cmocka_unit_test(test_history_of_contents_is_bounded),
                 cmocka_unit_test(test_steps_that_come_later_are_taken_too),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shell of bootstrap over a fake API: every write's reply lost, or the write itself, one after the other; the hook; giving way.
+ * The shell of bootstrap over a fake API: every write's reply lost, or the write itself, one after
+ * the other; the hook; giving way.
  */
 #undef NDEBUG
 #include <errno.h>
@@ -22,12 +23,14 @@
 
 enum fault { FAULT_NONE, FAULT_REPLY_LOST, FAULT_NOT_SENT, FAULT_REFUSED };
 
-/* The client of the elector: Lease traffic as it is, other writes with a fault. Dry runs it answers itself: the fake has none. */
+/* The client of the elector: Lease traffic as it is, other writes with a fault. Dry runs it answers
+ * itself: the fake has none. */
 struct split {
         struct hf_client base; /* first */
         struct fake_client *inner;
         enum fault fault;
-        atomic_int countdown; /* to the write that has the fault; < 0: none has. FAULT_REFUSED: all have */
+        atomic_int countdown; /* to the write that has the fault; < 0: none has. FAULT_REFUSED: all
+                                 have */
         atomic_bool hit;
 };
 
@@ -44,7 +47,8 @@ static void lose(void *ctx, const struct hf_reply *from) {
         lost.done(lost.ctx, &reply);
 }
 
-static int answer(hf_reply_fn done, void *ctx, int error, const struct hf_call *call, uint64_t *ret_id) {
+static int answer(hf_reply_fn done, void *ctx, int error, const struct hf_call *call,
+                  uint64_t *ret_id) {
         struct hf_reply reply = {.error = error, .body = call->body, .n_body = call->n_body};
 
         if (error)
@@ -55,9 +59,11 @@ static int answer(hf_reply_fn done, void *ctx, int error, const struct hf_call *
         return 0;
 }
 
-static int split_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
+static int split_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+                      void *ctx, uint64_t *ret_id) {
         struct split *split = (struct split *)self;
-        bool write = call->verb != HF_VERB_GET && call->verb != HF_VERB_LIST && strcmp(call->resource.plural, "configmaps") == 0;
+        bool write = call->verb != HF_VERB_GET && call->verb != HF_VERB_LIST &&
+                     strcmp(call->resource.plural, "configmaps") == 0;
 
         if (write && call->query && strstr(call->query, "dryRun=All"))
                 return answer(done, ctx, 0, call, ret_id);
@@ -78,12 +84,17 @@ static void split_cancel(struct hf_client *self, uint64_t id) {
         if (id)
                 hf_client_cancel(&((struct split *)self)->inner->base, id);
 }
-static int split_watch(struct hf_client *self, const struct hf_watch_spec *spec, hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
-                       uint64_t *ret_id) {
-        return hf_client_watch(&((struct split *)self)->inner->base, spec, on_event, on_end, ctx, ret_id);
+static int split_watch(struct hf_client *self, const struct hf_watch_spec *spec,
+                       hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
+        return hf_client_watch(&((struct split *)self)->inner->base, spec, on_event, on_end, ctx,
+                               ret_id);
 }
-static void split_watch_cancel(struct hf_client *self, uint64_t id) { hf_client_watch_cancel(&((struct split *)self)->inner->base, id); }
-static void split_free(struct hf_client *self) { hf_client_free(&((struct split *)self)->inner->base); }
+static void split_watch_cancel(struct hf_client *self, uint64_t id) {
+        hf_client_watch_cancel(&((struct split *)self)->inner->base, id);
+}
+static void split_free(struct hf_client *self) {
+        hf_client_free(&((struct split *)self)->inner->base);
+}
 
 /* ---- an instance ---- */
 
@@ -100,7 +111,8 @@ struct world {
         unsigned points[HF_BOOTSTRAP_GAVE_WAY + 1]; /* guarded by mu: how often each came */
 };
 
-static void on_progress(void *ctx, enum hf_bootstrap_point point, const struct hf_bootstrap_info *info) {
+static void on_progress(void *ctx, enum hf_bootstrap_point point,
+                        const struct hf_bootstrap_info *info) {
         struct world *w = ctx;
         pthread_mutex_lock(&w->mu);
         w->points[point]++;
@@ -119,8 +131,8 @@ static void await_point(struct world *w, enum hf_bootstrap_point point, unsigned
         pthread_mutex_unlock(&w->mu);
 }
 
-#define CONFIGMAP(name)                                                                                                                    \
-        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" name                                                     \
+#define CONFIGMAP(name)                                                                            \
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" name             \
         "\",\"namespace\":\"default\"},\"data\":{\"k\":\"v\"}}"
 
 static int bootstrap_new(struct world *w, hf_nsec patience, hf_nsec give_way_after) {
@@ -130,8 +142,14 @@ static int bootstrap_new(struct world *w, hf_nsec patience, hf_nsec give_way_aft
                 {"b.json", CONFIGMAP("b"), sizeof CONFIGMAP("b") - 1},
         };
         const struct hf_bootstrap_phase phases[] = {
-                {.name = "zero", .manifests = manifests, .n_manifests = 1, .hook_patience = patience},
-                {.name = "one", .manifests = manifests + 1, .n_manifests = 1, .hook_patience = patience},
+                {.name = "zero",
+                 .manifests = manifests,
+                 .n_manifests = 1,
+                 .hook_patience = patience},
+                {.name = "one",
+                 .manifests = manifests + 1,
+                 .n_manifests = 1,
+                 .hook_patience = patience},
         };
         const struct hf_bootstrap_config config = {.size = sizeof config,
                                                    .version = "1.0.0",
@@ -146,8 +164,10 @@ static int bootstrap_new(struct world *w, hf_nsec patience, hf_nsec give_way_aft
         return hf_bootstrap_new(&w->host, &config, &w->bootstrap, NULL);
 }
 
-static struct world *world_new(enum fault fault, int countdown, hf_nsec patience, hf_nsec give_way_after) {
-        static const struct hf_client_ops ops = {split_call, split_cancel, split_watch, split_watch_cancel, split_free};
+static struct world *world_new(enum fault fault, int countdown, hf_nsec patience,
+                               hf_nsec give_way_after) {
+        static const struct hf_client_ops ops = {split_call, split_cancel, split_watch,
+                                                 split_watch_cancel, split_free};
         struct world *w = calloc(1, sizeof *w);
 
         assert_non_null(w);
@@ -157,7 +177,9 @@ static struct world *world_new(enum fault fault, int countdown, hf_nsec patience
         w->host.size = sizeof w->host;
         assert_int_equal(hf_health_new(&w->host.health), 0);
         assert_int_equal(hf_metrics_new(&w->host.metrics), 0);
-        w->client = (struct split){.base = {.ops = &ops, .host = &w->host}, .inner = fake_client_new(w->api), .fault = fault};
+        w->client = (struct split){.base = {.ops = &ops, .host = &w->host},
+                                   .inner = fake_client_new(w->api),
+                                   .fault = fault};
         atomic_store(&w->client.countdown, countdown);
         assert_int_equal(bootstrap_new(w, patience, give_way_after), 0);
         assert_int_equal(hf_electors_new(&w->host, &w->electors), 0);
@@ -212,7 +234,8 @@ static unsigned n_commits(struct world *w, const char *key) {
         unsigned n = 0;
         pthread_mutex_lock(&w->api->mu);
         for (size_t i = 0; i < w->api->n_commits; i++)
-                n += strcmp(w->api->commits[i].key, key) == 0 && w->api->commits[i].holder[0] != '-';
+                n += strcmp(w->api->commits[i].key, key) == 0 &&
+                     w->api->commits[i].holder[0] != '-';
         pthread_mutex_unlock(&w->api->mu);
         return n;
 }
@@ -241,7 +264,8 @@ static bool once(enum fault fault, int countdown) {
         }
         assert_int_equal(n_commits(w, "configmaps/default/a"), 1);
         assert_int_equal(n_commits(w, "configmaps/default/b"), 1);
-        assert_int_equal(n_commits(w, "configmaps/kube-system/holdfast-bootstrap"), 4); /* two records, two completions */
+        assert_int_equal(n_commits(w, "configmaps/kube-system/holdfast-bootstrap"),
+                         4); /* two records, two completions */
         assert_fenced(w);
         bool hit = atomic_load(&w->client.hit);
         world_free(w);
@@ -283,8 +307,10 @@ static void test_a_hook_waits_until_it_is_told_to_stop(void **state) {
         pthread_t thread;
 
         assert_int_equal(hf_bootstrap_install(w->bootstrap, w->hooks, NULL, NULL), 0);
-        assert_int_equal(hf_health_each(w->host.health, HF_READYZ, NULL, NULL), 4); /* both hooks, both phases */
-        assert_int_equal(hf_health_each(w->host.health, HF_LIVEZ, NULL, NULL), 2);  /* the hooks alone */
+        assert_int_equal(hf_health_each(w->host.health, HF_READYZ, NULL, NULL),
+                         4); /* both hooks, both phases */
+        assert_int_equal(hf_health_each(w->host.health, HF_LIVEZ, NULL, NULL),
+                         2); /* the hooks alone */
         assert_int_equal(pthread_create(&thread, NULL, shut_down, w), 0);
         assert_int_equal(hf_hooks_start(w->hooks, &status), HF_E_CANCELED);
         assert_int_equal(pthread_join(thread, NULL), 0);
@@ -298,9 +324,11 @@ static void *complete(void *ctx) {
         while (!w->api->watches)
                 pthread_cond_wait(&w->api->changed, &w->api->mu);
         pthread_mutex_unlock(&w->api->mu);
-        fake_put(w->api, "configmaps/kube-system/holdfast-bootstrap", "{\"metadata\":{},\"data\":{\"format\":\"1\"}}");
         fake_put(w->api, "configmaps/kube-system/holdfast-bootstrap",
-                 "{\"metadata\":{},\"data\":{\"format\":\"77\",\"zero.completed\":\"9.0.0 now\",\"one.completed\":\"9.0.0 now\"}}");
+                 "{\"metadata\":{},\"data\":{\"format\":\"1\"}}");
+        fake_put(w->api, "configmaps/kube-system/holdfast-bootstrap",
+                 "{\"metadata\":{},\"data\":{\"format\":\"77\",\"zero.completed\":\"9.0.0 "
+                 "now\",\"one.completed\":\"9.0.0 now\"}}");
         return NULL;
 }
 
@@ -362,8 +390,10 @@ static void test_a_leader_that_keeps_failing_gives_way_and_tries_again(void **st
         pthread_mutex_lock(&w->api->mu);
         unsigned n_released = 0, n_events = 0;
         for (size_t i = 0; i < w->api->n_commits; i++) {
-                n_released += strcmp(w->api->commits[i].key, "leases/default/lead") == 0 && !w->api->commits[i].holder[0];
-                n_events += strncmp(w->api->commits[i].key, "events/kube-system/holdfast-bootstrap.", 38) == 0;
+                n_released += strcmp(w->api->commits[i].key, "leases/default/lead") == 0 &&
+                              !w->api->commits[i].holder[0];
+                n_events += strncmp(w->api->commits[i].key,
+                                    "events/kube-system/holdfast-bootstrap.", 38) == 0;
         }
         pthread_mutex_unlock(&w->api->mu);
         assert_true(n_released >= 1);
@@ -378,9 +408,15 @@ static void test_a_leader_that_keeps_failing_gives_way_and_tries_again(void **st
 
 static void test_a_configuration_that_makes_no_sense(void **state) {
         static const struct hf_bootstrap_kind kinds[] = {{"v1", "ConfigMap", "configmaps", true}};
-        const struct hf_bootstrap_phase good = {.name = "a"}, twice[] = {{.name = "a"}, {.name = "a"}}, bad = {.name = "A b"};
-        const struct hf_bootstrap_config fine =
-                {.size = sizeof fine, .version = "1", .kinds = kinds, .n_kinds = 1, .phases = &good, .n_phases = 1};
+        const struct hf_bootstrap_phase good = {.name = "a"},
+                                        twice[] = {{.name = "a"}, {.name = "a"}},
+                                        bad = {.name = "A b"};
+        const struct hf_bootstrap_config fine = {.size = sizeof fine,
+                                                 .version = "1",
+                                                 .kinds = kinds,
+                                                 .n_kinds = 1,
+                                                 .phases = &good,
+                                                 .n_phases = 1};
         const struct hf_host host = {.size = sizeof host};
         struct hf_bootstrap *bootstrap;
         struct hf_status status = {0};

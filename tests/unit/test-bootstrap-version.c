@@ -11,19 +11,23 @@
 #include "bootstrap/version.h"
 
 static void test_which_texts_are_versions(void **state) {
-        static const char *const good[] = {"0",     "1.2",         "1.2.3",   "0.1.0",         "1.0.0-rc.1", "1.0.0-alpha-2.x+build.5",
-                                           "1.0+5", "99999999999", "1.0.0-0", "1.0.0-SNAPSHOT"};
-        static const char *const bad[] = {"",
-                                          "v1.0",
-                                          "1.",
-                                          "1..2",
-                                          "1.2.3.4",
-                                          "1.2.3-",
-                                          "1.2.3-a..b",
-                                          "1.2.3 ",
-                                          "1.2.3+",
-                                          "a",
-                                          "1.0.0-0123456789012345678901234567890123456789012345678901234567890123456789"};
+        static const char *const good[] = {"0",          "1.2",
+                                           "1.2.3",      "0.1.0",
+                                           "1.0.0-rc.1", "1.0.0-alpha-2.x+build.5",
+                                           "1.0+5",      "99999999999",
+                                           "1.0.0-0",    "1.0.0-SNAPSHOT"};
+        static const char *const bad[] =
+                {"",
+                 "v1.0",
+                 "1.",
+                 "1..2",
+                 "1.2.3.4",
+                 "1.2.3-",
+                 "1.2.3-a..b",
+                 "1.2.3 ",
+                 "1.2.3+",
+                 "a",
+                 "1.0.0-0123456789012345678901234567890123456789012345678901234567890123456789"};
 
         for (size_t i = 0; i < sizeof good / sizeof *good; i++)
                 assert_true(hf__version_valid(good[i]));
@@ -34,11 +38,12 @@ static void test_which_texts_are_versions(void **state) {
 
 /* semver 11: each is less than the next. */
 static void test_the_order(void **state) {
-        static const char *const rising[] = {"0.1",        "0.2.0-1",     "0.2.0-1.1",     "0.2.0-2",
-                                             "0.2.0-11",   "0.2.0-alpha", "0.2.0-alpha.1", "0.2.0-alpha.beta",
-                                             "0.2.0-beta", "0.2.0-rc",    "0.2.0-rc.2",    "0.2.0-rc.11",
-                                             "0.2",        "0.2.1",       "0.10.0",        "1",
-                                             "1.0.1",      "2.0.0",       "10.0.0",        "123456789012345678901.0"};
+        static const char *const rising[] =
+                {"0.1",        "0.2.0-1",     "0.2.0-1.1",     "0.2.0-2",
+                 "0.2.0-11",   "0.2.0-alpha", "0.2.0-alpha.1", "0.2.0-alpha.beta",
+                 "0.2.0-beta", "0.2.0-rc",    "0.2.0-rc.2",    "0.2.0-rc.11",
+                 "0.2",        "0.2.1",       "0.10.0",        "1",
+                 "1.0.1",      "2.0.0",       "10.0.0",        "123456789012345678901.0"};
         const size_t n = sizeof rising / sizeof *rising;
 
         for (size_t i = 0; i < n; i++)

@@ -54,7 +54,8 @@ static void wait_for(uint64_t revision) {
 /* ---- indexes ---- */
 
 /* The letters of the object's "v" are its values. */
-static void by_letter(void *ctx, const char *ns, const char *name, const char *object, size_t n, struct hf_cache_values *values) {
+static void by_letter(void *ctx, const char *ns, const char *name, const char *object, size_t n,
+                      struct hf_cache_values *values) {
         const char *v = memmem(object, n, "\"v\":\"", 5);
 
         assert_non_null(v);
@@ -64,7 +65,8 @@ static void by_letter(void *ctx, const char *ns, const char *name, const char *o
         }
 }
 
-static void by_namespace(void *ctx, const char *ns, const char *name, const char *object, size_t n, struct hf_cache_values *values) {
+static void by_namespace(void *ctx, const char *ns, const char *name, const char *object, size_t n,
+                         struct hf_cache_values *values) {
         assert_int_equal(hf_cache_value(values, ns), 0);
 }
 
@@ -159,8 +161,9 @@ static void test_an_index_stays_equal_to_a_search(void **state) {
                 for (int i = 0; i < 10; i++) {
                         char name[8];
                         snprintf(name, sizeof name, "n%d", rand_r(&seed) % 12);
-                        last = rand_r(&seed) % 3 == 0 ? api_fake_delete(w.fake, "a", name)
-                                                      : api_fake_put(w.fake, "a", name, values[rand_r(&seed) % 8]);
+                        last = rand_r(&seed) % 3 == 0
+                                       ? api_fake_delete(w.fake, "a", name)
+                                       : api_fake_put(w.fake, "a", name, values[rand_r(&seed) % 8]);
                 }
                 if (round % 7 == 0)
                         api_fake_compact(w.fake);
@@ -168,7 +171,8 @@ static void test_an_index_stays_equal_to_a_search(void **state) {
                 for (const char *letter = "xyz"; *letter; letter++) {
                         char value[2] = {*letter, '\0'}, text[1024] = "";
                         size_t n_found = 0, n_there = 0;
-                        assert_int_equal(hf_cache_by_index(w.cache, "letter", value, note, text), 0);
+                        assert_int_equal(hf_cache_by_index(w.cache, "letter", value, note, text),
+                                         0);
                         for (const char *c = text; *c; c++)
                                 n_found += *c == ' ';
                         for (size_t i = 0; i < w.fake->n_objects; i++) {
@@ -204,11 +208,15 @@ static void assert_cut(const char *object, const char *expected) {
 }
 
 static void test_metadata_is_cut_out(void **state) {
-        assert_cut("{\"spec\":{\"a\":[1,{\"}\":\"]\"}]},\"kind\":\"T\", \"metadata\" : { \"name\":\"n\" , \"managedFields\":[{\"x\":1}],"
+        assert_cut("{\"spec\":{\"a\":[1,{\"}\":\"]\"}]},\"kind\":\"T\", \"metadata\" : { "
+                   "\"name\":\"n\" , \"managedFields\":[{\"x\":1}],"
                    "\"labels\":{\"managedFields\":\"stays\"}},\"apiVersion\":\"v1\",\"status\":7}",
-                   "{\"kind\":\"T\",\"metadata\":{\"name\":\"n\",\"labels\":{\"managedFields\":\"stays\"}},\"apiVersion\":\"v1\"}");
+                   "{\"kind\":\"T\",\"metadata\":{\"name\":\"n\",\"labels\":{\"managedFields\":"
+                   "\"stays\"}},\"apiVersion\":\"v1\"}");
         assert_cut("{\"metadata\":{\"managedFields\":[]}}", "{\"metadata\":{}}");
-        assert_cut("{\"metadata\":{\"managedFields\":[],\"name\":\"n\"},\"data\":{\"metadata\":{}}}", "{\"metadata\":{\"name\":\"n\"}}");
+        assert_cut("{\"metadata\":{\"managedFields\":[],\"name\":\"n\"},\"data\":{\"metadata\":{}}"
+                   "}",
+                   "{\"metadata\":{\"name\":\"n\"}}");
         assert_cut("{}", "{}");
         assert_cut("{\"metadata\":[]}", NULL);
         assert_cut("{\"metadata\":{\"name\":\"n\"}", NULL);
@@ -226,7 +234,8 @@ static void test_only_metadata_is_kept(void **state) {
         start();
         api_fake_await_watch(w.fake, 1);
         assert_int_equal(hf_cache_get(w.cache, "a", "listed", &object, &n), 0);
-        assert_string_equal(object, "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"a\",\"name\":\"listed\",\"uid\":\"1\","
+        assert_string_equal(object, "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"a\","
+                                    "\"name\":\"listed\",\"uid\":\"1\","
                                     "\"resourceVersion\":\"2\"}}");
         assert_int_equal(n, strlen(object));
         free(object);
@@ -247,7 +256,8 @@ static struct {
         unsigned n_added, n_modified, n_others;
 } told = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-static void count(void *ctx, enum hf_event_type type, const char *ns, const char *name, const char *object, size_t n) {
+static void count(void *ctx, enum hf_event_type type, const char *ns, const char *name,
+                  const char *object, size_t n) {
         pthread_mutex_lock(&told.mu);
         told.n_added += type == HF_EVENT_ADDED;
         told.n_modified += type == HF_EVENT_MODIFIED;
@@ -279,12 +289,15 @@ static void test_handlers_are_told_again(void **state) {
 }
 
 static void test_an_older_program_knows_less(void **state) {
-        struct hf_cache_config config = {.size = offsetof(struct hf_cache_config, metadata_only), .resync = -1, .metadata_only = true};
+        struct hf_cache_config config = {.size = offsetof(struct hf_cache_config, metadata_only),
+                                         .resync = -1,
+                                         .metadata_only = true};
 
         w.fake = api_fake_new(&host);
         config.client = api_fake_client(w.fake);
         config.resource = (struct hf_resource){.group = "", .version = "v1", .plural = "things"};
-        assert_int_equal(hf_cache_new(&host, &config, &w.cache), 0); /* what lies behind its size is not looked at */
+        assert_int_equal(hf_cache_new(&host, &config, &w.cache),
+                         0); /* what lies behind its size is not looked at */
         assert_false(w.cache->metadata_only);
         hf_cache_free(w.cache);
         config.size = sizeof config;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the cache lists: in pages, when a list is as good as a revision, and when it must list again. */
+/* How the cache lists: in pages, when a list is as good as a revision, and when it must list again.
+ */
 #undef NDEBUG
 #include <assert.h>
 #include <pthread.h>
@@ -30,7 +31,8 @@ static struct {
         size_t n;
 } w = {.mu = PTHREAD_MUTEX_INITIALIZER};
 
-static void told(void *ctx, enum hf_event_type type, const char *ns, const char *name, const char *object, size_t n) {
+static void told(void *ctx, enum hf_event_type type, const char *ns, const char *name,
+                 const char *object, size_t n) {
         pthread_mutex_lock(&w.mu);
         w.n += (size_t)snprintf(w.text + w.n, sizeof w.text - w.n, "%c%s ", "+~-"[type], name);
         assert(w.n < sizeof w.text);
@@ -220,7 +222,8 @@ static void test_a_probe_of_many_becomes_the_list(void **state) {
         teardown();
 }
 
-/* A foreign server may keep this collection in a store of its own, whose revisions never reach those of the Lease. */
+/* A foreign server may keep this collection in a store of its own, whose revisions never reach
+ * those of the Lease. */
 static void test_a_consistent_list_is_as_good_as_a_revision(void **state) {
         setup(false);
         put_many(0, 2);
@@ -239,7 +242,8 @@ static void test_a_consistent_list_is_as_good_as_a_revision(void **state) {
 
 static void *wait_far(void *ctx) { return hf_cache_wait(w.cache, "1000", ctx) == 0 ? ctx : NULL; }
 
-/* One that was under way when the call came is not: it may have been answered before the write that is waited for. */
+/* One that was under way when the call came is not: it may have been answered before the write that
+ * is waited for. */
 static void test_a_list_under_way_is_not(void **state) {
         pthread_t first, second;
         void *r = NULL;
@@ -266,7 +270,8 @@ static void test_a_list_under_way_is_not(void **state) {
         teardown();
 }
 
-/* Where all collections share one revision the number is what counts, and a list that does not have it is none. */
+/* Where all collections share one revision the number is what counts, and a list that does not have
+ * it is none. */
 static void test_with_one_revision_the_number_counts(void **state) {
         pthread_t thread;
         void *r = NULL;
@@ -317,7 +322,9 @@ static void test_several_are_waited_for_at_once(void **state) {
         put_many(0, 2);
         const struct hf_cache_config config = {.size = sizeof config,
                                                .client = api_fake_client(w.fake),
-                                               .resource = {.group = "", .version = "v1", .plural = "things"}};
+                                               .resource = {.group = "",
+                                                            .version = "v1",
+                                                            .plural = "things"}};
         caches[0] = w.cache;
         assert_int_equal(hf_cache_new(&host, &config, &caches[1]), 0);
         assert_int_equal(hf_cache_start(caches[0]), 0);
@@ -347,7 +354,8 @@ static void test_a_server_set_back_is_listed_again(void **state) {
         teardown();
 }
 
-/* In the time that was undone n1 was given a revision; in the time that came instead it is given the same one. */
+/* In the time that was undone n1 was given a revision; in the time that came instead it is given
+ * the same one. */
 static void test_a_revision_that_was_issued_anew(void **state) {
         char *object = NULL;
 
@@ -374,7 +382,8 @@ static void test_a_server_that_is_behind_is_listed_again(void **state) {
         assert_int_equal(hf_cache_start(w.cache), 0);
         wait_for(0);
         api_fake_await_watch(w.fake, 1);
-        api_fake_end_watches_with(w.fake, HF_E_TIMEOUT, "Timeout: Too large resource version: 3, current: 1");
+        api_fake_end_watches_with(w.fake, HF_E_TIMEOUT,
+                                  "Timeout: Too large resource version: 3, current: 1");
         api_fake_await_list(w.fake, 2);
         wait_for(put_many(2, 3));
         assert_told("+n0 +n1 +n2 ");

@@ -32,8 +32,10 @@ struct told {
         bool wrong;         /* an ADDED of what is there, or another event of what is not */
 };
 
-static void told_handler(void *ctx, enum hf_event_type type, const char *ns, const char *name, const char *object, size_t n) {
-        static const char signs[] = {[HF_EVENT_ADDED] = '+', [HF_EVENT_MODIFIED] = '~', [HF_EVENT_DELETED] = '-'};
+static void told_handler(void *ctx, enum hf_event_type type, const char *ns, const char *name,
+                         const char *object, size_t n) {
+        static const char signs[] =
+                {[HF_EVENT_ADDED] = '+', [HF_EVENT_MODIFIED] = '~', [HF_EVENT_DELETED] = '-'};
         struct told *told = ctx;
         char key[80];
         size_t place = 64;
@@ -43,7 +45,8 @@ static void told_handler(void *ctx, enum hf_event_type type, const char *ns, con
         for (size_t i = 0; i < 64; i++)
                 if (strcmp(told->state[i], key) == 0)
                         place = i;
-        told->wrong = told->wrong || (type == HF_EVENT_ADDED) != (place == 64) || !memmem(object, n, name, strlen(name));
+        told->wrong = told->wrong || (type == HF_EVENT_ADDED) != (place == 64) ||
+                      !memmem(object, n, name, strlen(name));
         for (size_t i = 0; place == 64 && i < 64; i++)
                 if (!told->state[i][0])
                         place = i;
@@ -54,7 +57,8 @@ static void told_handler(void *ctx, enum hf_event_type type, const char *ns, con
                 strcpy(told->state[place], key);
         told->n_events++;
         if (told->n + sizeof key + 4 < sizeof told->text)
-                told->n += (size_t)snprintf(told->text + told->n, sizeof told->text - told->n, "%c%s ", signs[type], key);
+                told->n += (size_t)snprintf(told->text + told->n, sizeof told->text - told->n,
+                                            "%c%s ", signs[type], key);
         pthread_mutex_unlock(&told->mu);
 }
 
@@ -165,7 +169,8 @@ static void test_a_quiet_collection_learns_its_revision(void **state) {
         teardown(&w);
 }
 
-/* A list for who waits names the revision where the server's collections share one; the first list and one after a failure do not. */
+/* A list for who waits names the revision where the server's collections share one; the first list
+ * and one after a failure do not. */
 static void test_a_probe_names_a_shared_revision(void **state) {
         char query[160], expected[160];
 
@@ -178,7 +183,8 @@ static void test_a_probe_names_a_shared_revision(void **state) {
         uint64_t revision = api_fake_other_writes(w.fake, 10);
         wait_for(&w, revision);
         api_fake_last_query(w.fake, query);
-        snprintf(expected, sizeof expected, "labelSelector=x&limit=500&resourceVersion=%llu&resourceVersionMatch=NotOlderThan",
+        snprintf(expected, sizeof expected,
+                 "labelSelector=x&limit=500&resourceVersion=%llu&resourceVersionMatch=NotOlderThan",
                  (unsigned long long)revision);
         assert_string_equal(query, expected);
         api_fake_fail_lists(w.fake, 1, HF_E_TIMEOUT);
@@ -325,7 +331,8 @@ static struct {
         bool inside, may_leave, left;
 } gate = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
 
-static void gated_handler(void *ctx, enum hf_event_type type, const char *ns, const char *name, const char *object, size_t n) {
+static void gated_handler(void *ctx, enum hf_event_type type, const char *ns, const char *name,
+                          const char *object, size_t n) {
         pthread_mutex_lock(&gate.mu);
         gate.inside = true;
         pthread_cond_broadcast(&gate.cond);
@@ -389,7 +396,8 @@ static void test_removing_waits_for_a_running_handler(void **state) {
 
 #define N_WRITES 400
 
-/* As often as the other side writes, and no more: endless compactions would be a server that fails, and be backed off from. */
+/* As often as the other side writes, and no more: endless compactions would be a server that fails,
+ * and be backed off from. */
 static void *disturb(void *ctx) {
         unsigned seed = 7;
 
@@ -414,7 +422,9 @@ static void *disturb(void *ctx) {
         return NULL;
 }
 
-static void count_each(void *ctx, const char *ns, const char *name, const char *object, size_t n) { ++*(size_t *)ctx; }
+static void count_each(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
+        ++*(size_t *)ctx;
+}
 
 static void test_it_stays_equal_to_the_server(void **state) {
         struct hf_cache_handler *handler = NULL;
@@ -433,7 +443,8 @@ static void test_it_stays_equal_to_the_server(void **state) {
                 char name[16], value[16];
                 snprintf(name, sizeof name, "n%d", rand_r(&seed) % 20);
                 snprintf(value, sizeof value, "%d", i);
-                last = rand_r(&seed) % 4 == 0 ? api_fake_delete(w.fake, "a", name) : api_fake_put(w.fake, "a", name, value);
+                last = rand_r(&seed) % 4 == 0 ? api_fake_delete(w.fake, "a", name)
+                                              : api_fake_put(w.fake, "a", name, value);
                 sem_post(&written);
                 if (i % 50 == 0)
                         wait_for(&w, last);
@@ -449,7 +460,8 @@ static void test_it_stays_equal_to_the_server(void **state) {
         assert_int_equal(n_told, w.fake->n_objects);
         for (size_t i = 0; i < w.fake->n_objects; i++) {
                 char *object = NULL, expected[80];
-                assert_int_equal(hf_cache_get(w.cache, "a", w.fake->objects[i].name, &object, NULL), 0);
+                assert_int_equal(hf_cache_get(w.cache, "a", w.fake->objects[i].name, &object, NULL),
+                                 0);
                 snprintf(expected, sizeof expected, "\"v\":\"%s\"", w.fake->objects[i].value);
                 assert_non_null(strstr(object, expected));
                 free(object);

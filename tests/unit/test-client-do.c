@@ -16,7 +16,8 @@
 #include "api-fake.c"
 
 static const struct hf_host host = {.size = sizeof host};
-static const struct hf_call list = {.verb = HF_VERB_LIST, .resource = {.group = "", .version = "v1", .plural = "things"}};
+static const struct hf_call list = {.verb = HF_VERB_LIST,
+                                    .resource = {.group = "", .version = "v1", .plural = "things"}};
 
 static void test_an_answer_comes_back(void **state) {
         struct api_fake *fake = api_fake_new(&host);
@@ -33,7 +34,8 @@ static void test_an_answer_comes_back(void **state) {
         assert_int_equal(hf_client_do(client, &list, hf_cancel_never(), NULL, NULL, NULL), 0);
         api_fake_fail_lists(fake, 1, HF_E_FORBIDDEN);
         body = NULL;
-        assert_int_equal(hf_client_do(client, &list, hf_cancel_never(), &body, &n, &status), HF_E_FORBIDDEN);
+        assert_int_equal(hf_client_do(client, &list, hf_cancel_never(), &body, &n, &status),
+                         HF_E_FORBIDDEN);
         assert_null(body);
         assert_int_equal(status.error, HF_E_FORBIDDEN);
         hf_client_free(client);
@@ -63,16 +65,19 @@ static void test_a_token_ends_the_wait(void **state) {
         struct hf_status status = {0};
 
         api_fake_hold_calls(fake, true);
-        for (int i = 0; i < 50; i++) { /* the late answer and the leaving caller meet in all orders */
+        for (int i = 0; i < 50;
+             i++) { /* the late answer and the leaving caller meet in all orders */
                 struct hf_cancel *token = NULL;
                 pthread_t thread;
                 assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
                 assert_int_equal(pthread_create(&thread, NULL, fire, token), 0);
-                assert_int_equal(hf_client_do(client, &list, token, NULL, NULL, &status), HF_E_CANCELED);
+                assert_int_equal(hf_client_do(client, &list, token, NULL, NULL, &status),
+                                 HF_E_CANCELED);
                 assert_int_equal(status.error, HF_E_CANCELED);
                 pthread_join(thread, NULL);
                 unsigned n = api_fake_n_lists(fake);
-                assert_int_equal(hf_client_do(client, &list, token, NULL, NULL, NULL), HF_E_CANCELED);
+                assert_int_equal(hf_client_do(client, &list, token, NULL, NULL, NULL),
+                                 HF_E_CANCELED);
                 assert_int_equal(api_fake_n_lists(fake), n); /* nothing is sent once it has fired */
                 hf_cancel_unref(token);
         }

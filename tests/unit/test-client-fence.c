@@ -11,10 +11,15 @@
 
 #include <holdfast/fence.h>
 
-static int parse(const char *text, struct hf_fence *ret_fence) { return hf_fence_parse(text, strlen(text), ret_fence); }
+static int parse(const char *text, struct hf_fence *ret_fence) {
+        return hf_fence_parse(text, strlen(text), ret_fence);
+}
 
 static void test_it_round_trips(void **state) {
-        const struct hf_fence fence = {.ns = "kube-system", .name = "controllers", .term = 1234, .identity = "host_1;a b"};
+        const struct hf_fence fence = {.ns = "kube-system",
+                                       .name = "controllers",
+                                       .term = 1234,
+                                       .identity = "host_1;a b"};
         struct hf_fence back;
         char text[600];
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random bytes, and good texts with random damage, against the parsers of what others send or write: fences, Status
- * bodies, watch lines, kubeconfigs. Nothing may crash or read outside (the sanitizers see), and the invariants hold.
+ * Random bytes, and good texts with random damage, against the parsers of what others send or
+ * write: fences, Status bodies, watch lines, kubeconfigs. Nothing may crash or read outside (the
+ * sanitizers see), and the invariants hold.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -36,7 +37,9 @@ static char *damage(const char *good, size_t *ret_n) {
         for (size_t i = 0; i < n; i++)
                 data[i] = good && i < strlen(good) ? good[i] : (char)rand_r(&seed);
         for (int hits = rand_r(&seed) % 4; n > 0 && hits > 0; hits--)
-                data[(size_t)rand_r(&seed) % n] = rand_r(&seed) % 2 ? (char)rand_r(&seed) : spice[(size_t)rand_r(&seed) % sizeof spice];
+                data[(size_t)rand_r(&seed) % n] =
+                        rand_r(&seed) % 2 ? (char)rand_r(&seed)
+                                          : spice[(size_t)rand_r(&seed) % sizeof spice];
         *ret_n = n > 0 && rand_r(&seed) % 4 == 0 ? (size_t)rand_r(&seed) % n : n;
         char *exact = malloc(*ret_n ? *ret_n : 1);
         assert_non_null(exact);
@@ -76,7 +79,8 @@ static void fuzz_span(const char *data, size_t n) {
                 return;
         assert_true(value.data >= data && value.data + value.n <= data + n);
         while (hf__span_next(value, &at, &element) > 0)
-                assert_true(element.n > 0 && element.data >= value.data && element.data + element.n <= value.data + value.n);
+                assert_true(element.n > 0 && element.data >= value.data &&
+                            element.data + element.n <= value.data + value.n);
 }
 
 static void fuzz_kubeconfig(const char *data, size_t n) {
@@ -108,22 +112,28 @@ static void run(const char *good, void (*fuzz)(const char *data, size_t n), int 
         }
 }
 
-static void test_fences(void **state) { run("kube-system/lease-1;1234567;host_0;x", fuzz_fence, ROUNDS); }
+static void test_fences(void **state) {
+        run("kube-system/lease-1;1234567;host_0;x", fuzz_fence, ROUNDS);
+}
 
 static void test_statuses(void **state) {
         run("{\"kind\":\"Status\",\"message\":\"m "
-            "\\u00e4\",\"reason\":\"Conflict\",\"details\":{\"causes\":[{\"reason\":\"StaleLeaderTerm\"}]"
+            "\\u00e4\",\"reason\":\"Conflict\",\"details\":{\"causes\":[{\"reason\":"
+            "\"StaleLeaderTerm\"}]"
             ",\"retryAfterSeconds\":4},\"code\":409}",
             fuzz_status, ROUNDS);
 }
 
 static void test_spans(void **state) {
-        run("{\"metadata\":{\"a\":\"\\\"\"},\"items\":[{\"metadata\":{}},[1,2],\"x\",true]}", fuzz_span, ROUNDS);
+        run("{\"metadata\":{\"a\":\"\\\"\"},\"items\":[{\"metadata\":{}},[1,2],\"x\",true]}",
+            fuzz_span, ROUNDS);
 }
 
 static void test_kubeconfigs(void **state) {
-        run("current-context: m\ncontexts:\n- name: m\n  context: {cluster: c, user: u}\nclusters:\n- name: c\n  cluster:\n"
-            "    server: https://h\n    certificate-authority-data: QQ==\nusers:\n- name: u\n  user: {token: \"t\"}\n",
+        run("current-context: m\ncontexts:\n- name: m\n  context: {cluster: c, user: "
+            "u}\nclusters:\n- name: c\n  cluster:\n"
+            "    server: https://h\n    certificate-authority-data: QQ==\nusers:\n- name: u\n  "
+            "user: {token: \"t\"}\n",
             fuzz_kubeconfig, ROUNDS / 2);
 }
 
@@ -134,8 +144,9 @@ int main(void) {
         seed = given ? (unsigned)strtoul(given, NULL, 10) : 20261121u;
         print_message("HF_SEED=%u\n", seed);
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_fences),      cmocka_unit_test(test_statuses), cmocka_unit_test(test_spans),
-                cmocka_unit_test(test_kubeconfigs), cmocka_unit_test(test_base64),
+                cmocka_unit_test(test_fences), cmocka_unit_test(test_statuses),
+                cmocka_unit_test(test_spans),  cmocka_unit_test(test_kubeconfigs),
+                cmocka_unit_test(test_base64),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

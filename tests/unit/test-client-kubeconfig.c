@@ -18,23 +18,28 @@
 #include "client/kubeconfig.h"
 #include "client/yaml.h"
 
-#define HEAD                                                                                                                               \
-        "apiVersion: v1\nkind: Config\ncurrent-context: main\n"                                                                            \
-        "contexts:\n- name: other\n  context: {cluster: nowhere, user: nobody}\n- name: main\n  context:\n    cluster: c\n    user: u\n"
+#define HEAD                                                                                       \
+        "apiVersion: v1\nkind: Config\ncurrent-context: main\n"                                    \
+        "contexts:\n- name: other\n  context: {cluster: nowhere, user: nobody}\n- name: main\n  "  \
+        "context:\n    cluster: c\n    user: u\n"
 #define CLUSTER "clusters:\n- name: c\n  cluster:\n    server: https://127.0.0.1:6443\n"
 #define USER    "users:\n- name: u\n  user:\n"
 
-static int parse(const char *text, struct hf__kubeconfig *ret_config, struct hf_status *reterr_status) {
+static int parse(const char *text, struct hf__kubeconfig *ret_config,
+                 struct hf_status *reterr_status) {
         *reterr_status = (struct hf_status){0};
-        return hf__kubeconfig_parse(text, strlen(text), "/nonexistent", "file", ret_config, reterr_status);
+        return hf__kubeconfig_parse(text, strlen(text), "/nonexistent", "file", ret_config,
+                                    reterr_status);
 }
 
 static void test_inline_credentials(void **state) {
         struct hf__kubeconfig config;
         struct hf_status status;
-        const char *text = HEAD CLUSTER "    certificate-authority-data: Q0E=\n    tls-server-name: \"api\"\n" USER
-                                        "    client-certificate-data: Q0VSVA==\n    client-key-data: |\n      S0\n      VZ\n"
-                                        "    client-certificate: ignored.pem\n    token: abc\n";
+        const char *text = HEAD CLUSTER
+                "    certificate-authority-data: Q0E=\n    tls-server-name: \"api\"\n" USER
+                "    client-certificate-data: Q0VSVA==\n    client-key-data: |\n      S0\n      "
+                "VZ\n"
+                "    client-certificate: ignored.pem\n    token: abc\n";
 
         if (parse(text, &config, &status) != 0)
                 fail_msg("%s", status.message);
@@ -51,8 +56,10 @@ static void test_inline_credentials(void **state) {
 static void test_json_and_anonymous(void **state) {
         struct hf__kubeconfig config;
         struct hf_status status;
-        const char *text = "{\"current-context\":\"m\",\"contexts\":[{\"name\":\"m\",\"context\":{\"cluster\":\"c\"}}],\"clusters\":"
-                           "[{\"name\":\"c\",\"cluster\":{\"server\":\"http://h:1\",\"insecure-skip-tls-verify\":true}}]}";
+        const char *text = "{\"current-context\":\"m\",\"contexts\":[{\"name\":\"m\",\"context\":{"
+                           "\"cluster\":\"c\"}}],\"clusters\":"
+                           "[{\"name\":\"c\",\"cluster\":{\"server\":\"http://"
+                           "h:1\",\"insecure-skip-tls-verify\":true}}]}";
 
         if (parse(text, &config, &status) != 0)
                 fail_msg("%s", status.message);
@@ -85,22 +92,30 @@ static void test_bad_files_are_refused_by_name(void **state) {
                 {HEAD "clusters:\n- name: c\n", "no object", HF_E_INVALID},
                 {HEAD "clusters:\n- name: c\n  cluster: {}\n", "no server", HF_E_INVALID},
                 {HEAD CLUSTER "    proxy-url: http://p\n", "proxy-url", HF_E_INVALID},
-                {HEAD CLUSTER "    insecure-skip-tls-verify: maybe\n", "true or false", HF_E_INVALID},
-                {HEAD CLUSTER "    certificate-authority-data: '%%%'\n", "certificate-authority-data", HF_E_INVALID},
-                {HEAD CLUSTER "    certificate-authority: gone.pem\n", "/nonexistent/gone.pem", -ENOENT},
-                {HEAD CLUSTER USER "    exec: {command: aws}\n", "exec is not supported", HF_E_INVALID},
-                {HEAD CLUSTER USER "    auth-provider: {name: gcp}\n", "auth-provider is not supported", HF_E_INVALID},
-                {HEAD CLUSTER USER "    username: me\n    password: x\n", "username is not supported", HF_E_INVALID},
+                {HEAD CLUSTER "    insecure-skip-tls-verify: maybe\n", "true or false",
+                 HF_E_INVALID},
+                {HEAD CLUSTER "    certificate-authority-data: '%%%'\n",
+                 "certificate-authority-data", HF_E_INVALID},
+                {HEAD CLUSTER "    certificate-authority: gone.pem\n", "/nonexistent/gone.pem",
+                 -ENOENT},
+                {HEAD CLUSTER USER "    exec: {command: aws}\n", "exec is not supported",
+                 HF_E_INVALID},
+                {HEAD CLUSTER USER "    auth-provider: {name: gcp}\n",
+                 "auth-provider is not supported", HF_E_INVALID},
+                {HEAD CLUSTER USER "    username: me\n    password: x\n",
+                 "username is not supported", HF_E_INVALID},
                 {HEAD CLUSTER USER "    as: root\n", "as is not supported", HF_E_INVALID},
                 {HEAD CLUSTER USER "    token: 12345\n", "token must be a string", HF_E_INVALID},
-                {HEAD CLUSTER USER "    as-groups: [g]\n", "as-groups is not supported", HF_E_INVALID},
+                {HEAD CLUSTER USER "    as-groups: [g]\n", "as-groups is not supported",
+                 HF_E_INVALID},
         };
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__kubeconfig config;
                 struct hf_status status;
                 int r = parse(cases[i].text, &config, &status);
                 if (r != cases[i].error || !strstr(status.message, cases[i].words))
-                        fail_msg("case %zu: %d \"%s\", not %d \"%s\"", i, r, status.message, cases[i].error, cases[i].words);
+                        fail_msg("case %zu: %d \"%s\", not %d \"%s\"", i, r, status.message,
+                                 cases[i].error, cases[i].words);
         }
 }
 
@@ -122,12 +137,15 @@ static void test_files_are_relative_to_the_kubeconfig(void **state) {
         write_file(dir, "ca.pem", "the CA\n");
         write_file(dir, "token", "secret\n");
         write_file(dir, "empty", "\n");
-        write_file(dir, "config", HEAD CLUSTER "    certificate-authority: ca.pem\n" USER "    token: other\n    tokenFile: token\n");
+        write_file(dir, "config",
+                   HEAD CLUSTER "    certificate-authority: ca.pem\n" USER
+                                "    token: other\n    tokenFile: token\n");
         snprintf(path, sizeof path, "%s/config", dir);
         if (hf__kubeconfig_load(path, &config, &status) != 0)
                 fail_msg("%s", status.message);
         assert_string_equal(config.rest.ca_pem, "the CA\n");
-        assert_null(config.rest.bearer_token); /* the file comes before it, and is read by the client */
+        assert_null(
+                config.rest.bearer_token); /* the file comes before it, and is read by the client */
         snprintf(command, sizeof command, "%s/token", dir);
         assert_string_equal(config.rest.token_file, command);
         hf__kubeconfig_done(&config);
@@ -166,12 +184,16 @@ static void test_several_files_count_as_one(void **state) {
 
         assert_non_null(mkdtemp(dir));
         write_file(dir, "1", "contexts:\n- name: main\n  context: {cluster: c, user: u}\n");
-        write_file(dir, "2", HEAD "clusters:\n- name: c\n  cluster:\n    server: https://second\n" USER "    token: second\n");
+        write_file(dir, "2",
+                   HEAD "clusters:\n- name: c\n  cluster:\n    server: https://second\n" USER
+                        "    token: second\n");
         write_file(dir, "3",
-                   HEAD "clusters:\n- name: c\n  cluster:\n    server: https://third\n    tls-server-name: x\n" USER "    token: third\n");
+                   HEAD "clusters:\n- name: c\n  cluster:\n    server: https://third\n    "
+                        "tls-server-name: x\n" USER "    token: third\n");
         write_file(dir, "4", "current-context: nowhere\n");
         snprintf(list, sizeof list, "%s/1:%s/gone::%s/2:%s/3:", dir, dir, dir, dir);
-        expect_server(list, "https://second", "second"); /* its cluster, whole: the third's tls-server-name is not mixed in */
+        expect_server(list, "https://second", "second"); /* its cluster, whole: the third's
+                                                            tls-server-name is not mixed in */
         snprintf(list, sizeof list, "%s/3:%s/2", dir, dir);
         expect_server(list, "https://third", "third");
         snprintf(list, sizeof list, "%s/4:%s/2", dir, dir);
@@ -180,7 +202,8 @@ static void test_several_files_count_as_one(void **state) {
         assert_non_null(strstr(status.message, "nowhere"));
         assert_int_equal(setenv("KUBECONFIG", "/nonexistent/a:/nonexistent/b", 1), 0);
         assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), HF_E_NOT_FOUND);
-        snprintf(list, sizeof list, "%s/2:%s", dir, dir); /* what is there and cannot be read is no omission */
+        snprintf(list, sizeof list, "%s/2:%s", dir,
+                 dir); /* what is there and cannot be read is no omission */
         assert_int_equal(setenv("KUBECONFIG", list, 1), 0);
         assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), -EINVAL);
         for (int i = 1; i <= 4; i++) {
@@ -202,11 +225,14 @@ static void expect_json(const char *yaml, const char *json) {
 }
 
 static void test_yaml_values(void **state) {
-        expect_json("a: 1\nb: -2.5e3\nc: 007\nd: 1.\ne: .5\n", "{\"a\":1,\"b\":-2.5e3,\"c\":\"007\",\"d\":\"1.\",\"e\":\".5\"}");
+        expect_json("a: 1\nb: -2.5e3\nc: 007\nd: 1.\ne: .5\n",
+                    "{\"a\":1,\"b\":-2.5e3,\"c\":\"007\",\"d\":\"1.\",\"e\":\".5\"}");
         expect_json("a: true\nb: 'true'\nc: ~\nd:\ne: yes\nf: !!str 1\n",
                     "{\"a\":true,\"b\":\"true\",\"c\":null,\"d\":null,\"e\":\"yes\",\"f\":\"1\"}");
-        expect_json("1: a\ntrue: b\na.b/c: \"x\\ty\"\n", "{\"1\":\"a\",\"true\":\"b\",\"a.b/c\":\"x\\ty\"}");
-        expect_json("- [a, {b: c}]\n- {}\n- []\n- |\n  l1\n  l2\n", "[[\"a\",{\"b\":\"c\"}],{},[],\"l1\\nl2\\n\"]");
+        expect_json("1: a\ntrue: b\na.b/c: \"x\\ty\"\n",
+                    "{\"1\":\"a\",\"true\":\"b\",\"a.b/c\":\"x\\ty\"}");
+        expect_json("- [a, {b: c}]\n- {}\n- []\n- |\n  l1\n  l2\n",
+                    "[[\"a\",{\"b\":\"c\"}],{},[],\"l1\\nl2\\n\"]");
 }
 
 static void test_yaml_limits(void **state) {
@@ -226,9 +252,19 @@ static void test_base64(void **state) {
         static const struct {
                 const char *text, *data;
         } cases[] = {
-                {"", ""},        {"Zg==", "f"},  {"Zm8=", "fo"},     {"Zm9v", "foo"}, {"Zm9v\nYmE=\n", "fooba"},
-                {"Zg=", NULL},   {"Zg", NULL},   {"Z===", NULL},     {"====", NULL},  {"Zm=v", NULL},
-                {"Zm9v=", NULL}, {"Z-9v", NULL}, {"Zg==Zg==", NULL},
+                {"", ""},
+                {"Zg==", "f"},
+                {"Zm8=", "fo"},
+                {"Zm9v", "foo"},
+                {"Zm9v\nYmE=\n", "fooba"},
+                {"Zg=", NULL},
+                {"Zg", NULL},
+                {"Z===", NULL},
+                {"====", NULL},
+                {"Zm=v", NULL},
+                {"Zm9v=", NULL},
+                {"Z-9v", NULL},
+                {"Zg==Zg==", NULL},
         };
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 char *data = NULL;

@@ -14,9 +14,12 @@
 #include "client/resource_path.h"
 
 static const struct hf_resource core = {.group = "", .version = "v1", .plural = "configmaps"};
-static const struct hf_resource leases = {.group = "coordination.k8s.io", .version = "v1", .plural = "leases"};
+static const struct hf_resource leases = {.group = "coordination.k8s.io",
+                                          .version = "v1",
+                                          .plural = "leases"};
 
-static void expect_path(const struct hf_resource *resource, const char *ns, const char *name, const char *query, const char *expected) {
+static void expect_path(const struct hf_resource *resource, const char *ns, const char *name,
+                        const char *query, const char *expected) {
         struct hf__strbuf out = {0};
         struct hf_call call = {.resource = *resource, .ns = ns, .name = name, .query = query};
 
@@ -30,13 +33,17 @@ static void test_paths_of_calls(void **state) {
         expect_path(&core, NULL, NULL, NULL, "/api/v1/configmaps");
         expect_path(&core, "", "", "", "/api/v1/configmaps");
         expect_path(&core, "a", "b", NULL, "/api/v1/namespaces/a/configmaps/b");
-        expect_path(&leases, "a", NULL, "limit=1", "/apis/coordination.k8s.io/v1/namespaces/a/leases?limit=1");
-        expect_path(&leases, "a", "../x?y z", NULL, "/apis/coordination.k8s.io/v1/namespaces/a/leases/..%2Fx%3Fy%20z");
+        expect_path(&leases, "a", NULL, "limit=1",
+                    "/apis/coordination.k8s.io/v1/namespaces/a/leases?limit=1");
+        expect_path(&leases, "a", "../x?y z", NULL,
+                    "/apis/coordination.k8s.io/v1/namespaces/a/leases/..%2Fx%3Fy%20z");
 }
 
 static void test_paths_of_subresources(void **state) {
         struct hf__strbuf out = {0};
-        struct hf_call call = {.resource = {"", "v1", "namespaces"}, .name = "a", .subresource = "finalize"};
+        struct hf_call call = {.resource = {"", "v1", "namespaces"},
+                               .name = "a",
+                               .subresource = "finalize"};
 
         hf__resource_path(&out, &call);
         assert_string_equal(out.data, "/api/v1/namespaces/a/finalize");
@@ -59,8 +66,10 @@ static void test_paths_of_watches(void **state) {
         spec.resource_version = "42";
         spec.bookmarks = true;
         hf__watch_path(&out, &spec, 300);
-        assert_string_equal(out.data, "/apis/coordination.k8s.io/v1/namespaces/a/leases?watch=1&fieldSelector=metadata.name%3Dthe%2Flease"
-                                      "&resourceVersion=42&allowWatchBookmarks=true&labelSelector=x&timeoutSeconds=300");
+        assert_string_equal(out.data, "/apis/coordination.k8s.io/v1/namespaces/a/"
+                                      "leases?watch=1&fieldSelector=metadata.name%3Dthe%2Flease"
+                                      "&resourceVersion=42&allowWatchBookmarks=true&labelSelector="
+                                      "x&timeoutSeconds=300");
         hf__strbuf_done(&out);
 }
 
@@ -81,7 +90,8 @@ static void expect_member(const char *text, const char *key, const char *expecte
 
 static void test_members_are_cut_out(void **state) {
         expect_member("{\"a\":1,\"b\":{\"c\":[1,\"}\"]} , \"d\":\"x\\\"y\"}", "a", "1");
-        expect_member("{\"a\":1,\"b\":{\"c\":[1,\"}\"]} , \"d\":\"x\\\"y\"}", "b", "{\"c\":[1,\"}\"]}");
+        expect_member("{\"a\":1,\"b\":{\"c\":[1,\"}\"]} , \"d\":\"x\\\"y\"}", "b",
+                      "{\"c\":[1,\"}\"]}");
         expect_member(" { \"a\" : 1 , \"d\" : \"x\\\"y\" } ", "d", "\"x\\\"y\"");
         expect_member("{\"b\":{\"a\":1}}", "a", NULL); /* only its own members */
         expect_member("{\"a\":true}", "a", "true");
@@ -120,8 +130,10 @@ static void test_elements_are_iterated(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_paths_of_calls),        cmocka_unit_test(test_paths_of_subresources),
-                cmocka_unit_test(test_paths_of_watches),      cmocka_unit_test(test_members_are_cut_out),
+                cmocka_unit_test(test_paths_of_calls),
+                cmocka_unit_test(test_paths_of_subresources),
+                cmocka_unit_test(test_paths_of_watches),
+                cmocka_unit_test(test_members_are_cut_out),
                 cmocka_unit_test(test_elements_are_iterated),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The REST client against a small HTTP/1.1 server in this process, which says what the test has scripted.
+ * The REST client against a small HTTP/1.1 server in this process, which says what the test has
+ * scripted.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -30,7 +31,9 @@
 /* ---- the client ---- */
 
 static const struct hf_host host = {.size = sizeof host};
-static const struct hf_resource leases = {.group = "coordination.k8s.io", .version = "v1", .plural = "leases"};
+static const struct hf_resource leases = {.group = "coordination.k8s.io",
+                                          .version = "v1",
+                                          .plural = "leases"};
 
 static struct hf_client *connect_with(hf_nsec timeout) {
         char url[64];
@@ -58,7 +61,8 @@ struct outcome {
         char events[1024];
         struct hf_status status;
 };
-#define OUTCOME ((struct outcome){.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER})
+#define OUTCOME                                                                                    \
+        ((struct outcome){.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER})
 
 static void ended(struct outcome *o, int error, bool echoed, const struct hf_status *status) {
         pthread_mutex_lock(&o->mu);
@@ -70,14 +74,19 @@ static void ended(struct outcome *o, int error, bool echoed, const struct hf_sta
         pthread_mutex_unlock(&o->mu);
 }
 
-static void on_reply(void *ctx, const struct hf_reply *reply) { ended(ctx, reply->error, reply->fence_echoed, &reply->status); }
-static void on_end(void *ctx, int error, const struct hf_status *status) { ended(ctx, error, false, status); }
+static void on_reply(void *ctx, const struct hf_reply *reply) {
+        ended(ctx, reply->error, reply->fence_echoed, &reply->status);
+}
+static void on_end(void *ctx, int error, const struct hf_status *status) {
+        ended(ctx, error, false, status);
+}
 static void on_event(void *ctx, const struct hf_event *event) {
         struct outcome *o = ctx;
         pthread_mutex_lock(&o->mu);
         size_t n = strlen(o->events);
-        snprintf(o->events + n, sizeof o->events - n, "%d@%s:%.*s ", (int)event->type, event->resource_version,
-                 event->n_object < 60 ? (int)event->n_object : 60, event->object);
+        snprintf(o->events + n, sizeof o->events - n, "%d@%s:%.*s ", (int)event->type,
+                 event->resource_version, event->n_object < 60 ? (int)event->n_object : 60,
+                 event->object);
         pthread_cond_broadcast(&o->cond);
         pthread_mutex_unlock(&o->mu);
 }
@@ -128,7 +137,8 @@ static void test_requests_are_what_servers_expect(void **state) {
         assert_string_equal(body, "{\"x\":1}");
         assert_int_equal(n, 7);
         free(body);
-        assert_true(requested("GET /apis/coordination.k8s.io/v1/namespaces/a/leases/b HTTP/1.1\r\n"));
+        assert_true(
+                requested("GET /apis/coordination.k8s.io/v1/namespaces/a/leases/b HTTP/1.1\r\n"));
         assert_true(requested("\r\nAccept: application/json\r\n"));
         assert_true(requested("\r\nUser-Agent: tester/1\r\n"));
         assert_true(requested("\r\nAuthorization: Bearer secret\r\n"));
@@ -139,13 +149,15 @@ static void test_requests_are_what_servers_expect(void **state) {
         what.query = "dryRun=All";
         script_reply("201 Created", "", "{}");
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
-        assert_true(requested("POST /apis/coordination.k8s.io/v1/namespaces/a/leases?dryRun=All HTTP/1.1\r\n"));
+        assert_true(requested(
+                "POST /apis/coordination.k8s.io/v1/namespaces/a/leases?dryRun=All HTTP/1.1\r\n"));
         assert_true(requested("\r\nContent-Type: application/json\r\n"));
         assert_true(requested("\r\n\r\n{\"y\":2}"));
         what = (struct hf_call){.verb = HF_VERB_DELETE, .resource = leases, .ns = "a", .name = "b"};
         script_reply("200 OK", "", "{}");
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
-        assert_true(requested("DELETE /apis/coordination.k8s.io/v1/namespaces/a/leases/b HTTP/1.1\r\n"));
+        assert_true(requested(
+                "DELETE /apis/coordination.k8s.io/v1/namespaces/a/leases/b HTTP/1.1\r\n"));
         what = (struct hf_call){.verb = HF_VERB_LIST, .resource = leases};
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
         assert_true(requested("GET /apis/coordination.k8s.io/v1/leases HTTP/1.1\r\n"));
@@ -155,8 +167,13 @@ static void test_requests_are_what_servers_expect(void **state) {
 static void test_fences_are_sent_with_writes_and_echoes_compared(void **state) {
         struct hf_client *client = connect_with(0);
         const struct hf_fence fence = {.ns = "n", .name = "l", .term = 9, .identity = "me"};
-        struct hf_call what =
-                {.verb = HF_VERB_UPDATE, .resource = leases, .ns = "a", .name = "b", .body = "{}", .n_body = 2, .fence = &fence};
+        struct hf_call what = {.verb = HF_VERB_UPDATE,
+                               .resource = leases,
+                               .ns = "a",
+                               .name = "b",
+                               .body = "{}",
+                               .n_body = 2,
+                               .fence = &fence};
         struct outcome o;
 
         script_reply("200 OK", "Holdfast-Fence: n/l;9;me\r\n", "{}");
@@ -170,7 +187,8 @@ static void test_fences_are_sent_with_writes_and_echoes_compared(void **state) {
         assert_int_equal(call(client, &what, &o), 0);
         assert_false(o.echoed);
         script_reply("409 Conflict", "Holdfast-Fence: n/l;9;me\r\n",
-                     "{\"reason\":\"Conflict\",\"message\":\"no\",\"details\":{\"causes\":[{\"reason\":\"StaleLeaderTerm\"}]}}");
+                     "{\"reason\":\"Conflict\",\"message\":\"no\",\"details\":{\"causes\":[{"
+                     "\"reason\":\"StaleLeaderTerm\"}]}}");
         assert_int_equal(call(client, &what, &o), HF_E_STALE_TERM);
         what.verb = HF_VERB_GET;
         what.n_body = 0;
@@ -189,17 +207,24 @@ static void test_fences_are_sent_with_writes_and_echoes_compared(void **state) {
 static void test_failures_are_told_apart(void **state) {
         struct hf_client *client = connect_with(0);
         struct hf_call get = {.verb = HF_VERB_GET, .resource = leases, .ns = "a", .name = "b"};
-        struct hf_call put = {.verb = HF_VERB_UPDATE, .resource = leases, .ns = "a", .name = "b", .body = "{}", .n_body = 2};
+        struct hf_call put = {.verb = HF_VERB_UPDATE,
+                              .resource = leases,
+                              .ns = "a",
+                              .name = "b",
+                              .body = "{}",
+                              .n_body = 2};
         struct outcome o;
         uint64_t id = 0;
 
         script_reply("429 Too Many Requests", "Retry-After: 4\r\n", "busy");
-        get.deadline = hf_now(hf_clock_system()) + 3 * HF_NSEC_PER_SEC; /* before the server would take it again */
+        get.deadline = hf_now(hf_clock_system()) +
+                       3 * HF_NSEC_PER_SEC; /* before the server would take it again */
         assert_int_equal(call(client, &get, &o), HF_E_TOO_MANY);
         get.deadline = 0;
         assert_int_equal(o.status.retry_after_s, 4);
         assert_non_null(strstr(o.status.message, "busy"));
-        script_reply("404 Not Found", "", "{\"message\":\"leases \\\"b\\\" not found\",\"reason\":\"NotFound\"}");
+        script_reply("404 Not Found", "",
+                     "{\"message\":\"leases \\\"b\\\" not found\",\"reason\":\"NotFound\"}");
         assert_int_equal(call(client, &get, &o), HF_E_NOT_FOUND);
         assert_string_equal(o.status.message, "leases \"b\" not found");
         script_reply("500 Internal Server Error", "", "");
@@ -220,9 +245,11 @@ static void test_failures_are_told_apart(void **state) {
 
 static void test_a_refused_connection_is_unavailable(void **state) {
         struct hf_client *client = NULL;
-        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t n = sizeof address;
-        int fd = socket(AF_INET, SOCK_STREAM, 0); /* bound, not listening: nobody else gets the port */
+        int fd = socket(AF_INET, SOCK_STREAM,
+                        0); /* bound, not listening: nobody else gets the port */
         char url[64];
         struct outcome o;
 
@@ -230,7 +257,12 @@ static void test_a_refused_connection_is_unavailable(void **state) {
         assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
         snprintf(url, sizeof url, "http://127.0.0.1:%d", ntohs(address.sin_port));
         const struct hf_rest_config config = {.size = sizeof config, .server = url};
-        const struct hf_call put = {.verb = HF_VERB_UPDATE, .resource = leases, .ns = "a", .name = "b", .body = "{}", .n_body = 2};
+        const struct hf_call put = {.verb = HF_VERB_UPDATE,
+                                    .resource = leases,
+                                    .ns = "a",
+                                    .name = "b",
+                                    .body = "{}",
+                                    .n_body = 2};
         assert_int_equal(hf_rest_client_new(&host, &config, &client, NULL), 0);
         assert_int_equal(call(client, &put, &o), HF_E_UNAVAILABLE);
         assert_non_null(strstr(o.status.message, url));
@@ -248,12 +280,15 @@ static void test_events_come_line_by_line(void **state) {
         const char *first = "\n" LINE("ADDED", "6") LINE("MODIFIED", "7") "{\"type\":\"DEL",
                    *second = "ETED\",\"object\":" OBJECT("8") "}\r\n" LINE("BOOKMARK", "9");
 
-        script('c', STREAM "Transfer-Encoding: chunked\r\n\r\n%zx\r\n%s\r\n%zx\r\n%s\r\n0\r\n\r\n", strlen(first), first, strlen(second),
-               second);
+        script('c', STREAM "Transfer-Encoding: chunked\r\n\r\n%zx\r\n%s\r\n%zx\r\n%s\r\n0\r\n\r\n",
+               strlen(first), first, strlen(second), second);
         assert_int_equal(watch(client, &o), 0);
-        assert_string_equal(o.events, "0@6:" OBJECT("6") " 1@7:" OBJECT("7") " 2@8:" OBJECT("8") " 3@9:" OBJECT("9") " ");
+        assert_string_equal(o.events, "0@6:" OBJECT("6") " 1@7:" OBJECT("7") " 2@8:" OBJECT(
+                                              "8") " 3@9:" OBJECT("9") " ");
         assert_int_equal(o.n_ends, 1);
-        assert_true(requested("GET /apis/coordination.k8s.io/v1/namespaces/a/leases?watch=1&resourceVersion=5&allowWatchBookmarks=true&"
+        assert_true(requested("GET "
+                              "/apis/coordination.k8s.io/v1/namespaces/a/"
+                              "leases?watch=1&resourceVersion=5&allowWatchBookmarks=true&"
                               "timeoutSeconds="));
         hf_client_free(client);
 }
@@ -263,17 +298,23 @@ static void test_watches_end_for_a_reason(void **state) {
                 const char *text;
                 int error;
         } cases[] = {
-                {STREAM "\r\n" LINE("ADDED", "6"), 0}, /* without a length it ends with the connection */
-                {STREAM "\r\n{\"type\":\"ERROR\",\"object\":{\"code\":410,\"reason\":\"Expired\",\"message\":\"too old\"}}\n", HF_E_GONE},
-                {STREAM "\r\n{\"type\":\"ERROR\",\"object\":{\"code\":500,\"message\":\"x\"}}\n", HF_E_UNAVAILABLE},
+                {STREAM "\r\n" LINE("ADDED", "6"),
+                 0}, /* without a length it ends with the connection */
+                {STREAM "\r\n{\"type\":\"ERROR\",\"object\":{\"code\":410,\"reason\":\"Expired\","
+                        "\"message\":\"too old\"}}\n",
+                 HF_E_GONE},
+                {STREAM "\r\n{\"type\":\"ERROR\",\"object\":{\"code\":500,\"message\":\"x\"}}\n",
+                 HF_E_UNAVAILABLE},
                 {STREAM "\r\n{\"type\":\"NEWS\",\"object\":{}}\n", -EPROTO},
                 {STREAM "\r\nwhat?\n", -EPROTO},
                 {STREAM "\r\n{\"type\":\"ADDED\",\"object\":{\"metadata\":{}}}\n", -EPROTO},
                 {STREAM "\r\n{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"a\":}}}\n", -EPROTO},
                 {STREAM "\r\n{\"type\":\"ADDED\",\"obj", -EPROTO},
-                {STREAM "Content-Length: 100000\r\n\r\n" LINE("ADDED", "6"), HF_E_TIMEOUT}, /* the connection broke */
+                {STREAM "Content-Length: 100000\r\n\r\n" LINE("ADDED", "6"),
+                 HF_E_TIMEOUT}, /* the connection broke */
                 {"HTTP/1.1 410 Gone\r\nContent-Length: 2\r\n\r\n{}", HF_E_GONE},
-                {"HTTP/1.1 403 Forbidden\r\nContent-Length: 19\r\n\r\n{\"message\":\"no no\"}", HF_E_FORBIDDEN},
+                {"HTTP/1.1 403 Forbidden\r\nContent-Length: 19\r\n\r\n{\"message\":\"no no\"}",
+                 HF_E_FORBIDDEN},
         };
         struct hf_client *client = connect_with(0);
         struct outcome o;
@@ -282,7 +323,8 @@ static void test_watches_end_for_a_reason(void **state) {
                 script('c', "%s", cases[i].text);
                 int error = watch(client, &o);
                 if (error != cases[i].error)
-                        fail_msg("case %zu: %d (%s), not %d", i, error, o.status.message, cases[i].error);
+                        fail_msg("case %zu: %d (%s), not %d", i, error, o.status.message,
+                                 cases[i].error);
         }
         hf_client_free(client);
 }
@@ -314,7 +356,8 @@ static void test_cancel_and_free_end_a_watch(void **state) {
         struct outcome first = OUTCOME, second = OUTCOME;
         uint64_t id = 0;
 
-        script('h', STREAM "Transfer-Encoding: chunked\r\n\r\n%zx\r\n%s\r\n", strlen(LINE("ADDED", "6")), LINE("ADDED", "6"));
+        script('h', STREAM "Transfer-Encoding: chunked\r\n\r\n%zx\r\n%s\r\n",
+               strlen(LINE("ADDED", "6")), LINE("ADDED", "6"));
         assert_int_equal(hf_client_watch(client, &spec, on_event, on_end, &first, &id), 0);
         assert_int_equal(hf_client_watch(client, &spec, on_event, on_end, &second, NULL), 0);
         await_events(&first);
@@ -351,7 +394,8 @@ static void test_bad_configurations_are_refused(void **state) {
                 struct hf_status status = {0};
                 struct hf_rest_config config = bad[i];
                 config.size = sizeof config;
-                if (hf_rest_client_new(&host, &config, &client, &status) != HF_E_INVALID || !status.message[0])
+                if (hf_rest_client_new(&host, &config, &client, &status) != HF_E_INVALID ||
+                    !status.message[0])
                         fail_msg("case %zu", i);
                 assert_null(client);
         }
@@ -363,11 +407,15 @@ static void test_a_kubeconfig_makes_a_client(void **state) {
         struct hf_client *client = NULL;
         struct hf_status status = {0};
         struct outcome o;
-        const struct hf_call get = {.verb = HF_VERB_GET, .resource = leases, .ns = "a", .name = "b"};
+        const struct hf_call get = {.verb = HF_VERB_GET,
+                                    .resource = leases,
+                                    .ns = "a",
+                                    .name = "b"};
 
         assert_true(fd >= 0);
         dprintf(fd,
-                "{\"current-context\":\"m\",\"contexts\":[{\"name\":\"m\",\"context\":{\"cluster\":\"c\",\"user\":\"u\"}}],\"clusters\":[{"
+                "{\"current-context\":\"m\",\"contexts\":[{\"name\":\"m\",\"context\":{\"cluster\":"
+                "\"c\",\"user\":\"u\"}}],\"clusters\":[{"
                 "\"name\":\"c\",\"cluster\":{\"server\":\"http://"
                 "127.0.0.1:%d\"}}],\"users\":[{\"name\":\"u\",\"user\":{\"token\":\"t\"}}]}",
                 server.port);

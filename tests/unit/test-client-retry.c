@@ -18,19 +18,26 @@
 
 /* Boot time that the test pushes on. */
 static int64_t pushed; /* atomic */
-static hf_nsec pushed_boot(void *ctx) { return hf_clock_system()->boot(NULL) + __atomic_load_n(&pushed, __ATOMIC_SEQ_CST); }
+static hf_nsec pushed_boot(void *ctx) {
+        return hf_clock_system()->boot(NULL) + __atomic_load_n(&pushed, __ATOMIC_SEQ_CST);
+}
 static void push(hf_nsec by) { __atomic_add_fetch(&pushed, by, __ATOMIC_SEQ_CST); }
 static int pushed_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline) {
         int64_t by = __atomic_load_n(&pushed, __ATOMIC_SEQ_CST);
-        return hf_clock_system()->wait(NULL, cond, mutex, deadline == HF_NSEC_NEVER ? deadline : deadline - by);
+        return hf_clock_system()->wait(NULL, cond, mutex,
+                                       deadline == HF_NSEC_NEVER ? deadline : deadline - by);
 }
 static struct hf_clock the_clock;
 static unsigned n_logged; /* atomic */
 static void on_log(void *ctx, enum hf_log_level level, const char *component, const char *message) {
         __atomic_add_fetch(&n_logged, 1, __ATOMIC_SEQ_CST);
 }
-static struct hf_host the_host = {.size = sizeof the_host, .clock = &the_clock, .log = {.write = on_log}};
-static const struct hf_resource leases = {.group = "coordination.k8s.io", .version = "v1", .plural = "leases"};
+static struct hf_host the_host = {.size = sizeof the_host,
+                                  .clock = &the_clock,
+                                  .log = {.write = on_log}};
+static const struct hf_resource leases = {.group = "coordination.k8s.io",
+                                          .version = "v1",
+                                          .plural = "leases"};
 
 static char dir[] = "/tmp/hf-retry-XXXXXX", token_path[64];
 
@@ -52,7 +59,10 @@ static int begin(void **state) {
 
         write_token("first\n");
         snprintf(url, sizeof url, "http://127.0.0.1:%d", server.port);
-        const struct hf_rest_config config = {.size = sizeof config, .server = url, .bearer_token = "unused", .token_file = token_path};
+        const struct hf_rest_config config = {.size = sizeof config,
+                                              .server = url,
+                                              .bearer_token = "unused",
+                                              .token_file = token_path};
         if (hf_rest_client_new(&the_host, &config, &client, &status) != 0)
                 fail_msg("%s", status.message);
         return 0;
@@ -63,9 +73,16 @@ static int end(void **state) {
         return 0;
 }
 
-static const struct hf_call get = {.verb = HF_VERB_GET, .resource = {"", "v1", "configmaps"}, .ns = "a", .name = "b"};
-static const struct hf_call put =
-        {.verb = HF_VERB_UPDATE, .resource = {"", "v1", "configmaps"}, .ns = "a", .name = "b", .body = "{\"z\":1}", .n_body = 7};
+static const struct hf_call get = {.verb = HF_VERB_GET,
+                                   .resource = {"", "v1", "configmaps"},
+                                   .ns = "a",
+                                   .name = "b"};
+static const struct hf_call put = {.verb = HF_VERB_UPDATE,
+                                   .resource = {"", "v1", "configmaps"},
+                                   .ns = "a",
+                                   .name = "b",
+                                   .body = "{\"z\":1}",
+                                   .n_body = 7};
 
 static int run(const struct hf_call *call, struct hf_status *ret_status) {
         *ret_status = (struct hf_status){0};
@@ -85,7 +102,8 @@ static void test_retry_after_is_honoured(void **state) {
         hf_nsec begun = pushed_boot(NULL);
         assert_int_equal(run(&put, &status), 0);
         assert_int_equal(n_requests(), 3);
-        assert_true(pushed_boot(NULL) - begun >= 2 * HF_NSEC_PER_SEC); /* never earlier than it was asked to */
+        assert_true(pushed_boot(NULL) - begun >=
+                    2 * HF_NSEC_PER_SEC); /* never earlier than it was asked to */
         assert_true(requested("PUT /api/v1/namespaces/a/configmaps/b HTTP/1.1\r\n"));
         assert_true(requested("\r\n\r\n{\"z\":1}"));
         script_reply("200 OK", "", "{}");
@@ -105,9 +123,11 @@ static void test_what_is_not_sent_again(void **state) {
                 {BUSY, "", &get, HF_E_TOO_MANY},
                 {BUSY, "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n", &get, HF_E_TOO_MANY},
                 {"503 Service Unavailable", "", &get, HF_E_UNAVAILABLE},
-                {"500 Internal Server Error", AFTER_1, &put, HF_E_TIMEOUT}, /* it may have been done */
+                {"500 Internal Server Error", AFTER_1, &put,
+                 HF_E_TIMEOUT}, /* it may have been done */
                 {"504 Gateway Timeout", AFTER_1, &put, HF_E_TIMEOUT},
-                {"504 Gateway Timeout", AFTER_1, &get, HF_E_TIMEOUT}, /* the server has waited already */
+                {"504 Gateway Timeout", AFTER_1, &get,
+                 HF_E_TIMEOUT}, /* the server has waited already */
                 {"409 Conflict", AFTER_1, &put, HF_E_CONFLICT},
                 {BUSY, AFTER_100, &get, HF_E_TOO_MANY}, /* beyond the default timeout */
                 {BUSY, AFTER_1, &late, HF_E_TOO_MANY},
@@ -121,7 +141,8 @@ static void test_what_is_not_sent_again(void **state) {
                 script_first(cases[i].status, cases[i].headers, "");
                 int r = run(cases[i].call, &status);
                 if (r != cases[i].error || n_requests() != 1)
-                        fail_msg("case %zu: %d after %u requests: %s", i, r, n_requests(), status.message);
+                        fail_msg("case %zu: %d after %u requests: %s", i, r, n_requests(),
+                                 status.message);
         }
 }
 
@@ -132,7 +153,8 @@ struct outcome {
         int error;
         struct hf_status status;
 };
-#define OUTCOME ((struct outcome){.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER})
+#define OUTCOME                                                                                    \
+        ((struct outcome){.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER})
 
 static void ended(struct outcome *o, int error, const struct hf_status *status) {
         pthread_mutex_lock(&o->mu);
@@ -143,9 +165,13 @@ static void ended(struct outcome *o, int error, const struct hf_status *status) 
         pthread_cond_broadcast(&o->cond);
         pthread_mutex_unlock(&o->mu);
 }
-static void on_reply(void *ctx, const struct hf_reply *reply) { ended(ctx, reply->error, &reply->status); }
+static void on_reply(void *ctx, const struct hf_reply *reply) {
+        ended(ctx, reply->error, &reply->status);
+}
 static void on_event(void *ctx, const struct hf_event *event) {}
-static void on_end(void *ctx, int error, const struct hf_status *status) { ended(ctx, error, status); }
+static void on_end(void *ctx, int error, const struct hf_status *status) {
+        ended(ctx, error, status);
+}
 
 static int await(struct outcome *o) {
         pthread_mutex_lock(&o->mu);
@@ -174,14 +200,16 @@ static void test_there_are_at_most_ten_more(void **state) {
         assert_int_equal(hf_client_call(client, &patient, on_reply, &o, NULL), 0);
         for (; !has_ended(&o); n_others++) {
                 push(101 * HF_NSEC_PER_SEC);
-                assert_int_equal(run(&other, &status), HF_E_TOO_MANY); /* wakes the engine, which looks at the clock */
+                assert_int_equal(run(&other, &status),
+                                 HF_E_TOO_MANY); /* wakes the engine, which looks at the clock */
         }
         assert_int_equal(o.error, HF_E_TOO_MANY);
         assert_int_equal(o.status.retry_after_s, 100);
         assert_int_equal(n_requests() - n_others, 11);
 }
 
-/* A call that waits for its next try is under way: cancelling ends it, and so does the end of the client. */
+/* A call that waits for its next try is under way: cancelling ends it, and so does the end of the
+ * client. */
 static void test_waiting_calls_can_be_ended(void **state) {
         struct outcome canceled = OUTCOME, freed = OUTCOME;
         struct hf_call patient = put;
@@ -213,7 +241,8 @@ static void test_the_deadline_comes_before_the_next_try(void **state) {
         assert_int_equal(hf_client_call(client, &patient, on_reply, &o, NULL), 0);
         await_requests(1);
         push(100 * HF_NSEC_PER_SEC);
-        int error = await(&o); /* too late for another try, when the answer is looked at; or for sending, afterwards */
+        int error = await(&o); /* too late for another try, when the answer is looked at; or for
+                                  sending, afterwards */
         assert_true(error == HF_E_TOO_MANY || error == HF_E_TIMEOUT);
         assert_int_equal(n_requests(), 1);
 }
@@ -289,14 +318,17 @@ static void test_a_burst_of_401_is_survived(void **state) {
         write_token("second");
         for (int i = 0; i < 8; i++) {
                 o[i] = OUTCOME;
-                assert_int_equal(hf_client_call(client, i % 2 ? &put : &get, on_reply, &o[i], NULL), 0);
+                assert_int_equal(hf_client_call(client, i % 2 ? &put : &get, on_reply, &o[i], NULL),
+                                 0);
         }
         for (int i = 0; i < 8; i++)
                 assert_int_equal(await(&o[i]), 0);
 }
 
 static void test_a_token_file_must_be_there_at_first(void **state) {
-        const struct hf_rest_config config = {.size = sizeof config, .server = "http://127.0.0.1:1", .token_file = "/nonexistent/token"};
+        const struct hf_rest_config config = {.size = sizeof config,
+                                              .server = "http://127.0.0.1:1",
+                                              .token_file = "/nonexistent/token"};
         struct hf_client *none = NULL;
         struct hf_status status = {0};
 
@@ -309,13 +341,15 @@ static void test_a_token_file_must_be_there_at_first(void **state) {
         assert_non_null(strstr(status.message, token_path));
 }
 
-/* A caller built against the first version of the struct did not know token_file: what lies behind its struct is not looked at. */
+/* A caller built against the first version of the struct did not know token_file: what lies behind
+ * its struct is not looked at. */
 static void test_configurations_of_other_sizes(void **state) {
         struct {
                 struct hf_rest_config config;
                 char more[8];
         } newer = {.config = {.size = sizeof newer, .server = "http://127.0.0.1:1"}};
-        struct hf_rest_config config = {.server = "http://127.0.0.1:1", .token_file = (const char *)0x10};
+        struct hf_rest_config config = {.server = "http://127.0.0.1:1",
+                                        .token_file = (const char *)0x10};
         struct hf_client *none = NULL;
 
         config.size = offsetof(struct hf_rest_config, token_file);

@@ -30,9 +30,14 @@ static void test_codes_become_errors(void **state) {
                 {409, "{\"reason\":\"AlreadyExists\"}", true, HF_E_EXISTS},
                 {409, "{\"reason\":\"Conflict\"}", true, HF_E_CONFLICT},
                 {409, NULL, true, HF_E_CONFLICT},
-                {409, "{\"reason\":\"Conflict\",\"details\":{\"causes\":[{\"reason\":\"x\"},{\"reason\":\"StaleLeaderTerm\"}]}}", true,
-                 HF_E_STALE_TERM},
-                {409, "{\"reason\":\"AlreadyExists\",\"details\":{\"causes\":[{\"reason\":\"StaleLeaderTerm\"}]}}", true, HF_E_EXISTS},
+                {409,
+                 "{\"reason\":\"Conflict\",\"details\":{\"causes\":[{\"reason\":\"x\"},{\"reason\":"
+                 "\"StaleLeaderTerm\"}]}}",
+                 true, HF_E_STALE_TERM},
+                {409,
+                 "{\"reason\":\"AlreadyExists\",\"details\":{\"causes\":[{\"reason\":"
+                 "\"StaleLeaderTerm\"}]}}",
+                 true, HF_E_EXISTS},
                 {410, NULL, false, HF_E_GONE},
                 {400, "{\"reason\":\"Expired\"}", false, HF_E_GONE},
                 {413, NULL, true, HF_E_TOO_LARGE},
@@ -45,7 +50,8 @@ static void test_codes_become_errors(void **state) {
                 {504, NULL, true, HF_E_TIMEOUT},
                 {504, NULL, false, HF_E_TIMEOUT},
                 {301, NULL, false, HF_E_INVALID},
-                {200, "{\"code\":410,\"reason\":\"Expired\"}", false, HF_E_GONE}, /* an ERROR event */
+                {200, "{\"code\":410,\"reason\":\"Expired\"}", false,
+                 HF_E_GONE}, /* an ERROR event */
                 {200, "{}", false, HF_E_UNAVAILABLE},
         };
         struct hf_status status;
@@ -53,14 +59,17 @@ static void test_codes_become_errors(void **state) {
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 int error = map(cases[i].code, cases[i].body, cases[i].is_write, &status);
                 if (error != cases[i].error || status.error != error)
-                        fail_msg("case %zu: HTTP %d gives %d, not %d", i, cases[i].code, error, cases[i].error);
+                        fail_msg("case %zu: HTTP %d gives %d, not %d", i, cases[i].code, error,
+                                 cases[i].error);
         }
 }
 
 static void test_words_are_kept_on_one_line(void **state) {
         struct hf_status status;
 
-        map(409, "{\"message\":\"the object\\nhas been modified\\u001b[31m\",\"reason\":\"Conflict\"}", true, &status);
+        map(409,
+            "{\"message\":\"the object\\nhas been modified\\u001b[31m\",\"reason\":\"Conflict\"}",
+            true, &status);
         assert_string_equal(status.message, "the object has been modified [31m");
         assert_string_equal(status.reason, "Conflict");
         assert_int_equal(status.http_code, 409);

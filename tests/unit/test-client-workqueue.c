@@ -18,8 +18,8 @@
 #include <holdfast/workqueue.h>
 
 /*
- * A clock that the test moves. The tests that wait for real use the system's; here nobody waits: a take that would have to
- * fails the test.
+ * A clock that the test moves. The tests that wait for real use the system's; here nobody waits: a
+ * take that would have to fails the test.
  */
 static hf_nsec fake_now;
 static hf_nsec fake_time(void *ctx) { return fake_now; }
@@ -27,7 +27,10 @@ static int fake_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf
         fail_msg("a take waits until %lld, at %lld", (long long)deadline, (long long)fake_now);
         return HF_E_TIMEOUT;
 }
-static const struct hf_clock fake_clock = {.boot = fake_time, .monotonic = fake_time, .real = fake_time, .wait = fake_wait};
+static const struct hf_clock fake_clock = {.boot = fake_time,
+                                           .monotonic = fake_time,
+                                           .real = fake_time,
+                                           .wait = fake_wait};
 static const struct hf_host fake_host = {.size = sizeof fake_host, .clock = &fake_clock};
 static const struct hf_host real_host = {.size = sizeof real_host};
 
@@ -149,7 +152,8 @@ static void test_a_busy_key_does_not_starve_others(void **state) {
         hf_workqueue_free(queue);
 }
 
-/* Three at once, then one each 100 ms; ten seconds later there are three at once again, and no more. */
+/* Three at once, then one each 100 ms; ten seconds later there are three at once again, and no
+ * more. */
 static void test_retries_share_a_bucket(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
         char name[8];
@@ -163,7 +167,8 @@ static void test_retries_share_a_bucket(void **state) {
                 }
                 hf_nsec began = fake_now;
                 for (int i = 0; i < 6; i++) {
-                        fake_now = began + (i < 3 ? 5 * HF_NSEC_PER_MSEC : (i - 2) * 100 * HF_NSEC_PER_MSEC);
+                        fake_now = began + (i < 3 ? 5 * HF_NSEC_PER_MSEC
+                                                  : (i - 2) * 100 * HF_NSEC_PER_MSEC);
                         snprintf(name, sizeof name, "k%d", i);
                         const char *key = take(queue);
                         if (i >= 3)
@@ -271,19 +276,25 @@ static void test_metrics_count(void **state) {
         assert_non_null(strstr(text.data, "workqueue_depth{name=\"q\\\"1\"} 1\n"));
         assert_non_null(strstr(text.data, "workqueue_adds_total{name=\"q\\\"1\"} 4\n"));
         assert_non_null(strstr(text.data, "workqueue_retries_total{name=\"q\\\"1\"} 1\n"));
-        assert_non_null(strstr(text.data, "workqueue_work_duration_seconds_count{name=\"q\\\"1\"} 1\n"));
-        assert_non_null(strstr(text.data, "workqueue_queue_duration_seconds_count{name=\"q\\\"1\"} 3\n"));
-        assert_non_null(strstr(text.data, "workqueue_unfinished_work_seconds{name=\"q\\\"1\"} 4\n"));
-        assert_non_null(strstr(text.data, "workqueue_longest_running_processor_seconds{name=\"q\\\"1\"} 3\n"));
+        assert_non_null(
+                strstr(text.data, "workqueue_work_duration_seconds_count{name=\"q\\\"1\"} 1\n"));
+        assert_non_null(
+                strstr(text.data, "workqueue_queue_duration_seconds_count{name=\"q\\\"1\"} 3\n"));
+        assert_non_null(
+                strstr(text.data, "workqueue_unfinished_work_seconds{name=\"q\\\"1\"} 4\n"));
+        assert_non_null(strstr(text.data,
+                               "workqueue_longest_running_processor_seconds{name=\"q\\\"1\"} 3\n"));
         hf_workqueue_done(queue, first);
         text.n = 0;
         hf_metrics_write(metrics, collect, &text);
-        assert_non_null(strstr(text.data, "workqueue_unfinished_work_seconds{name=\"q\\\"1\"} 1\n"));
+        assert_non_null(
+                strstr(text.data, "workqueue_unfinished_work_seconds{name=\"q\\\"1\"} 1\n"));
         hf_workqueue_done(queue, second);
         hf_workqueue_free(queue);
         text.n = 0;
         hf_metrics_write(metrics, collect, &text); /* nothing of a queue that is gone */
-        assert_non_null(strstr(text.data, "workqueue_unfinished_work_seconds{name=\"q\\\"1\"} 0\n"));
+        assert_non_null(
+                strstr(text.data, "workqueue_unfinished_work_seconds{name=\"q\\\"1\"} 0\n"));
         assert_non_null(strstr(text.data, "workqueue_depth{name=\"q\\\"1\"} 0\n"));
         hf_metrics_free(metrics);
 }
@@ -319,7 +330,8 @@ static void test_keys_of_objects(void **state) {
 static struct {
         struct hf_workqueue *queue;
         struct hf_cancel *abort;
-        int in_hand[N_KEYS]; /* atomic; never above one: a key is worked on by one worker at a time */
+        int in_hand[N_KEYS]; /* atomic; never above one: a key is worked on by one worker at a time
+                              */
         int seen[N_KEYS];    /* atomic */
         int latest[N_KEYS];  /* atomic; what the adder wrote before adding */
         int end[N_WORKERS];
@@ -332,7 +344,9 @@ static void *work(void *ctx) {
         while ((*ret_end = hf_workqueue_take(crowd.queue, crowd.abort, &key)) == 0) {
                 int i = atoi(key);
                 assert(__atomic_fetch_add(&crowd.in_hand[i], 1, __ATOMIC_SEQ_CST) == 0);
-                __atomic_store_n(&crowd.seen[i], __atomic_load_n(&crowd.latest[i], __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
+                __atomic_store_n(&crowd.seen[i],
+                                 __atomic_load_n(&crowd.latest[i], __ATOMIC_SEQ_CST),
+                                 __ATOMIC_SEQ_CST);
                 __atomic_fetch_sub(&crowd.in_hand[i], 1, __ATOMIC_SEQ_CST);
                 hf_workqueue_forget(crowd.queue, key);
                 hf_workqueue_done(crowd.queue, key);
@@ -352,7 +366,9 @@ static void run_crowd(void (*end)(void), int expected) {
                 char key[8];
                 snprintf(key, sizeof key, "%d", i % N_KEYS);
                 __atomic_store_n(&crowd.latest[i % N_KEYS], i, __ATOMIC_SEQ_CST);
-                assert_int_equal(i % 7 == 0 ? hf_workqueue_add_after(crowd.queue, key, 1) : hf_workqueue_add(crowd.queue, key), 0);
+                assert_int_equal(i % 7 == 0 ? hf_workqueue_add_after(crowd.queue, key, 1)
+                                            : hf_workqueue_add(crowd.queue, key),
+                                 0);
         }
         end();
         for (int i = 0; i < N_WORKERS; i++) {

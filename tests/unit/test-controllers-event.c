@@ -23,25 +23,37 @@ static void expect(const char *text, int64_t seen) {
 static void test_the_latest_counts(void **state) {
         (void)state;
         expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"}}", NOW - 10);
-        expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"lastTimestamp\":\"1970-01-12T13:46:35Z\"}", NOW - 5);
-        expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"eventTime\":\"1970-01-12T13:46:36.500000Z\"}", NOW - 4);
-        expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"series\":{\"lastObservedTime\":\"1970-01-12T13:46:40."
+        expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"lastTimestamp\":"
+               "\"1970-01-12T13:46:35Z\"}",
+               NOW - 5);
+        expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"eventTime\":"
+               "\"1970-01-12T13:46:36.500000Z\"}",
+               NOW - 4);
+        expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"series\":{"
+               "\"lastObservedTime\":\"1970-01-12T13:46:40."
                "000000Z\"},"
                "\"lastTimestamp\":\"1970-01-12T13:46:35Z\"}",
                NOW);
         /* An older word does not make it older. */
-        expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"firstTimestamp\":\"1970-01-01T00:00:00Z\"}", NOW - 10);
+        expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"firstTimestamp\":"
+               "\"1970-01-01T00:00:00Z\"}",
+               NOW - 10);
 }
 
 static void test_words_that_are_not_believed(void **state) {
         (void)state;
-        expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"lastTimestamp\":\"1970-01-12T13:46:41Z\"}", NOW - 10);
-        expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"lastTimestamp\":\"soon\",\"eventTime\":null}", NOW - 10);
+        expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"lastTimestamp\":"
+               "\"1970-01-12T13:46:41Z\"}",
+               NOW - 10);
+        expect("{\"metadata\":{\"creationTimestamp\":\"1970-01-12T13:46:30Z\"},\"lastTimestamp\":"
+               "\"soon\",\"eventTime\":null}",
+               NOW - 10);
         expect("{\"metadata\":{}}", NOW);
         expect("{\"metadata\":{\"creationTimestamp\":7}}", NOW);
 }
 
 int main(void) {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_latest_counts), cmocka_unit_test(test_words_that_are_not_believed)};
+        const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_latest_counts),
+                                           cmocka_unit_test(test_words_that_are_not_believed)};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,9 +27,12 @@ static void expect_text(struct hf__json *json, const char *text) {
         hf__json_free(json);
 }
 
-static void expect(struct hfd_gc_view view, enum hfd_gc_verdict verdict) { assert_int_equal(hfd_gc_decide(&view), verdict); }
+static void expect(struct hfd_gc_view view, enum hfd_gc_verdict verdict) {
+        assert_int_equal(hfd_gc_decide(&view), verdict);
+}
 
-/* Over every combination: nothing is deleted while an owner stands, and nothing whose owners all stand is touched. */
+/* Over every combination: nothing is deleted while an owner stands, and nothing whose owners all
+ * stand is touched. */
 static void test_an_owner_that_stands_keeps(void **state) {
         (void)state;
         for (unsigned bits = 0; bits < 256; bits++) {
@@ -43,34 +46,50 @@ static void test_an_owner_that_stands_keeps(void **state) {
                                            .blocks = bits >> 7 & 1};
                 enum hfd_gc_verdict verdict = hfd_gc_decide(&view);
                 if (view.n_solid)
-                        assert_int_equal(verdict, view.n_waiting + view.n_absent ? HFD_GC_DROP_OWNERS : HFD_GC_KEEP);
+                        assert_int_equal(verdict, view.n_waiting + view.n_absent
+                                                          ? HFD_GC_DROP_OWNERS
+                                                          : HFD_GC_KEEP);
                 else
-                        assert_int_equal(hfd_gc_policy(verdict) == NULL && verdict != HFD_GC_UNBLOCK, view.n_waiting + view.n_absent == 0);
+                        assert_int_equal(hfd_gc_policy(verdict) == NULL &&
+                                                 verdict != HFD_GC_UNBLOCK,
+                                         view.n_waiting + view.n_absent == 0);
         }
 }
 
 static void test_how_it_is_deleted(void **state) {
         (void)state;
         expect((struct hfd_gc_view){.n_absent = 1}, HFD_GC_DELETE_BACKGROUND);
-        expect((struct hfd_gc_view){.n_absent = 1, .has_dependents = true}, HFD_GC_DELETE_BACKGROUND);
+        expect((struct hfd_gc_view){.n_absent = 1, .has_dependents = true},
+               HFD_GC_DELETE_BACKGROUND);
         expect((struct hfd_gc_view){.n_absent = 2, .foreground = true}, HFD_GC_DELETE_FOREGROUND);
-        expect((struct hfd_gc_view){.n_absent = 2, .orphan = true, .foreground = true}, HFD_GC_DELETE_ORPHAN);
+        expect((struct hfd_gc_view){.n_absent = 2, .orphan = true, .foreground = true},
+               HFD_GC_DELETE_ORPHAN);
         expect((struct hfd_gc_view){.n_waiting = 1}, HFD_GC_DELETE_BACKGROUND);
-        expect((struct hfd_gc_view){.n_waiting = 1, .n_absent = 1, .has_dependents = true}, HFD_GC_DELETE_FOREGROUND);
-        expect((struct hfd_gc_view){.n_waiting = 1, .has_dependents = true, .dependent_waits = true, .blocks = true}, HFD_GC_UNBLOCK);
-        expect((struct hfd_gc_view){.n_waiting = 1, .has_dependents = true, .dependent_waits = true}, HFD_GC_DELETE_FOREGROUND);
+        expect((struct hfd_gc_view){.n_waiting = 1, .n_absent = 1, .has_dependents = true},
+               HFD_GC_DELETE_FOREGROUND);
+        expect((struct hfd_gc_view){.n_waiting = 1,
+                                    .has_dependents = true,
+                                    .dependent_waits = true,
+                                    .blocks = true},
+               HFD_GC_UNBLOCK);
+        expect((struct hfd_gc_view){.n_waiting = 1,
+                                    .has_dependents = true,
+                                    .dependent_waits = true},
+               HFD_GC_DELETE_FOREGROUND);
 }
 
 static void test_owner_references(void **state) {
         (void)state;
-        struct hf__json *object = parsed("{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"x\",\"blockOwnerDeletion\":true},"
+        struct hf__json *object = parsed("{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{"
+                                         "\"uid\":\"x\",\"blockOwnerDeletion\":true},"
                                          "{\"uid\":\"y\"}]}}");
         struct hf__json *uids = parsed("{\"uids\":[\"w\",\"x\"]}");
         assert_true(hfd_gc_blocks(object));
         assert_int_equal(hfd_gc_unblock(object), 0);
         assert_false(hfd_gc_blocks(object));
         assert_int_equal(hfd_gc_drop_owners(object, uids), 0);
-        expect_text(object, "{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"y\",\"blockOwnerDeletion\":false}]}}");
+        expect_text(object, "{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"y\","
+                            "\"blockOwnerDeletion\":false}]}}");
         object = parsed("{\"metadata\":{\"name\":\"n\",\"ownerReferences\":[{\"uid\":\"x\"}]}}");
         assert_int_equal(hfd_gc_drop_owners(object, uids), 0);
         expect_text(object, "{\"metadata\":{\"name\":\"n\"}}");
@@ -78,21 +97,24 @@ static void test_owner_references(void **state) {
 }
 
 static void test_what_waits(void **state) {
-        static const char *const no[] = {"{}", "{\"metadata\":{\"finalizers\":[\"foregroundDeletion\"]}}",
-                                         "{\"metadata\":{\"deletionTimestamp\":\"t\",\"finalizers\":[\"orphan\",7]}}"};
+        static const char *const no[] =
+                {"{}", "{\"metadata\":{\"finalizers\":[\"foregroundDeletion\"]}}",
+                 "{\"metadata\":{\"deletionTimestamp\":\"t\",\"finalizers\":[\"orphan\",7]}}"};
         (void)state;
         for (size_t i = 0; i < sizeof no / sizeof *no; i++) {
                 struct hf__json *object = parsed(no[i]);
                 assert_false(hfd_gc_waits(object));
                 hf__json_free(object);
         }
-        struct hf__json *object = parsed("{\"metadata\":{\"deletionTimestamp\":\"t\",\"finalizers\":[\"a\",\"foregroundDeletion\"]}}");
+        struct hf__json *object = parsed("{\"metadata\":{\"deletionTimestamp\":\"t\","
+                                         "\"finalizers\":[\"a\",\"foregroundDeletion\"]}}");
         assert_true(hfd_gc_waits(object));
         hf__json_free(object);
 }
 
 static void test_what_concerns_it(void **state) {
-        static const char owned[] = "{\"metadata\":{\"ownerReferences\":[]}}", marked[] = "{\"metadata\":{\"deletionTimestamp\":\"t\"}}",
+        static const char owned[] = "{\"metadata\":{\"ownerReferences\":[]}}",
+                          marked[] = "{\"metadata\":{\"deletionTimestamp\":\"t\"}}",
                           plain[] = "{\"metadata\":{\"name\":\"ownerReferences\"}}";
         (void)state;
         assert_true(hfd_gc_concerns(owned, sizeof owned - 1));
@@ -118,9 +140,12 @@ static void test_lists(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_an_owner_that_stands_keeps), cmocka_unit_test(test_how_it_is_deleted),
-                cmocka_unit_test(test_owner_references),           cmocka_unit_test(test_what_waits),
-                cmocka_unit_test(test_what_concerns_it),           cmocka_unit_test(test_lists),
+                cmocka_unit_test(test_an_owner_that_stands_keeps),
+                cmocka_unit_test(test_how_it_is_deleted),
+                cmocka_unit_test(test_owner_references),
+                cmocka_unit_test(test_what_waits),
+                cmocka_unit_test(test_what_concerns_it),
+                cmocka_unit_test(test_lists),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

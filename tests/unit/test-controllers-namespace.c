@@ -19,15 +19,16 @@ static struct hf__json *parsed(const char *text) {
 }
 
 static const struct hf__json *condition(const struct hf__json *ns, const char *type) {
-        for (const struct hf__json *m = hf__json_first(hf__json_path(ns, "status.conditions")); m; m = hf__json_next(m))
+        for (const struct hf__json *m = hf__json_first(hf__json_path(ns, "status.conditions")); m;
+             m = hf__json_next(m))
                 if (strcmp(hf__json_string(m, "type"), type) == 0)
                         return m;
         fail_msg("no condition %s", type);
         return NULL;
 }
 
-static void expect(const struct hf__json *ns, const char *type, const char *status, const char *reason, const char *message,
-                   const char *since) {
+static void expect(const struct hf__json *ns, const char *type, const char *status,
+                   const char *reason, const char *message, const char *since) {
         const struct hf__json *found = condition(ns, type);
         assert_string_equal(hf__json_string(found, "status"), status);
         assert_string_equal(hf__json_string(found, "reason"), reason);
@@ -36,7 +37,8 @@ static void expect(const struct hf__json *ns, const char *type, const char *stat
 }
 
 static void test_conditions(void **state) {
-        struct hf__json *ns = parsed("{\"metadata\":{\"name\":\"n\"}}"), *held = parsed("{\"metadata\":{\"finalizers\":[\"x/y\",\"z\"]}}");
+        struct hf__json *ns = parsed("{\"metadata\":{\"name\":\"n\"}}"),
+                        *held = parsed("{\"metadata\":{\"finalizers\":[\"x/y\",\"z\"]}}");
         struct hfd_ns_report report = {0};
         bool changed;
 
@@ -51,13 +53,17 @@ static void test_conditions(void **state) {
         assert_true(changed);
         assert_int_equal(hf__json_count(hf__json_path(ns, "status.conditions")), 5);
         expect(ns, "NamespaceContentRemaining", "True", "SomeResourcesRemain",
-               "Some resources are remaining: configmaps. has 2 resource instances, leases.coordination.k8s.io has 1 resource instances",
+               "Some resources are remaining: configmaps. has 2 resource instances, "
+               "leases.coordination.k8s.io has 1 resource instances",
                "t1");
         expect(ns, "NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain",
-               "Some content in the namespace has finalizers remaining: x/y in 2 resource instances, z in 2 resource instances", "t1");
+               "Some content in the namespace has finalizers remaining: x/y in 2 resource "
+               "instances, z in 2 resource instances",
+               "t1");
         expect(ns, "NamespaceDeletionContentFailure", "False", "ContentDeleted",
                "All content successfully deleted, may be waiting on finalization", "t1");
-        expect(ns, "NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered", "All resources successfully discovered", "t1");
+        expect(ns, "NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered",
+               "All resources successfully discovered", "t1");
 
         /* The same again is nothing to write. */
         assert_int_equal(hfd_ns_set_conditions(ns, &report, "t2", &changed), 0);
@@ -73,7 +79,8 @@ static void test_conditions(void **state) {
                "Some resources are remaining: configmaps. has 1 resource instances", "t1");
         expect(ns, "NamespaceDeletionContentFailure", "True", "ContentDeletionFailed",
                "Failed to delete all resource types, 1 remaining: secrets: forbidden", "t3");
-        expect(ns, "NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers", "All content-preserving finalizers finished", "t3");
+        expect(ns, "NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers",
+               "All content-preserving finalizers finished", "t3");
         assert_int_equal(hf__json_count(hf__json_path(ns, "status.conditions")), 5);
         hfd_ns_report_done(&report);
         assert_true(hfd_ns_report_clean(&report));
@@ -93,7 +100,8 @@ static void test_a_flood_of_finalizers_is_counted_with_the_last(void **state) {
                 hf__json_free(object);
         }
         assert_int_equal(report.n_finalizers, HFD_NS_FINALIZERS_MAX);
-        assert_int_equal(report.finalizers[HFD_NS_FINALIZERS_MAX - 1].n, 100 - HFD_NS_FINALIZERS_MAX + 1);
+        assert_int_equal(report.finalizers[HFD_NS_FINALIZERS_MAX - 1].n,
+                         100 - HFD_NS_FINALIZERS_MAX + 1);
         hfd_ns_report_done(&report);
 }
 
@@ -103,8 +111,12 @@ static void test_what_is_to_be_finalized(void **state) {
                 bool wants;
         } cases[] = {
                 {"{\"metadata\":{},\"spec\":{\"finalizers\":[\"kubernetes\"]}}", false},
-                {"{\"metadata\":{\"deletionTimestamp\":\"t\"},\"spec\":{\"finalizers\":[\"kubernetes\"]}}", true},
-                {"{\"metadata\":{\"deletionTimestamp\":\"t\"},\"spec\":{\"finalizers\":[\"other\"]}}", false},
+                {"{\"metadata\":{\"deletionTimestamp\":\"t\"},\"spec\":{\"finalizers\":["
+                 "\"kubernetes\"]}}",
+                 true},
+                {"{\"metadata\":{\"deletionTimestamp\":\"t\"},\"spec\":{\"finalizers\":[\"other\"]}"
+                 "}",
+                 false},
                 {"{\"metadata\":{\"deletionTimestamp\":\"t\"}}", false},
         };
         (void)state;

@@ -37,25 +37,31 @@ static void test_steps(void **state) {
         expect(HELD, "", HFD_WS_SCHEDULE);
         expect(HELD, "\"phase\":\"\"", HFD_WS_SCHEDULE);
         expect(HELD, "\"phase\":\"Scheduling\"", HFD_WS_INITIALIZE);
-        expect(HELD, "\"phase\":\"Initializing\",\"initializers\":[\"system:namespace\",\"x\"]", HFD_WS_MAKE_NAMESPACE);
+        expect(HELD, "\"phase\":\"Initializing\",\"initializers\":[\"system:namespace\",\"x\"]",
+               HFD_WS_MAKE_NAMESPACE);
         expect(HELD, "\"phase\":\"Initializing\",\"initializers\":[\"x\"]", HFD_WS_NOTHING);
         expect(HELD, "\"phase\":\"Initializing\",\"initializers\":[]", HFD_WS_READY);
         expect(HELD, "\"phase\":\"Initializing\"", HFD_WS_READY);
         expect(HELD, "\"phase\":\"Ready\"", HFD_WS_NOTHING);
         expect(HELD, "\"phase\":\"Unheard\"", HFD_WS_NOTHING);
         for (size_t i = 0; i < 3; i++) {
-                static const char *const phases[] = {"", "\"phase\":\"Initializing\"", "\"phase\":\"Ready\""};
+                static const char *const phases[] = {"", "\"phase\":\"Initializing\"",
+                                                     "\"phase\":\"Ready\""};
                 expect(HELD ",\"deletionTimestamp\":\"t\"", phases[i], HFD_WS_END_NAMESPACE);
-                expect("\"deletionTimestamp\":\"t\",\"finalizers\":[\"other\"]", phases[i], HFD_WS_NOTHING);
-                expect("\"deletionTimestamp\":\"t\",\"finalizers\":[\"tenancy.holdfast.dev/workspace\",\"orphan\"]", phases[i],
+                expect("\"deletionTimestamp\":\"t\",\"finalizers\":[\"other\"]", phases[i],
                        HFD_WS_NOTHING);
+                expect("\"deletionTimestamp\":\"t\",\"finalizers\":[\"tenancy.holdfast.dev/"
+                       "workspace\",\"orphan\"]",
+                       phases[i], HFD_WS_NOTHING);
         }
 }
 
-/* From nothing to Ready, with initializers of the workspace's own and registered ones; names on both lists are there once. */
+/* From nothing to Ready, with initializers of the workspace's own and registered ones; names on
+ * both lists are there once. */
 static void test_a_life(void **state) {
         static const char *const registered[] = {"reg-a", "own", "reg-b"};
-        struct hf__json *workspace = parsed("{\"metadata\":{" HELD "},\"spec\":{\"initializers\":[\"own\",7,\"\",\"own2\"]}}");
+        struct hf__json *workspace = parsed(
+                "{\"metadata\":{" HELD "},\"spec\":{\"initializers\":[\"own\",7,\"\",\"own2\"]}}");
 
         (void)state;
         assert_int_equal(hfd_ws_next(workspace), HFD_WS_SCHEDULE);
@@ -64,8 +70,8 @@ static void test_a_life(void **state) {
         assert_int_equal(hfd_ws_initialize(workspace, registered, 3), 0);
         struct hf__strbuf out = {0};
         hf__json_print(hf__json_path(workspace, "status"), &out);
-        assert_string_equal(out.data,
-                            "{\"phase\":\"Initializing\",\"initializers\":[\"system:namespace\",\"own\",\"own2\",\"reg-a\",\"reg-b\"]}");
+        assert_string_equal(out.data, "{\"phase\":\"Initializing\",\"initializers\":[\"system:"
+                                      "namespace\",\"own\",\"own2\",\"reg-a\",\"reg-b\"]}");
         hf__strbuf_done(&out);
         assert_int_equal(hfd_ws_next(workspace), HFD_WS_MAKE_NAMESPACE);
         assert_int_equal(hfd_ws_namespace_made(workspace), 0);
@@ -102,7 +108,8 @@ static void test_the_list_has_a_limit(void **state) {
                 registered[i] = names[i];
         }
         assert_int_equal(hfd_ws_initialize(workspace, registered, 200), 0);
-        assert_int_equal(hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)), HFD_WS_MAX_INITIALIZERS);
+        assert_int_equal(hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)),
+                         HFD_WS_MAX_INITIALIZERS);
         assert_int_equal(hfd_ws_next(workspace), HFD_WS_MAKE_NAMESPACE);
         hf__json_free(workspace);
 }
@@ -115,17 +122,20 @@ static struct {
         bool deleted;
 } world;
 
-static int fake_cached(struct hf_cache *cache, const char *ns, const char *name, struct hf__json **ret_object) {
-        return world.cached ? hf__json_parse(world.cached, strlen(world.cached), ret_object, NULL) : HF_E_NOT_FOUND;
+static int fake_cached(struct hf_cache *cache, const char *ns, const char *name,
+                       struct hf__json **ret_object) {
+        return world.cached ? hf__json_parse(world.cached, strlen(world.cached), ret_object, NULL)
+                            : HF_E_NOT_FOUND;
 }
 
-static int fake_read(struct hf_term *term, const struct hf_resource *resource, const char *ns, const char *name,
-                     struct hf__json **ret_object) {
-        return world.served ? hf__json_parse(world.served, strlen(world.served), ret_object, NULL) : HF_E_NOT_FOUND;
+static int fake_read(struct hf_term *term, const struct hf_resource *resource, const char *ns,
+                     const char *name, struct hf__json **ret_object) {
+        return world.served ? hf__json_parse(world.served, strlen(world.served), ret_object, NULL)
+                            : HF_E_NOT_FOUND;
 }
 
-static int fake_delete(struct hf_term *term, const struct hf_resource *resource, const char *ns, const char *name,
-                       const struct hfd_delete *what) {
+static int fake_delete(struct hf_term *term, const struct hf_resource *resource, const char *ns,
+                       const char *name, const struct hfd_delete *what) {
         assert_string_equal(what->uid, "n");
         if (what->resource_version && strcmp(what->resource_version, world.served_revision) != 0)
                 return HF_E_CONFLICT;
@@ -138,8 +148,9 @@ static int fake_delete(struct hf_term *term, const struct hf_resource *resource,
 #define hfd_object_delete fake_delete
 #include "server/controllers/workspace_initializer.c" /* NOLINT: its static functions */
 
-#define NS(revision, owner) "{\"metadata\":{\"uid\":\"n\",\"resourceVersion\":\"" revision "\"" owner "}}"
-#define OWNED               ",\"ownerReferences\":[{\"kind\":\"Workspace\",\"uid\":\"w\"}]"
+#define NS(revision, owner)                                                                        \
+        "{\"metadata\":{\"uid\":\"n\",\"resourceVersion\":\"" revision "\"" owner "}}"
+#define OWNED ",\"ownerReferences\":[{\"kind\":\"Workspace\",\"uid\":\"w\"}]"
 
 static int end(const char *cached, const char *served, const char *revision, bool *ret_gone) {
         static struct hfd_kind kind;
@@ -162,7 +173,8 @@ static void test_a_namespace_that_was_let_go_stays(void **state) {
         assert_true(!world.deleted && gone);
         assert_int_equal(end(NULL, NS("1", OWNED), "1", &gone), 0);
         assert_true(world.deleted && !gone);
-        /* The garbage collector has taken the owner off, as the workspace is deleted as "orphan", and the cache does not know yet. */
+        /* The garbage collector has taken the owner off, as the workspace is deleted as "orphan",
+         * and the cache does not know yet. */
         assert_int_equal(end(NS("1", OWNED), NS("2", ""), "2", &gone), HF_E_CONFLICT);
         assert_false(world.deleted);
 }

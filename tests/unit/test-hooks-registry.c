@@ -13,7 +13,9 @@
 #include <holdfast/health.h>
 #include <holdfast/hooks.h>
 
-static int ok(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) { return 0; }
+static int ok(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        return 0;
+}
 
 static int count(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
         __atomic_add_fetch((int *)ctx, 1, __ATOMIC_SEQ_CST);
@@ -48,13 +50,22 @@ static void test_a_duplicate_says_who_came_first(void **state) {
 static void test_empty_names_and_missing_functions_are_refused(void **state) {
         struct hf_hooks *hooks = new_hooks(&silent);
         struct hf_status status = {0};
-        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.start = ok}, "x.c:7", &status), HF_E_INVALID);
+        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.start = ok}, "x.c:7", &status),
+                         HF_E_INVALID);
         assert_says(&status, "x.c:7");
-        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "", .start = ok}, "x.c:7", &status), HF_E_INVALID);
-        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "b"}, "x.c:8", &status), HF_E_INVALID);
+        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "", .start = ok}, "x.c:7",
+                                      &status),
+                         HF_E_INVALID);
+        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "b"}, "x.c:8", &status),
+                         HF_E_INVALID);
         assert_says(&status, "\"b\"");
         const char *after[] = {""};
-        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "b", .start = ok, .after = after, .n_after = 1}, "x.c:8", &status),
+        assert_int_equal(hf_hooks_add(hooks,
+                                      &(struct hf_hook){.name = "b",
+                                                        .start = ok,
+                                                        .after = after,
+                                                        .n_after = 1},
+                                      "x.c:8", &status),
                          HF_E_INVALID);
         hf_hooks_free(hooks);
 }
@@ -83,7 +94,11 @@ static void test_an_unknown_name_in_after_is_named(void **state) {
         struct hf_status status = {0};
         const char *after[] = {"nobody"};
         int n = 0;
-        struct hf_hook hook = {.name = "a", .start = count, .after = after, .n_after = 1, .ctx = &n};
+        struct hf_hook hook = {.name = "a",
+                               .start = count,
+                               .after = after,
+                               .n_after = 1,
+                               .ctx = &n};
         assert_int_equal(hf_hooks_add(hooks, &hook, "me.c:3", &status), 0);
         assert_int_equal(hf_hooks_start(hooks, &status), HF_E_INVALID);
         assert_says(&status, "\"nobody\"");
@@ -119,7 +134,13 @@ static void test_a_hook_after_itself_is_a_circle(void **state) {
         struct hf_hooks *hooks = new_hooks(&silent);
         struct hf_status status = {0};
         const char *on_a[] = {"a"};
-        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "a", .start = ok, .after = on_a, .n_after = 1}, "x", &status), 0);
+        assert_int_equal(hf_hooks_add(hooks,
+                                      &(struct hf_hook){.name = "a",
+                                                        .start = ok,
+                                                        .after = on_a,
+                                                        .n_after = 1},
+                                      "x", &status),
+                         0);
         assert_int_equal(hf_hooks_start(hooks, &status), HF_E_INVALID);
         assert_says(&status, "\"a\" after \"a\"");
         assert_int_equal(hf_hooks_stop(hooks, &status), 0);
@@ -151,7 +172,9 @@ static void test_every_hook_is_a_health_check(void **state) { /* HK05 */
         struct hf_host host = {.size = sizeof host, .health = health};
         struct hf_hooks *hooks = new_hooks(&host);
         struct hf_status status = {0};
-        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "a", .start = ok}, "x", &status), 0);
+        assert_int_equal(hf_hooks_add(hooks, &(struct hf_hook){.name = "a", .start = ok}, "x",
+                                      &status),
+                         0);
         for (unsigned endpoint = HF_HEALTHZ; endpoint <= HF_READYZ; endpoint *= 2) {
                 struct seen seen = {0};
                 assert_int_equal(hf_health_each(health, endpoint, look, &seen), 1);

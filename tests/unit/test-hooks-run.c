@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting and stopping: order, deadlines, tokens, supervised threads, and a stop that races a start. */
+/* Starting and stopping: order, deadlines, tokens, supervised threads, and a stop that races a
+ * start. */
 #undef NDEBUG
 #include <assert.h>
 #include <limits.h>
@@ -43,23 +44,28 @@ static void assert_before(const char *first, const char *then) {
                 fail_msg("in \"%s\" %s does not come before %s", diary.text, first, then);
 }
 
-static int noting_start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+static int noting_start(struct hf_hook_context *context, void *ctx,
+                        struct hf_status *reterr_status) {
         note(ctx, "+");
         return 0;
 }
-static int noting_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+static int noting_stop(struct hf_hook_context *context, void *ctx,
+                       struct hf_status *reterr_status) {
         note(ctx, "-");
         return 0;
 }
-static int failing_start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+static int failing_start(struct hf_hook_context *context, void *ctx,
+                         struct hf_status *reterr_status) {
         return hf_fail(reterr_status, HF_E_UNAVAILABLE, "%s has no luck", (const char *)ctx);
 }
-static int failing_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+static int failing_stop(struct hf_hook_context *context, void *ctx,
+                        struct hf_status *reterr_status) {
         note(ctx, "-");
         return hf_fail(reterr_status, HF_E_BUSY, "%s would not", (const char *)ctx);
 }
 /* Returns only when shutting down is asked for. */
-static int patient_start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+static int patient_start(struct hf_hook_context *context, void *ctx,
+                         struct hf_status *reterr_status) {
         note(ctx, "+");
         assert(hf_cancel_wait(hf_hook_shutting_down(context), HF_NSEC_NEVER) == HF_E_CANCELED);
         note(ctx, "=");
@@ -88,8 +94,16 @@ static void assert_says(const struct hf_status *status, const char *text) {
 static void test_starts_follow_after_and_stops_go_back(void **state) {
         const char *on_a[] = {"a"}, *on_both[] = {"a", "b"};
         struct hf_hook list[] = {
-                {.name = "c", .start = noting_start, .stop = noting_stop, .after = on_both, .n_after = 2},
-                {.name = "b", .start = noting_start, .stop = noting_stop, .after = on_a, .n_after = 1},
+                {.name = "c",
+                 .start = noting_start,
+                 .stop = noting_stop,
+                 .after = on_both,
+                 .n_after = 2},
+                {.name = "b",
+                 .start = noting_start,
+                 .stop = noting_stop,
+                 .after = on_a,
+                 .n_after = 1},
                 {.name = "a", .start = noting_start, .stop = noting_stop},
         };
         struct hf_status status;
@@ -126,8 +140,16 @@ static void test_a_failed_start_is_named_and_what_began_is_stopped(void **state)
         const char *on_a[] = {"a"}, *on_b[] = {"b"};
         struct hf_hook list[] = {
                 {.name = "a", .start = noting_start, .stop = noting_stop},
-                {.name = "b", .start = failing_start, .stop = noting_stop, .after = on_a, .n_after = 1},
-                {.name = "c", .start = noting_start, .stop = noting_stop, .after = on_b, .n_after = 1},
+                {.name = "b",
+                 .start = failing_start,
+                 .stop = noting_stop,
+                 .after = on_a,
+                 .n_after = 1},
+                {.name = "c",
+                 .start = noting_start,
+                 .stop = noting_stop,
+                 .after = on_b,
+                 .n_after = 1},
         };
         struct hf_status status;
         struct hf_hooks *hooks = SETUP(list);
@@ -136,11 +158,15 @@ static void test_a_failed_start_is_named_and_what_began_is_stopped(void **state)
         assert_says(&status, "b has no luck");
         assert_int_equal(hf_hooks_stop(hooks, &status), 0);
         hf_hooks_free(hooks);
-        assert_string_equal(read_diary(), "a+ b- a- "); /* b was begun, so it is stopped; c never was */
+        assert_string_equal(read_diary(),
+                            "a+ b- a- "); /* b was begun, so it is stopped; c never was */
 }
 
 static void test_a_start_past_its_deadline_is_named(void **state) {
-        struct hf_hook list[] = {{.name = "slow", .start = patient_start, .stop = noting_stop, .start_deadline = 20 * HF_NSEC_PER_MSEC}};
+        struct hf_hook list[] = {{.name = "slow",
+                                  .start = patient_start,
+                                  .stop = noting_stop,
+                                  .start_deadline = 20 * HF_NSEC_PER_MSEC}};
         struct hf_status status;
         struct hf_hooks *hooks = SETUP(list);
         assert_int_equal(hf_hooks_start(hooks, &status), HF_E_TIMEOUT);
@@ -156,7 +182,8 @@ static void *shut_down_main(void *ctx) {
         return NULL;
 }
 static struct hf_hooks *to_shut_down;
-static int shutting_start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+static int shutting_start(struct hf_hook_context *context, void *ctx,
+                          struct hf_status *reterr_status) {
         note(ctx, "+");
         hf_hooks_shut_down(to_shut_down);
         return 0;
@@ -165,7 +192,11 @@ static void test_shutting_down_during_the_start_begins_nothing_more(void **state
         const char *on_a[] = {"a"};
         struct hf_hook list[] = {
                 {.name = "a", .start = shutting_start, .stop = noting_stop},
-                {.name = "b", .start = noting_start, .stop = noting_stop, .after = on_a, .n_after = 1},
+                {.name = "b",
+                 .start = noting_start,
+                 .stop = noting_stop,
+                 .after = on_a,
+                 .n_after = 1},
         };
         struct hf_status status;
         struct hf_hooks *hooks = to_shut_down = SETUP(list);
@@ -202,8 +233,16 @@ static void test_errors_of_stops_are_collected(void **state) {
         const char *on_a[] = {"a"}, *on_b[] = {"b"};
         struct hf_hook list[] = {
                 {.name = "a", .start = noting_start, .stop = failing_stop},
-                {.name = "b", .start = noting_start, .stop = noting_stop, .after = on_a, .n_after = 1},
-                {.name = "c", .start = noting_start, .stop = failing_stop, .after = on_b, .n_after = 1},
+                {.name = "b",
+                 .start = noting_start,
+                 .stop = noting_stop,
+                 .after = on_a,
+                 .n_after = 1},
+                {.name = "c",
+                 .start = noting_start,
+                 .stop = failing_stop,
+                 .after = on_b,
+                 .n_after = 1},
         };
         struct hf_status status;
         struct hf_hooks *hooks = SETUP(list);
@@ -216,13 +255,15 @@ static void test_errors_of_stops_are_collected(void **state) {
 }
 
 static sem_t freedom;
-static int stubborn_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+static int stubborn_stop(struct hf_hook_context *context, void *ctx,
+                         struct hf_status *reterr_status) {
         sem_wait(&freedom);
         note(ctx, "!");
         sem_post(&freedom);
         return 0;
 }
-static void test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_others(void **state) { /* A13 */
+/* A13 */
+static void test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_others(void **state) {
         const char *on_a[] = {"a"};
         struct hf_hook list[] = {
                 {.name = "a", .start = noting_start, .stop = noting_stop},
@@ -255,20 +296,23 @@ static void supervised(void *ctx, struct hf_cancel *token) {
         assert(hf_cancel_wait(token, HF_NSEC_NEVER) == HF_E_CANCELED);
         atomic_fetch_add(&test->n_ended, 1);
 }
-static int spawning_start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+static int spawning_start(struct hf_hook_context *context, void *ctx,
+                          struct hf_status *reterr_status) {
         struct spawn_test *test = ctx;
         test->context = context;
         int r = hf_hook_spawn(context, "one", supervised, test);
         return r ? r : hf_hook_spawn(context, "two", supervised, test);
 }
-static int spawning_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+static int spawning_stop(struct hf_hook_context *context, void *ctx,
+                         struct hf_status *reterr_status) {
         struct spawn_test *test = ctx;
         test->late = hf_hook_spawn(context, "late", supervised, test);
         return 0;
 }
 static void test_spawned_threads_are_cancelled_and_joined(void **state) {
         struct spawn_test test = {0};
-        struct hf_hook list[] = {{.name = "a", .start = spawning_start, .stop = spawning_stop, .ctx = &test}};
+        struct hf_hook list[] = {
+                {.name = "a", .start = spawning_start, .stop = spawning_stop, .ctx = &test}};
         struct hf_status status;
         struct hf_hooks *hooks = SETUP(list);
         assert_int_equal(hf_hooks_start(hooks, &status), 0);
@@ -292,7 +336,8 @@ static void test_a_hook_without_a_stop_still_joins_its_threads(void **state) {
 }
 
 static void short_job(void *ctx, struct hf_cancel *token) { sem_post(ctx); }
-static int context_start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+static int context_start(struct hf_hook_context *context, void *ctx,
+                         struct hf_status *reterr_status) {
         *(struct hf_hook_context **)ctx = context;
         return 0;
 }
@@ -328,7 +373,10 @@ static void test_threads_that_have_returned_are_not_kept(void **state) {
 
 static int token_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
         /* While hooks stop, the API still answers: only the first token has fired. */
-        note(ctx, hf_cancel_fired(hf_hook_shutting_down(context)) && !hf_cancel_fired(hf_hook_stopped(context)) ? "-" : "?");
+        note(ctx, hf_cancel_fired(hf_hook_shutting_down(context)) &&
+                                  !hf_cancel_fired(hf_hook_stopped(context))
+                          ? "-"
+                          : "?");
         return 0;
 }
 static void test_the_two_tokens_fire_one_after_the_other(void **state) {
@@ -342,16 +390,19 @@ static void test_the_two_tokens_fire_one_after_the_other(void **state) {
         assert_string_equal(read_diary(), "a+ a- ");
 }
 
-/* A12: whatever the moment at which a stop from another thread meets a start, nothing begins after the stop returned. */
+/* A12: whatever the moment at which a stop from another thread meets a start, nothing begins after
+ * the stop returned. */
 static atomic_bool stop_returned;
 static atomic_int n_running, n_late;
-static int racing_start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+static int racing_start(struct hf_hook_context *context, void *ctx,
+                        struct hf_status *reterr_status) {
         if (atomic_load(&stop_returned))
                 atomic_fetch_add(&n_late, 1);
         atomic_fetch_add(&n_running, 1);
         return 0;
 }
-static int racing_stop(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+static int racing_stop(struct hf_hook_context *context, void *ctx,
+                       struct hf_status *reterr_status) {
         atomic_fetch_sub(&n_running, 1);
         return 0;
 }
@@ -364,9 +415,21 @@ static void test_a_stop_that_races_the_start_leaves_nothing_running(void **state
         for (int round = 0; round < 200; round++) {
                 struct hf_hook list[] = {
                         {.name = "0", .start = racing_start, .stop = racing_stop},
-                        {.name = "1", .start = racing_start, .stop = racing_stop, .after = on[0], .n_after = 1},
-                        {.name = "2", .start = racing_start, .stop = racing_stop, .after = on[1], .n_after = 1},
-                        {.name = "3", .start = racing_start, .stop = racing_stop, .after = on[2], .n_after = 1},
+                        {.name = "1",
+                         .start = racing_start,
+                         .stop = racing_stop,
+                         .after = on[0],
+                         .n_after = 1},
+                        {.name = "2",
+                         .start = racing_start,
+                         .stop = racing_stop,
+                         .after = on[1],
+                         .n_after = 1},
+                        {.name = "3",
+                         .start = racing_start,
+                         .stop = racing_stop,
+                         .after = on[2],
+                         .n_after = 1},
                 };
                 pthread_t thread;
                 atomic_store(&stop_returned, false);
@@ -383,12 +446,17 @@ static void test_a_stop_that_races_the_start_leaves_nothing_running(void **state
         }
 }
 
-/* A start that overran and went on: its stop runs when the deadline has passed, and its thread is joined afterwards. */
+/* A start that overran and went on: its stop runs when the deadline has passed, and its thread is
+ * joined afterwards. */
 static void test_a_stop_waits_for_its_start(void **state) {
         const char *on_a[] = {"a"};
         struct hf_hook list[] = {
                 {.name = "a", .start = patient_start, .stop = noting_stop},
-                {.name = "b", .start = noting_start, .stop = noting_stop, .after = on_a, .n_after = 1},
+                {.name = "b",
+                 .start = noting_start,
+                 .stop = noting_stop,
+                 .after = on_a,
+                 .n_after = 1},
         };
         struct hf_status status;
         struct hf_hooks *hooks = SETUP(list);
@@ -414,7 +482,8 @@ int main(void) {
                 cmocka_unit_test(test_shutting_down_before_the_start_starts_nothing),
                 cmocka_unit_test(test_stopping_before_the_start_closes_it),
                 cmocka_unit_test(test_errors_of_stops_are_collected),
-                cmocka_unit_test(test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_others),
+                cmocka_unit_test(
+                        test_a_stop_past_its_deadline_is_stuck_and_does_not_hold_up_the_others),
                 cmocka_unit_test(test_spawned_threads_are_cancelled_and_joined),
                 cmocka_unit_test(test_threads_that_have_returned_are_not_kept),
                 cmocka_unit_test(test_a_hook_without_a_stop_still_joins_its_threads),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP client engine over TLS, against the real server: who is believed, who we say we are, which name is asked for,
- * and a handshake that hangs. A relay in between counts connections, and lets the first hang when it is told to.
+ * The HTTP client engine over TLS, against the real server: who is believed, who we say we are,
+ * which name is asked for, and a handshake that hangs. A relay in between counts connections, and
+ * lets the first hang when it is told to.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -20,7 +21,8 @@ struct relay {
         int fd;
         uint16_t port, to;
         pthread_t thread;
-        atomic_uint n_accepted, n_hanging; /* of the first so many connections nothing is passed on */
+        atomic_uint n_accepted,
+                n_hanging; /* of the first so many connections nothing is passed on */
         struct {
                 int a, b;
                 pthread_t there, back;
@@ -166,7 +168,8 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
         pthread_mutex_unlock(&rig.mu);
 }
 
-static uint64_t submit(struct answer *a, struct hf__http_tls *tls, const char *path, hf_nsec within) {
+static uint64_t submit(struct answer *a, struct hf__http_tls *tls, const char *path,
+                       hf_nsec within) {
         char url[128];
         uint64_t id = 0;
 
@@ -189,7 +192,9 @@ static void wait_done(struct answer *a) {
 
         pthread_mutex_lock(&rig.mu);
         while (!a->done)
-                assert_int_equal(clock->wait(clock->ctx, &rig.cond, &rig.mu, hf_now(clock) + 60 * HF_NSEC_PER_SEC), 0);
+                assert_int_equal(clock->wait(clock->ctx, &rig.cond, &rig.mu,
+                                             hf_now(clock) + 60 * HF_NSEC_PER_SEC),
+                                 0);
         pthread_mutex_unlock(&rig.mu);
 }
 
@@ -251,13 +256,15 @@ static void test_the_server_name_is_checked_and_the_url_is_asked(void **state) {
 
 static void test_the_client_certificate_is_shown(void **state) {
         rig_start("127.0.0.1", 3600);
-        struct identity me = make_identity("me", "us", &rig.f.ca, false, 3600), stranger = make_identity("x", "y", NULL, false, 3600);
+        struct identity me = make_identity("me", "us", &rig.f.ca, false, 3600),
+                        stranger = make_identity("x", "y", NULL, false, 3600);
         struct hf__http_tls_config config = {.ca_pem = rig.f.ca.cert_pem};
         assert_string_equal(get(&config, "/peer").body, "none  -");
         config.cert_pem = me.cert_pem;
         config.key_pem = me.key_pem;
         assert_string_equal(get(&config, "/peer").body, "verified me us");
-        config.cert_pem = stranger.cert_pem; /* with another's key: our own mistake, refused before anything is sent */
+        config.cert_pem = stranger.cert_pem; /* with another's key: our own mistake, refused before
+                                                anything is sent */
         assert_int_equal(get(&config, "/peer").outcome, HF_E_UNAUTHORIZED);
         config.key_pem = stranger.key_pem;
         struct answer a = get(&config, "/peer");
@@ -275,7 +282,10 @@ static void test_requests_share_a_connection(void **state) {
         struct answer a[20];
 
         rig_start("127.0.0.1", 3600);
-        assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, &tls), 0);
+        assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem =
+                                                                                rig.f.ca.cert_pem},
+                                          &tls),
+                         0);
         for (int i = 0; i < 20; i++)
                 submit(&a[i], tls, "/hold", 60 * HF_NSEC_PER_SEC);
         await(&rig.f, &rig.f.n_held, 20); /* all under way at once: HTTP/2 was agreed on */
@@ -293,17 +303,22 @@ static void test_requests_share_a_connection(void **state) {
         rig_stop();
 }
 
-/* A stream's handshake hangs (a dead backend behind a balancer); a renewal must not hang with it until that gives up. */
+/* A stream's handshake hangs (a dead backend behind a balancer); a renewal must not hang with it
+ * until that gives up. */
 static void test_a_hanging_handshake_does_not_hold_up_the_lane(void **state) {
         struct hf__http_tls *tls = NULL;
         struct answer stream, first, second;
 
         rig_start("127.0.0.1", 3600);
         rig.relay.n_hanging = 1;
-        assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, &tls), 0);
+        assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem =
+                                                                                rig.f.ca.cert_pem},
+                                          &tls),
+                         0);
         uint64_t id = submit(&stream, tls, "/hello", 60 * HF_NSEC_PER_SEC);
         while (!rig.relay.n_accepted)
-                (void)hf_cancel_wait(hf_cancel_never(), hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC);
+                (void)hf_cancel_wait(hf_cancel_never(),
+                                     hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC);
         submit(&first, tls, "/hello", 100 * HF_NSEC_PER_MSEC); /* waits for that connection */
         wait_done(&first);
         submit(&second, tls, "/hello", 20 * HF_NSEC_PER_SEC);
@@ -326,7 +341,10 @@ static void test_many_streams_share_few_connections(void **state) {
         struct hf__http_tls *tls = NULL;
 
         rig_start("127.0.0.1", 3600);
-        assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, &tls), 0);
+        assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem =
+                                                                                rig.f.ca.cert_pem},
+                                          &tls),
+                         0);
         for (int i = 0; i < N; i++)
                 submit(&a[i], tls, "/hold", 60 * HF_NSEC_PER_SEC);
         await(&rig.f, &rig.f.n_held, N);
@@ -360,13 +378,15 @@ static struct {
 } old;
 
 static void *serve_old(void *ctx) {
-        static const char head[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+        static const char head[] =
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
         int fd = *(int *)ctx;
         SSL *ssl = SSL_new(old.ctx);
         char data[4096];
 
         assert(ssl && SSL_set_fd(ssl, fd) == 1);
-        if (SSL_accept(ssl) == 1 && SSL_read(ssl, data, sizeof data) > 0 && SSL_write(ssl, head, sizeof head - 1) > 0) {
+        if (SSL_accept(ssl) == 1 && SSL_read(ssl, data, sizeof data) > 0 &&
+            SSL_write(ssl, head, sizeof head - 1) > 0) {
                 atomic_fetch_add(&old.n_served, 1);
                 while (SSL_read(ssl, data, sizeof data) > 0)
                         ;
@@ -381,7 +401,8 @@ static void *accept_old(void *ctx) {
         while ((fd = accept(old.fd, NULL, NULL)) >= 0) {
                 assert(old.n_peers < 2 * N_STREAMS);
                 old.peer[old.n_peers].fd = fd;
-                assert(pthread_create(&old.peer[old.n_peers].thread, NULL, serve_old, &old.peer[old.n_peers].fd) == 0);
+                assert(pthread_create(&old.peer[old.n_peers].thread, NULL, serve_old,
+                                      &old.peer[old.n_peers].fd) == 0);
                 old.n_peers++;
         }
         return NULL;
@@ -408,7 +429,8 @@ static uint16_t old_start(const struct identity *me) {
         return ntohs(in.sin_port);
 }
 
-/* There each stream needs a connection of its own, and gets it: a lane's limit is for connections that are shared. */
+/* There each stream needs a connection of its own, and gets it: a lane's limit is for connections
+ * that are shared. */
 static void test_streams_that_cannot_share_have_a_connection_each(void **state) {
         struct hf__http_tls *tls = NULL;
         struct answer a[N_STREAMS];
@@ -419,11 +441,15 @@ static void test_streams_that_cannot_share_have_a_connection_each(void **state) 
         uint16_t real = rig.relay.port;
         rig.relay.port = old_start(&rig.f.server);
         assert_int_equal(pthread_create(&thread, NULL, accept_old, NULL), 0);
-        assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, &tls), 0);
+        assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem =
+                                                                                rig.f.ca.cert_pem},
+                                          &tls),
+                         0);
         for (int i = 0; i < N_STREAMS; i++)
                 ids[i] = submit(&a[i], tls, "/watch", 60 * HF_NSEC_PER_SEC);
         while (atomic_load(&old.n_served) < N_STREAMS)
-                (void)hf_cancel_wait(hf_cancel_never(), hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC);
+                (void)hf_cancel_wait(hf_cancel_never(),
+                                     hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC);
         for (int i = 0; i < N_STREAMS; i++) {
                 hf__http_cancel(rig.engine, ids[i]);
                 wait_done(&a[i]);

@@ -28,7 +28,9 @@ static int read_answer(struct client *c, char *body, size_t space) {
         return code;
 }
 
-static void open_h1(struct client *c) { assert_int_equal(client_open(c, hfd_http_port(f.http), "http/1.1", NULL, 0), 0); }
+static void open_h1(struct client *c) {
+        assert_int_equal(client_open(c, hfd_http_port(f.http), "http/1.1", NULL, 0), 0);
+}
 
 /* Sends raw bytes, returns the code of the first answer; 0 = closed. */
 static int ask_raw(const char *data, size_t n) {
@@ -81,8 +83,9 @@ static void test_head_has_no_body(void **state) {
 }
 
 static void test_head_split_at_each_byte(void **state) {
-        static const char text[] = "POST /echo HTTP/1.1\r\nHost: a\r\nX-Test: v\r\nTransfer-Encoding: "
-                                   "chunked\r\n\r\n2\r\nab\r\n1;x=y\r\nc\r\n0\r\nt: u\r\n\r\n";
+        static const char text[] =
+                "POST /echo HTTP/1.1\r\nHost: a\r\nX-Test: v\r\nTransfer-Encoding: "
+                "chunked\r\n\r\n2\r\nab\r\n1;x=y\r\nc\r\n0\r\nt: u\r\n\r\n";
         struct client c;
         char body[64];
 
@@ -100,7 +103,8 @@ static void test_pipelined_requests_are_answered_in_order(void **state) {
         char body[64];
 
         open_h1(&c);
-        client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\nPOST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n2"
+        client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\nPOST /echo HTTP/1.1\r\nHost: "
+                        "a\r\nContent-Length: 1\r\n\r\n2"
                         "GET /query?3 HTTP/1.1\r\nHost: a\r\n\r\n");
         held = take_held(&f);
         answer_text(held, 200, "1");
@@ -115,12 +119,22 @@ static void test_pipelined_requests_are_answered_in_order(void **state) {
 static void test_smuggling_is_refused(void **state) {
         static const char nul[] = "GET /hello HTTP/1.1\r\nHost: a\r\nX-Test: a\0b\r\n\r\n";
 
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 400);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n"), 400);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"), 400);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc"), 400);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3, 3\r\n\r\nabc"), 400);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: +3\r\n\r\nabc"), 400);
+        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                             "3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+                         400);
+        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+                             "chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n"),
+                         400);
+        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                             "3\r\nContent-Length: 4\r\n\r\nabcd"),
+                         400);
+        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: "
+                             "3\r\nContent-Length: 3\r\n\r\nabc"),
+                         400);
+        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3, 3\r\n\r\nabc"),
+                         400);
+        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: +3\r\n\r\nabc"),
+                         400);
         assert_int_equal(ask("GET /hello HTTP/1.1\nHost: a\n\n"), 400);
         assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\nX-Test: b\r\n\r\n"), 400);
         assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\rX: b\r\n\r\n"), 400);
@@ -130,17 +144,22 @@ static void test_smuggling_is_refused(void **state) {
         assert_int_equal(ask_raw(nul, sizeof(nul) - 1), 400);
         assert_int_equal(ask("GET /hello HTTP/1.1\r\nX-Test: b\r\n\r\n"), 400);
         assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"), 400);
-        assert_true(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") >=
-                    400);
-        assert_true(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n") >= 400);
-        assert_true(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n") >= 400);
-        assert_true(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\nab\r\n0\r\n\r\n") >= 400);
+        assert_true(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+                        "chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") >= 400);
+        assert_true(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, "
+                        "chunked\r\n\r\n0\r\n\r\n") >= 400);
+        assert_true(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+                        "xchunked\r\n\r\n0\r\n\r\n") >= 400);
+        assert_true(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+                        "chunked\r\n\r\n1\nab\r\n0\r\n\r\n") >= 400);
         assert_true(ask("GET /hello HTTP/2.0\r\nHost: a\r\n\r\n") >= 400);
         assert_int_equal(ask("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
         assert_int_equal(ask("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
         assert_int_equal(ask("GET http://a/hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
         assert_int_equal(ask("GET /hello HTTP/1.0\r\n\r\n"), 200);
-        assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"), 200);
+        assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: "
+                             "websocket\r\n\r\n"),
+                         200);
         assert_int_equal(ask("\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
         assert_true(ask("\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n") >= 400);
 }
@@ -158,7 +177,8 @@ static void test_limits(void **state) {
                 end = stpcpy(end, "a:b\r\n");
         strcpy(end, "\r\n");
         assert_int_equal(ask(big), 431);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3145729\r\n\r\n"), 413);
+        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3145729\r\n\r\n"),
+                         413);
         /* A chunk extension without end is framing, not body. */
         end = stpcpy(big, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1;");
         memset(end, 'x', 40000);
@@ -185,14 +205,19 @@ static void test_expect_continue(void **state) {
         char body[16];
 
         open_h1(&c);
-        client_puts(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+        client_puts(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: "
+                        "100-continue\r\n\r\n");
         assert_int_equal(read_answer(&c, NULL, 0), 100);
         client_puts(&c, "ok");
         assert_int_equal(read_answer(&c, body, sizeof(body)), 200);
         assert_string_equal(body, "ok");
         client_close(&c);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: wonders\r\n\r\n"), 417);
-        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000\r\nExpect: 100-continue\r\n\r\n"), 413);
+        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: "
+                             "wonders\r\n\r\n"),
+                         417);
+        assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000\r\nExpect: "
+                             "100-continue\r\n\r\n"),
+                         413);
 }
 
 static void test_slow_head_is_ended(void **state) {
@@ -201,7 +226,8 @@ static void test_slow_head_is_ended(void **state) {
         open_h1(&idle);
         open_h1(&c);
         client_puts(&c, "GET /hello HTTP/1.1\r\nHo");
-        /* The server has seen the beginning once it answers another connection of the same worker; two cover both workers. */
+        /* The server has seen the beginning once it answers another connection of the same worker;
+         * two cover both workers. */
         assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
         assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
         skip_time(&f, 33 * HF_NSEC_PER_SEC);
@@ -308,7 +334,9 @@ static void test_large_body_comes_back(void **state) {
 }
 
 static void test_answer_headers_cannot_split_the_answer(void **state) {
-        const struct hfd_header headers[] = {{"x-good", "yes"}, {"x-bad", "a\r\nx-evil: 1"}, {"content-length", "1"}};
+        const struct hfd_header headers[] = {{"x-good", "yes"},
+                                             {"x-bad", "a\r\nx-evil: 1"},
+                                             {"content-length", "1"}};
         struct hfd_request *held;
         struct client c;
 

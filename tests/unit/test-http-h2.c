@@ -33,14 +33,15 @@ struct h2 {
 
 static struct stream *stream_of(struct h2 *h, int32_t id) { return &h->streams[(id - 1) / 2]; }
 
-static int cl_header(nghttp2_session *s, const nghttp2_frame *frame, const uint8_t *name, size_t n, const uint8_t *value, size_t n_value,
-                     uint8_t flags, void *ctx) {
+static int cl_header(nghttp2_session *s, const nghttp2_frame *frame, const uint8_t *name, size_t n,
+                     const uint8_t *value, size_t n_value, uint8_t flags, void *ctx) {
         if (n == 7 && !memcmp(name, ":status", 7))
                 stream_of(ctx, frame->hd.stream_id)->code = atoi((const char *)value);
         return 0;
 }
 
-static int cl_data(nghttp2_session *s, uint8_t flags, int32_t id, const uint8_t *data, size_t n, void *ctx) {
+static int cl_data(nghttp2_session *s, uint8_t flags, int32_t id, const uint8_t *data, size_t n,
+                   void *ctx) {
         struct stream *st = stream_of(ctx, id);
 
         st->body = realloc(st->body, st->n + n + 1);
@@ -68,7 +69,8 @@ static int cl_frame(nghttp2_session *s, const nghttp2_frame *frame, void *ctx) {
         return 0;
 }
 
-static ssize_t cl_upload(nghttp2_session *s, int32_t id, uint8_t *buf, size_t n, uint32_t *flags, nghttp2_data_source *src, void *ctx) {
+static ssize_t cl_upload(nghttp2_session *s, int32_t id, uint8_t *buf, size_t n, uint32_t *flags,
+                         nghttp2_data_source *src, void *ctx) {
         struct stream *st = stream_of(ctx, id);
 
         n = n < st->n_upload ? n : st->n_upload;
@@ -89,7 +91,8 @@ static void h2_flush(struct h2 *h) {
 }
 
 static struct h2 *h2_open(uint32_t window, int rcvbuf) {
-        nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, window ? window : 1 << 20}};
+        nghttp2_settings_entry settings[] = {
+                {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, window ? window : 1 << 20}};
         struct h2 *h = calloc(1, sizeof(*h));
         nghttp2_session_callbacks *cb;
         nghttp2_option *option;
@@ -135,11 +138,12 @@ static bool h2_turn(struct h2 *h) {
 }
 
 static nghttp2_nv nv(const char *name, const char *value) {
-        return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value), NGHTTP2_NV_FLAG_NONE};
+        return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value),
+                            NGHTTP2_NV_FLAG_NONE};
 }
 
-static int32_t h2_ask_with(struct h2 *h, const char *method, const char *path, nghttp2_nv *more, size_t n_more, const char *body,
-                           size_t n) {
+static int32_t h2_ask_with(struct h2 *h, const char *method, const char *path, nghttp2_nv *more,
+                           size_t n_more, const char *body, size_t n) {
         static nghttp2_nv nvs[400];
         nghttp2_data_provider source = {.read_callback = cl_upload};
         int32_t id = (int32_t)nghttp2_session_get_next_stream_id(h->session);
@@ -152,7 +156,9 @@ static int32_t h2_ask_with(struct h2 *h, const char *method, const char *path, n
                 nvs[4 + i] = more[i];
         stream_of(h, id)->upload = body;
         stream_of(h, id)->n_upload = n;
-        assert_int_equal(nghttp2_submit_request(h->session, NULL, nvs, 4 + n_more, body ? &source : NULL, NULL), id);
+        assert_int_equal(nghttp2_submit_request(h->session, NULL, nvs, 4 + n_more,
+                                                body ? &source : NULL, NULL),
+                         id);
         h2_flush(h);
         return id;
 }
@@ -249,7 +255,8 @@ static void test_header_limits(void **state) {
         assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", more, 5, NULL, 0))->code, 431);
         for (int i = 0; i < 300; i++)
                 more[i] = nv("x-s", "y");
-        assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", more, 300, NULL, 0))->code, 431);
+        assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", more, 300, NULL, 0))->code,
+                         431);
         assert_int_equal(h2_await(h, h2_ask(h, "GET", "/hello", NULL))->code, 200);
         free(big);
         h2_close(h);
@@ -259,9 +266,11 @@ static void test_authority_and_host_must_agree(void **state) {
         struct h2 *h = h2_open(0, 0);
         nghttp2_nv other[] = {nv("host", "b")}, same[] = {nv("host", "a")};
 
-        assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", other, 1, NULL, 0))->code, 400);
+        assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", other, 1, NULL, 0))->code,
+                         400);
         assert_int_equal(h2_await(h, h2_ask_with(h, "GET", "/hello", same, 1, NULL, 0))->code, 200);
-        assert_int_not_equal(h2_await(h, h2_ask(h, "GET", "http://a", NULL))->error_code, 0); /* nghttp2 refuses it already */
+        assert_int_not_equal(h2_await(h, h2_ask(h, "GET", "http://a", NULL))->error_code,
+                             0); /* nghttp2 refuses it already */
         h2_close(h);
 }
 
@@ -342,7 +351,8 @@ static void test_unfinished_upload_is_reset(void **state) {
         int32_t id;
 
         /* HEADERS alone, END_STREAM never comes. */
-        nghttp2_nv nvs[] = {nv(":method", "POST"), nv(":scheme", "https"), nv(":authority", "a"), nv(":path", "/echo")};
+        nghttp2_nv nvs[] = {nv(":method", "POST"), nv(":scheme", "https"), nv(":authority", "a"),
+                            nv(":path", "/echo")};
         id = nghttp2_submit_headers(h->session, NGHTTP2_FLAG_NONE, -1, NULL, nvs, 4, NULL);
         h2_flush(h);
         assert_int_equal(h2_await(h, h2_ask(h, "GET", "/hello", NULL))->code, 200);
@@ -354,16 +364,19 @@ static void test_unfinished_upload_is_reset(void **state) {
 /* ---- floods: raw frames, which a polite session would not send ---- */
 
 static size_t put_frame(uint8_t *out, size_t n, uint8_t type, uint8_t flags, uint32_t id) {
-        const uint8_t header[9] = {(uint8_t)(n >> 16),  (uint8_t)(n >> 8),   (uint8_t)n,         type,       flags,
-                                   (uint8_t)(id >> 24), (uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id};
+        const uint8_t header[9] =
+                {(uint8_t)(n >> 16),  (uint8_t)(n >> 8),   (uint8_t)n,         type,       flags,
+                 (uint8_t)(id >> 24), (uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id};
 
         memcpy(out, header, 9);
         return 9;
 }
 
 /* HPACK: GET, https, /hello as literal path, authority a */
-static const uint8_t hello_block[] = {0x82, 0x87, 0x44, 0x06, '/', 'h', 'e', 'l', 'l', 'o', 0x41, 0x01, 'a'};
-static const uint8_t hold_block[] = {0x82, 0x87, 0x44, 0x05, '/', 'e', 'c', 'h', 'o', 0x41, 0x01, 'a'};
+static const uint8_t hello_block[] = {0x82, 0x87, 0x44, 0x06, '/',  'h', 'e',
+                                      'l',  'l',  'o',  0x41, 0x01, 'a'};
+static const uint8_t hold_block[] = {0x82, 0x87, 0x44, 0x05, '/',  'e',
+                                     'c',  'h',  'o',  0x41, 0x01, 'a'};
 
 static void flood_ends(struct h2 *h, const uint8_t *frames, size_t n, int times) {
         for (int i = 0; i < times; i++)
@@ -381,7 +394,8 @@ static void test_rapid_reset_flood_is_closed(void **state) {
         uint8_t *frames = malloc(5000 * 64), *at = frames;
 
         for (uint32_t i = 0; i < 5000; i++) {
-                at += put_frame(at, sizeof(hold_block), NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 2 * i + 1);
+                at += put_frame(at, sizeof(hold_block), NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS,
+                                2 * i + 1);
                 memcpy(at, hold_block, sizeof(hold_block));
                 at += sizeof(hold_block);
                 at += put_frame(at, 4, NGHTTP2_RST_STREAM, 0, 2 * i + 1);
@@ -433,7 +447,8 @@ static void test_continuation_flood_is_closed(void **state) {
         flood_ends(h, more, sizeof(more), 100);
 }
 
-/* One large entry in the dynamic table, then a block that names it thousands of times with one byte each. */
+/* One large entry in the dynamic table, then a block that names it thousands of times with one byte
+ * each. */
 static void test_hpack_bomb_is_closed(void **state) {
         struct h2 *h = h2_open(0, 0);
         uint8_t *block = malloc(20000), *at = block + 9;
@@ -441,14 +456,16 @@ static void test_hpack_bomb_is_closed(void **state) {
 
         memcpy(at, hello_block, sizeof(hello_block));
         at += sizeof(hello_block);
-        /* literal with incremental indexing, new name "x", value of 3,900 bytes (7-bit prefix integer: 127 + 3,773) */
+        /* literal with incremental indexing, new name "x", value of 3,900 bytes (7-bit prefix
+         * integer: 127 + 3,773) */
         memcpy(at, "\x40\x01x\x7f\xbd\x1d", 6);
         at += 6;
         memset(at, 'y', 3900);
         at += 3900;
         memset(at, 0xbe, 12000); /* index 62 */
         at += 12000;
-        put_frame(block, (size_t)(at - block - 9), NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1);
+        put_frame(block, (size_t)(at - block - 9), NGHTTP2_HEADERS,
+                  NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1);
         client_send(&h->c, block, (size_t)(at - block));
         assert_true(client_closed(&h->c));
         assert_int_equal(f.n_handled, handled);

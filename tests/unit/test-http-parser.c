@@ -14,12 +14,14 @@
 #include "server/http/router.h"
 
 /* Feeds text in pieces of at most `step`; returns the last event. */
-static enum hfd_h1_event feed(struct hfd_h1_parser *parser, struct hfd_request *request, const char *text, size_t step, int *ret_code) {
+static enum hfd_h1_event feed(struct hfd_h1_parser *parser, struct hfd_request *request,
+                              const char *text, size_t step, int *ret_code) {
         size_t n = strlen(text), used;
         enum hfd_h1_event event = HFD_H1_MORE;
 
         while (n > 0 && event != HFD_H1_DONE && event != HFD_H1_BAD) {
-                event = hfd_h1_parser_feed(parser, request, text, n < step ? n : step, &used, ret_code);
+                event = hfd_h1_parser_feed(parser, request, text, n < step ? n : step, &used,
+                                           ret_code);
                 text += used;
                 n -= used;
         }
@@ -27,7 +29,8 @@ static enum hfd_h1_event feed(struct hfd_h1_parser *parser, struct hfd_request *
 }
 
 static void test_any_split_gives_the_same_request(void **state) {
-        static const char text[] = "PUT /a/b?c=d HTTP/1.1\r\nHost: x\r\nX-One:\t v \r\nx-one: w\r\nCookie: a\r\ncookie: b\r\n"
+        static const char text[] = "PUT /a/b?c=d HTTP/1.1\r\nHost: x\r\nX-One:\t v \r\nx-one: "
+                                   "w\r\nCookie: a\r\ncookie: b\r\n"
                                    "Content-Length: 4\r\n\r\nbody";
 
         for (size_t step = 1; step <= sizeof(text); step++) {
@@ -54,7 +57,8 @@ static void test_any_split_gives_the_same_request(void **state) {
 }
 
 static void test_bytes_after_the_request_are_left(void **state) {
-        static const char text[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n";
+        static const char text[] =
+                "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n";
         struct hfd_h1_parser *parser;
         struct hfd_request *a, *b;
         size_t used;
@@ -63,10 +67,13 @@ static void test_bytes_after_the_request_are_left(void **state) {
         assert_int_equal(hfd_h1_parser_new(1000, 1000, &parser), 0);
         assert_int_equal(hfd_request_new(NULL, NULL, NULL, &a), 0);
         assert_int_equal(hfd_request_new(NULL, NULL, NULL, &b), 0);
-        assert_int_equal(hfd_h1_parser_feed(parser, a, text, sizeof(text) - 1, &used, &code), HFD_H1_DONE);
+        assert_int_equal(hfd_h1_parser_feed(parser, a, text, sizeof(text) - 1, &used, &code),
+                         HFD_H1_DONE);
         assert_int_equal(used, strlen("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
         assert_true(hfd_h1_parser_keep_alive(parser));
-        assert_int_equal(hfd_h1_parser_feed(parser, b, text + used, sizeof(text) - 1 - used, &used, &code), HFD_H1_DONE);
+        assert_int_equal(hfd_h1_parser_feed(parser, b, text + used, sizeof(text) - 1 - used, &used,
+                                            &code),
+                         HFD_H1_DONE);
         assert_string_equal(hfd_request_path(b), "/2");
         hfd_request_unref(a);
         hfd_request_unref(b);
@@ -88,7 +95,8 @@ static void test_ring_limits(void **state) {
 
         assert_int_equal(hfd_request_new(NULL, NULL, NULL, &request), 0);
         hfd_request_stream(request, 200, NULL, NULL, 0);
-        assert_int_equal(hfd_request_push(request, big), 0); /* one that is too big passes as the first, and does not count */
+        assert_int_equal(hfd_request_push(request, big),
+                         0); /* one that is too big passes as the first, and does not count */
         assert_int_equal(hfd_request_push(request, small), 0);
         assert_int_equal(hfd_request_push(request, big), -ENOBUFS);
         hfd_request_unref(request);

@@ -38,7 +38,8 @@ static void test_client_certificates(void **state) {
         struct identity good = make_identity("alice", "ops", &f.ca, false, 3600);
         struct identity expired = make_identity("bob", "ops", &f.ca, false, -60);
         struct identity other_ca = make_identity("test-ca", NULL, NULL, true, 3600);
-        struct identity foreign = make_identity("mallory", "system:masters", &other_ca, false, 3600);
+        struct identity foreign =
+                make_identity("mallory", "system:masters", &other_ca, false, 3600);
         struct identity self = make_identity("self", NULL, NULL, false, 3600);
 
         expect_peer(NULL, "none  -");
@@ -86,7 +87,8 @@ static void test_garbage_instead_of_tls(void **state) {
         expect_peer(NULL, "none");
 }
 
-/* Time limits, on a clock that is ahead: who never says anything, and who has nothing more to say over HTTP/2. */
+/* Time limits, on a clock that is ahead: who never says anything, and who has nothing more to say
+ * over HTTP/2. */
 static void test_silent_connections_are_closed(void **state) {
         int fd = dial(hfd_http_port(f.http), 0);
         struct client c;
@@ -116,13 +118,17 @@ static void test_reload_changes_new_handshakes(void **state) {
 
         assert_int_equal(client_open(&before, hfd_http_port(f.http), NULL, NULL, 0), 0);
         expect_peer(&client2, "bad");
-        assert_int_equal(hfd_http_reload(f.http, server2.cert_pem, f.server.key_pem, NULL, &status), HF_E_INVALID);
+        assert_int_equal(hfd_http_reload(f.http, server2.cert_pem, f.server.key_pem, NULL, &status),
+                         HF_E_INVALID);
         assert_non_null(strstr(status.message, "key"));
-        assert_int_equal(hfd_http_reload(f.http, server2.cert_pem, server2.key_pem, ca2.cert_pem, &status), 0);
+        assert_int_equal(hfd_http_reload(f.http, server2.cert_pem, server2.key_pem, ca2.cert_pem,
+                                         &status),
+                         0);
         assert_true(says(&before, HELLO, "hello"));
         expect_peer(&client2, "verified alice");
         assert_int_equal(client_open(&after, hfd_http_port(f.http), NULL, NULL, 0), 0);
-        X509_NAME_get_text_by_NID(X509_get_subject_name(SSL_get0_peer_certificate(after.ssl)), NID_commonName, name, sizeof(name));
+        X509_NAME_get_text_by_NID(X509_get_subject_name(SSL_get0_peer_certificate(after.ssl)),
+                                  NID_commonName, name, sizeof(name));
         assert_string_equal(name, "server-2");
         client_close(&before);
         client_close(&after);
@@ -186,8 +192,8 @@ struct h2_seen {
         bool closed, notice, goaway;
 };
 
-static int seen_header(nghttp2_session *s, const nghttp2_frame *frame, const uint8_t *name, size_t n, const uint8_t *value, size_t n_value,
-                       uint8_t flags, void *ctx) {
+static int seen_header(nghttp2_session *s, const nghttp2_frame *frame, const uint8_t *name,
+                       size_t n, const uint8_t *value, size_t n_value, uint8_t flags, void *ctx) {
         if (n == 7)
                 ((struct h2_seen *)ctx)->code = atoi((const char *)value);
         return 0;
@@ -217,13 +223,17 @@ static void h2_exchange(nghttp2_session *session, struct client *c, const bool *
                         client_send(c, data, (size_t)n);
                 if (*until || !client_more(c))
                         return;
-                assert_int_equal(nghttp2_session_mem_recv(session, (uint8_t *)c->in, c->n_in), c->n_in);
+                assert_int_equal(nghttp2_session_mem_recv(session, (uint8_t *)c->in, c->n_in),
+                                 c->n_in);
                 c->n_in = 0;
         }
 }
 
 static void test_stop_accepting_h2(void **state) {
-        static const char *const fields[][2] = {{":method", "GET"}, {":scheme", "https"}, {":authority", "a"}, {":path", "/hold"}};
+        static const char *const fields[][2] = {{":method", "GET"},
+                                                {":scheme", "https"},
+                                                {":authority", "a"},
+                                                {":path", "/hold"}};
         nghttp2_session_callbacks *cb;
         nghttp2_session *session;
         struct h2_seen seen = {0};
@@ -233,7 +243,8 @@ static void test_stop_accepting_h2(void **state) {
         nghttp2_nv nvs[4];
 
         for (int i = 0; i < 4; i++)
-                nvs[i] = (nghttp2_nv){(uint8_t *)fields[i][0], (uint8_t *)fields[i][1], strlen(fields[i][0]), strlen(fields[i][1]), 0};
+                nvs[i] = (nghttp2_nv){(uint8_t *)fields[i][0], (uint8_t *)fields[i][1],
+                                      strlen(fields[i][0]), strlen(fields[i][1]), 0};
         assert_int_equal(client_open(&c, hfd_http_port(f.http), "h2", NULL, 0), 0);
         nghttp2_session_callbacks_new(&cb);
         nghttp2_session_callbacks_set_on_header_callback(cb, seen_header);
@@ -293,7 +304,8 @@ static void test_never_started(void **state) {
         assert_int_equal(hfd_http_new(&f.host, &config, &http, &status), 0);
         assert_true(hfd_http_port(http) > 0);
         config.port = hfd_http_port(http);
-        assert_int_equal(hfd_http_new(&f.host, &config, &(struct hfd_http *){NULL}, &status), HF_E_BUSY);
+        assert_int_equal(hfd_http_new(&f.host, &config, &(struct hfd_http *){NULL}, &status),
+                         HF_E_BUSY);
         assert_null(hfd_http_free(http));
         config = basic_config(&f);
         config.bind_address = "not an address";
@@ -314,7 +326,8 @@ static void test_inherited_listener(void **state) {
 
         assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof(to)), 0);
         config.listen_fd = fd;
-        assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), HF_E_INVALID); /* it does not listen */
+        assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status),
+                         HF_E_INVALID); /* it does not listen */
         assert_int_equal(listen(fd, 8), 0);
         ours = dup(fd); /* the service manager's copy */
         assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status), 0);
@@ -352,7 +365,8 @@ static void test_connection_limit(void **state) {
         f.http = mine;
 }
 
-/* Strangers fill the places for handshakes: who is connected is served, and others are again once the strangers are gone. */
+/* Strangers fill the places for handshakes: who is connected is served, and others are again once
+ * the strangers are gone. */
 static void test_handshake_limit(void **state) {
         struct hfd_http_config config = basic_config(&f);
         struct hf_status status = {0};
@@ -396,7 +410,8 @@ static void test_handshake_limit(void **state) {
         f.http = mine;
 }
 
-/* Threads push to streams whose peers come and go: nothing is lost or touched after its end (for the sanitizers). */
+/* Threads push to streams whose peers come and go: nothing is lost or touched after its end (for
+ * the sanitizers). */
 struct pusher {
         pthread_t thread;
         struct hfd_request *request;
@@ -424,7 +439,8 @@ static void test_pushes_while_peers_leave(void **state) {
                 assert_int_equal(client_open(&c[i], hfd_http_port(f.http), NULL, NULL, 0), 0);
                 client_puts(&c[i], HOLD);
                 pushers[i].request = take_held(&f);
-                assert_int_equal(pthread_create(&pushers[i].thread, NULL, push_all, &pushers[i]), 0);
+                assert_int_equal(pthread_create(&pushers[i].thread, NULL, push_all, &pushers[i]),
+                                 0);
                 if (i % 2)
                         client_close(&c[i]);
         }
@@ -441,7 +457,8 @@ static void test_workers_turn_when_idle(void **state) {
         uint64_t first = hfd_http_turns(f.http);
         int fds[2];
 
-        /* Nothing to do: they turn once a second by themselves. The wait is on a pipe that nobody writes. */
+        /* Nothing to do: they turn once a second by themselves. The wait is on a pipe that nobody
+         * writes. */
         assert_int_equal(pipe(fds), 0);
         for (int i = 0; i < PATIENCE_S * 10 && hfd_http_turns(f.http) == first; i++) {
                 struct timeval tenth = {.tv_usec = 100000};
@@ -461,10 +478,13 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_client_certificates, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_tls_1_2_and_below, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_garbage_instead_of_tls, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_silent_connections_are_closed, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_reload_changes_new_handshakes, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_silent_connections_are_closed, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_reload_changes_new_handshakes, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(test_stop_accepting_h1, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_an_answer_may_ask_for_the_end, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_an_answer_may_ask_for_the_end, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(test_stop_accepting_h2, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_free_with_requests_under_way, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_never_started, setup, teardown),

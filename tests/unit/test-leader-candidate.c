@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A candidate of a coordinated election, over an API in memory; the test is the coordinator. Waits are for events. */
+/* A candidate of a coordinated election, over an API in memory; the test is the coordinator. Waits
+ * are for events. */
 #undef NDEBUG
 #include <errno.h>
 #include <setjmp.h>
@@ -54,7 +55,8 @@ static void rig_free(struct rig *rig) {
         fake_api_free(rig->api);
 }
 
-/* Waits until the object was written anew by the candidate: n times in all, deletions and our own writes not counted. */
+/* Waits until the object was written anew by the candidate: n times in all, deletions and our own
+ * writes not counted. */
 static void await_commits(struct rig *rig, size_t n) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec until = hf_now(clock) + GUARD;
@@ -126,7 +128,8 @@ static void test_it_answers_pings(void **state) { /* CG27 */
                 await_commits(&rig, 3 + 2 * i); /* ours, and the answer */
                 struct hf__json *object = object_of(&rig);
                 assert_true(time_at(object, "spec.renewTime") > pinged);
-                assert_int_equal(time_at(object, "spec.pingTime"), pinged); /* it is the coordinator's */
+                assert_int_equal(time_at(object, "spec.pingTime"),
+                                 pinged); /* it is the coordinator's */
                 hf__json_free(object);
         }
         rig_free(&rig);
@@ -173,16 +176,20 @@ static void test_what_is_missing_is_named(void **state) {
         struct hf_status status = {0};
 
         config.binary_version = "";
-        assert_int_equal(hf_candidate_new(&rig.api->host, &config, &rig.candidate, &status), HF_E_INVALID);
+        assert_int_equal(hf_candidate_new(&rig.api->host, &config, &rig.candidate, &status),
+                         HF_E_INVALID);
         assert_string_equal(status.message, "candidate: it has no binary version");
         config = config_of(&rig);
         config.client = NULL;
-        assert_int_equal(hf_candidate_new(&rig.api->host, &config, &rig.candidate, &status), HF_E_INVALID);
+        assert_int_equal(hf_candidate_new(&rig.api->host, &config, &rig.candidate, &status),
+                         HF_E_INVALID);
         config = config_of(&rig);
         config.size = 0;
-        assert_int_equal(hf_candidate_new(&rig.api->host, &config, &rig.candidate, &status), -EINVAL);
+        assert_int_equal(hf_candidate_new(&rig.api->host, &config, &rig.candidate, &status),
+                         -EINVAL);
         config = config_of(&rig);
-        assert_int_equal(hf_candidate_new(&rig.api->host, &config, &rig.candidate, NULL), 0); /* and never started */
+        assert_int_equal(hf_candidate_new(&rig.api->host, &config, &rig.candidate, NULL),
+                         0); /* and never started */
         rig_free(&rig);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gated and fenced client, over an inner client that only notes what it is asked and answers when it is told. */
+/* The gated and fenced client, over an inner client that only notes what it is asked and answers
+ * when it is told. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -14,7 +15,9 @@
 
 static hf_nsec now;
 static hf_nsec read_now(void *ctx) { return now; }
-static const struct hf_clock fake_clock = {.boot = read_now, .monotonic = read_now, .real = read_now};
+static const struct hf_clock fake_clock = {.boot = read_now,
+                                           .monotonic = read_now,
+                                           .real = read_now};
 static const struct hf_host host = {.size = sizeof host, .clock = &fake_clock};
 
 /* ---- the inner client ---- */
@@ -36,7 +39,8 @@ static void answer(int error) {
         inner.done = NULL;
         done(inner.ctx, &reply);
 }
-static int inner_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
+static int inner_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+                      void *ctx, uint64_t *ret_id) {
         if (inner.fail)
                 return inner.fail;
         inner.n_calls++;
@@ -54,13 +58,14 @@ static void inner_cancel(struct hf_client *self, uint64_t id) {
         assert(id == 70 + inner.n_calls);
         inner.n_cancels++;
 }
-static int inner_watch(struct hf_client *self, const struct hf_watch_spec *spec, hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
-                       uint64_t *ret_id) {
+static int inner_watch(struct hf_client *self, const struct hf_watch_spec *spec,
+                       hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
         inner.n_watches++;
         return 0;
 }
 static void inner_free(struct hf_client *self) {}
-static const struct hf_client_ops inner_ops = {inner_call, inner_cancel, inner_watch, inner_cancel, inner_free};
+static const struct hf_client_ops inner_ops = {inner_call, inner_cancel, inner_watch, inner_cancel,
+                                               inner_free};
 
 /* ---- the fixture ---- */
 
@@ -80,12 +85,13 @@ static void on_event(void *ctx, const struct hf_event *event) { fail(); }
 static void on_end(void *ctx, int error, const struct hf_status *status) { fail(); }
 
 static struct hf_client *make(bool unfenced, bool gate_off) {
-        struct hf__leader_client_config config = {.inner = &inner.base,
-                                                  .gate = &gate,
-                                                  .fence = {.ns = "kube-system", .name = "lead", .term = 17, .identity = "me"},
-                                                  .unfenced = unfenced,
-                                                  .gate_off = gate_off,
-                                                  .stale = on_stale};
+        struct hf__leader_client_config config =
+                {.inner = &inner.base,
+                 .gate = &gate,
+                 .fence = {.ns = "kube-system", .name = "lead", .term = 17, .identity = "me"},
+                 .unfenced = unfenced,
+                 .gate_off = gate_off,
+                 .stale = on_stale};
         struct hf_client *client = NULL;
         memset(&inner, 0, sizeof inner);
         inner.base = (struct hf_client){&inner_ops, &host};
@@ -99,7 +105,11 @@ static struct hf_client *make(bool unfenced, bool gate_off) {
 }
 
 static int ask(struct hf_client *client, enum hf_verb verb, hf_nsec deadline) {
-        struct hf_call call = {.verb = verb, .resource = {"", "v1", "configmaps"}, .ns = "n", .name = "x", .deadline = deadline};
+        struct hf_call call = {.verb = verb,
+                               .resource = {"", "v1", "configmaps"},
+                               .ns = "n",
+                               .name = "x",
+                               .deadline = deadline};
         if (verb == HF_VERB_CREATE || verb == HF_VERB_UPDATE) {
                 call.body = "{}";
                 call.n_body = 2;
@@ -163,7 +173,8 @@ static void test_with_the_gate_off_only_the_fence_is_left(void **state) {
         assert_int_equal(n_stale, 1);
         hf__leader_client_abort(client);
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
-        assert_int_equal(inner.n_calls, 2); /* the proof's writer goes on after the abort: the server refuses */
+        assert_int_equal(inner.n_calls,
+                         2); /* the proof's writer goes on after the abort: the server refuses */
         answer(HF_E_STALE_TERM);
         hf__leader_client_release(client);
 }
@@ -198,7 +209,8 @@ static void test_a_missing_echo_ends_the_term_unless_accepted(void **state) {
         hf__leader_client_release(client);
 }
 
-/* It commits nothing, so the server compares no fence, and has none to echo; it is sent all the same, and the gate is asked. */
+/* It commits nothing, so the server compares no fence, and has none to echo; it is sent all the
+ * same, and the gate is asked. */
 static void test_a_dry_run_needs_no_echo(void **state) {
         static const char *const queries[] = {"dryRun=All", "fieldManager=x&dryRun=All"};
         for (size_t i = 0; i < 2; i++) {
@@ -255,7 +267,8 @@ static void test_a_dry_run_of_a_delete_needs_no_echo(void **state) {
         }
 }
 
-static void test_an_abort_cancels_what_is_under_way_and_refuses_the_rest(void **state) { /* PN05 */
+/* PN05 */
+static void test_an_abort_cancels_what_is_under_way_and_refuses_the_rest(void **state) {
         struct hf_client *client = make(false, false);
         struct hf_watch_spec spec = {.resource = {"", "v1", "configmaps"}};
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);

@@ -16,7 +16,8 @@ static int run(struct hf_term *term, void *ctx) { return 0; }
 
 #define AFTER(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void refused(const struct hf_controller *controllers, size_t n, int error, const char *words) {
+static void refused(const struct hf_controller *controllers, size_t n, int error,
+                    const char *words) {
         struct hf_controller *set = NULL;
         struct hf_status status = {0};
         assert_int_equal(hf__controllers_copy(controllers, n, "ns/lead", &set, &status), error);
@@ -27,7 +28,8 @@ static void refused(const struct hf_controller *controllers, size_t n, int error
 static void test_a_set_is_copied(void **state) {
         char a[] = "a", b[] = "b", before[] = "a";
         const char *after[] = {before, NULL};
-        const struct hf_controller controllers[] = {{.name = b, .run = run, .after = after}, {.name = a, .run = run, .ctx = a}};
+        const struct hf_controller controllers[] = {{.name = b, .run = run, .after = after},
+                                                    {.name = a, .run = run, .ctx = a}};
         struct hf_controller *set = NULL;
         assert_int_equal(hf__controllers_copy(controllers, 2, "ns/lead", &set, NULL), 0);
         a[0] = b[0] = before[0] = 'x';
@@ -45,26 +47,33 @@ static void test_a_set_is_copied(void **state) {
 }
 
 static void test_names_and_functions_are_required(void **state) {
-        refused(&(struct hf_controller){.run = run}, 1, HF_E_INVALID, "elector ns/lead: controller 0 has no name");
-        refused(&(struct hf_controller){.name = "", .run = run}, 1, HF_E_INVALID, "elector ns/lead: controller 0 has no name");
-        refused(&(struct hf_controller){.name = "a"}, 1, HF_E_INVALID, "elector ns/lead: controller 0 has no run function");
-        refused((struct hf_controller[]){{.name = "a", .run = run}, {.name = "a", .run = run}}, 2, HF_E_EXISTS,
-                "elector ns/lead: controller \"a\" is registered twice");
+        refused(&(struct hf_controller){.run = run}, 1, HF_E_INVALID,
+                "elector ns/lead: controller 0 has no name");
+        refused(&(struct hf_controller){.name = "", .run = run}, 1, HF_E_INVALID,
+                "elector ns/lead: controller 0 has no name");
+        refused(&(struct hf_controller){.name = "a"}, 1, HF_E_INVALID,
+                "elector ns/lead: controller 0 has no run function");
+        refused((struct hf_controller[]){{.name = "a", .run = run}, {.name = "a", .run = run}}, 2,
+                HF_E_EXISTS, "elector ns/lead: controller \"a\" is registered twice");
 }
 
 static void test_after_names_one_of_the_set_once(void **state) {
-        refused((struct hf_controller[]){{.name = "a", .run = run, .after = AFTER("nobody")}}, 1, HF_E_INVALID,
+        refused((struct hf_controller[]){{.name = "a", .run = run, .after = AFTER("nobody")}}, 1,
+                HF_E_INVALID,
                 "elector ns/lead: controller \"a\" is after \"nobody\", which is not in its set");
-        refused((struct hf_controller[]){{.name = "a", .run = run}, {.name = "b", .run = run, .after = AFTER("a", "a")}}, 2, HF_E_INVALID,
-                "elector ns/lead: controller \"b\" is after \"a\" twice");
+        refused((struct hf_controller[]){{.name = "a", .run = run},
+                                         {.name = "b", .run = run, .after = AFTER("a", "a")}},
+                2, HF_E_INVALID, "elector ns/lead: controller \"b\" is after \"a\" twice");
         refused((struct hf_controller[]){{.name = "a", .run = run, .class = HF_EVERY_INSTANCE},
                                          {.name = "b", .run = run, .after = AFTER("a")}},
                 2, HF_E_INVALID,
-                "elector ns/lead: controller \"b\" is after \"a\", which is of the other class: one runs while it leads, the other always");
+                "elector ns/lead: controller \"b\" is after \"a\", which is of the other class: "
+                "one runs while it leads, the other always");
 }
 
 static void test_a_circle_is_named(void **state) {
-        refused((struct hf_controller[]){{.name = "a", .run = run, .after = AFTER("a")}}, 1, HF_E_INVALID,
+        refused((struct hf_controller[]){{.name = "a", .run = run, .after = AFTER("a")}}, 1,
+                HF_E_INVALID,
                 "elector ns/lead: controllers wait for each other in a circle: \"a\" after \"a\"");
         /* free, then a circle of three, then one that hangs on it */
         refused(
@@ -75,7 +84,9 @@ static void test_a_circle_is_named(void **state) {
                         {.name = "c", .run = run, .after = AFTER("a")},
                         {.name = "hangs", .run = run, .after = AFTER("free", "c")},
                 },
-                5, HF_E_INVALID, "elector ns/lead: controllers wait for each other in a circle: \"a\" after \"b\" after \"c\" after \"a\"");
+                5, HF_E_INVALID,
+                "elector ns/lead: controllers wait for each other in a circle: \"a\" after \"b\" "
+                "after \"c\" after \"a\"");
 }
 
 int main(void) {

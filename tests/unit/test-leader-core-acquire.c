@@ -121,7 +121,8 @@ static void test_a_release_wakes_the_standby(void **state) {
         assert_non_null(did(&rig, HF__ACT_WRITE));
 }
 
-/* Follows a Lease that another holds and whose watch is silent, up to the last look; returns the expiry. */
+/* Follows a Lease that another holds and whose watch is silent, up to the last look; returns the
+ * expiry. */
 static hf_nsec until_the_last_look(struct rig *rig) {
         start(rig);
         rig->now += 8 * MS; /* a read takes so long */
@@ -129,7 +130,8 @@ static hf_nsec until_the_last_look(struct rig *rig) {
         hf_nsec expiry = rig->now + 15 * S;
         answer_read(rig, 0, &rig->lease);
         watch(rig, &rig->lease);
-        assert_non_null(wait_for(rig, HF__ACT_READ, 8 * S)); /* half-way, for the watch may be dead */
+        assert_non_null(
+                wait_for(rig, HF__ACT_READ, 8 * S)); /* half-way, for the watch may be dead */
         rig->now += 8 * MS;
         answer_read(rig, 0, &rig->lease);
         assert_non_null(wait_for(rig, HF__ACT_READ, 8 * S));
@@ -214,13 +216,15 @@ static void test_polls_without_a_watch(void **state) {
                 answer_read(&rig, 0, &record);
                 assert_true(rig.now >= from + 2 * S && rig.now <= from + 2400 * MS);
                 from = rig.now;
-                if (rig.core.watching) /* it is opened again, and breaks again: no other read because of that */
+                if (rig.core.watching) /* it is opened again, and breaks again: no other read
+                                          because of that */
                         step(&rig, HF__EV_WATCH_LOST);
                 assert_null(did(&rig, HF__ACT_READ));
         }
 }
 
-static void test_a_twin_is_nobody_we_know(void **state) { /* A11: same identity, not our acquire time */
+/* A11: same identity, not our acquire time */
+static void test_a_twin_is_nobody_we_know(void **state) {
         struct rig rig;
         struct hf__record record;
 

@@ -89,7 +89,8 @@ static void test_coordinated_makes_way_for_the_preferred(void **state) {
         set_rv(&rig, &record);
         watch(&rig, &record);
         assert_non_null(did(&rig, HF__ACT_TERM_DRAIN));
-        assert_null(wait_for(&rig, HF__ACT_WRITE, 3 * S)); /* no renewal: the coordinator waits for the end */
+        assert_null(wait_for(&rig, HF__ACT_WRITE,
+                             3 * S)); /* no renewal: the coordinator waits for the end */
         step(&rig, HF__EV_JOINED);
         assert_non_null(did(&rig, HF__ACT_WRITE));
         assert_string_equal(rig.sent.holder, "");
@@ -105,7 +106,8 @@ static void test_coordinated_makes_way_for_the_preferred(void **state) {
         assert_non_null(did(&rig, HF__ACT_WRITE));
 }
 
-/* Nobody else can take what bears my name: to hold back from it would leave the Lease without a leader. */
+/* Nobody else can take what bears my name: to hold back from it would leave the Lease without a
+ * leader. */
 static void test_coordinated_comes_back_at_once_when_named_again(void **state) {
         struct rig rig;
         struct hf__record record;

@@ -16,7 +16,8 @@
 
 #include "tests/lib/core_rig.h"
 
-static void assert_cause(const struct rig *rig, enum hf__cause cause, const char *previous, int64_t gap_us) {
+static void assert_cause(const struct rig *rig, enum hf__cause cause, const char *previous,
+                         int64_t gap_us) {
         assert_non_null(did(rig, HF__ACT_WRITE));
         assert_int_equal(rig->sent.cause, cause);
         assert_string_equal(rig->sent.previous, previous);
@@ -50,7 +51,8 @@ static void test_an_acquire_says_what_it_follows_on(void **state) {
         start(&rig);
         record = held_by(&rig, "", 1);
         snprintf(record.successor, sizeof(record.successor), "baz");
-        record.renew_us = rig.now / 1000 + 5000; /* its clock is ahead of ours: never less than nothing */
+        record.renew_us =
+                rig.now / 1000 + 5000; /* its clock is ahead of ours: never less than nothing */
         answer_read(&rig, 0, &record);
         assert_cause(&rig, HF__CAUSE_HANDED_OVER, "", 0);
 

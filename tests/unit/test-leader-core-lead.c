@@ -61,7 +61,8 @@ static void test_a_lost_reply_is_neither_failure_nor_success(void **state) { /* 
         valid_until = rig.core.valid_until;
         applied = rig.sent;
         set_rv(&rig, &applied);
-        assert_non_null(wait_for(&rig, HF__ACT_READ, 5 * S)); /* the core ends the operation itself */
+        assert_non_null(
+                wait_for(&rig, HF__ACT_READ, 5 * S)); /* the core ends the operation itself */
         answer_read(&rig, 0, &applied);
         assert_int_equal(rig.core.valid_until, valid_until);
         assert_non_null(did(&rig, HF__ACT_WRITE));
@@ -177,7 +178,8 @@ static void test_refused_renewals_are_tried_more_often_towards_the_end(void **st
         assert_true(until - last < S);
 }
 
-static void test_a_paused_leader_wakes_inert(void **state) { /* the expiry comes before the event, also a good one */
+/* the expiry comes before the event, also a good one */
+static void test_a_paused_leader_wakes_inert(void **state) {
         struct rig rig;
 
         lead(&rig);
@@ -202,7 +204,8 @@ static void set_odd_rv(struct hf__record *record, const char *rv) {
         snprintf(record->rv, sizeof(record->rv), "%s", rv);
 }
 
-/* Where revisions are no numbers, the watch's news during an acquire may be older or newer than its answer: a read decides. */
+/* Where revisions are no numbers, the watch's news during an acquire may be older or newer than its
+ * answer: a read decides. */
 static void test_without_numbers_an_acquire_overtaken_by_news_is_read_again(void **state) {
         struct rig rig;
 
@@ -235,7 +238,8 @@ static void test_backoff_grows_and_resets(void **state) { /* A19 */
                 pause[i] = rig.now - ended;
                 answer_write(&rig, 0);
         }
-        assert_true(pause[0] >= 2 * S && pause[1] >= 4 * S && pause[2] >= 8 * S && pause[2] <= 18 * S);
+        assert_true(pause[0] >= 2 * S && pause[1] >= 4 * S && pause[2] >= 8 * S &&
+                    pause[2] <= 18 * S);
         for (int i = 0; i < 8; i++) {
                 wait_for(&rig, HF__ACT_WRITE, 2 * S);
                 answer_write(&rig, 0);
@@ -263,7 +267,8 @@ static void test_backoff_of_long_periods_ends_at_the_lease_duration(void **state
                 hf_nsec ended = rig.now;
                 step(&rig, HF__EV_JOINED);
                 assert_non_null(wait_for(&rig, HF__ACT_WRITE, 200 * day));
-                assert_true(rig.now - ended >= (i < 3 ? 10 * day : 80 * day) && rig.now - ended <= 120 * day);
+                assert_true(rig.now - ended >= (i < 3 ? 10 * day : 80 * day) &&
+                            rig.now - ended <= 120 * day);
                 answer_write(&rig, 0);
         }
 }

@@ -16,7 +16,8 @@
 
 #include "tests/lib/core_rig.h"
 
-static void test_stop_drains_joins_shuts_releases(void **state) { /* PN01, CR01, CR10, CR16, CG12; the order of design 4 */
+/* PN01, CR01, CR10, CR16, CG12; the order of design 4 */
+static void test_stop_drains_joins_shuts_releases(void **state) {
         struct rig rig;
         struct hf__record held;
 
@@ -148,7 +149,8 @@ static void test_stop_with_an_acquire_under_way(void **state) { /* A06 */
         assert_string_equal(rig.sent.holder, "");
 }
 
-/* The request hangs somewhere: nothing is to be seen of it, and it may be applied after the process is gone. */
+/* The request hangs somewhere: nothing is to be seen of it, and it may be applied after the process
+ * is gone. */
 static void test_a_stop_leaves_no_acquire_behind(void **state) { /* A06 */
         struct rig rig;
         struct hf__record record;
@@ -183,7 +185,8 @@ static void test_a_stop_leaves_no_acquire_behind(void **state) { /* A06 */
         answer_write(&rig, 0);
         assert_true(did(&rig, HF__ACT_STOPPED)->released);
 
-        start(&rig); /* one that is held again: left alone, and the acquire's condition is gone with it */
+        start(&rig); /* one that is held again: left alone, and the acquire's condition is gone with
+                        it */
         answer_read(&rig, HF_E_NOT_FOUND, NULL);
         answer_write(&rig, HF_E_TIMEOUT);
         step(&rig, HF__EV_STOP);
@@ -193,7 +196,8 @@ static void test_a_stop_leaves_no_acquire_behind(void **state) { /* A06 */
         assert_true(did(&rig, HF__ACT_STOPPED)->released);
 }
 
-/* A backup was restored: a revision that a standby knows may have been issued anew, for the Lease of somebody else. */
+/* A backup was restored: a revision that a standby knows may have been issued anew, for the Lease
+ * of somebody else. */
 static void test_replaced_history_is_read_before_a_write(void **state) {
         struct hf__record record;
         struct rig rig;
@@ -248,8 +252,9 @@ static void test_hand_over(void **state) {
         answer_write(&rig, 0);
         assert_int_equal(rig.core.state, HF_FOLLOWING);
         assert_null(did(&rig, HF__ACT_STOPPED));
-        assert_null(wait_for(&rig, HF__ACT_WRITE, 4 * S - 1)); /* the successor has the first word */
-        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 1));     /* and has not said it */
+        assert_null(
+                wait_for(&rig, HF__ACT_WRITE, 4 * S - 1)); /* the successor has the first word */
+        assert_non_null(wait_for(&rig, HF__ACT_WRITE, 1)); /* and has not said it */
         answer_write(&rig, 0);
         assert_non_null(did(&rig, HF__ACT_TERM_START));
 }
@@ -275,7 +280,8 @@ static void test_hand_over_and_back(void **state) {
         assert_string_equal(rig.sent.holder, "baz");
 }
 
-/* The hold was for the successor: once somebody has led since, what is then left free is anybody's. */
+/* The hold was for the successor: once somebody has led since, what is then left free is anybody's.
+ */
 static void test_the_hold_ends_with_the_next_term(void **state) {
         struct rig rig;
         struct hf__record record;
@@ -347,7 +353,8 @@ static void test_a_late_answer_of_a_former_operation_is_ignored(void **state) {
         assert_int_equal(rig.actions.n, 0);
 }
 
-static void test_stop_beats_everything_under_way(void **state) { /* every state meets a stop and ends */
+/* every state meets a stop and ends */
+static void test_stop_beats_everything_under_way(void **state) {
         struct rig rig;
 
         lead(&rig);
@@ -369,7 +376,8 @@ static void test_stop_beats_everything_under_way(void **state) { /* every state 
         assert_true(did(&rig, HF__ACT_STOPPED)->released);
 }
 
-/* The acquire in doubt names a revision that was issued anew: to take its condition away clears the Lease of who renewed meanwhile. */
+/* The acquire in doubt names a revision that was issued anew: to take its condition away clears the
+ * Lease of who renewed meanwhile. */
 static void test_a_stop_waits_before_it_clears_a_lease_of_a_replaced_history(void **state) {
         struct hf__record record;
         struct rig rig;

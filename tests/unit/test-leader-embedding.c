@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of a guest: what the library may not do to the process it is embedded in. docs/embedding.md has the list; that it
- * imports no exit, abort, fork or signal function is tests/lib/check-symbols.
+ * The rules of a guest: what the library may not do to the process it is embedded in.
+ * docs/embedding.md has the list; that it imports no exit, abort, fork or signal function is
+ * tests/lib/check-symbols.
  */
 #undef NDEBUG
 #include <dirent.h>
@@ -86,7 +87,8 @@ static int controller(struct hf_term *term, void *ctx) {
 
 static void on_change(void *ctx, const struct hf_leader_info *info) { note_stack(ctx); }
 
-static void on_object(void *ctx, enum hf_event_type type, const char *ns, const char *name, const char *object, size_t n) {
+static void on_object(void *ctx, enum hf_event_type type, const char *ns, const char *name,
+                      const char *object, size_t n) {
         struct guest *g = ctx;
         note_stack(g);
         pthread_mutex_lock(&g->mu);
@@ -172,7 +174,8 @@ static void read_task(const char *tid, const char *what, char *text, size_t max)
                 text[n - 1] = '\0';
 }
 
-/* Every signal but those that cannot be blocked, the two that belong to the C library, and the last, which valgrind keeps for itself. */
+/* Every signal but those that cannot be blocked, the two that belong to the C library, and the
+ * last, which valgrind keeps for itself. */
 static uint64_t all_signals(void) {
         uint64_t mask = 0;
         for (int i = 1; i < 64; i++)
@@ -183,7 +186,8 @@ static uint64_t all_signals(void) {
 
 static bool is_ours(const char *name) { return strncmp(name, "hf-", 3) == 0; }
 
-/* How many threads of ours there are, and how many that are not called so; each of ours blocks all signals. */
+/* How many threads of ours there are, and how many that are not called so; each of ours blocks all
+ * signals. */
 static unsigned look_at_threads(char *names, size_t max, unsigned *ret_n_unnamed) {
         DIR *dir = opendir("/proc/self/task");
         unsigned n = 0, n_unnamed = 0;
@@ -206,7 +210,8 @@ static unsigned look_at_threads(char *names, size_t max, unsigned *ret_n_unnamed
                 n++;
                 (void)snprintf(names + strlen(names), max - strlen(names), "%s ", name);
                 if (!blocked || (strtoull(blocked + 7, NULL, 16) & all_signals()) != all_signals())
-                        fail_msg("thread %s does not block all signals: %.40s", name, blocked ? blocked : "?");
+                        fail_msg("thread %s does not block all signals: %.40s", name,
+                                 blocked ? blocked : "?");
         }
         closedir(dir);
         *ret_n_unnamed = n_unnamed;
@@ -232,7 +237,8 @@ static unsigned check_threads(char *names, size_t max) {
 }
 
 static void test_threads_are_named_and_block_all_signals(void **state) {
-        const struct hf_cache_config config = {.size = sizeof config, .resource = {"coordination.k8s.io", "v1", "leases"}};
+        const struct hf_cache_config config = {.size = sizeof config,
+                                               .resource = {"coordination.k8s.io", "v1", "leases"}};
         struct guest *g = guest_new();
         struct hf_cache_config with_client = config;
         char names[512];
@@ -244,7 +250,8 @@ static void test_threads_are_named_and_block_all_signals(void **state) {
         assert_int_equal(hf_electors_start(g->electors, NULL), 0);
         await_leading(g);
         unsigned n = check_threads(names, sizeof names);
-        static const char *const expected[] = {"hf-rest ", "hf-elector ", "hf-worker ", "hf-cache "};
+        static const char *const expected[] = {"hf-rest ", "hf-elector ", "hf-worker ",
+                                               "hf-cache "};
         for (size_t i = 0; i < 4; i++)
                 if (!strstr(names, expected[i]))
                         fail_msg("there is no thread %sbut %s", expected[i], names);
@@ -262,14 +269,16 @@ static void test_threads_have_the_stack_that_was_asked_for(void **state) {
         assert_int_equal(hf_electors_start(g->electors, NULL), 0);
         await_leading(g);
         assert_int_equal(hf_electors_stop(g->electors, NULL), 0);
-        assert_true(g->least_stack >= STACK - 8192);                /* glibc counts its guard page or not, by version */
+        assert_true(g->least_stack >=
+                    STACK - 8192); /* glibc counts its guard page or not, by version */
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) /* which make it larger */
         assert_true(g->most_stack <= STACK + 8192);
 #endif
         guest_free(g);
 
         struct hf_host tiny = {.size = sizeof tiny, .thread_stack_bytes = 4096};
-        const struct hf_rest_config config = {.size = sizeof config, .server = "http://127.0.0.1:1"};
+        const struct hf_rest_config config = {.size = sizeof config,
+                                              .server = "http://127.0.0.1:1"};
         struct hf_client *client = NULL;
         assert_int_equal(hf_rest_client_new(&tiny, &config, &client, NULL), -EINVAL);
 }
@@ -279,7 +288,8 @@ static atomic_uint n_sigactions; /* that change something */
 int sigaction(int signal, const struct sigaction *action, struct sigaction *former) {
         static int (*real)(int, const struct sigaction *, struct sigaction *);
         if (!real)
-                real = (int (*)(int, const struct sigaction *, struct sigaction *))dlsym(RTLD_NEXT, "sigaction");
+                real = (int (*)(int, const struct sigaction *,
+                                struct sigaction *))dlsym(RTLD_NEXT, "sigaction");
         atomic_fetch_add(&n_sigactions, action != NULL);
         return real(signal, action, former);
 }
@@ -309,31 +319,41 @@ static void test_signals_are_left_alone(void **state) {
         guest_free(g);
 }
 
-/* Also of libcurl: it would have SIGPIPE ignored while it closes, and a host that sets its own handler at that moment loses it. */
+/* Also of libcurl: it would have SIGPIPE ignored while it closes, and a host that sets its own
+ * handler at that moment loses it. */
 static void test_no_disposition_is_changed_for_a_moment(void **state) {
-        const struct hf_call get = {.verb = HF_VERB_GET, .resource = {"", "v1", "things"}, .name = "one"};
+        const struct hf_call get = {.verb = HF_VERB_GET,
+                                    .resource = {"", "v1", "things"},
+                                    .name = "one"};
 
         n_sigactions = 0;
         for (int used = 0; used < 2; used++) {
                 struct guest *g = guest_new();
                 if (used) /* nobody listens there */
-                        assert_int_not_equal(hf_client_do(g->rest, &get, hf_cancel_never(), NULL, NULL, NULL), 0);
+                        assert_int_not_equal(hf_client_do(g->rest, &get, hf_cancel_never(), NULL,
+                                                          NULL, NULL),
+                                             0);
                 g->rest = hf_client_free(g->rest);
                 assert_int_equal(n_sigactions, 0);
                 guest_free(g);
         }
 }
 
-/* A term that is lost, one that is stopped, a server that refuses: without a log callback not a byte is written. */
+/* A term that is lost, one that is stopped, a server that refuses: without a log callback not a
+ * byte is written. */
 static void test_nothing_is_printed(void **state) {
         FILE *file = tmpfile();
         int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
 
         (void)fflush(NULL);
         assert_true(file && out >= 0 && err >= 0);
-        assert_true(dup2(fileno(file), STDOUT_FILENO) >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+        assert_true(dup2(fileno(file), STDOUT_FILENO) >= 0 &&
+                    dup2(fileno(file), STDERR_FILENO) >= 0);
         struct guest *g = guest_new();
-        const struct hf_call get = {.verb = HF_VERB_GET, .resource = {"", "v1", "configmaps"}, .ns = "a", .name = "b"};
+        const struct hf_call get = {.verb = HF_VERB_GET,
+                                    .resource = {"", "v1", "configmaps"},
+                                    .ns = "a",
+                                    .name = "b"};
         int refused = hf_client_do(g->rest, &get, hf_cancel_never(), NULL, NULL, NULL);
         int started = hf_electors_start(g->electors, NULL);
         await_leading(g);
@@ -365,7 +385,8 @@ static void test_a_forked_child_does_not_lead(void **state) {
         assert_true(hf_elector_may_act(g->elector));
         pid_t pid = fork();
         assert_true(pid >= 0);
-        /* It ends by a signal: at an exit a memory checker would call lost what threads that are not in the child had in hand. */
+        /* It ends by a signal: at an exit a memory checker would call lost what threads that are
+         * not in the child had in hand. */
         if (pid == 0)
                 (void)kill(getpid(), hf_elector_may_act(g->elector) ? SIGTERM : SIGKILL);
         assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -383,7 +404,8 @@ static void *stop_on_another_thread(void *ctx) {
         return (void *)(intptr_t)hf_electors_stop(g->electors, NULL);
 }
 
-/* A host that has hook machinery needs none of ours: start returns at once, stop may be called from any of its threads. */
+/* A host that has hook machinery needs none of ours: start returns at once, stop may be called from
+ * any of its threads. */
 static void test_the_host_s_hooks_drive_it(void **state) {
         struct guest *g = guest_new();
         pthread_t thread;
@@ -391,7 +413,8 @@ static void test_the_host_s_hooks_drive_it(void **state) {
 
         assert_int_equal(hf_electors_start(g->electors, NULL), 0); /* the host's post-start hook */
         await_leading(g);
-        assert_int_equal(pthread_create(&thread, NULL, stop_on_another_thread, g), 0); /* its pre-shutdown hook */
+        assert_int_equal(pthread_create(&thread, NULL, stop_on_another_thread, g),
+                         0); /* its pre-shutdown hook */
         assert_int_equal(pthread_join(thread, &result), 0);
         assert_int_equal((intptr_t)result, 0);
         assert_int_equal(g->n_ended, 1);
@@ -454,10 +477,12 @@ static void test_health_and_metrics_are_enumerated(void **state) {
 
 /* ---- structs that grow ---- */
 
-/* What an older program did not know has its default; what lies behind its struct is not looked at. */
+/* What an older program did not know has its default; what lies behind its struct is not looked at.
+ */
 static void test_smaller_and_larger_configurations(void **state) {
         struct guest *g = guest_new();
-        const struct hf_controller one = {.name = "one", .run = controller, .ctx = g}, two = {.name = "two", .run = controller, .ctx = g};
+        const struct hf_controller one = {.name = "one", .run = controller, .ctx = g},
+                                   two = {.name = "two", .run = controller, .ctx = g};
         struct {
                 struct hf_elector_config config;
                 char more[16];
@@ -485,7 +510,8 @@ static void test_smaller_and_larger_configurations(void **state) {
         await_leading(g);
         assert_int_equal(hf_electors_stop(g->electors, NULL), 0);
 
-        struct hf_cache_config small = {.client = &g->client->base, .resource = {"", "v1", "configmaps"}};
+        struct hf_cache_config small = {.client = &g->client->base,
+                                        .resource = {"", "v1", "configmaps"}};
         struct hf_cache *cache = NULL;
         small.size = offsetof(struct hf_cache_config, ns);
         small.ns = small.query = (const char *)(uintptr_t)0x10;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Events about who led: what they say, that they are bounded, and that nobody waits for them. CG30, CG31. */
+/* The Events about who led: what they say, that they are bounded, and that nobody waits for them.
+ * CG30, CG31. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +26,9 @@ struct rig {
 static struct rig setup(void) {
         struct rig rig = {.api = fake_api_new()};
         rig.client = fake_client_new(rig.api);
-        assert_int_equal(hf__lease_events_new(&rig.api->host, &rig.client->base, "kube-system", "lead", "baz", &rig.events), 0);
+        assert_int_equal(hf__lease_events_new(&rig.api->host, &rig.client->base, "kube-system",
+                                              "lead", "baz", &rig.events),
+                         0);
         return rig;
 }
 
@@ -44,7 +47,8 @@ static void await_commits(struct rig *rig, size_t n) {
                 pthread_mutex_unlock(&rig->api->mu);
                 hf__lease_events_turn(rig->events, HF_NSEC_NEVER);
                 pthread_mutex_lock(&rig->api->mu);
-                (void)clock->wait(clock->ctx, &rig->api->changed, &rig->api->mu, hf_now(clock) + HF_NSEC_PER_MSEC);
+                (void)clock->wait(clock->ctx, &rig->api->changed, &rig->api->mu,
+                                  hf_now(clock) + HF_NSEC_PER_MSEC);
         }
         size_t n_commits = rig->api->n_commits;
         pthread_mutex_unlock(&rig->api->mu);
@@ -66,7 +70,8 @@ static void test_an_event_says_who_and_of_what(void **state) { /* CG30 */
         assert_string_equal(hf__json_string(json, "type"), "Normal");
         assert_string_equal(hf__json_string(json, "firstTimestamp"), "2026-01-01T00:00:00Z");
         assert_string_equal(hf__json_string(json, "involvedObject.kind"), "Lease");
-        assert_string_equal(hf__json_string(json, "involvedObject.apiVersion"), "coordination.k8s.io/v1");
+        assert_string_equal(hf__json_string(json, "involvedObject.apiVersion"),
+                            "coordination.k8s.io/v1");
         assert_string_equal(hf__json_string(json, "involvedObject.namespace"), "kube-system");
         assert_string_equal(hf__json_string(json, "involvedObject.name"), "lead");
         assert_string_equal(hf__json_string(json, "involvedObject.uid"), "u-1");
@@ -106,7 +111,8 @@ static void test_an_absent_server_costs_a_bounded_memory(void **state) {
         for (int i = 0; i < 100; i++) {
                 lease.transitions = i;
                 hf__lease_events_note(rig.events, i % 2, &lease, AT + i, 0);
-                hf__lease_events_turn(rig.events, hf_now(hf_clock_system())); /* what failed waits for a while */
+                hf__lease_events_turn(rig.events, hf_now(hf_clock_system())); /* what failed waits
+                                                                                 for a while */
         }
         fake_set_mode(rig.client, FAKE_OK, false, 0, 0);
         await_commits(&rig, 8); /* the newest that there was room for */

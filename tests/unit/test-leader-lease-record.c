@@ -24,7 +24,8 @@ static struct hf__record read_text(const char *text) {
         return record;
 }
 
-static char *write_text(const char *last_text, const struct hf__record *record, const char *const *labels) {
+static char *write_text(const char *last_text, const struct hf__record *record,
+                        const char *const *labels) {
         struct hf__json *last = NULL;
         struct hf__strbuf out = {0};
         if (last_text)
@@ -37,9 +38,13 @@ static char *write_text(const char *last_text, const struct hf__record *record, 
 
 static void test_a_record_of_client_go_is_read(void **state) { /* CG29, CG35 */
         struct hf__record record = read_text(
-                "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"4711\","
-                "\"annotations\":{\"holdfast.dev/successor\":\"b_2\"}},\"spec\":{\"holderIdentity\":\"host_1\",\"leaseDurationSeconds\":15,"
-                "\"acquireTime\":\"2026-11-21T02:36:00.123456Z\",\"renewTime\":\"2026-11-21T02:36:10.000001Z\",\"leaseTransitions\":3}}");
+                "{\"apiVersion\":\"coordination.k8s.io/"
+                "v1\",\"kind\":\"Lease\",\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"4711\","
+                "\"annotations\":{\"holdfast.dev/"
+                "successor\":\"b_2\"}},\"spec\":{\"holderIdentity\":\"host_1\","
+                "\"leaseDurationSeconds\":15,"
+                "\"acquireTime\":\"2026-11-21T02:36:00.123456Z\",\"renewTime\":\"2026-11-21T02:36:"
+                "10.000001Z\",\"leaseTransitions\":3}}");
         assert_true(record.exists);
         assert_string_equal(record.holder, "host_1");
         assert_int_equal(record.duration_s, 15);
@@ -52,9 +57,9 @@ static void test_a_record_of_client_go_is_read(void **state) { /* CG29, CG35 */
 }
 
 static void test_absent_fields_are_nobodys(void **state) { /* CG02 */
-        const char *texts[] =
-                {"{}", "{\"spec\":{}}", "{\"spec\":null,\"metadata\":null}",
-                 "{\"spec\":{\"holderIdentity\":null,\"leaseDurationSeconds\":\"x\",\"acquireTime\":7,\"renewTime\":\"soon\"}}"};
+        const char *texts[] = {"{}", "{\"spec\":{}}", "{\"spec\":null,\"metadata\":null}",
+                               "{\"spec\":{\"holderIdentity\":null,\"leaseDurationSeconds\":\"x\","
+                               "\"acquireTime\":7,\"renewTime\":\"soon\"}}"};
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
                 struct hf__record record = read_text(texts[i]);
                 assert_true(record.exists);
@@ -66,20 +71,25 @@ static void test_absent_fields_are_nobodys(void **state) { /* CG02 */
         }
 }
 
-/* Whatever bytes a cut falls between, what is left can be written again, and is nobody whom we could be. */
+/* Whatever bytes a cut falls between, what is left can be written again, and is nobody whom we
+ * could be. */
 static void test_a_longer_holder_is_cut_between_characters(void **state) {
-        static const char *const characters[] = {"h", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+        static const char *const characters[] = {"h", "\xc3\xa9", "\xe2\x82\xac",
+                                                 "\xf0\x9f\x98\x80"};
         for (size_t i = 0; i < 4; i++)
                 for (size_t n_before = 0; n_before < 5; n_before++) {
                         char holder[1200] = {0}, text[1400];
                         memset(holder, 'x', n_before);
                         for (size_t n = 0; n < 200 + (i == 0 ? 100 : 0); n++)
                                 strcat(holder, characters[i]);
-                        (void)snprintf(text, sizeof text, "{\"spec\":{\"holderIdentity\":\"%s\"}}", holder);
+                        (void)snprintf(text, sizeof text, "{\"spec\":{\"holderIdentity\":\"%s\"}}",
+                                       holder);
                         struct hf__record record = read_text(text);
                         assert_true(hf__utf8_valid(record.holder, strlen(record.holder)));
                         assert_true(strlen(record.holder) > HF_IDENTITY_MAX - 8);
-                        assert_string_not_equal(record.holder + strlen(record.holder) - strlen(characters[i]), characters[i]);
+                        assert_string_not_equal(record.holder + strlen(record.holder) -
+                                                        strlen(characters[i]),
+                                                characters[i]);
                         holder[HF_IDENTITY_MAX] = '\0';
                         assert_string_not_equal(record.holder, holder);
                 }
@@ -113,25 +123,36 @@ static void test_a_record_survives_the_round_trip(void **state) { /* CG11 */
         char *text = write_text("{\"metadata\":{\"resourceVersion\":\"12\"}}", &sample, NULL);
         struct hf__record record = read_text(text);
         assert_memory_equal(&record, &sample, sizeof record);
-        assert_non_null(strstr(text, "\"renewTime\":\"2023-11-14T22:13:21.500000Z\"")); /* six digits, always */
+        assert_non_null(
+                strstr(text,
+                       "\"renewTime\":\"2023-11-14T22:13:21.500000Z\"")); /* six digits, always */
         free(text);
 }
 
 static void test_an_update_keeps_what_is_not_ours(void **state) { /* CG35 */
         const char *labels[] = {"app.kubernetes.io/name=holdfast", "mine=new", NULL};
-        char *text = write_text("{\"metadata\":{\"resourceVersion\":\"12\",\"uid\":\"u\",\"labels\":{\"theirs\":\"1\",\"mine\":\"old\"},"
-                                "\"annotations\":{\"a.b/c\":\"d\",\"holdfast.dev/successor\":\"x\",\"holdfast.dev/"
+        char *text = write_text("{\"metadata\":{\"resourceVersion\":\"12\",\"uid\":\"u\","
+                                "\"labels\":{\"theirs\":\"1\",\"mine\":\"old\"},"
+                                "\"annotations\":{\"a.b/c\":\"d\",\"holdfast.dev/"
+                                "successor\":\"x\",\"holdfast.dev/"
                                 "hand-over-to\":\"y\"},\"ownerReferences\":[{\"uid\":\"o\"}]},"
-                                "\"spec\":{\"strategy\":\"OldestEmulationVersion\",\"preferredHolder\":\"p\",\"future\":1}}",
+                                "\"spec\":{\"strategy\":\"OldestEmulationVersion\","
+                                "\"preferredHolder\":\"p\",\"future\":1}}",
                                 &sample, labels);
         struct hf__json *json = NULL;
         assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
         assert_string_equal(hf__json_string(json, "metadata.labels.theirs"), "1");
         assert_string_equal(hf__json_string(json, "metadata.labels.mine"), "new");
-        assert_string_equal(hf__json_text(hf__json_get(hf__json_path(json, "metadata.labels"), "app.kubernetes.io/name")), "holdfast");
-        assert_string_equal(hf__json_text(hf__json_get(hf__json_path(json, "metadata.annotations"), "a.b/c")), "d");
-        assert_null(hf__json_get(hf__json_path(json, "metadata.annotations"), "holdfast.dev/successor"));
-        assert_null(hf__json_get(hf__json_path(json, "metadata.annotations"), "holdfast.dev/hand-over-to"));
+        assert_string_equal(hf__json_text(hf__json_get(hf__json_path(json, "metadata.labels"),
+                                                       "app.kubernetes.io/name")),
+                            "holdfast");
+        assert_string_equal(hf__json_text(hf__json_get(hf__json_path(json, "metadata.annotations"),
+                                                       "a.b/c")),
+                            "d");
+        assert_null(hf__json_get(hf__json_path(json, "metadata.annotations"),
+                                 "holdfast.dev/successor"));
+        assert_null(hf__json_get(hf__json_path(json, "metadata.annotations"),
+                                 "holdfast.dev/hand-over-to"));
         assert_int_equal(hf__json_count(hf__json_path(json, "metadata.ownerReferences")), 1);
         assert_string_equal(hf__json_string(json, "metadata.uid"), "u");
         assert_string_equal(hf__json_string(json, "spec.strategy"), "OldestEmulationVersion");
@@ -142,8 +163,14 @@ static void test_an_update_keeps_what_is_not_ours(void **state) { /* CG35 */
 }
 
 static void test_a_release_clears_and_may_name_a_successor(void **state) {
-        struct hf__record record = {.exists = true, .rv = "12", .rv_number = 12, .transitions = 2, .successor = "b_2"};
-        char *text = write_text("{\"spec\":{\"holderIdentity\":\"me\",\"leaseDurationSeconds\":15,\"acquireTime\":\"x\"}}", &record, NULL);
+        struct hf__record record = {.exists = true,
+                                    .rv = "12",
+                                    .rv_number = 12,
+                                    .transitions = 2,
+                                    .successor = "b_2"};
+        char *text = write_text("{\"spec\":{\"holderIdentity\":\"me\",\"leaseDurationSeconds\":15,"
+                                "\"acquireTime\":\"x\"}}",
+                                &record, NULL);
         assert_non_null(strstr(text, "\"holderIdentity\":\"\""));
         assert_non_null(strstr(text, "\"holdfast.dev/successor\":\"b_2\""));
         assert_null(strstr(text, "leaseDurationSeconds")); /* 0 is no valid duration */
@@ -216,7 +243,10 @@ static struct fixture *fixture_new(void) {
         struct fixture *f = calloc(1, sizeof *f);
         f->api = fake_api_new();
         f->client = fake_client_new(f->api);
-        struct hf_elector_config config = {.ns = "kube-system", .name = "lead", .client = &f->client->base, .labels = labels};
+        struct hf_elector_config config = {.ns = "kube-system",
+                                           .name = "lead",
+                                           .client = &f->client->base,
+                                           .labels = labels};
         assert_int_equal(hf__lease_lock_new(&f->api->host, &config, &f->lock), 0);
         pthread_mutex_init(&f->heard.mu, NULL);
         hf_cond_init(&f->heard.changed);
@@ -275,12 +305,14 @@ static void test_the_lock_creates_reads_and_updates(void **state) { /* CG28, CG3
 
 static void test_an_update_of_what_was_never_seen_is_refused(void **state) { /* CG33, CG34 */
         struct fixture *f = fixture_new();
-        fake_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"other\"}}");
+        fake_put(f->api, KEY,
+                 "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"other\"}}");
         size_t n_calls = f->api->n_calls;
         struct hf__lock_reply reply = ask_write(f, &sample);
         assert_int_equal(reply.result, HF_E_CONFLICT);
-        assert_non_null(strstr(reply.status.message, "lease kube-system/lead:")); /* the lock says which it is */
-        assert_int_equal(f->api->n_calls, n_calls);                               /* nobody was asked */
+        assert_non_null(strstr(reply.status.message,
+                               "lease kube-system/lead:")); /* the lock says which it is */
+        assert_int_equal(f->api->n_calls, n_calls);         /* nobody was asked */
         fixture_free(f);
 }
 
@@ -303,7 +335,9 @@ static void test_labels_may_be_absent_on_either_side(void **state) { /* CG36, CG
 
 static void test_the_lock_keeps_foreign_labels_and_reasserts_its_own(void **state) { /* CG38 */
         struct fixture *f = fixture_new();
-        fake_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\",\"labels\":{\"x.y/z\":\"1\",\"team\":\"b\"}},\"spec\":{}}");
+        fake_put(f->api, KEY,
+                 "{\"metadata\":{\"name\":\"lead\",\"labels\":{\"x.y/"
+                 "z\":\"1\",\"team\":\"b\"}},\"spec\":{}}");
         struct hf__record record = ask_read(f).record;
         strcpy(record.holder, "me");
         assert_int_equal(ask_write(f, &record).result, 0);
@@ -317,7 +351,8 @@ static void test_the_lock_keeps_foreign_labels_and_reasserts_its_own(void **stat
 static void test_the_watch_tells_of_changes_and_deletions(void **state) {
         struct fixture *f = fixture_new();
         f->lock->ops->watch(f->lock);
-        fake_put(f->api, KEY, "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"other\"}}");
+        fake_put(f->api, KEY,
+                 "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"other\"}}");
         await(&f->heard, &f->heard.n_records, 1);
         assert_string_equal(f->heard.record.holder, "other");
         fake_delete(f->api, KEY);
@@ -369,7 +404,8 @@ static void test_a_history_is_remembered_past_a_deletion(void **state) {
         assert_int_equal(ask_read(f).result, HF_E_NOT_FOUND);
         struct hf__record update = sample;
         update.exists = true;
-        assert_int_equal(ask_write(f, &update).result, HF_E_CONFLICT); /* what is gone is not updated */
+        assert_int_equal(ask_write(f, &update).result,
+                         HF_E_CONFLICT); /* what is gone is not updated */
         record.cause = HF__CAUSE_DELETED;
         assert_int_equal(ask_write(f, &record).result, 0);
         assert_int_equal(n_in_history(f), 2);

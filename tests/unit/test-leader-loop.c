@@ -12,7 +12,8 @@
 
 #include "leader_node.h"
 
-static void test_a_stop_hands_over_by_releasing(void **state) { /* CG31, PN02, PN08, CR10, CR14 */
+/* CG31, PN02, PN08, CR10, CR14 */
+static void test_a_stop_hands_over_by_releasing(void **state) {
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "a", WRITES);
         AWAIT(a, leads);
@@ -29,9 +30,11 @@ static void test_a_stop_hands_over_by_releasing(void **state) { /* CG31, PN02, P
         AWAIT(b, leads);
         AWAIT(b, has_written);
         node_stop(b);
-        assert_string_equal(api->commits[api->n_commits - 1].holder, ""); /* b has released, as its last commit */
+        assert_string_equal(api->commits[api->n_commits - 1].holder,
+                            ""); /* b has released, as its last commit */
         for (size_t i = 0; i < api->n_commits; i++)
-                assert_int_not_equal(strncmp(api->commits[i].key, "events/", 7), 0); /* none were asked for */
+                assert_int_not_equal(strncmp(api->commits[i].key, "events/", 7),
+                                     0); /* none were asked for */
         assert_true(check_witness(api) >= 2);
         assert_int_equal(a->n_started, 1);
         node_free(a);
@@ -39,7 +42,8 @@ static void test_a_stop_hands_over_by_releasing(void **state) { /* CG31, PN02, P
         fake_api_free(api);
 }
 
-static void test_terms_alternate_under_overwrites_and_deletions(void **state) { /* PN04, PN06, A03, A10 */
+/* PN04, PN06, A03, A10 */
+static void test_terms_alternate_under_overwrites_and_deletions(void **state) {
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "a", WRITES);
         for (int round = 1; round <= 3; round++) {
@@ -52,7 +56,8 @@ static void test_terms_alternate_under_overwrites_and_deletions(void **state) { 
                         fake_delete(api, KEY);
                 else
                         fake_put(api, KEY,
-                                 "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":1}}");
+                                 "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":"
+                                 "\"x\",\"leaseDurationSeconds\":1}}");
                 AWAIT(a, follows);
         }
         AWAIT(a, leads);
@@ -73,7 +78,8 @@ static void look_at_health(void *ctx, const char *name, bool healthy, const char
                 (void)snprintf(ctx, 200, "%s: %s", name, reason);
 }
 
-/* Where the node is kept whose electors may have been left as they are. Volatile, so that leak checkers find it. */
+/* Where the node is kept whose electors may have been left as they are. Volatile, so that leak
+ * checkers find it. */
 static struct node *volatile kept;
 
 static void test_a_stuck_controller_is_named_and_nothing_released(void **state) {
@@ -87,7 +93,8 @@ static void test_a_stuck_controller_is_named_and_nothing_released(void **state) 
         assert_int_equal(hf_electors_stop(a->electors, &status), HF_E_STUCK);
         assert_non_null(strstr(status.message, "worker"));
         status = (struct hf_status){0};
-        assert_int_equal(hf_electors_stop(a->electors, &status), HF_E_STUCK); /* asked again it says the same */
+        assert_int_equal(hf_electors_stop(a->electors, &status),
+                         HF_E_STUCK); /* asked again it says the same */
         assert_non_null(strstr(status.message, "worker"));
         assert_true(is_stuck(a));
         assert_false(hf_elector_may_act(a->elector));
@@ -147,7 +154,8 @@ static void test_a_second_stop_waits_for_the_first(void **state) {
         AWAIT(a, leads);
         assert_int_equal(pthread_create(&first, NULL, stop_main, a), 0);
         AWAIT(a, drains);
-        assert_int_equal(pthread_create(&second, NULL, stop_main, a), 0); /* it asserts that all work has ended */
+        assert_int_equal(pthread_create(&second, NULL, stop_main, a),
+                         0); /* it asserts that all work has ended */
         lock_api(a);
         a->let_go = true;
         unlock_api(a);
@@ -158,7 +166,8 @@ static void test_a_second_stop_waits_for_the_first(void **state) {
         fake_api_free(api);
 }
 
-/* on_change may hang, against the contract: the stop then ends by its bound, says so for good, and nothing is freed under the loop. */
+/* on_change may hang, against the contract: the stop then ends by its bound, says so for good, and
+ * nothing is freed under the loop. */
 struct hang {
         atomic_bool hangs, entered;
 };
@@ -166,7 +175,8 @@ static void hang_on_change(void *ctx, const struct hf_leader_info *info) {
         struct hang *hang = ctx;
         const struct hf_clock *clock = hf_clock_system();
         atomic_store(&hang->entered, true);
-        for (hf_nsec until = hf_now(clock) + GUARD; atomic_load(&hang->hangs) && hf_now(clock) < until;)
+        for (hf_nsec until = hf_now(clock) + GUARD;
+             atomic_load(&hang->hangs) && hf_now(clock) < until;)
                 (void)hf_cancel_wait(hf_cancel_never(), hf_now(clock) + 5 * HF_NSEC_PER_MSEC);
 }
 
@@ -183,7 +193,8 @@ static void test_a_loop_that_hangs_does_not_hang_the_stop(void **state) {
         assert_int_equal(hf_electors_add(a->electors, &config, &other, &status), 0);
         assert_int_equal(hf_electors_start(a->electors, NULL), 0);
         while (!atomic_load(&hang.entered))
-                (void)hf_cancel_wait(hf_cancel_never(), hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC);
+                (void)hf_cancel_wait(hf_cancel_never(),
+                                     hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC);
         assert_int_equal(hf_electors_stop(a->electors, &status), HF_E_STUCK);
         assert_non_null(strstr(status.message, "loop"));
         assert_int_equal(hf_electors_stop(a->electors, &status), HF_E_STUCK);
@@ -192,7 +203,8 @@ static void test_a_loop_that_hangs_does_not_hang_the_stop(void **state) {
         atomic_store(&hang.hangs, false);
         pthread_join(a->electors->thread, NULL); /* it goes on, is told to stop, and ends */
         assert_true(a->electors->loop_over);
-        a->electors->state = HF__ELECTORS_STOPPED; /* now they may be freed, for the leak checkers */
+        a->electors->state =
+                HF__ELECTORS_STOPPED; /* now they may be freed, for the leak checkers */
         node_free(a);
         fake_api_free(api);
 }
@@ -201,7 +213,9 @@ static void test_after_a_loss_writes_are_refused_at_once(void **state) { /* CR02
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "a", TRIES_AFTER_LOSS);
         AWAIT(a, leads);
-        fake_put(api, KEY, "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":1}}");
+        fake_put(api, KEY,
+                 "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"x\","
+                 "\"leaseDurationSeconds\":1}}");
         AWAIT(a, was_refused);
         assert_int_equal(a->last_error, HF_E_NOT_LEADER);
         assert_int_equal(a->n_written, 0);
@@ -213,7 +227,8 @@ static void test_after_a_loss_writes_are_refused_at_once(void **state) { /* CR02
         fake_api_free(api);
 }
 
-static void test_a_hung_api_ends_the_term_and_does_not_hold_up_the_stop(void **state) { /* A04, A18 */
+/* A04, A18 */
+static void test_a_hung_api_ends_the_term_and_does_not_hold_up_the_stop(void **state) {
         struct fake_api *api = fake_api_new();
         struct hf_status status = {0};
         struct node *a = node_start(api, "a", WRITES);
@@ -279,7 +294,8 @@ static void test_a_server_without_fences_ends_the_term_unless_accepted(void **st
         a = node_new(api, "b", WRITES, false);
         a->client->no_echo = true;
         assert_int_equal(hf_electors_start(a->electors, NULL), 0);
-        AWAIT(a, was_unfenced); /* in this term or a later one: its end may be quicker than the answer */
+        AWAIT(a, was_unfenced); /* in this term or a later one: its end may be quicker than the
+                                   answer */
         AWAIT(a, has_two_terms);
         node_stop(a);
         node_free(a);
@@ -326,12 +342,14 @@ static void test_two_electors_share_a_loop(void **state) { /* CR19 */
         fake_api_free(api);
 }
 
-static void test_wrong_configurations_are_refused_with_a_line(void **state) { /* CG17, CG60, CG61, CR06, CR07, CR13, A05 */
+/* CG17, CG60, CG61, CR06, CR07, CR13, A05 */
+static void test_wrong_configurations_are_refused_with_a_line(void **state) {
         struct fake_api *api = fake_api_new();
         struct node *a = node_new(api, "a", WRITES, false);
         struct hf_status status = {0};
         struct hf_elector_config good = config_of(a, NULL, 0), bad;
-        const char *labels[] = {"no-value", NULL}, *identities[] = {"", "has space", "line\nbreak", "caf\xc3\xa9", NULL};
+        const char *labels[] = {"no-value", NULL},
+                   *identities[] = {"", "has space", "line\nbreak", "caf\xc3\xa9", NULL};
         char long_identity[HF_IDENTITY_MAX + 2];
         good.name = "other";
         for (size_t i = 0; i < 4; i++) {
@@ -363,10 +381,12 @@ static void test_wrong_configurations_are_refused_with_a_line(void **state) { /*
         bad.labels = labels;
         assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID);
         bad = good;
-        bad.timing = (struct hf_leader_timing){.lease_duration = 10 * HF_NSEC_PER_SEC, .renew_deadline = 9 * HF_NSEC_PER_SEC};
-        assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID); /* A05: 10/9/2 */
-        assert_int_equal(hf_electors_stop(a->electors, NULL), 0);                          /* never started */
-        assert_int_equal(hf_electors_start(a->electors, &status), HF_E_CLOSED);            /* nor will it be */
+        bad.timing = (struct hf_leader_timing){.lease_duration = 10 * HF_NSEC_PER_SEC,
+                                               .renew_deadline = 9 * HF_NSEC_PER_SEC};
+        assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status),
+                         HF_E_INVALID);                                         /* A05: 10/9/2 */
+        assert_int_equal(hf_electors_stop(a->electors, NULL), 0);               /* never started */
+        assert_int_equal(hf_electors_start(a->electors, &status), HF_E_CLOSED); /* nor will it be */
         node_free(a);
         fake_api_free(api);
 }
@@ -382,7 +402,9 @@ static void test_the_hook_pair_starts_and_stops_everything(void **state) {
         assert_int_equal(hf_controllers_install(hooks, a->electors, NULL, &status), HF_E_EXISTS);
         assert_int_equal(hf_hooks_start(hooks, &status), 0);
         AWAIT(a, leads);
-        struct hf_metric *master = hf_metrics_get(api->host.metrics, HF_METRIC_GAUGE, "leader_election_master_status", "", "name=\"lead\"");
+        struct hf_metric *master =
+                hf_metrics_get(api->host.metrics, HF_METRIC_GAUGE, "leader_election_master_status",
+                               "", "name=\"lead\"");
         assert_non_null(master);
         assert_int_equal(hf_hooks_stop(hooks, &status), 0);
         hf_hooks_stopped(hooks);

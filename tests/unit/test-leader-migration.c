@@ -24,7 +24,9 @@ static uint64_t term_of(struct fake_api *api, const char *key) {
 static void steal(struct fake_api *api, const char *key, const char *name) {
         char text[200];
         (void)snprintf(text, sizeof text,
-                       "{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"holderIdentity\":\"thief\",\"leaseDurationSeconds\":1}}", name);
+                       "{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"holderIdentity\":\"thief\","
+                       "\"leaseDurationSeconds\":1}}",
+                       name);
         fake_put(api, key, text);
 }
 
@@ -32,20 +34,25 @@ struct pair {
         struct node *a, *b;
         int n_ended;
 };
-static bool one_leads(void *ctx) { return leads(((struct pair *)ctx)->a) || leads(((struct pair *)ctx)->b); }
+static bool one_leads(void *ctx) {
+        return leads(((struct pair *)ctx)->a) || leads(((struct pair *)ctx)->b);
+}
 static bool one_more_has_ended(void *ctx) {
         struct pair *pair = ctx;
         return pair->a->n_ended + pair->b->n_ended > pair->n_ended;
 }
 
-/* The real locks over two Leases: both are held, both are fenced by, the loss of either ends the term, a stop releases both. */
+/* The real locks over two Leases: both are held, both are fenced by, the loss of either ends the
+ * term, a stop releases both. */
 static void test_two_leases_are_led_as_one(void **state) { /* CR12 */
         struct fake_api *api = fake_api_new();
-        struct pair pair = {.a = node_start_migrating(api, "a"), .b = node_start_migrating(api, "b")};
+        struct pair pair = {.a = node_start_migrating(api, "a"),
+                            .b = node_start_migrating(api, "b")};
         struct hf_leader_info info;
 
         await_at(api, one_leads, &pair, __LINE__);
-        struct node *first = hf_elector_may_act(pair.a->elector) ? pair.a : pair.b, *second = first == pair.a ? pair.b : pair.a;
+        struct node *first = hf_elector_may_act(pair.a->elector) ? pair.a : pair.b,
+                    *second = first == pair.a ? pair.b : pair.a;
         AWAIT(first, has_written);
         hf_elector_info(first->elector, &info);
         assert_int_equal(info.term, term_of(api, KEY));
@@ -73,15 +80,18 @@ static void test_two_leases_are_led_as_one(void **state) { /* CR12 */
         fake_api_free(api);
 }
 
-/* The leader of two Leases loses the API, or the replies to its writes, which are applied: its term ends in time, and one leads again. */
+/* The leader of two Leases loses the API, or the replies to its writes, which are applied: its term
+ * ends in time, and one leads again. */
 static void test_two_leases_outlive_a_bad_connection(void **state) {
         static const enum fake_mode modes[] = {FAKE_HANG, FAKE_LOSE_REPLY};
         struct fake_api *api = fake_api_new();
-        struct pair pair = {.a = node_start_migrating(api, "a"), .b = node_start_migrating(api, "b")};
+        struct pair pair = {.a = node_start_migrating(api, "a"),
+                            .b = node_start_migrating(api, "b")};
 
         for (int i = 0; i < 2; i++) {
                 await_at(api, one_leads, &pair, __LINE__);
-                struct node *first = hf_elector_may_act(pair.a->elector) ? pair.a : pair.b, *second = first == pair.a ? pair.b : pair.a;
+                struct node *first = hf_elector_may_act(pair.a->elector) ? pair.a : pair.b,
+                            *second = first == pair.a ? pair.b : pair.a;
                 AWAIT(first, has_written);
                 lock_api(first);
                 pair.n_ended = first->n_ended + second->n_ended;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens without memory, and without threads to be had: each scenario runs again and again, and the n-th allocation
- * (or thread) of the library in it fails, for every n, on whichever thread it is. A call either does its work or
- * reports the failure; what fails behind the scenes is made up for. Leak checkers see to the rest.
+ * What happens without memory, and without threads to be had: each scenario runs again and again,
+ * and the n-th allocation (or thread) of the library in it fails, for every n, on whichever thread
+ * it is. A call either does its work or reports the failure; what fails behind the scenes is made
+ * up for. Leak checkers see to the rest.
  *
- * The linker sends the library's allocations here (--wrap). The tests' own are not counted: they go by the real names, and
- * the fake API works under its lock.
+ * The linker sends the library's allocations here (--wrap). The tests' own are not counted: they go
+ * by the real names, and the fake API works under its lock.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -29,7 +30,8 @@ void *__real_realloc(void *old, size_t n);
 void *__real_reallocarray(void *old, size_t n, size_t size);
 char *__real_strdup(const char *text);
 char *__real_strndup(const char *text, size_t n);
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *ctx);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+                          void *ctx);
 
 static atomic_int countdown = -1; /* < 0: nothing fails */
 static atomic_bool hit;
@@ -56,13 +58,19 @@ void *__wrap_calloc(size_t n, size_t size) { return fails() ? NULL : __real_call
 void *__wrap_realloc(void *old, size_t n);
 void *__wrap_realloc(void *old, size_t n) { return fails() ? NULL : __real_realloc(old, n); }
 void *__wrap_reallocarray(void *old, size_t n, size_t size);
-void *__wrap_reallocarray(void *old, size_t n, size_t size) { return fails() ? NULL : __real_reallocarray(old, n, size); }
+void *__wrap_reallocarray(void *old, size_t n, size_t size) {
+        return fails() ? NULL : __real_reallocarray(old, n, size);
+}
 char *__wrap_strdup(const char *text);
 char *__wrap_strdup(const char *text) { return fails() ? NULL : __real_strdup(text); }
 char *__wrap_strndup(const char *text, size_t n);
-char *__wrap_strndup(const char *text, size_t n) { return fails() ? NULL : __real_strndup(text, n); }
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *ctx);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *ctx) {
+char *__wrap_strndup(const char *text, size_t n) {
+        return fails() ? NULL : __real_strndup(text, n);
+}
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+                          void *ctx);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+                          void *ctx) {
         return fails() ? EAGAIN : __real_pthread_create(thread, attr, fn, ctx);
 }
 
@@ -129,10 +137,14 @@ static int run_instance(struct hf_term *term, void *ctx) {
         return 0;
 }
 
-static int elector_begin(struct node *node, struct fake_client *client, struct hf_electors **ret_electors) {
+static int elector_begin(struct node *node, struct fake_client *client,
+                         struct hf_electors **ret_electors) {
         const struct hf_controller controllers[] = {
                 {.name = "worker", .class = HF_LEADER_ONLY, .run = run, .ctx = node},
-                {.name = "other", .class = HF_LEADER_ONLY, .run = run_instance, .after = (const char *const[]){"worker", NULL}},
+                {.name = "other",
+                 .class = HF_LEADER_ONLY,
+                 .run = run_instance,
+                 .after = (const char *const[]){"worker", NULL}},
                 {.name = "local", .class = HF_EVERY_INSTANCE, .run = run_instance},
         };
         const struct hf_elector_config config = {
@@ -184,7 +196,8 @@ static void elector_life(int n) {
                 if (r != 0)
                         fail_msg("allocation %d: stop: %s", n, status.message);
                 assert_int_equal(node.n_running, 0);
-                char holder[] = "\"holderIdentity\":\"\"", *text = fake_get(node.api, "leases/kube-system/lead");
+                char holder[] = "\"holderIdentity\":\"\"",
+                     *text = fake_get(node.api, "leases/kube-system/lead");
                 assert_non_null(strstr(text, holder));
                 free(text);
         }
@@ -218,7 +231,8 @@ static void queue_life(int n) {
         assert_true(r == 0 || is_shortage(r));
         for (int i = 0; r == 0 && i < 50; i++) {
                 (void)snprintf(key, sizeof key, "ns/%d", i);
-                int added = i % 2 ? hf_workqueue_add(queue, key) : hf_workqueue_add_after(queue, key, 1);
+                int added = i % 2 ? hf_workqueue_add(queue, key)
+                                  : hf_workqueue_add_after(queue, key, 1);
                 assert_true(added == 0 || is_shortage(added));
                 n_in += added == 0;
         }
@@ -280,7 +294,8 @@ static void rest_life(int n) {
                                      .n_body = 2,
                                      .fence = &fence};
         const struct hf_watch_spec spec = {.resource = {"", "v1", "configmaps"}, .ns = "a"};
-        struct answers answers = {.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
+        struct answers answers = {.mu = PTHREAD_MUTEX_INITIALIZER,
+                                  .cond = PTHREAD_COND_INITIALIZER};
         struct hf_client *client = NULL;
         int expected = 0;
 
@@ -321,7 +336,9 @@ static void cache_life(int n) {
         struct hf_cache *cache = NULL;
         struct hf_cancel *guard = NULL;
         char revision[24];
-        const struct hf_cache_config config = {.size = sizeof config, .client = client, .resource = {"", "v1", "things"}};
+        const struct hf_cache_config config = {.size = sizeof config,
+                                               .client = client,
+                                               .resource = {"", "v1", "things"}};
 
         assert_int_equal(hf_cancel_new(NULL, NULL, &guard), 0);
         hf_cancel_set_deadline(guard, hf_now(hf_clock_system()) + GUARD);
@@ -356,13 +373,22 @@ static void test_a_cache_syncs_or_says_why_not(void **state) {
 /* ---- a bootstrap: its manifests, its ledger, the bodies it sends ---- */
 
 static void manifests_life(int n) {
-        static const char yaml[] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\n"
-                                   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: b, annotations: {x: y}}\n";
+        static const char yaml[] =
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\n"
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: b, annotations: "
+                "{x: y}}\n";
         static const struct hf_bootstrap_kind kinds[] = {{"v1", "ConfigMap", "configmaps", true}};
         const struct hf_bootstrap_manifest manifest = {"a.yaml", yaml, sizeof yaml - 1};
-        const struct hf_bootstrap_phase phases[] = {{.name = "zero", .manifests = &manifest, .n_manifests = 1}, {.name = "one"}};
-        const struct hf_bootstrap_config config =
-                {.size = sizeof config, .version = "1", .kinds = kinds, .n_kinds = 1, .phases = phases, .n_phases = 2};
+        const struct hf_bootstrap_phase phases[] = {{.name = "zero",
+                                                     .manifests = &manifest,
+                                                     .n_manifests = 1},
+                                                    {.name = "one"}};
+        const struct hf_bootstrap_config config = {.size = sizeof config,
+                                                   .version = "1",
+                                                   .kinds = kinds,
+                                                   .n_kinds = 1,
+                                                   .phases = phases,
+                                                   .n_phases = 2};
         const struct hf_host host = {.size = sizeof host};
         struct hf_bootstrap *bootstrap = NULL;
         struct hf_status status = {0};
@@ -377,11 +403,15 @@ static void manifests_life(int n) {
 }
 
 static void ledger_life(int n) {
-        static const char content[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{\"b\":\"c\"}}";
+        static const char content[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{"
+                                      "\"name\":\"a\"},\"data\":{\"b\":\"c\"}}";
         const struct hf__step step = {.content = (char *)content,
                                       .n_content = sizeof content - 1,
                                       .hash = "0123456789abcdef0123456789abcdef"};
-        struct hf__ledger_entry entry = {.step = (char *)"a", .phase = "zero", .version = "1", .hash = "0123456789abcdef0123456789abcdef"};
+        struct hf__ledger_entry entry = {.step = (char *)"a",
+                                         .phase = "zero",
+                                         .version = "1",
+                                         .hash = "0123456789abcdef0123456789abcdef"};
         const char *const phases[] = {"zero"};
         struct hf__ledger ledger = {0}, back = {0};
         struct hf__strbuf text = {0}, body = {0};
@@ -421,8 +451,10 @@ static void test_a_bootstrap_is_read_whole_or_not_at_all(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_an_elector_leads_or_says_why_not),        cmocka_unit_test(test_a_queue_keeps_what_it_took),
-                cmocka_unit_test(test_every_call_that_was_taken_is_answered),   cmocka_unit_test(test_a_cache_syncs_or_says_why_not),
+                cmocka_unit_test(test_an_elector_leads_or_says_why_not),
+                cmocka_unit_test(test_a_queue_keeps_what_it_took),
+                cmocka_unit_test(test_every_call_that_was_taken_is_answered),
+                cmocka_unit_test(test_a_cache_syncs_or_says_why_not),
                 cmocka_unit_test(test_a_bootstrap_is_read_whole_or_not_at_all),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

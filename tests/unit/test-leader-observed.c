@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can be seen of an elector from outside: health, metrics, Events, who leads, and that nothing is left of it. Over an API in memory,
- * in real time with short timings; waits are for events, with a guard far beyond what they take.
+ * What can be seen of an elector from outside: health, metrics, Events, who leads, and that nothing
+ * is left of it. Over an API in memory, in real time with short timings; waits are for events, with
+ * a guard far beyond what they take.
  */
 #undef NDEBUG
 #include <dirent.h>
@@ -49,7 +50,8 @@ static void on_change(void *ctx, const struct hf_leader_info *info) {
         pthread_mutex_unlock(&node->api->mu);
 }
 
-static struct node *node_start_by(const struct hf_clock *clock, struct fake_api *api, const char *identity) {
+static struct node *node_start_by(const struct hf_clock *clock, struct fake_api *api,
+                                  const char *identity) {
         struct node *node = calloc(1, sizeof *node);
         struct hf_controller worker = {.name = "worker", .run = idle, .ctx = node};
         node->api = api;
@@ -77,7 +79,9 @@ static struct node *node_start_by(const struct hf_clock *clock, struct fake_api 
         return node;
 }
 
-static struct node *node_start(struct fake_api *api, const char *identity) { return node_start_by(NULL, api, identity); }
+static struct node *node_start(struct fake_api *api, const char *identity) {
+        return node_start_by(NULL, api, identity);
+}
 
 static void node_free(struct node *node) {
         hf_electors_free(node->electors);
@@ -95,7 +99,8 @@ static void await_at(struct node *node, bool (*test)(struct node *node), int lin
                 if (hf_now(clock) > until)
                         fail_msg("line %d: what was waited for did not come", line);
                 pthread_mutex_lock(&node->api->mu);
-                (void)clock->wait(clock->ctx, &node->api->changed, &node->api->mu, hf_now(clock) + 10 * HF_NSEC_PER_MSEC);
+                (void)clock->wait(clock->ctx, &node->api->changed, &node->api->mu,
+                                  hf_now(clock) + 10 * HF_NSEC_PER_MSEC);
                 pthread_mutex_unlock(&node->api->mu);
         }
 }
@@ -121,15 +126,20 @@ static bool is_stopped(struct node *node) { return info_of(node).state == HF_STO
 static void note_check(void *ctx, const char *name, bool healthy, const char *reason) {
         char *text = ctx;
         size_t n = strlen(text);
-        (void)snprintf(text + n, 600 - n, "%s %s %s\n", name, healthy ? "ok" : "failed", healthy ? "" : reason);
+        (void)snprintf(text + n, 600 - n, "%s %s %s\n", name, healthy ? "ok" : "failed",
+                       healthy ? "" : reason);
 }
 static bool health_says(struct node *node, unsigned endpoint, const char *words) {
         char text[600] = "";
         (void)hf_health_each(node->host.health, endpoint, note_check, text);
         return strstr(text, words) != NULL;
 }
-static bool lock_failed(struct node *node) { return health_says(node, HF_HEALTHZ, "leaderElection-lock failed"); }
-static bool lock_is_ok(struct node *node) { return health_says(node, HF_HEALTHZ, "leaderElection-lock ok"); }
+static bool lock_failed(struct node *node) {
+        return health_says(node, HF_HEALTHZ, "leaderElection-lock failed");
+}
+static bool lock_is_ok(struct node *node) {
+        return health_says(node, HF_HEALTHZ, "leaderElection-lock ok");
+}
 
 static void add_text(void *ctx, const char *text, size_t n) { hf__strbuf_add(ctx, text, n); }
 
@@ -139,7 +149,8 @@ static double metric(struct node *node, const char *name) {
         double value = -1;
         hf_metrics_write(node->host.metrics, add_text, &text);
         hf__strbuf_putc(&text, '\0');
-        for (const char *line = text.data; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        for (const char *line = text.data; line;
+             line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
                 if (strncmp(line, name, strlen(name)) == 0) {
                         const char *end = strchr(line, '}');
                         value = strtod(end ? end + 1 : line + strlen(name), NULL);
@@ -157,7 +168,8 @@ static void test_health_of_a_leader_and_after(void **state) { /* CG21, CG24, CG2
         assert_true(lock_is_ok(a));
         AWAIT(a, leads);
         assert_true(health_says(a, HF_LIVEZ, "leaderElection ok"));
-        assert_false(health_says(a, HF_LIVEZ, "lock")); /* no restart mends a lock that cannot be reached */
+        assert_false(health_says(a, HF_LIVEZ,
+                                 "lock")); /* no restart mends a lock that cannot be reached */
         assert_false(health_says(a, HF_READYZ, "leaderElection"));
         assert_true(lock_is_ok(a));
         assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
@@ -166,18 +178,23 @@ static void test_health_of_a_leader_and_after(void **state) { /* CG21, CG24, CG2
         fake_api_free(api);
 }
 
-/* A loop that does not turn lets the gate's deadline pass beyond the end of the lease: what the check is asked is the info. */
+/* A loop that does not turn lets the gate's deadline pass beyond the end of the lease: what the
+ * check is asked is the info. */
 static void test_a_leader_long_expired_is_unhealthy(void **state) { /* CG22, CG25 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "a");
         const struct hf_clock *clock = hf_clock_system();
         AWAIT(a, leads);
-        assert_int_equal(hf_electors_stop(a->electors, NULL), 0); /* the loop is gone: its fields are the test's */
+        assert_int_equal(hf_electors_stop(a->electors, NULL),
+                         0); /* the loop is gone: its fields are the test's */
         a->elector->info.state = HF_LEADING;
-        hf__gate_open(&a->elector->gate, hf_now(clock) - 500 * HF_NSEC_PER_MSEC); /* over, but the Lease is not yet */
+        hf__gate_open(&a->elector->gate,
+                      hf_now(clock) - 500 * HF_NSEC_PER_MSEC); /* over, but the Lease is not yet */
         assert_true(health_says(a, HF_LIVEZ, "leaderElection ok"));
         hf__gate_open(&a->elector->gate, hf_now(clock) - 1100 * HF_NSEC_PER_MSEC);
-        assert_true(health_says(a, HF_LIVEZ, "leaderElection failed failed election to renew leadership on lease kube-system/lead"));
+        assert_true(health_says(a, HF_LIVEZ,
+                                "leaderElection failed failed election to renew leadership on "
+                                "lease kube-system/lead"));
         hf__gate_shut(&a->elector->gate);
         a->elector->info.state = HF_STOPPED;
         node_free(a);
@@ -194,7 +211,8 @@ static void test_a_standby_that_cannot_reach_the_lock_says_so(void **state) { /*
         fake_set_mode(b->client, FAKE_HANG, false, 0, 0);
         AWAIT(b, lock_failed);
         assert_true(health_says(b, HF_HEALTHZ, "lease kube-system/lead has not been reached for"));
-        assert_true(health_says(b, HF_LIVEZ, "leaderElection ok")); /* and it is not killed for it */
+        assert_true(
+                health_says(b, HF_LIVEZ, "leaderElection ok")); /* and it is not killed for it */
         assert_true(metric(b, "holdfast_leader_lock_silence_seconds") > 1);
         fake_set_mode(b->client, FAKE_OK, false, 0, 0);
         AWAIT(b, lock_is_ok);
@@ -214,10 +232,13 @@ static void test_a_twin_is_told_and_left_alone(void **state) { /* A11, ET05 */
         uint64_t term = info_of(a).term;
         struct node *b = node_start(api, "same");
         AWAIT(b, knows_a_twin);
-        assert_true(health_says(b, HF_HEALTHZ, "leaderElection-lock failed lease kube-system/lead is held by another process"));
+        assert_true(health_says(b, HF_HEALTHZ,
+                                "leaderElection-lock failed lease kube-system/lead is held by "
+                                "another process"));
         assert_true(health_says(b, HF_LIVEZ, "leaderElection ok"));
         assert_true(metric(b, "holdfast_leader_identity_collisions_total") == 1);
-        assert_int_equal(hf_electors_stop(b->electors, NULL), 0); /* its stop releases nothing: the Lease is not its own */
+        assert_int_equal(hf_electors_stop(b->electors, NULL),
+                         0); /* its stop releases nothing: the Lease is not its own */
         assert_int_equal(info_of(a).term, term);
         assert_true(hf_elector_may_act(a->elector));
         pthread_mutex_lock(&api->mu);
@@ -233,9 +254,12 @@ static void test_a_twin_is_told_and_left_alone(void **state) { /* A11, ET05 */
 
 /* ---- metrics ---- */
 
-static bool was_leaderless(struct node *node) { return metric(node, "holdfast_leader_leaderless_seconds_total") > 0; }
+static bool was_leaderless(struct node *node) {
+        return metric(node, "holdfast_leader_leaderless_seconds_total") > 0;
+}
 static bool failed_by_refusal(struct node *node) {
-        return metric(node, "holdfast_leader_failed_operations_total{lease=\"kube-system/lead\",reason=\"refused\"}") > 0;
+        return metric(node, "holdfast_leader_failed_operations_total{lease=\"kube-system/"
+                            "lead\",reason=\"refused\"}") > 0;
 }
 
 static void test_metrics_tell_a_terms_life(void **state) { /* A08 */
@@ -252,7 +276,8 @@ static void test_metrics_tell_a_terms_life(void **state) { /* A08 */
         assert_true(metric(a, "leader_election_slowpath_total{name=\"lead\"}") == 0);
         assert_true(metric(a, "holdfast_leader_fenced_writes_refused_total") == 0);
         assert_true(metric(a, "holdfast_leader_stuck") == 0);
-        assert_false(was_leaderless(a) && metric(a, "holdfast_leader_leaderless_seconds_total") > 1);
+        assert_false(was_leaderless(a) &&
+                     metric(a, "holdfast_leader_leaderless_seconds_total") > 1);
         fake_set_mode(a->client, FAKE_REFUSE, true, HF_E_FORBIDDEN, 0);
         AWAIT(a, failed_by_refusal);
         fake_set_mode(a->client, FAKE_OK, false, 0, 0);
@@ -268,7 +293,8 @@ static void test_metrics_tell_a_terms_life(void **state) { /* A08 */
 static void test_time_without_a_leader_is_counted(void **state) {
         struct fake_api *api = fake_api_new();
         fake_put(api, "leases/kube-system/lead",
-                 "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":1}}");
+                 "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"x\","
+                 "\"leaseDurationSeconds\":1}}");
         struct node *a = node_start(api, "a");
         AWAIT(a, follows_somebody);
         fake_set_mode(a->client, FAKE_HANG, false, 0, 0);
@@ -289,10 +315,12 @@ static bool has_object(struct fake_api *api, const char *key, const char *words)
         return has;
 }
 static bool told_of_the_begin(struct node *node) {
-        return has_object(node->api, "events/kube-system/lead.leader-0-became", "\"a became leader\"");
+        return has_object(node->api, "events/kube-system/lead.leader-0-became",
+                          "\"a became leader\"");
 }
 static bool told_of_the_end(struct node *node) {
-        return has_object(node->api, "events/kube-system/lead.leader-0-stopped", "\"a stopped leading\"");
+        return has_object(node->api, "events/kube-system/lead.leader-0-stopped",
+                          "\"a stopped leading\"");
 }
 static bool knows_nobody(struct node *node) { return info_of(node).state != HF_LEADING; }
 
@@ -303,7 +331,8 @@ static void test_events_tell_who_led(void **state) { /* CG30 */
         AWAIT(a, told_of_the_begin);
         assert_false(told_of_the_end(a));
         fake_put(api, "leases/kube-system/lead",
-                 "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":60}}");
+                 "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"x\","
+                 "\"leaseDurationSeconds\":60}}");
         AWAIT(a, knows_nobody);
         AWAIT(a, told_of_the_end);
         assert_int_equal(hf_electors_stop(a->electors, NULL), 0);
@@ -356,7 +385,8 @@ static void *ask_main(void *ctx) {
         return NULL;
 }
 
-/* All that may be asked, asked all the time, while terms begin and end. The thread sanitizer judges. */
+/* All that may be asked, asked all the time, while terms begin and end. The thread sanitizer
+ * judges. */
 static void test_asking_at_any_time(void **state) { /* CG20 */
         struct fake_api *api = fake_api_new();
         struct node *a = node_start(api, "a");
@@ -376,7 +406,8 @@ static void test_asking_at_any_time(void **state) { /* CG20 */
         fake_api_free(api);
 }
 
-/* A clock that, read by the loop for a step, ends the term as soon as the Lease was taken: before the loop knows that it was. */
+/* A clock that, read by the loop for a step, ends the term as soon as the Lease was taken: before
+ * the loop knows that it was. */
 static struct ender {
         _Atomic(struct node *) node;
         char acquired[64]; /* when the Lease was first taken; guarded by the api's mu */

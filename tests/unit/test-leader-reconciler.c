@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Caches, a queue and workers of one term: what reaches reconcile, when, and what is left behind. */
+/* Caches, a queue and workers of one term: what reaches reconcile, when, and what is left behind.
+ */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -25,7 +26,8 @@
 
 static const struct hf_host host = {.size = sizeof host};
 
-/* One controller over two collections of two fake servers. What reconcile saw is a text of keys, guarded by mu. */
+/* One controller over two collections of two fake servers. What reconcile saw is a text of keys,
+ * guarded by mu. */
 static struct {
         struct api_fake *fakes[N_CACHES];
         struct hf_cache *caches[N_CACHES];
@@ -46,7 +48,9 @@ static struct {
 
 static void wait_changed(void) {
         const struct hf_clock *clock = hf_clock_system();
-        assert_int_equal(clock->wait(clock->ctx, &w.changed, &w.mu, hf_now(clock) + 60 * HF_NSEC_PER_SEC), 0);
+        assert_int_equal(clock->wait(clock->ctx, &w.changed, &w.mu,
+                                     hf_now(clock) + 60 * HF_NSEC_PER_SEC),
+                         0);
 }
 
 static void await_done(unsigned n) {
@@ -107,8 +111,8 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         return r;
 }
 
-static void map_to_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns, const char *name,
-                             const char *object, size_t n) {
+static void map_to_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                             const char *ns, const char *name, const char *object, size_t n) {
         assert_ptr_equal(ctx, &w);
         assert_int_equal(hf_workqueue_add(queue, ns), 0);
 }
@@ -125,7 +129,9 @@ static void setup(size_t n_caches) {
                 };
                 assert_int_equal(hf_cache_new(&host, &config, &w.caches[i]), 0);
                 assert_int_equal(hf_cache_start(w.caches[i]), 0);
-                w.sources[i] = (struct hf_reconciler_source){.cache = w.caches[i], .map = i > 0 ? map_to_namespace : NULL};
+                w.sources[i] =
+                        (struct hf_reconciler_source){.cache = w.caches[i],
+                                                      .map = i > 0 ? map_to_namespace : NULL};
         }
         w.reconciler = (struct hf_reconciler){
                 .size = sizeof w.reconciler,
@@ -204,7 +210,8 @@ static void end_term(void) {
 
 /* ---- what is worked on ---- */
 
-/* LK01: what changed while nobody led is acted on by the next leader, though its cache has seen it long before. */
+/* LK01: what changed while nobody led is acted on by the next leader, though its cache has seen it
+ * long before. */
 static void test_each_term_is_told_what_is_there(void **state) {
         setup(1);
         api_fake_put(w.fakes[0], "a", "one", "1");
@@ -221,7 +228,8 @@ static void test_each_term_is_told_what_is_there(void **state) {
         teardown();
 }
 
-/* A foreign server's revisions may be no numbers: what was written before is then waited for by a consistent list. */
+/* A foreign server's revisions may be no numbers: what was written before is then waited for by a
+ * consistent list. */
 static void test_a_revision_that_is_no_number(void **state) {
         setup(2);
         api_fake_put(w.fakes[0], "a", "one", "1");
@@ -323,7 +331,8 @@ static int run_wrongly(struct hf_term *term, void *ctx) {
         wrong.reconcile = NULL;
         assert(hf_reconciler_run(&wrong, term) == -EINVAL);
         wrong = w.reconciler;
-        wrong.size = offsetof(struct hf_reconciler, reconcile); /* of a header that did not have it */
+        wrong.size =
+                offsetof(struct hf_reconciler, reconcile); /* of a header that did not have it */
         assert(hf_reconciler_run(&wrong, term) == -EINVAL);
         pthread_mutex_lock(&w.mu);
         w.n_done++;
@@ -387,7 +396,8 @@ static void hold_three(void) {
 static void await_depth(size_t n) {
         /* The handler has told all keys once the cache answers a newer revision. */
         char revision[24];
-        snprintf(revision, sizeof revision, "%llu", (unsigned long long)api_fake_put(w.fakes[0], "a", "three", "2"));
+        snprintf(revision, sizeof revision, "%llu",
+                 (unsigned long long)api_fake_put(w.fakes[0], "a", "three", "2"));
         assert_int_equal(hf_cache_wait(w.caches[0], revision, hf_cancel_never()), 0);
 }
 

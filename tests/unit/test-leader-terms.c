@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many terms in one process: what they leave behind. Under valgrind (tools/test valgrind) that includes every byte; the ten thousand
- * of tests/bench/terms.py are the same against a real server.
+ * Many terms in one process: what they leave behind. Under valgrind (tools/test valgrind) that
+ * includes every byte; the ten thousand of tests/bench/terms.py are the same against a real server.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -24,7 +24,8 @@
 
 #define N_TERMS 60 /* or HOLDFAST_TERMS of them, for valgrind; there is room for some 16,000 */
 
-/* The Lease is in one server, what the controllers watch in another: its revisions mean nothing there. */
+/* The Lease is in one server, what the controllers watch in another: its revisions mean nothing
+ * there. */
 static struct {
         struct api_fake *things;
         struct hf_cache *cache;
@@ -75,8 +76,12 @@ static int run_controller(struct hf_term *term, void *ctx) {
         return hf_reconciler_run(&reconciler, term);
 }
 
-static struct hf_electors *start(struct fake_api *api, struct fake_client *client, int *me, struct hf_elector **ret_elector) {
-        const struct hf_controller controller = {.name = "terms", .class = HF_LEADER_ONLY, .run = run_controller, .ctx = me};
+static struct hf_electors *start(struct fake_api *api, struct fake_client *client, int *me,
+                                 struct hf_elector **ret_elector) {
+        const struct hf_controller controller = {.name = "terms",
+                                                 .class = HF_LEADER_ONLY,
+                                                 .run = run_controller,
+                                                 .ctx = me};
         struct hf_electors *electors = NULL;
         const struct hf_elector_config config = {
                 .size = sizeof config,
@@ -86,7 +91,9 @@ static struct hf_electors *start(struct fake_api *api, struct fake_client *clien
                 .client = &client->base,
                 .timing =
                         {
-                                .lease_duration = 20 * HF_NSEC_PER_SEC, /* ample: under valgrind all is slow */
+                                .lease_duration =
+                                        20 *
+                                        HF_NSEC_PER_SEC, /* ample: under valgrind all is slow */
                                 .renew_deadline = 10 * HF_NSEC_PER_SEC,
                                 .retry_period = 20 * HF_NSEC_PER_MSEC,
                         },
@@ -104,7 +111,9 @@ static int await_term(unsigned n) {
 
         pthread_mutex_lock(&w.mu);
         while (w.n_terms < n)
-                assert_int_equal(clock->wait(clock->ctx, &w.changed, &w.mu, hf_now(clock) + 60 * HF_NSEC_PER_SEC), 0);
+                assert_int_equal(clock->wait(clock->ctx, &w.changed, &w.mu,
+                                             hf_now(clock) + 60 * HF_NSEC_PER_SEC),
+                                 0);
         int leads = w.leads;
         pthread_mutex_unlock(&w.mu);
         return leads;
@@ -144,7 +153,9 @@ static void test_terms_leave_nothing_behind(void **state) {
         w.things = api_fake_new(&host);
         const struct hf_cache_config config = {.size = sizeof config,
                                                .client = api_fake_client(w.things),
-                                               .resource = {.group = "", .version = "v1", .plural = "things"}};
+                                               .resource = {.group = "",
+                                                            .version = "v1",
+                                                            .plural = "things"}};
         assert_int_equal(hf_cache_new(&host, &config, &w.cache), 0);
         assert_int_equal(hf_cache_start(w.cache), 0);
         change(0);
@@ -158,9 +169,11 @@ static void test_terms_leave_nothing_behind(void **state) {
                 int leads = await_term(i);
                 if (i == n_terms)
                         break;
-                api_fake_mute_watches(w.things, true); /* the cache is behind when the next term begins */
+                api_fake_mute_watches(w.things,
+                                      true); /* the cache is behind when the next term begins */
                 change(i);
-                assert_int_equal(hf_elector_hand_over(elector[leads], leads == 0 ? "one" : "zero"), 0);
+                assert_int_equal(hf_elector_hand_over(elector[leads], leads == 0 ? "one" : "zero"),
+                                 0);
                 (void)await_term(i + 1);
                 api_fake_mute_watches(w.things, false);
         }

@@ -16,7 +16,9 @@
 #define MS HF_NSEC_PER_MSEC
 
 static struct hf_leader_timing timing(hf_nsec lease, hf_nsec renew, hf_nsec retry) {
-        struct hf_leader_timing t = {.lease_duration = lease, .renew_deadline = renew, .retry_period = retry};
+        struct hf_leader_timing t = {.lease_duration = lease,
+                                     .renew_deadline = renew,
+                                     .retry_period = retry};
 
         hf_leader_timing_defaults(&t);
         return t;
@@ -46,12 +48,15 @@ static void test_defaults(void **state) { /* CR04, ET10 */
         assert_int_equal(hf_leader_timing_check(&t, NULL), 0);
 }
 
-/* CG17, CG52, CG53, CG54, CG55, CG56, CG57, CG58, A05, A17: client-go takes 10/9/2 and then leads for 11 s on a lease of 10. */
+/* CG17, CG52, CG53, CG54, CG55, CG56, CG57, CG58, A05, A17: client-go takes 10/9/2 and then leads
+ * for 11 s on a lease of 10. */
 static void test_broken_relations_are_named(void **state) {
         struct hf_leader_timing t;
 
-        refused(timing(10 * S, 9 * S, 2 * S), "lease duration 10s must exceed renew deadline 9s + stop grace 500ms + skew margin 500ms");
-        refused(timing(15 * S, 10 * S, 5 * S), "renew deadline 10s must exceed retry period 5s x 1.2 + request timeout 5s");
+        refused(timing(10 * S, 9 * S, 2 * S), "lease duration 10s must exceed renew deadline 9s + "
+                                              "stop grace 500ms + skew margin 500ms");
+        refused(timing(15 * S, 10 * S, 5 * S),
+                "renew deadline 10s must exceed retry period 5s x 1.2 + request timeout 5s");
         refused(timing(10 * S, 10 * S, 2 * S), "lease duration 10s must exceed renew deadline 10s");
         refused(timing(10 * S, 11 * S, 2 * S), "lease duration 10s must exceed renew deadline 11s");
         refused(timing(15500 * MS, 10 * S, 2 * S), "lease duration 15.5s must be whole seconds");
@@ -66,7 +71,8 @@ static void test_broken_relations_are_named(void **state) {
         refused(t, "lease duration must be greater than 0");
         t = timing(15 * S, 10 * S, 2 * S);
         t.stop_grace = 4250 * MS; /* the sum is 15 s to the dot */
-        refused(t, "lease duration 15s must exceed renew deadline 10s + stop grace 4.25s + skew margin 750ms");
+        refused(t, "lease duration 15s must exceed renew deadline 10s + stop grace 4.25s + skew "
+                   "margin 750ms");
         t.stop_grace -= 1;
         assert_int_equal(hf_leader_timing_check(&t, NULL), 0);
         t.lease_duration = HF_NSEC_NEVER;
@@ -76,7 +82,8 @@ static void test_broken_relations_are_named(void **state) {
 static void test_worst_takeover(void **state) {
         struct hf_leader_timing t = timing(15 * S, 10 * S, 2 * S);
 
-        assert_int_equal(hf_leader_timing_worst_takeover(&t), 5 * S + 2400 * MS + 15 * S + 750 * MS + 5 * S);
+        assert_int_equal(hf_leader_timing_worst_takeover(&t),
+                         5 * S + 2400 * MS + 15 * S + 750 * MS + 5 * S);
 }
 
 static void refused_lock(const char *type, const char *message) {
@@ -93,7 +100,8 @@ static void test_lock_types(void **state) {
         refused_lock("endpoints", "the lock type endpoints is gone: migrate to leases");
         refused_lock("configmaps", "the lock type configmaps is gone: migrate to leases");
         refused_lock("endpointsleases", "the lock type endpointsleases is gone: migrate to leases");
-        refused_lock("configmapsleases", "the lock type configmapsleases is gone: migrate to leases");
+        refused_lock("configmapsleases",
+                     "the lock type configmapsleases is gone: migrate to leases");
         refused_lock("", "invalid lock type \"\": only leases are supported");
         refused_lock("lease", "invalid lock type \"lease\": only leases are supported");
 }

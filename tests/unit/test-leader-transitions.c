@@ -20,8 +20,13 @@
 #define AT INT64_C(1795225000123456)
 
 static struct hf__record begins(enum hf__cause cause, const char *holder, const char *previous) {
-        struct hf__record record =
-                {.exists = true, .rv = "7", .duration_s = 15, .acquire_us = AT, .renew_us = AT, .cause = cause, .gap_us = 12345};
+        struct hf__record record = {.exists = true,
+                                    .rv = "7",
+                                    .duration_s = 15,
+                                    .acquire_us = AT,
+                                    .renew_us = AT,
+                                    .cause = cause,
+                                    .gap_us = 12345};
 
         snprintf(record.holder, sizeof record.holder, "%s", holder);
         snprintf(record.previous, sizeof record.previous, "%s", previous);
@@ -41,7 +46,8 @@ static void test_the_first_entry(void **state) {
         struct hf__record record = begins(HF__CAUSE_EXPIRED, "b", "a");
         char *text = append(NULL, &record);
 
-        assert_string_equal(text, "[{\"at\":\"2026-11-21T01:36:40.123456Z\",\"holder\":\"b\",\"previous\":\"a\",\"cause\":\"expired\","
+        assert_string_equal(text, "[{\"at\":\"2026-11-21T01:36:40.123456Z\",\"holder\":\"b\","
+                                  "\"previous\":\"a\",\"cause\":\"expired\","
                                   "\"gapMs\":12}]");
         free(text);
 }
@@ -83,7 +89,8 @@ static void test_longer_foreign_history_is_cut(void **state) {
 
         for (int i = 0; i < 30; i++)
                 hf__strbuf_printf(&text,
-                                  "%s{\"at\":\"2026-11-21T01:36:40.123456Z\",\"holder\":\"h%d\",\"previous\":\"\",\"cause\":\"of "
+                                  "%s{\"at\":\"2026-11-21T01:36:40.123456Z\",\"holder\":\"h%d\","
+                                  "\"previous\":\"\",\"cause\":\"of "
                                   "tomorrow\",\"gapMs\":1}",
                                   i ? "," : "[", i);
         hf__strbuf_putc(&text, ']');
@@ -93,8 +100,9 @@ static void test_longer_foreign_history_is_cut(void **state) {
         hf__strbuf_done(&text);
 }
 
-#define ENTRY(at, holder, cause, gap)                                                                                                      \
-        "[{\"at\":\"" at "\",\"holder\":\"" holder "\",\"previous\":\"\",\"cause\":\"" cause "\",\"gapMs\":" gap "}]"
+#define ENTRY(at, holder, cause, gap)                                                              \
+        "[{\"at\":\"" at "\",\"holder\":\"" holder "\",\"previous\":\"\",\"cause\":\"" cause       \
+        "\",\"gapMs\":" gap "}]"
 #define GOOD_AT "2026-11-21T01:36:40.123456Z"
 
 static void test_malformed_history_is_begun_anew(void **state) {
@@ -114,7 +122,8 @@ static void test_malformed_history_is_begun_anew(void **state) {
         struct hf__transition list[HF__TRANSITIONS_MAX];
         char *fresh = append(NULL, &record);
 
-        assert_int_equal(hf__transitions_read(ENTRY(GOOD_AT, "a", "c", "1"), list), 1); /* what the bad ones differ from */
+        assert_int_equal(hf__transitions_read(ENTRY(GOOD_AT, "a", "c", "1"), list),
+                         1); /* what the bad ones differ from */
 
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
                 assert_int_equal(hf__transitions_read(texts[i], list), 0);
@@ -137,7 +146,8 @@ static void test_huge_history_is_not_even_parsed(void **state) {
 }
 
 static void test_who_released_is_learnt_from_the_history(void **state) {
-        struct hf__record first = begins(HF__CAUSE_CREATED, "a", ""), second = begins(HF__CAUSE_RELEASED, "b", "");
+        struct hf__record first = begins(HF__CAUSE_CREATED, "a", ""),
+                          second = begins(HF__CAUSE_RELEASED, "b", "");
         struct hf__transition list[HF__TRANSITIONS_MAX];
         char *text = append(NULL, &first), *next = append(text, &second);
 
@@ -165,7 +175,8 @@ static unsigned history_of(const char *lease_text, struct hf__transition *list) 
         struct hf__json *lease = NULL;
 
         assert_int_equal(hf__json_parse(lease_text, strlen(lease_text), &lease, NULL), 0);
-        const struct hf__json *text = hf__json_get(hf__json_path(lease, "metadata.annotations"), HF__TRANSITIONS_ANNOTATION);
+        const struct hf__json *text = hf__json_get(hf__json_path(lease, "metadata.annotations"),
+                                                   HF__TRANSITIONS_ANNOTATION);
         unsigned n = hf__transitions_read(text ? hf__json_text(text) : NULL, list);
         hf__json_free(lease);
         return n;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two Leases led as one: random fleets. HOLDFAST_SEED=n runs the schedules from n on, HOLDFAST_SCHEDULES=n so many. */
+/* Two Leases led as one: random fleets. HOLDFAST_SEED=n runs the schedules from n on,
+ * HOLDFAST_SCHEDULES=n so many. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +21,8 @@ static void chaos(struct world *w, enum kind a, enum kind b) {
         case 3:
         case 4:
                 if (!w->procs[proc].alive || w->procs[proc].core.state == HF_STOPPED)
-                        start(w, proc, chance(w, 500) ? a : b, NULL); /* another version may come up in its place */
+                        start(w, proc, chance(w, 500) ? a : b,
+                              NULL); /* another version may come up in its place */
                 break;
         case 5: {
                 int side = (int)(draw(w) % 2);
@@ -66,7 +68,8 @@ static void calm(struct world *w, enum kind kind) {
 
 static void run_fleets(enum kind a, enum kind b, uint64_t first_seed) {
         unsigned n_terms[3] = {0}, n_split = 0, n_given_back = 0, n_undone = 0;
-        unsigned n_schedules = getenv("HOLDFAST_SCHEDULES") ? (unsigned)atoi(getenv("HOLDFAST_SCHEDULES")) : 400;
+        unsigned n_schedules =
+                getenv("HOLDFAST_SCHEDULES") ? (unsigned)atoi(getenv("HOLDFAST_SCHEDULES")) : 400;
 
         if (getenv("HOLDFAST_SEED"))
                 first_seed = strtoull(getenv("HOLDFAST_SEED"), NULL, 10);
@@ -80,16 +83,21 @@ static void run_fleets(enum kind a, enum kind b, uint64_t first_seed) {
                 n_given_back += w->n_given_back;
                 n_undone += w->n_undone;
         }
-        print_message("terms %u old, %u both, %u new; %u crashes between two writes, %u given back, %u undone\n", n_terms[0], n_terms[1],
-                      n_terms[2], n_split, n_given_back, n_undone);
+        print_message("terms %u old, %u both, %u new; %u crashes between two writes, %u given "
+                      "back, %u undone\n",
+                      n_terms[0], n_terms[1], n_terms[2], n_split, n_given_back, n_undone);
         assert_true(n_terms[a] >= n_schedules && n_terms[b] >= n_schedules);
         assert_true(n_split >= n_schedules / 100);
         if (b == KNOWS_NEW)
                 assert_true(n_given_back + n_undone >= n_schedules / 100);
 }
 
-static void test_old_and_both_never_lead_together(void **state) { run_fleets(KNOWS_OLD, KNOWS_BOTH, 1); }
-static void test_both_and_new_never_lead_together(void **state) { run_fleets(KNOWS_BOTH, KNOWS_NEW, 1000000); }
+static void test_old_and_both_never_lead_together(void **state) {
+        run_fleets(KNOWS_OLD, KNOWS_BOTH, 1);
+}
+static void test_both_and_new_never_lead_together(void **state) {
+        run_fleets(KNOWS_BOTH, KNOWS_NEW, 1000000);
+}
 
 /* Why the middle step cannot be left out; and that this test would see an overlap. */
 static void test_old_and_new_must_not_run_together(void **state) {

@@ -10,10 +10,13 @@
 
 #include "two_lease_world.h"
 
-/* ---- the field's scenarios for a lock of two: the primary is the old Lease, the secondary the new one ---- */
+/* ---- the field's scenarios for a lock of two: the primary is the old Lease, the secondary the new
+ * one ---- */
 
 static void given(struct world *w, enum hf__two_side side, const char *holder) {
-        struct hf__record record = {.duration_s = *holder ? 10 : 1, .acquire_us = w->now / 1000 - 5, .renew_us = w->now / 1000 - 3};
+        struct hf__record record = {.duration_s = *holder ? 10 : 1,
+                                    .acquire_us = w->now / 1000 - 5,
+                                    .renew_us = w->now / 1000 - 3};
 
         (void)snprintf(record.holder, sizeof record.holder, "%s", holder);
         put(w, side, &record);
@@ -41,7 +44,7 @@ static void test_creates_both(void **state) { /* CG39 */
         run_for(w, S);
         expect_led(w, 0);
         assert_true(w->lease[OLD].rv_number < w->lease[NEW].rv_number); /* the old one first */
-        assert_int_equal(w->procs[0].n_requests, 4);                    /* two reads, two creations */
+        assert_int_equal(w->procs[0].n_requests, 4); /* two reads, two creations */
 }
 
 static void test_takes_a_free_old_one_and_creates_the_new(void **state) { /* CG40 */
@@ -102,7 +105,8 @@ static void test_of_two_holders_nobody_leads(void **state) { /* CG44, CG47 */
         expect_led(w, 20);
 }
 
-/* The one whose times are the lesser lives: nothing that the two show together changes, but for the beat. */
+/* The one whose times are the lesser lives: nothing that the two show together changes, but for the
+ * beat. */
 static void test_either_of_two_holders_keeps_the_lock(void **state) {
         for (int living = OLD; living <= NEW; living++) {
                 struct world *w = new_world(1);
@@ -194,7 +198,8 @@ static void test_either_lease_ends_the_term(void **state) {
         }
 }
 
-/* A new Lease that is stolen leaves the old one in the leader's name: it is given back when the term's work is over for sure. */
+/* A new Lease that is stolen leaves the old one in the leader's name: it is given back when the
+ * term's work is over for sure. */
 static void test_half_a_lock_is_given_back(void **state) {
         struct world *w = new_world(3);
 
@@ -217,7 +222,8 @@ static void test_half_a_lock_is_given_back(void **state) {
         assert_string_equal(w->procs[0].core.observed.holder, "thief");
 }
 
-/* Two holders: the old Lease is still mine, and the pair does not bear my name. A stop leaves none behind. */
+/* Two holders: the old Lease is still mine, and the pair does not bear my name. A stop leaves none
+ * behind. */
 static void test_a_stop_gives_half_a_lock_back(void **state) {
         struct world *w = new_world(3);
 
@@ -236,7 +242,8 @@ static void test_a_stop_gives_half_a_lock_back(void **state) {
         assert_string_equal(w->lease[NEW].holder, "thief");
 }
 
-/* The old Lease is written, the new one is somebody else's: whoever knows the old one only does not wait for its expiry. */
+/* The old Lease is written, the new one is somebody else's: whoever knows the old one only does not
+ * wait for its expiry. */
 static void test_a_refused_taking_is_undone(void **state) {
         struct world *w = new_world(3);
 
@@ -270,7 +277,11 @@ static void test_a_stop_releases_both(void **state) {
 /* ---- the decisions by themselves ---- */
 
 static struct hf__record record_of(const char *holder, uint64_t revision) {
-        struct hf__record record = {.exists = true, .duration_s = 15, .acquire_us = 7, .renew_us = 8, .rv_number = revision};
+        struct hf__record record = {.exists = true,
+                                    .duration_s = 15,
+                                    .acquire_us = 7,
+                                    .renew_us = 8,
+                                    .rv_number = revision};
 
         (void)snprintf(record.holder, sizeof record.holder, "%s", holder);
         (void)snprintf(record.rv, sizeof record.rv, "%u", (unsigned)revision);
@@ -283,8 +294,10 @@ struct pair {
         struct hf__core_time now;
 };
 
-static void answer(struct pair *pair, enum hf__two_side side, int result, const struct hf__record *record) {
-        hf__two_answered(&pair->two, side, pair->two.part[side].asked, result, 0, record, pair->now, &pair->did);
+static void answer(struct pair *pair, enum hf__two_side side, int result,
+                   const struct hf__record *record) {
+        hf__two_answered(&pair->two, side, pair->two.part[side].asked, result, 0, record, pair->now,
+                         &pair->did);
 }
 
 static const struct hf__two_command *last_of(const struct pair *pair) {
@@ -298,7 +311,8 @@ static void expect_answer(const struct pair *pair, uint32_t op_id, int result) {
         assert_int_equal(last_of(pair)->result, result);
 }
 
-static void expect_write(const struct pair *pair, enum hf__two_side side, const char *holder, uint64_t revision) {
+static void expect_write(const struct pair *pair, enum hf__two_side side, const char *holder,
+                         uint64_t revision) {
         assert_int_equal(pair->did.n, 1);
         assert_int_equal(last_of(pair)->type, HF__TWO_WRITE);
         assert_int_equal(last_of(pair)->side, side);
@@ -307,7 +321,8 @@ static void expect_write(const struct pair *pair, enum hf__two_side side, const 
 }
 
 /* Reads both, as op 1; the pair's record is in last_of(). */
-static void begin_pair(struct pair *pair, const struct hf__record *old, const struct hf__record *new) {
+static void begin_pair(struct pair *pair, const struct hf__record *old,
+                       const struct hf__record *new) {
         memset(pair, 0, sizeof *pair);
         pair->now = (struct hf__core_time){.boot = 1000 * S, .real_us = 1000000000};
         hf__two_init(&pair->two, "baz", 15 * S);
@@ -317,7 +332,8 @@ static void begin_pair(struct pair *pair, const struct hf__record *old, const st
         expect_answer(pair, 1, 0);
 }
 
-static void write_pair(struct pair *pair, uint32_t op_id, const char *holder, enum hf__cause cause) {
+static void write_pair(struct pair *pair, uint32_t op_id, const char *holder,
+                       enum hf__cause cause) {
         struct hf__record record = last_of(pair)->record;
 
         (void)snprintf(record.holder, sizeof record.holder, "%s", holder);
@@ -356,7 +372,8 @@ static void lead_pair(struct pair *pair) {
 }
 
 static void test_older_news_does_not_count(void **state) {
-        struct hf__record old = record_of("", 10), new = record_of("", 11), newer = record_of("bing", 20);
+        struct hf__record old = record_of("", 10), new = record_of("", 11),
+                          newer = record_of("bing", 20);
         struct pair pair;
 
         begin_pair(&pair, &old, &new);
@@ -416,7 +433,8 @@ static void test_what_the_new_lease_leaves_open_is_unknown(void **state) {
         expect_answer(&pair, 3, HF_E_TIMEOUT);
 }
 
-/* A taking that may yet be applied is outdated by the release; what is none of ours is not touched. */
+/* A taking that may yet be applied is outdated by the release; what is none of ours is not touched.
+ */
 static void test_a_release_outdates_a_taking(void **state) {
         for (int side = OLD; side <= NEW; side++) {
                 struct hf__record old = record_of("", 10), new = record_of("", 11), mine;
@@ -456,7 +474,8 @@ static void test_half_a_lock_is_not_renewed(void **state) {
         for (int side = OLD; side <= NEW; side++)
                 for (int how = 0; how < 2; how++) {
                         lead_pair(&pair);
-                        hf__two_watched(&pair.two, side, how ? &stolen : &cleared, pair.now, &pair.did);
+                        hf__two_watched(&pair.two, side, how ? &stolen : &cleared, pair.now,
+                                        &pair.did);
                         write_pair(&pair, 3, "baz", HF__CAUSE_NONE);
                         assert_int_equal(pair.did.n, 1);
                         expect_answer(&pair, 3, HF_E_CONFLICT);

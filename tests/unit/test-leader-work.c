@@ -44,7 +44,8 @@ static void await_joined(struct joint *joint) {
         assert_int_equal(n, 1);
 }
 
-static struct hf__work *start(struct joint *joint, const struct hf_controller *controllers, size_t n) {
+static struct hf__work *start(struct joint *joint, const struct hf_controller *controllers,
+                              size_t n) {
         struct hf__work_config config = {.controllers = controllers,
                                          .n_controllers = n,
                                          .class = HF_LEADER_ONLY,
@@ -69,7 +70,8 @@ static int until_abort(struct hf_term *term, void *ctx) {
         sem_post(ctx);
         (void)hf_cancel_wait(hf_term_abort(term), HF_NSEC_NEVER);
         assert(!hf_term_may_act(term));
-        assert(hf_cancel_reason(hf_term_abort(term)) == HF_CANCEL_LOST && hf_cancel_fired(hf_term_drain(term)));
+        assert(hf_cancel_reason(hf_term_abort(term)) == HF_CANCEL_LOST &&
+               hf_cancel_fired(hf_term_drain(term)));
         return 0;
 }
 static int at_once(struct hf_term *term, void *ctx) {
@@ -110,13 +112,15 @@ static void test_the_last_one_to_return_is_waited_for_and_named(void **state) {
                                               {.name = "slow", .run = until_abort, .ctx = &runs},
                                               {.name = "other", .class = HF_EVERY_INSTANCE}};
         assert_int_equal(sem_init(&runs, 0, 0), 0);
-        struct hf__work *work = start(&joint, controllers, 3); /* the third is of another class: not run */
-        while (sem_wait(&runs) != 0)                           /* drained before its thread ran, it need not start */
+        struct hf__work *work =
+                start(&joint, controllers, 3); /* the third is of another class: not run */
+        while (sem_wait(&runs) != 0) /* drained before its thread ran, it need not start */
                 ;
         hf__work_fire_drain(work);
         assert_false(hf__work_is_joined(work));
         hf__work_stuck_name(work, name, sizeof name);
-        assert_true(strcmp(name, "obedient") == 0 || strcmp(name, "slow") == 0); /* the first may be on its way out */
+        assert_true(strcmp(name, "obedient") == 0 ||
+                    strcmp(name, "slow") == 0); /* the first may be on its way out */
         hf__work_fire_abort(work, HF_CANCEL_LOST);
         await_joined(&joint);
         hf__work_stuck_name(work, name, sizeof name);
@@ -152,7 +156,8 @@ static void test_a_drain_ends_the_pause_before_a_restart(void **state) {
 
 /* ---- a gated term's client ---- */
 
-/* Keeps one call, answers it when it is cancelled, and notes whether the controllers had been told by then. */
+/* Keeps one call, answers it when it is cancelled, and notes whether the controllers had been told
+ * by then. */
 struct keeper {
         struct hf_client base; /* first */
         hf_reply_fn done;
@@ -162,7 +167,8 @@ struct keeper {
         bool told_first;
 };
 
-static int keep_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id) {
+static int keep_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+                     void *ctx, uint64_t *ret_id) {
         struct keeper *keeper = (struct keeper *)self;
         keeper->done = done;
         keeper->ctx = ctx;
@@ -210,26 +216,36 @@ static void test_an_abort_refuses_before_the_controllers_hear_of_it(void **state
                 .n_controllers = 1,
                 .class = HF_LEADER_ONLY,
                 .label = "ns/name",
-                .client = {.inner = &keeper.base, .gate = &gate, .fence = {.ns = "a", .name = "b", .identity = "c", .term = 5}},
+                .client = {.inner = &keeper.base,
+                           .gate = &gate,
+                           .fence = {.ns = "a", .name = "b", .identity = "c", .term = 5}},
                 .joined = on_joined,
                 .ctx = &joint,
         };
-        const struct hf_call write = {.verb = HF_VERB_DELETE, .resource = {"", "v1", "configmaps"}, .ns = "a", .name = "b"};
+        const struct hf_call write = {.verb = HF_VERB_DELETE,
+                                      .resource = {"", "v1", "configmaps"},
+                                      .ns = "a",
+                                      .name = "b"};
         int error = -1;
         pthread_mutex_init(&joint.mu, NULL);
         hf_cond_init(&joint.changed);
         assert_int_equal(sem_init(&shown.ready, 0, 0), 0);
-        hf__gate_open(&gate, HF_NSEC_NEVER); /* it is open throughout: the term's end alone refuses */
+        hf__gate_open(&gate,
+                      HF_NSEC_NEVER); /* it is open throughout: the term's end alone refuses */
         assert_int_equal(hf__work_new(&host, &config, &work), 0);
         while (sem_wait(&shown.ready) != 0)
                 ;
         keeper.abort = hf_term_abort(shown.term);
-        assert_int_equal(hf_client_call(hf_term_client(shown.term), &write, note_reply, &error, NULL), 0);
+        assert_int_equal(hf_client_call(hf_term_client(shown.term), &write, note_reply, &error,
+                                        NULL),
+                         0);
         assert_int_equal(error, -1);
         hf__work_fire_abort(work, HF_CANCEL_LOST);
         assert_int_equal(error, HF_E_CANCELED); /* what was under way */
         assert_false(keeper.told_first);
-        assert_int_equal(hf_client_call(hf_term_client(shown.term), &write, note_reply, &error, NULL), 0);
+        assert_int_equal(hf_client_call(hf_term_client(shown.term), &write, note_reply, &error,
+                                        NULL),
+                         0);
         assert_int_equal(error, HF_E_NOT_LEADER);
         assert_int_equal(keeper.n_calls, 1);
         assert_false(hf_term_may_act(shown.term)); /* though the gate is open */
@@ -300,7 +316,8 @@ static int orderly(struct hf_term *term, void *ctx) {
         return 0;
 }
 
-static const char *const after_a[] = {"a", NULL}, *const after_b[] = {"b", NULL}, *const after_b_c[] = {"b", "c", NULL};
+static const char *const after_a[] = {"a", NULL}, *const after_b[] = {"b", NULL},
+                         *const after_b_c[] = {"b", "c", NULL};
 
 /* a first, then b and c, then d; written in another order. */
 static void test_each_begins_after_those_before_it_and_drains_before_them(void **state) {
@@ -320,7 +337,8 @@ static void test_each_begins_after_those_before_it_and_drains_before_them(void *
         assert_int_equal(place_of("!a"), 2);
         assert_true(place_of("!a") < place_of("+b") && place_of("!a") < place_of("+c"));
         assert_true(place_of("!b") < place_of("+d") && place_of("!c") < place_of("+d"));
-        assert_true(place_of("!d") < place_of("-d") && place_of("-d") < place_of("-b") && place_of("-d") < place_of("-c"));
+        assert_true(place_of("!d") < place_of("-d") && place_of("-d") < place_of("-b") &&
+                    place_of("-d") < place_of("-c"));
         assert_true(place_of("-b") < place_of("-a") && place_of("-c") < place_of("-a"));
 }
 
@@ -332,8 +350,9 @@ static int finishes(struct hf_term *term, void *ctx) {
 
 static void test_one_that_returned_0_has_started_and_is_no_part_of_the_drain(void **state) {
         struct joint joint;
-        struct hf_controller controllers[] = {{.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a},
-                                              {.name = "a", .run = finishes, .ctx = (void *)"a"}};
+        struct hf_controller controllers[] =
+                {{.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a},
+                 {.name = "a", .run = finishes, .ctx = (void *)"a"}};
         forget_history();
         struct hf__work *work = start(&joint, controllers, 2);
         await_words("!b ");
@@ -365,8 +384,9 @@ static int struggles(struct hf_term *term, void *ctx) {
 static void test_failing_holds_up_only_before_the_start(void **state) {
         struct joint joint;
         atomic_int n = 0;
-        struct hf_controller controllers[] = {{.name = "a", .run = struggles, .ctx = &n},
-                                              {.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a}};
+        struct hf_controller controllers[] =
+                {{.name = "a", .run = struggles, .ctx = &n},
+                 {.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a}};
         forget_history();
         struct hf__work *work = start(&joint, controllers, 2);
         await_words("#a ");
@@ -389,9 +409,15 @@ static bool is_said_to_be_settled(void *ctx) { return strcmp(ctx, "a") == 0; }
 /* It never calls hf_term_started, and is drained last all the same. */
 static void test_a_settled_one_holds_up_nobody(void **state) {
         struct joint joint;
-        struct hf_controller controllers[] =
-                {{.name = "a", .run = hesitates, .ctx = (void *)"a", .is_settled = is_said_to_be_settled},
-                 {.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a, .is_settled = is_said_to_be_settled}};
+        struct hf_controller controllers[] = {{.name = "a",
+                                               .run = hesitates,
+                                               .ctx = (void *)"a",
+                                               .is_settled = is_said_to_be_settled},
+                                              {.name = "b",
+                                               .run = orderly,
+                                               .ctx = (void *)"b",
+                                               .after = after_a,
+                                               .is_settled = is_said_to_be_settled}};
         forget_history();
         struct hf__work *work = start(&joint, controllers, 2);
         await_words("+a ");
@@ -404,9 +430,10 @@ static void test_a_settled_one_holds_up_nobody(void **state) {
 
 static void test_those_that_never_began_are_skipped_by_the_drain(void **state) {
         struct joint joint;
-        struct hf_controller controllers[] = {{.name = "a", .run = hesitates, .ctx = (void *)"a"},
-                                              {.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a},
-                                              {.name = "c", .run = orderly, .ctx = (void *)"c", .after = after_b}};
+        struct hf_controller controllers[] =
+                {{.name = "a", .run = hesitates, .ctx = (void *)"a"},
+                 {.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a},
+                 {.name = "c", .run = orderly, .ctx = (void *)"c", .after = after_b}};
         forget_history();
         struct hf__work *work = start(&joint, controllers, 3);
         await_words("+a ");
@@ -431,8 +458,9 @@ static int lingers(struct hf_term *term, void *ctx) {
 static void test_an_abort_is_for_all_at_once(void **state) {
         struct joint joint;
         char name[64];
-        struct hf_controller controllers[] = {{.name = "a", .run = orderly, .ctx = (void *)"a"},
-                                              {.name = "b", .run = lingers, .ctx = (void *)"b", .after = after_a}};
+        struct hf_controller controllers[] =
+                {{.name = "a", .run = orderly, .ctx = (void *)"a"},
+                 {.name = "b", .run = lingers, .ctx = (void *)"b", .after = after_a}};
         forget_history();
         struct hf__work *work = start(&joint, controllers, 2);
         await_words("+b ");
@@ -451,10 +479,11 @@ static void test_a_drain_at_any_point_of_the_start_ends(void **state) {
         for (int round = 0; round < 300; round++) {
                 struct joint joint;
                 atomic_int n = 0;
-                struct hf_controller controllers[] = {{.name = "d", .run = at_once, .ctx = &n, .after = after_b_c},
-                                                      {.name = "b", .run = until_drain, .after = after_a},
-                                                      {.name = "c", .run = at_once, .ctx = &n, .after = after_a},
-                                                      {.name = "a", .run = at_once, .ctx = &n}};
+                struct hf_controller controllers[] =
+                        {{.name = "d", .run = at_once, .ctx = &n, .after = after_b_c},
+                         {.name = "b", .run = until_drain, .after = after_a},
+                         {.name = "c", .run = at_once, .ctx = &n, .after = after_a},
+                         {.name = "a", .run = at_once, .ctx = &n}};
                 struct hf__work *work = start(&joint, controllers, 4);
                 for (int i = 0; i < round * 50; i++)
                         atomic_load(&n); /* a little later each time */

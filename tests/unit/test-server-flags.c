@@ -64,17 +64,22 @@ static void test_defaults(void **state) {
         assert_true(config.secure_port == 6443);
         assert_true(config.leader_elect);
         assert_false(config.shutdown_send_retry_after);
-        assert_true(config.timing.lease_duration == 15 * HF_NSEC_PER_SEC && config.timing.renew_deadline == 10 * HF_NSEC_PER_SEC);
-        assert_true(config.timing.retry_period == 2 * HF_NSEC_PER_SEC && config.timing.stop_grace == 2500 * HF_NSEC_PER_MSEC);
-        assert_true(config.max_requests_inflight == 400 && config.max_mutating_requests_inflight == 200);
+        assert_true(config.timing.lease_duration == 15 * HF_NSEC_PER_SEC &&
+                    config.timing.renew_deadline == 10 * HF_NSEC_PER_SEC);
+        assert_true(config.timing.retry_period == 2 * HF_NSEC_PER_SEC &&
+                    config.timing.stop_grace == 2500 * HF_NSEC_PER_MSEC);
+        assert_true(config.max_requests_inflight == 400 &&
+                    config.max_mutating_requests_inflight == 200);
         assert_string_equal(config.tls_cert_file, "");
         assert_true(config.instance[0] != '\0');
         assert_true(hfd_config_runs_controller(&config, "any"));
 }
 
 static void test_both_forms_and_lists(void **state) {
-        expect_ok("--etcd-servers http://a:1,https://b:2 --secure-port=0 --leader-elect=false --shutdown-send-retry-after "
-                  "--shutdown-delay-duration 1m30s --leader-elect-lease-duration=6s --leader-elect-renew-deadline 3s "
+        expect_ok("--etcd-servers http://a:1,https://b:2 --secure-port=0 --leader-elect=false "
+                  "--shutdown-send-retry-after "
+                  "--shutdown-delay-duration 1m30s --leader-elect-lease-duration=6s "
+                  "--leader-elect-renew-deadline 3s "
                   "--leader-elect-retry-period=1s --instance a.b-c_1 --bind-address :: --v=4");
         assert_int_equal(config.n_etcd_servers, 2);
         assert_string_equal(config.etcd_servers[1], "https://b:2");
@@ -112,7 +117,8 @@ static void test_commands(void **state) {
         assert_int_equal(config.command, HFD_COMMAND_HELP);
         assert_int_equal(config.help_about, HFD_COMMAND_RELEASE);
         /* One line of flags for ExecStart= and ExecStopPost=. */
-        expect_ok("release " ETCD " --secure-port=1 --leader-elect-lease-duration=20s --shutdown-send-retry-after");
+        expect_ok("release " ETCD
+                  " --secure-port=1 --leader-elect-lease-duration=20s --shutdown-send-retry-after");
         expect_refusal("release " ETCD " --secure-port=x", "--secure-port");
         expect_refusal("release " ETCD " --watch", "--watch");
         expect_refusal("status --secure-port=1", "--secure-port");
@@ -145,43 +151,58 @@ static void test_what_is_wrong_is_named(void **state) {
         expect_refusal("--etcd-servers=127.0.0.1:2379", "127.0.0.1:2379");
         expect_refusal("--etcd-servers=http://a,,http://b", "--etcd-servers");
         expect_refusal(ETCD " --authorization-mode=RBAC", "--authorization-mode");
-        expect_refusal(ETCD " --leader-elect-resource-namespace=Bad", "--leader-elect-resource-namespace");
+        expect_refusal(ETCD " --leader-elect-resource-namespace=Bad",
+                       "--leader-elect-resource-namespace");
         expect_refusal(ETCD " --leader-elect-resource-name=a..b", "--leader-elect-resource-name");
 }
 
 static void test_impossible_timings_are_refused_with_their_numbers(void **state) {
-        expect_refusal(ETCD " --leader-elect-lease-duration=10s --leader-elect-renew-deadline=9s --leader-elect-retry-period=2s", "10s");
+        expect_refusal(ETCD " --leader-elect-lease-duration=10s --leader-elect-renew-deadline=9s "
+                            "--leader-elect-retry-period=2s",
+                       "10s");
         expect_refusal(ETCD " --leader-elect-lease-duration=15500ms", "15.5s");
 }
 
 /* CG50, CG59, CG60, CG61; the timings' are in test-leader-timing.c */
 static void test_the_lock_of_the_election_is_checked(void **state) {
-        expect_ok(ETCD " --leader-elect-resource-lock=leases --leader-elect-resource-name=x --leader-elect-resource-namespace=y");
+        expect_ok(ETCD " --leader-elect-resource-lock=leases --leader-elect-resource-name=x "
+                       "--leader-elect-resource-namespace=y");
         assert_string_equal(config.lock_type, "leases");
-        expect_refusal(ETCD " --leader-elect-resource-lock=", "--leader-elect-resource-lock needs a value");
-        expect_refusal(ETCD " --leader-elect-resource-name=", "--leader-elect-resource-name needs a value");
-        expect_refusal(ETCD " --leader-elect-resource-namespace=", "--leader-elect-resource-namespace needs a value");
+        expect_refusal(ETCD " --leader-elect-resource-lock=",
+                       "--leader-elect-resource-lock needs a value");
+        expect_refusal(ETCD " --leader-elect-resource-name=",
+                       "--leader-elect-resource-name needs a value");
+        expect_refusal(ETCD " --leader-elect-resource-namespace=",
+                       "--leader-elect-resource-namespace needs a value");
         expect_refusal(ETCD " --leader-elect-resource-lock=endpoints",
-                       "--leader-elect-resource-lock: the lock type endpoints is gone: migrate to leases");
-        expect_refusal(ETCD " --leader-elect-resource-lock=configmapsleases", "the lock type configmapsleases is gone: migrate to leases");
+                       "--leader-elect-resource-lock: the lock type endpoints is gone: migrate to "
+                       "leases");
+        expect_refusal(ETCD " --leader-elect-resource-lock=configmapsleases",
+                       "the lock type configmapsleases is gone: migrate to leases");
         expect_refusal(ETCD " --leader-elect-resource-lock=Leases", "invalid lock type \"Leases\"");
 }
 
 static void test_a_migration_is_checked(void **state) {
         expect_ok(ETCD " --leader-elect-resource-name=new --leader-elect-migrate-from=old");
         assert_string_equal(config.migrate_from, "old");
-        expect_ok(ETCD " --leader-elect-resource-name=x --leader-elect-migrate-from=x --leader-elect-migrate-from-namespace=elsewhere");
-        expect_refusal(ETCD " --leader-elect-migrate-from=holdfast-controllers", "is the lease itself");
+        expect_ok(ETCD " --leader-elect-resource-name=x --leader-elect-migrate-from=x "
+                       "--leader-elect-migrate-from-namespace=elsewhere");
+        expect_refusal(ETCD " --leader-elect-migrate-from=holdfast-controllers",
+                       "is the lease itself");
         expect_refusal(ETCD " --leader-elect-migrate-from=A", "--leader-elect-migrate-from");
-        expect_refusal(ETCD " --leader-elect-migrate-from=a --leader-elect-migrate-from-namespace=a.b",
+        expect_refusal(ETCD
+                       " --leader-elect-migrate-from=a --leader-elect-migrate-from-namespace=a.b",
                        "--leader-elect-migrate-from-namespace");
-        expect_refusal(ETCD " --leader-elect-migrate-from-namespace=a", "needs --leader-elect-migrate-from");
+        expect_refusal(ETCD " --leader-elect-migrate-from-namespace=a",
+                       "needs --leader-elect-migrate-from");
 }
 
 /* CG51 */
 static void test_what_is_wrong_with_an_election_is_ignored_without_one(void **state) {
-        expect_ok(ETCD " --leader-elect=false --leader-elect-resource-lock=endpoints --leader-elect-resource-name=A..b "
-                       "--leader-elect-resource-namespace=Bad --leader-elect-lease-duration=5s --leader-elect-renew-deadline=9s");
+        expect_ok(ETCD " --leader-elect=false --leader-elect-resource-lock=endpoints "
+                       "--leader-elect-resource-name=A..b "
+                       "--leader-elect-resource-namespace=Bad --leader-elect-lease-duration=5s "
+                       "--leader-elect-renew-deadline=9s");
 }
 
 static void test_controllers(void **state) {
@@ -215,15 +236,21 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_defaults, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_both_forms_and_lists, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_directories_come_from_systemd, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_directories_come_from_systemd, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(test_commands, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_what_is_wrong_is_named, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_impossible_timings_are_refused_with_their_numbers, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_the_lock_of_the_election_is_checked, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_impossible_timings_are_refused_with_their_numbers, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_the_lock_of_the_election_is_checked, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(test_a_migration_is_checked, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_what_is_wrong_with_an_election_is_ignored_without_one, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_what_is_wrong_with_an_election_is_ignored_without_one, set_up,
+                        tear_down),
                 cmocka_unit_test_setup_teardown(test_controllers, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(test_help_lists_each_flag_with_its_default, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_help_lists_each_flag_with_its_default, set_up,
+                                                tear_down),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

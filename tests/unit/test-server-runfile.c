@@ -36,7 +36,8 @@ static int remove_dir(void **state) {
         return system(command);
 }
 
-/* A process that takes the file of `instance`, writes, says so through a pipe, and lives until it is killed. */
+/* A process that takes the file of `instance`, writes, says so through a pipe, and lives until it
+ * is killed. */
 static pid_t spawn_holder(const char *instance, const struct hf_fence *record) {
         int ready[2];
         char byte = 0;
@@ -45,7 +46,8 @@ static pid_t spawn_holder(const char *instance, const struct hf_fence *record) {
         assert(pid >= 0);
         if (pid == 0) {
                 struct hfd_runfile *runfile = NULL;
-                if (hfd_runfile_take(dir, instance, &runfile, NULL) != 0 || hfd_runfile_write(runfile, record) != 0)
+                if (hfd_runfile_take(dir, instance, &runfile, NULL) != 0 ||
+                    hfd_runfile_write(runfile, record) != 0)
                         _exit(1);
                 if (write(ready[1], "x", 1) != 1)
                         _exit(1);
@@ -90,7 +92,8 @@ static void test_the_living_are_left_alone_and_the_dead_are_read(void **state) {
         assert_int_equal(hfd_runfile_take(dir, "a", &second, &status), 0);
         hfd_runfile_free(second);
         /* Taking it empties the record. */
-        assert_int_equal(hfd_runfile_read_if_dead(dir, "a", &found, &runfile, &status), HF_E_NOT_FOUND);
+        assert_int_equal(hfd_runfile_read_if_dead(dir, "a", &found, &runfile, &status),
+                         HF_E_NOT_FOUND);
 }
 
 static void test_instances_are_apart(void **state) {
@@ -101,7 +104,8 @@ static void test_instances_are_apart(void **state) {
         kill_holder(pid);
 }
 
-/* A child that was forked and executes another program does not keep the lock: the end of the close-on-exec pipe says when. */
+/* A child that was forked and executes another program does not keep the lock: the end of the
+ * close-on-exec pipe says when. */
 static void test_the_lock_does_not_survive_exec(void **state) {
         struct hfd_runfile *runfile = NULL;
         int hold[2], executed[2];
@@ -130,7 +134,8 @@ static void test_the_lock_does_not_survive_exec(void **state) {
 }
 
 static void test_a_shorter_record_replaces_a_longer_one(void **state) {
-        struct hf_fence found = {0}, brief = {.ns = "n", .name = "l", .term = 7, .identity = "i"}, both = leads;
+        struct hf_fence found = {0}, brief = {.ns = "n", .name = "l", .term = 7, .identity = "i"},
+                        both = leads;
         struct hfd_runfile *runfile = NULL;
         strcpy(both.also_ns, "old-ns");
         strcpy(both.also_name, "old");
@@ -150,17 +155,25 @@ static void test_a_shorter_record_replaces_a_longer_one(void **state) {
         hfd_runfile_free(runfile);
 }
 
-/* Every beginning of a whole record, and records that are whole but say something else, release nothing. */
+/* Every beginning of a whole record, and records that are whole but say something else, release
+ * nothing. */
 static void test_torn_and_foreign_content_is_refused(void **state) {
         static const char *const foreign[] = {
                 "{}\n",
-                "{\"format\":2,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\",\"identity\":\"i\",\"term\":\"7\"}}\n",
-                "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\",\"identity\":\"i\",\"term\":\"0\"}}\n",
-                "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\",\"identity\":\"i\",\"term\":\"7x\"}}\n",
-                "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\",\"identity\":\"\",\"term\":\"7\"}}\n",
-                "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\",\"term\":\"7\"}}\n",
-                "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\",\"identity\":\"i\",\"term\":\"7\"}}\n}\n",
-                "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\",\"identity\":\"i\",\"term\":\"7\"},\"also\":{}}\n",
+                "{\"format\":2,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\","
+                "\"identity\":\"i\",\"term\":\"7\"}}\n",
+                "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\","
+                "\"identity\":\"i\",\"term\":\"0\"}}\n",
+                "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\","
+                "\"identity\":\"i\",\"term\":\"7x\"}}\n",
+                "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\","
+                "\"identity\":\"\",\"term\":\"7\"}}\n",
+                "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\",\"term\":"
+                "\"7\"}}\n",
+                "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\","
+                "\"identity\":\"i\",\"term\":\"7\"}}\n}\n",
+                "{\"format\":1,\"pid\":1,\"lease\":{\"namespace\":\"n\",\"name\":\"l\","
+                "\"identity\":\"i\",\"term\":\"7\"},\"also\":{}}\n",
         };
         struct hfd_runfile *runfile = NULL;
         struct hf_fence found = {0};
@@ -174,12 +187,15 @@ static void test_torn_and_foreign_content_is_refused(void **state) {
         assert_true(n > 50);
         for (ssize_t i = 0; i < n; i++) {
                 assert(ftruncate(fd, 0) == 0 && pwrite(fd, text, (size_t)i, 0) == i);
-                assert_int_equal(hfd_runfile_read_if_dead(dir, "a", &found, &runfile, NULL), HF_E_INVALID);
+                assert_int_equal(hfd_runfile_read_if_dead(dir, "a", &found, &runfile, NULL),
+                                 HF_E_INVALID);
         }
         for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
                 ssize_t length = (ssize_t)strlen(foreign[i]);
-                assert(ftruncate(fd, 0) == 0 && pwrite(fd, foreign[i], (size_t)length, 0) == length);
-                assert_int_equal(hfd_runfile_read_if_dead(dir, "a", &found, &runfile, NULL), HF_E_INVALID);
+                assert(ftruncate(fd, 0) == 0 &&
+                       pwrite(fd, foreign[i], (size_t)length, 0) == length);
+                assert_int_equal(hfd_runfile_read_if_dead(dir, "a", &found, &runfile, NULL),
+                                 HF_E_INVALID);
         }
         close(fd);
 }
@@ -190,7 +206,8 @@ static void test_what_is_not_there_is_not_made_by_reading(void **state) {
         struct hf_status status = {0};
         struct stat st;
         char path[128];
-        assert_int_equal(hfd_runfile_read_if_dead(dir, "none", &found, &runfile, &status), HF_E_NOT_FOUND);
+        assert_int_equal(hfd_runfile_read_if_dead(dir, "none", &found, &runfile, &status),
+                         HF_E_NOT_FOUND);
         snprintf(path, sizeof path, "%s/none.lock", dir);
         assert_int_equal(stat(path, &st), -1);
         assert_int_equal(hfd_runfile_take(dir, "../x", &runfile, &status), HF_E_INVALID);
@@ -200,12 +217,17 @@ static void test_what_is_not_there_is_not_made_by_reading(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_the_living_are_left_alone_and_the_dead_are_read, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(
+                        test_the_living_are_left_alone_and_the_dead_are_read, make_dir, remove_dir),
                 cmocka_unit_test_setup_teardown(test_instances_are_apart, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_the_lock_does_not_survive_exec, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_a_shorter_record_replaces_a_longer_one, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_torn_and_foreign_content_is_refused, make_dir, remove_dir),
-                cmocka_unit_test_setup_teardown(test_what_is_not_there_is_not_made_by_reading, make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_the_lock_does_not_survive_exec, make_dir,
+                                                remove_dir),
+                cmocka_unit_test_setup_teardown(test_a_shorter_record_replaces_a_longer_one,
+                                                make_dir, remove_dir),
+                cmocka_unit_test_setup_teardown(test_torn_and_foreign_content_is_refused, make_dir,
+                                                remove_dir),
+                cmocka_unit_test_setup_teardown(test_what_is_not_there_is_not_made_by_reading,
+                                                make_dir, remove_dir),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

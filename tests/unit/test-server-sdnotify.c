@@ -27,7 +27,8 @@ static int bind_manager(void **state) {
         int n = snprintf(name, sizeof name, "@holdfast-sdnotify-%d", (int)getpid());
         memcpy(address.sun_path + 1, name + 1, (size_t)n - 1);
         manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        if (bind(manager, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n)) != 0)
+        if (bind(manager, (struct sockaddr *)&address,
+                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n)) != 0)
                 return -1;
         return setenv("NOTIFY_SOCKET", name, 1);
 }
@@ -87,7 +88,8 @@ static void test_no_socket_passed(void **state) {
         assert_int_equal(fd, -1);
 }
 
-/* In a process of its own, for which descriptor 3 is made what the manager would pass. Exits 0 when all is as expected. */
+/* In a process of its own, for which descriptor 3 is made what the manager would pass. Exits 0 when
+ * all is as expected. */
 static int run_activated(const char *n_fds, int fd, int expected_result, int expected_fd) {
         int status = -1;
         pid_t pid = fork();
@@ -102,7 +104,8 @@ static int run_activated(const char *n_fds, int fd, int expected_result, int exp
                 setenv("LISTEN_PID", pid_text, 1);
                 setenv("LISTEN_FDS", n_fds, 1);
                 int r = hfd_notify_listen_fd(&found, NULL);
-                if (r != expected_result || (r == 0 && (found != expected_fd || !(fcntl(found, F_GETFD) & FD_CLOEXEC))))
+                if (r != expected_result ||
+                    (r == 0 && (found != expected_fd || !(fcntl(found, F_GETFD) & FD_CLOEXEC))))
                         _exit(1);
                 _exit(getenv("LISTEN_FDS") ? 2 : 0);
         }
@@ -122,8 +125,10 @@ static void test_socket_activation(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_what_is_said_is_heard), cmocka_unit_test(test_without_a_manager_nothing_happens),
-                cmocka_unit_test(test_watchdog_interval),     cmocka_unit_test(test_no_socket_passed),
+                cmocka_unit_test(test_what_is_said_is_heard),
+                cmocka_unit_test(test_without_a_manager_nothing_happens),
+                cmocka_unit_test(test_watchdog_interval),
+                cmocka_unit_test(test_no_socket_passed),
                 cmocka_unit_test(test_socket_activation),
         };
         return cmocka_run_group_tests(tests, bind_manager, close_manager);

@@ -20,28 +20,36 @@
 #define ID_A "vm_a_0badcafe_3f2c000000000000"
 #define ID_B "vm_b_0badcafe_91d0000000000000"
 
-#define IDENTITY_LEASE(name, id, port, renewed)                                                                                            \
-        "{\"metadata\":{\"name\":\"holdfastd-" name "\",\"namespace\":\"kube-system\",\"labels\":{\"apiserver.kubernetes.io/identity\":"   \
-        "\"holdfastd\"},\"annotations\":{\"holdfast.dev/endpoint\":\"https://127.0.0.1:" port "\",\"holdfast.dev/instance\":\"" name       \
-        "\",\"holdfast.dev/host\":\"vm\"}},\"spec\":{\"holderIdentity\":\"" id "\",\"renewTime\":\"" renewed "\"}}"
-#define ENTRY(at, holder, previous, cause, gap)                                                                                            \
-        "{\\\"at\\\":\\\"" at "\\\",\\\"holder\\\":\\\"" holder "\\\",\\\"previous\\\":\\\"" previous "\\\",\\\"cause\\\":\\\"" cause      \
+#define IDENTITY_LEASE(name, id, port, renewed)                                                    \
+        "{\"metadata\":{\"name\":\"holdfastd-" name                                                \
+        "\",\"namespace\":\"kube-system\",\"labels\":{\"apiserver.kubernetes.io/identity\":"       \
+        "\"holdfastd\"},\"annotations\":{\"holdfast.dev/endpoint\":\"https://127.0.0.1:" port      \
+        "\",\"holdfast.dev/instance\":\"" name                                                     \
+        "\",\"holdfast.dev/host\":\"vm\"}},\"spec\":{\"holderIdentity\":\"" id                     \
+        "\",\"renewTime\":\"" renewed "\"}}"
+#define ENTRY(at, holder, previous, cause, gap)                                                    \
+        "{\\\"at\\\":\\\"" at "\\\",\\\"holder\\\":\\\"" holder                                    \
+        "\\\",\\\"previous\\\":\\\"" previous "\\\",\\\"cause\\\":\\\"" cause                      \
         "\\\",\\\"gapMs\\\":" gap "}"
-#define LED                                                                                                                                \
-        "{\"metadata\":{\"name\":\"holdfast-controllers\",\"namespace\":\"kube-system\",\"annotations\":{\"holdfast.dev/transitions\":"    \
-        "\"[" ENTRY("2026-11-21T01:30:00.000000Z", ID_A, "", "created",                                                                    \
-                    "0") "," ENTRY("2026-11-21T01:37:00.000000Z", ID_B, ID_A, "released",                                                  \
-                                   "8") "]\"}},\"spec\":{\"holderIdentity\":\"" ID_B                                                       \
-                                        "\",\"leaseDurationSeconds\":15,\"acquireTime\":\"2026-11-21T01:37:00.000000Z\",\"renewTime\":"    \
-                                        "\"2026-11-21T01:40:03.000000Z\","                                                                 \
+#define LED                                                                                        \
+        "{\"metadata\":{\"name\":\"holdfast-controllers\",\"namespace\":\"kube-system\","          \
+        "\"annotations\":{\"holdfast.dev/transitions\":"                                           \
+        "\"[" ENTRY("2026-11-21T01:30:00.000000Z", ID_A, "", "created",                            \
+                    "0") "," ENTRY("2026-11-21T01:37:00.000000Z", ID_B, ID_A, "released",          \
+                                   "8") "]\"}},\"spec\":{\"holderIdentity\":\"" ID_B               \
+                                        "\",\"leaseDurationSeconds\":15,\"acquireTime\":\"2026-"   \
+                                        "11-21T01:37:00.000000Z\",\"renewTime\":"                  \
+                                        "\"2026-11-21T01:40:03.000000Z\","                         \
                                         "\"leaseTransitions\":1}}"
 #define LIST(items) "{\"metadata\":{\"resourceVersion\":\"77\"},\"items\":[" items "]}"
 
-static const char whole[] =
-        LIST(IDENTITY_LEASE("b", ID_B, "7002", "2026-11-21T01:40:02.000000Z") "," LED "," IDENTITY_LEASE("a", ID_A, "7001",
-                                                                                                         "2026-11-21T01:39:55.000000Z"));
+static const char whole[] = LIST(
+        IDENTITY_LEASE("b", ID_B, "7002", "2026-11-21T01:40:02.000000Z") "," LED "," IDENTITY_LEASE(
+                "a", ID_A, "7001", "2026-11-21T01:39:55.000000Z"));
 
-static int setup(void **state) { return (*state = calloc(1, sizeof(struct hfd_status_picture))) == NULL; }
+static int setup(void **state) {
+        return (*state = calloc(1, sizeof(struct hfd_status_picture))) == NULL;
+}
 
 static int teardown(void **state) {
         free(*state);
@@ -54,13 +62,17 @@ static struct hfd_status_picture *take(void **state, const char *list) {
         return picture;
 }
 
-static void answer(struct hfd_status_instance *instance, const char *body) { hfd_status_take_answer(instance, 200, body, strlen(body)); }
+static void answer(struct hfd_status_instance *instance, const char *body) {
+        hfd_status_take_answer(instance, 200, body, strlen(body));
+}
 
 static void answer_both(struct hfd_status_picture *picture) {
         answer(&picture->instances[0],
-               "{\"identity\":\"" ID_A "\",\"state\":\"following\",\"lease\":\"kube-system/holdfast-controllers\",\"term\":0}");
+               "{\"identity\":\"" ID_A "\",\"state\":\"following\",\"lease\":\"kube-system/"
+                                       "holdfast-controllers\",\"term\":0}");
         answer(&picture->instances[1],
-               "{\"identity\":\"" ID_B "\",\"state\":\"leading\",\"lease\":\"kube-system/holdfast-controllers\",\"term\":41}");
+               "{\"identity\":\"" ID_B "\",\"state\":\"leading\",\"lease\":\"kube-system/"
+                                       "holdfast-controllers\",\"term\":41}");
 }
 
 static void test_ages_are_kubectls(void **state) {
@@ -114,18 +126,20 @@ static void test_the_whole_picture(void **state) {
         answer_both(picture);
         hfd_status_render(picture, NOW, &out);
         assert_int_equal(out.error, 0);
-        assert_string_equal(out.data, "https://127.0.0.1:7001  2026-11-21T01:40:04Z\n"
-                                      "\n"
-                                      "INSTANCE  HOST  ENDPOINT                STATE      SEEN\n"
-                                      "a/3f2c    vm    https://127.0.0.1:7001  following  9s ago\n"
-                                      "b/91d0    vm    https://127.0.0.1:7002  leading    2s ago\n"
-                                      "\n"
-                                      "LEASE                             HOLDER  SINCE  TERM  TRANSITIONS  RENEWED\n"
-                                      "kube-system/holdfast-controllers  b/91d0  3m4s   41    1            1s ago\n"
-                                      "\n"
-                                      "HAND-OVER  FROM -> TO        CAUSE     GAP\n"
-                                      "3m4s ago   a/3f2c -> b/91d0  released  8ms\n"
-                                      "10m ago    nobody -> a/3f2c  created   -\n");
+        assert_string_equal(
+                out.data,
+                "https://127.0.0.1:7001  2026-11-21T01:40:04Z\n"
+                "\n"
+                "INSTANCE  HOST  ENDPOINT                STATE      SEEN\n"
+                "a/3f2c    vm    https://127.0.0.1:7001  following  9s ago\n"
+                "b/91d0    vm    https://127.0.0.1:7002  leading    2s ago\n"
+                "\n"
+                "LEASE                             HOLDER  SINCE  TERM  TRANSITIONS  RENEWED\n"
+                "kube-system/holdfast-controllers  b/91d0  3m4s   41    1            1s ago\n"
+                "\n"
+                "HAND-OVER  FROM -> TO        CAUSE     GAP\n"
+                "3m4s ago   a/3f2c -> b/91d0  released  8ms\n"
+                "10m ago    nobody -> a/3f2c  created   -\n");
         hf__strbuf_done(&out);
 }
 
@@ -150,7 +164,8 @@ static void test_who_does_not_answer_is_unreachable(void **state) {
         assert_int_equal(hfd_status_term(picture, &picture->leases[0]), 41);
         hfd_status_take_answer(b, 0, "", 0);
         assert_string_equal(b->state, "unreachable");
-        assert_int_equal(hfd_status_term(picture, &picture->leases[0]), 0); /* its holder alone knows it */
+        assert_int_equal(hfd_status_term(picture, &picture->leases[0]),
+                         0); /* its holder alone knows it */
         hfd_status_take_answer(b, 403, "", 0);
         assert_string_equal(b->state, "denied");
         hfd_status_take_answer(b, 404, "x", 1);
@@ -163,7 +178,8 @@ static void test_another_incarnation_at_its_place(void **state) {
         struct hfd_status_picture *picture = take(state, whole);
 
         answer(&picture->instances[1],
-               "{\"identity\":\"" ID_A "\",\"state\":\"leading\",\"lease\":\"kube-system/holdfast-controllers\",\"term\":9}");
+               "{\"identity\":\"" ID_A "\",\"state\":\"leading\",\"lease\":\"kube-system/"
+                                       "holdfast-controllers\",\"term\":9}");
         assert_string_equal(picture->instances[1].state, "gone");
         assert_int_equal(hfd_status_term(picture, &picture->leases[0]), 0);
 }
@@ -200,12 +216,17 @@ static void test_facts_do_not_change_with_time_or_renewals(void **state) {
 static void test_other_peoples_leases(void **state) {
         struct hfd_status_picture *picture =
                 take(state,
-                     LIST("{\"metadata\":{\"name\":\"n1\",\"namespace\":\"kube-node-lease\"},\"spec\":{\"holderIdentity\":\"n1\"}},"
-                          "{\"metadata\":{\"name\":\"apiserver-x\",\"namespace\":\"kube-system\",\"labels\":{\"apiserver.kubernetes.io/"
+                     LIST("{\"metadata\":{\"name\":\"n1\",\"namespace\":\"kube-node-lease\"},"
+                          "\"spec\":{\"holderIdentity\":\"n1\"}},"
+                          "{\"metadata\":{\"name\":\"apiserver-x\",\"namespace\":\"kube-system\","
+                          "\"labels\":{\"apiserver.kubernetes.io/"
                           "identity\":\"kube-apiserver\"}},\"spec\":{\"holderIdentity\":\"x\"}},"
-                          "{\"metadata\":{\"name\":\"kcm\",\"namespace\":\"kube-system\",\"annotations\":{\"holdfast.dev/"
-                          "transitions\":\"[" ENTRY("2026-11-21T01:30:00.000000Z", "\\\\u001b[J", "\\\\u009b", "created",
-                                                    "0") "]\"}},\"spec\":{\"holderIdentity\":\"k\\u001b[2Jm\"}},"
+                          "{\"metadata\":{\"name\":\"kcm\",\"namespace\":\"kube-system\","
+                          "\"annotations\":{\"holdfast.dev/"
+                          "transitions\":\"[" ENTRY("2026-11-21T01:30:00.000000Z", "\\\\u001b[J",
+                                                    "\\\\u009b", "created",
+                                                    "0") "]\"}},\"spec\":{\"holderIdentity\":"
+                                                         "\"k\\u001b[2Jm\"}},"
                                                          "7,{}"));
         assert_int_equal(picture->n_instances, 0);
         assert_int_equal(picture->n_leases, 1);
@@ -221,7 +242,8 @@ static void test_limits_are_counted(void **state) {
 
         hf__strbuf_puts(&list, "{\"items\":[");
         for (int i = 0; i < HFD_STATUS_MAX_LEASES + 3; i++)
-                hf__strbuf_printf(&list, "%s{\"metadata\":{\"name\":\"l%d\",\"namespace\":\"n\"}}", i ? "," : "", i);
+                hf__strbuf_printf(&list, "%s{\"metadata\":{\"name\":\"l%d\",\"namespace\":\"n\"}}",
+                                  i ? "," : "", i);
         hf__strbuf_puts(&list, "]}");
         struct hfd_status_picture *picture = take(state, list.data);
         assert_int_equal(picture->n_leases, HFD_STATUS_MAX_LEASES);
@@ -236,7 +258,8 @@ static void test_no_list_leaves_the_picture(void **state) {
         struct hfd_status_picture *picture = take(state, whole);
 
         assert_int_equal(hfd_status_take_leases(picture, "x", 1), HF_E_INVALID);
-        assert_int_equal(hfd_status_take_leases(picture, "{\"kind\":\"Status\"}", 17), HF_E_INVALID);
+        assert_int_equal(hfd_status_take_leases(picture, "{\"kind\":\"Status\"}", 17),
+                         HF_E_INVALID);
         assert_int_equal(picture->n_instances, 2);
 }
 
@@ -246,10 +269,14 @@ int main(void) {
                 cmocka_unit_test(test_identities_are_short),
                 cmocka_unit_test_setup_teardown(test_the_whole_picture, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_nobody_is_there, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_who_does_not_answer_is_unreachable, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_another_incarnation_at_its_place, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_silent_holder_and_trouble_are_said, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_facts_do_not_change_with_time_or_renewals, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_who_does_not_answer_is_unreachable, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_another_incarnation_at_its_place, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_silent_holder_and_trouble_are_said, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_facts_do_not_change_with_time_or_renewals,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(test_other_peoples_leases, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_limits_are_counted, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_no_list_leaves_the_picture, setup, teardown),

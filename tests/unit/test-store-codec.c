@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* etcd's messages and errors without an etcd: what is malformed is refused, what is unknown is called unknown. */
+/* etcd's messages and errors without an etcd: what is malformed is refused, what is unknown is
+ * called unknown. */
 #undef NDEBUG
 #include <errno.h>
 #include <setjmp.h>
@@ -14,7 +15,8 @@
 #include "server/storage/etcd/etcd.h"
 #include "server/storage/keys.h"
 
-static int parse(enum hfd_etcd_answer kind, const void *data, size_t n, struct hfd_store_reply *reply, struct hfd_arena *arena) {
+static int parse(enum hfd_etcd_answer kind, const void *data, size_t n,
+                 struct hfd_store_reply *reply, struct hfd_arena *arena) {
         *reply = (struct hfd_store_reply){0};
         hfd_arena_init(arena);
         return hfd_etcd_parse(kind, data, n, arena, reply);
@@ -32,7 +34,9 @@ static void test_range(void **state) {
         struct hfd_store_reply reply;
         struct hfd_arena arena;
 
-        assert_int_equal(parse(HFD_ETCD_RANGE, range_message, sizeof(range_message) - 1, &reply, &arena), 0);
+        assert_int_equal(parse(HFD_ETCD_RANGE, range_message, sizeof(range_message) - 1, &reply,
+                               &arena),
+                         0);
         assert_int_equal(reply.revision, 300);
         assert_int_equal(reply.cluster_id, 7);
         assert_int_equal(reply.n_kvs, 1);
@@ -96,7 +100,8 @@ static void test_key_with_nul_is_refused(void **state) {
         struct hfd_store_reply reply;
         struct hfd_arena arena;
 
-        assert_int_equal(parse(HFD_ETCD_RANGE, message, sizeof(message) - 1, &reply, &arena), -EPROTO);
+        assert_int_equal(parse(HFD_ETCD_RANGE, message, sizeof(message) - 1, &reply, &arena),
+                         -EPROTO);
         hfd_etcd_release(&reply);
         hfd_arena_deinit(&arena);
 }
@@ -130,7 +135,10 @@ static void test_arena(void **state) {
 }
 
 static int grpc(int status, const char *text, bool unknown) {
-        struct hf__http_result result = {.code = 200, .grpc_status = status, .grpc_message = text, .error_text = ""};
+        struct hf__http_result result = {.code = 200,
+                                         .grpc_status = status,
+                                         .grpc_message = text,
+                                         .error_text = ""};
         struct hf_status words;
         int r = hfd_etcd_error(&result, unknown, "http://x", &words);
 
@@ -139,14 +147,21 @@ static int grpc(int status, const char *text, bool unknown) {
 }
 
 static void test_grpc_errors(void **state) {
-        assert_int_equal(grpc(11, "etcdserver: mvcc: required revision has been compacted", false), HF_E_GONE);
-        assert_int_equal(grpc(11, "etcdserver: mvcc: required revision is a future revision", false), HF_E_INVALID);
+        assert_int_equal(grpc(11, "etcdserver: mvcc: required revision has been compacted", false),
+                         HF_E_GONE);
+        assert_int_equal(grpc(11, "etcdserver: mvcc: required revision is a future revision",
+                              false),
+                         HF_E_INVALID);
         assert_int_equal(grpc(3, "etcdserver: request is too large", true), HF_E_TOO_LARGE);
-        assert_int_equal(grpc(8, "grpc: received message larger than max (9 vs. 2)", true), HF_E_TOO_LARGE);
+        assert_int_equal(grpc(8, "grpc: received message larger than max (9 vs. 2)", true),
+                         HF_E_TOO_LARGE);
         assert_int_equal(grpc(8, "etcdserver: mvcc: database space exceeded", true), -ENOSPC);
         assert_int_equal(grpc(8, "etcdserver: too many requests", true), HF_E_UNAVAILABLE);
         assert_int_equal(grpc(14, "etcdserver: request timed out", false), HF_E_TIMEOUT);
-        assert_int_equal(grpc(14, "etcdserver: request timed out, possibly due to previous leader failure", true), HF_E_TIMEOUT);
+        assert_int_equal(
+                grpc(14, "etcdserver: request timed out, possibly due to previous leader failure",
+                     true),
+                HF_E_TIMEOUT);
         assert_int_equal(grpc(14, "etcdserver: no leader", true), HF_E_UNAVAILABLE);
         assert_int_equal(grpc(14, "etcdserver: server stopped", true), HF_E_TIMEOUT);
         assert_int_equal(grpc(14, "etcdserver: server stopped", false), HF_E_UNAVAILABLE);
@@ -168,7 +183,10 @@ static void test_engine_outcomes(void **state) {
         struct hf_status words;
 
         for (size_t i = 0; i < 4; i++) {
-                struct hf__http_result result = {.outcome = outcomes[i][0], .grpc_status = -1, .grpc_message = "", .error_text = "why"};
+                struct hf__http_result result = {.outcome = outcomes[i][0],
+                                                 .grpc_status = -1,
+                                                 .grpc_message = "",
+                                                 .error_text = "why"};
 
                 assert_int_equal(hfd_etcd_error(&result, true, "http://x", &words), outcomes[i][1]);
         }
@@ -201,7 +219,8 @@ static void test_endpoints(void **state) {
                 assert_int_equal(hfd_etcd_store_new(&host, &config, &store, &status), HF_E_INVALID);
                 assert_int_equal(status.error, HF_E_INVALID);
         }
-        assert_int_equal(hfd_etcd_store_new(&host, &(struct hfd_etcd_config){0}, &store, &status), HF_E_INVALID);
+        assert_int_equal(hfd_etcd_store_new(&host, &(struct hfd_etcd_config){0}, &store, &status),
+                         HF_E_INVALID);
 }
 
 int main(void) {

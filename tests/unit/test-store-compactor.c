@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compactors over the memory store, driven by ticks: who compacts, at which revision, and how they agree. */
+/* Compactors over the memory store, driven by ticks: who compacts, at which revision, and how they
+ * agree. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +30,8 @@ static int setup(void **state) {
         assert_non_null(f);
         assert_int_equal(hfd_memory_store_new(&host, &f->store), 0);
         for (int i = 0; i < 2; i++)
-                assert_int_equal(hfd_compactor_new(&host, f->store, "/registry", &f->compactors[i]), 0);
+                assert_int_equal(hfd_compactor_new(&host, f->store, "/registry", &f->compactors[i]),
+                                 0);
         f->now = HF_NSEC_PER_SEC;
         *state = f;
         return 0;
@@ -46,8 +48,9 @@ static int teardown(void **state) {
 }
 
 /*
- * A tick; then what it started is awaited. The store answers in order, so the first probe is answered after the agreement,
- * whose callback may have started a compaction, and the second after that.
+ * A tick; then what it started is awaited. The store answers in order, so the first probe is
+ * answered after the agreement, whose callback may have started a compaction, and the second after
+ * that.
  */
 static void tick(struct fixture *f, int which) {
         hfd_compactor_tick(f->compactors[which], f->now);

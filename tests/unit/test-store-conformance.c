@@ -123,16 +123,21 @@ static void test_value_begins(void **state) {
         /* The empty beginning: all that is not empty. */
         assert_true(begins("x", "", 0));
         assert_false(begins("", "", 0));
-        assert_int_equal(write_if(HFD_VALUE_BEGINS, 0, "x", 1, "missing", "x", NULL), HF_E_CONFLICT);
+        assert_int_equal(write_if(HFD_VALUE_BEGINS, 0, "x", 1, "missing", "x", NULL),
+                         HF_E_CONFLICT);
         assert_int_equal(write_if(HFD_VALUE_BEGINS, 0, "", 0, "missing", "x", NULL), HF_E_CONFLICT);
 }
 
 static void test_fence_compares(void **state) {
         struct hf_fence fence = {.ns = "ns", .name = "lease", .identity = "node-1_abc"};
-        struct hf__buf *record = hfd_term_record_value("node-1_abc", "2026-11-21T02:36:00.000000Z"), *value = hf__buf_copy("x", 1);
+        struct hf__buf *record = hfd_term_record_value("node-1_abc", "2026-11-21T02:36:00.000000Z"),
+                       *value = hf__buf_copy("x", 1);
         struct hfd_fence_compares compares;
         struct hfd_op op = {.kind = HFD_PUT, .key = key("written"), .value = value};
-        struct hfd_txn txn = {.compares = compares.compares, .n_compares = 2, .ops = &op, .n_ops = 1};
+        struct hfd_txn txn = {.compares = compares.compares,
+                              .n_compares = 2,
+                              .ops = &op,
+                              .n_ops = 1};
         struct hf__buf *foreign = hfd_term_record_value("a\nb", "");
 
         assert_memory_equal(foreign->data, "a b\n-", 6);
@@ -157,13 +162,20 @@ static void test_fence_compares(void **state) {
 static void test_txn_is_one_step(void **state) {
         struct hf__buf *value = hf__buf_copy("v", 1);
         uint64_t old = call_put(store, key("old"), "v"), before = call_revision(store);
-        const char *a = key("a"), *b = key("b"), *gone = key("old"), *missing = key("missing"), *gets[] = {a, gone, missing};
-        struct hfd_compare compares[] = {{.kind = HFD_MOD_EQUALS, .key = a}, {.kind = HFD_MOD_EQUALS, .key = gone, .revision = old}};
+        const char *a = key("a"), *b = key("b"), *gone = key("old"), *missing = key("missing"),
+                   *gets[] = {a, gone, missing};
+        struct hfd_compare compares[] = {{.kind = HFD_MOD_EQUALS, .key = a},
+                                         {.kind = HFD_MOD_EQUALS, .key = gone, .revision = old}};
         struct hfd_op ops[] = {{.kind = HFD_PUT, .key = a, .value = value},
                                {.kind = HFD_DELETE, .key = gone},
                                {.kind = HFD_DELETE, .key = missing},
                                {.kind = HFD_PUT, .key = b, .value = value}};
-        struct hfd_txn txn = {.compares = compares, .n_compares = 2, .ops = ops, .n_ops = 4, .get_on_failure = gets, .n_get_on_failure = 3};
+        struct hfd_txn txn = {.compares = compares,
+                              .n_compares = 2,
+                              .ops = ops,
+                              .n_ops = 4,
+                              .get_on_failure = gets,
+                              .n_get_on_failure = 3};
         struct call_answer written, list;
 
         /* One of two compares fails: nothing is written. */
@@ -197,7 +209,8 @@ static void test_txn_without_effect_makes_no_revision(void **state) {
 
 static void test_misuse_is_refused(void **state) {
         struct hf__buf *value = hf__buf_copy("v", 1);
-        struct hfd_op twice[] = {{.kind = HFD_PUT, .key = key("a"), .value = value}, {.kind = HFD_DELETE, .key = key("a")}};
+        struct hfd_op twice[] = {{.kind = HFD_PUT, .key = key("a"), .value = value},
+                                 {.kind = HFD_DELETE, .key = key("a")}};
         struct hfd_op many[HFD_TXN_MAX + 1];
         struct hfd_txn txn = {.ops = twice, .n_ops = 2};
         char *long_key = malloc(HFD_KEY_MAX + 1);
@@ -224,13 +237,19 @@ static void test_full_txn(void **state) {
         struct hfd_op ops[HFD_TXN_MAX];
         char names[HFD_TXN_MAX][128];
         struct hf__buf *value = hf__buf_copy("node\n1", 6);
-        struct hfd_txn txn = {.compares = compares, .n_compares = HFD_TXN_MAX, .ops = ops, .n_ops = HFD_TXN_MAX};
+        struct hfd_txn txn = {.compares = compares,
+                              .n_compares = HFD_TXN_MAX,
+                              .ops = ops,
+                              .n_ops = HFD_TXN_MAX};
         struct call_answer list;
 
         for (size_t i = 0; i < HFD_TXN_MAX; i++) {
                 snprintf(names[i], sizeof(names[i]), "%s%02zu", prefix, i);
                 call_put(store, names[i], "node\n0");
-                compares[i] = (struct hfd_compare){.kind = HFD_VALUE_BEGINS, .key = names[i], .value = "node\n", .n_value = 5};
+                compares[i] = (struct hfd_compare){.kind = HFD_VALUE_BEGINS,
+                                                   .key = names[i],
+                                                   .value = "node\n",
+                                                   .n_value = 5};
                 ops[i] = (struct hfd_op){.kind = HFD_PUT, .key = names[i], .value = value};
         }
         assert_int_equal(call_txn(store, &txn, NULL), 0);
@@ -296,7 +315,9 @@ static void test_pages_show_one_revision(void **state) {
                 call_put(store, key(name), "old");
         }
         do {
-                assert_int_equal(call_list(store, prefix, *next ? next : NULL, revision, 10, false, &page), 0);
+                assert_int_equal(call_list(store, prefix, *next ? next : NULL, revision, 10, false,
+                                           &page),
+                                 0);
                 if (!revision)
                         revision = page.revision;
                 for (size_t i = 0; i < page.n_kvs; i++, n++) {
@@ -338,7 +359,9 @@ static void *count(void *ctx) {
                         const char *gets[] = {counter->key};
                         struct hfd_compare compare = {.kind = HFD_MOD_EQUALS,
                                                       .key = counter->key,
-                                                      .revision = now.n_kvs ? now.kvs[0].mod_revision : 0};
+                                                      .revision = now.n_kvs
+                                                                          ? now.kvs[0].mod_revision
+                                                                          : 0};
                         struct hfd_op op = {.kind = HFD_PUT, .key = counter->key};
                         struct hfd_txn txn = {.compares = &compare,
                                               .n_compares = 1,
@@ -346,7 +369,8 @@ static void *count(void *ctx) {
                                               .n_ops = 1,
                                               .get_on_failure = gets,
                                               .n_get_on_failure = 1};
-                        int n = snprintf(text, sizeof(text), "%d", (now.n_kvs ? atoi(call_value(&now, 0)) : 0) + 1);
+                        int n = snprintf(text, sizeof(text), "%d",
+                                         (now.n_kvs ? atoi(call_value(&now, 0)) : 0) + 1);
 
                         op.value = hf__buf_copy(text, (size_t)n);
                         call_answer_done(&now);
@@ -372,7 +396,9 @@ static void test_concurrent_writers_lose_nothing(void **state) {
         char name[128];
 
         snprintf(name, sizeof(name), "%s", key("counter"));
-        assert_int_equal(recorder_start(&recorder, store, prefix, prefix_end(), call_revision(store) + 1), 0);
+        assert_int_equal(recorder_start(&recorder, store, prefix, prefix_end(),
+                                        call_revision(store) + 1),
+                         0);
         for (int i = 0; i < N; i++) {
                 counters[i] = (struct counter){.key = name, .rounds = ROUNDS};
                 assert_int_equal(pthread_create(&threads[i], NULL, count, &counters[i]), 0);
@@ -415,7 +441,9 @@ static void test_large_values(void **state) {
         static struct recorder recorder;
         struct call_answer answer;
 
-        assert_int_equal(recorder_start(&recorder, store, prefix, prefix_end(), call_revision(store) + 1), 0);
+        assert_int_equal(recorder_start(&recorder, store, prefix, prefix_end(),
+                                        call_revision(store) + 1),
+                         0);
         assert_int_equal(put_bytes("a", n), 0);
         assert_int_equal(put_bytes("b", n), 0);
         assert_int_equal(put_bytes("c", 1700 * 1024), HF_E_TOO_LARGE);
@@ -443,7 +471,8 @@ static void test_deadline(void **state) {
         call_answer_init(&answer);
         assert_int_equal(store->ops->get(store, key("a"), 1, call_store_answer, &answer), 0);
         call_wait(&answer);
-        assert_true(answer.error == 0 || answer.error == HF_E_TIMEOUT || answer.error == HF_E_UNAVAILABLE);
+        assert_true(answer.error == 0 || answer.error == HF_E_TIMEOUT ||
+                    answer.error == HF_E_UNAVAILABLE);
         call_answer_done(&answer);
 }
 
@@ -473,7 +502,8 @@ static void chain_next(void *ctx, const struct hfd_store_reply *reply) {
 
         if (reply->error || chain->left-- == 0)
                 call_store_answer(&chain->last, reply);
-        else if (chain->store->ops->get(chain->store, chain->key, call_deadline(20000), chain_next, chain))
+        else if (chain->store->ops->get(chain->store, chain->key, call_deadline(20000), chain_next,
+                                        chain))
                 abort();
 }
 
@@ -482,7 +512,9 @@ static void test_callbacks_start_operations(void **state) {
 
         call_put(store, key("a"), "x");
         call_answer_init(&chain.last);
-        assert_int_equal(store->ops->get(store, chain.key, call_deadline(20000), chain_next, &chain), 0);
+        assert_int_equal(store->ops->get(store, chain.key, call_deadline(20000), chain_next,
+                                         &chain),
+                         0);
         assert_int_equal(call_wait(&chain.last), 0);
         assert_int_equal(chain.last.n_kvs, 1);
         call_answer_done(&chain.last);
@@ -502,7 +534,9 @@ static void test_free_ends_everything(void **state) {
                 struct hfd_txn txn = {.ops = &op, .n_ops = 1};
 
                 call_answer_init(&answers[i]);
-                assert_int_equal(own->ops->txn(own, &txn, call_deadline(20000), call_store_answer, &answers[i]), 0);
+                assert_int_equal(own->ops->txn(own, &txn, call_deadline(20000), call_store_answer,
+                                               &answers[i]),
+                                 0);
         }
         own->ops->free(own);
         for (int i = 0; i < N; i++) {

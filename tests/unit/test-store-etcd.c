@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The etcd store against an etcd that is killed, stopped, restarted, silent, or behind TLS. Nothing is timed: an operation
- * must end, and its outcome must be true.
+ * The etcd store against an etcd that is killed, stopped, restarted, silent, or behind TLS. Nothing
+ * is timed: an operation must end, and its outcome must be true.
  */
 #undef NDEBUG
 #include <arpa/inet.h>
@@ -42,7 +42,8 @@ static struct hfd_store *open_store(const char *first, const char *second) {
         return store;
 }
 
-static int put(struct hfd_store *store, const char *key, unsigned deadline_ms, uint64_t *ret_revision) {
+static int put(struct hfd_store *store, const char *key, unsigned deadline_ms,
+               uint64_t *ret_revision) {
         struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = hf__buf_copy("v", 1)};
         struct hfd_txn txn = {.ops = &op, .n_ops = 1};
         struct call_answer answer;
@@ -150,11 +151,15 @@ static void test_stopped_etcd_holds_nothing_up(void **state) {
         call_answer_init(&get);
         call_answer_init(&left);
         assert_int_equal(recorder_start(&recorder, store, "/stop/", "/stop0", 0), 0);
-        assert_int_equal(store->ops->get(store, "/stop/before", call_deadline(300), call_store_answer, &get), 0);
+        assert_int_equal(store->ops->get(store, "/stop/before", call_deadline(300),
+                                         call_store_answer, &get),
+                         0);
         assert_int_equal(put(store, "/stop/unknown", 300, NULL), HF_E_TIMEOUT);
         assert_int_equal(call_wait(&get), HF_E_TIMEOUT);
         /* Freeing does not wait for deadlines. */
-        assert_int_equal(closed->ops->get(closed, "/stop/before", call_deadline(600000), call_store_answer, &left), 0);
+        assert_int_equal(closed->ops->get(closed, "/stop/before", call_deadline(600000),
+                                          call_store_answer, &left),
+                         0);
         closed->ops->free(closed);
         assert_int_equal(call_wait(&left), HF_E_CANCELED);
         /* A watch that gets no sign of life ends. */
@@ -176,7 +181,9 @@ static void test_watch_is_resumed_without_gap(void **state) {
         char key[64];
 
         put_at_last(store, "/resume");
-        assert_int_equal(recorder_start(&before, store, "/resume/", "/resume0", call_revision(store) + 1), 0);
+        assert_int_equal(recorder_start(&before, store, "/resume/", "/resume0",
+                                        call_revision(store) + 1),
+                         0);
         for (int i = 0; i < N / 2; i++) {
                 snprintf(key, sizeof(key), "/resume/%d", i);
                 assert_int_equal(put(store, key, 5000, &revisions[i]), 0);
@@ -197,7 +204,8 @@ static void test_watch_is_resumed_without_gap(void **state) {
         recorder_wait(&after, N - before.n);
         assert_int_equal(before.n + after.n, N);
         for (size_t i = 0; i < N; i++) {
-                const struct recorded *event = i < before.n ? &before.events[i] : &after.events[i - before.n];
+                const struct recorded *event =
+                        i < before.n ? &before.events[i] : &after.events[i - before.n];
 
                 assert_int_equal(event->revision, revisions[i]);
         }
@@ -208,7 +216,8 @@ static void test_watch_is_resumed_without_gap(void **state) {
 
 /* A port that accepts connections in the kernel and never answers. */
 static int silent_listener(char *url, size_t max_url) {
-        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t n = sizeof(address);
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -237,7 +246,9 @@ static void test_failover(void **state) {
         assert_int_equal(recorder_start(&recorder, store, "/failover/", "/failover0", 0), 0);
         assert_int_equal(recorder_wait_end(&recorder), HF_E_UNAVAILABLE);
         recorder_done(&recorder);
-        assert_int_equal(recorder_start(&recorder, store, "/failover/", "/failover0", call_revision(store) + 1), 0);
+        assert_int_equal(recorder_start(&recorder, store, "/failover/", "/failover0",
+                                        call_revision(store) + 1),
+                         0);
         assert_int_equal(put(store, "/failover/b", 10000, NULL), 0);
         recorder_wait(&recorder, 1);
         assert_int_equal(recorder.n, 1);
@@ -249,7 +260,8 @@ static void test_failover(void **state) {
         assert_int_equal(call_get(store, "/failover/c", NULL), HF_E_UNAVAILABLE);
         store->ops->free(store);
 
-        /* A read leaves the silent one in time for the next; a write does not know, and is not repeated. */
+        /* A read leaves the silent one in time for the next; a write does not know, and is not
+         * repeated. */
         fd = silent_listener(silent, sizeof(silent));
         store = open_store(silent, etcd.url);
         assert_int_equal(put(store, "/failover/d", 300, NULL), HF_E_TIMEOUT);
@@ -261,7 +273,9 @@ static void test_failover(void **state) {
                 struct call_answer answer;
 
                 call_answer_init(&answer);
-                assert_int_equal(store->ops->get(store, "/failover/e", call_deadline(6000), call_store_answer, &answer), 0);
+                assert_int_equal(store->ops->get(store, "/failover/e", call_deadline(6000),
+                                                 call_store_answer, &answer),
+                                 0);
                 assert_int_equal(call_wait(&answer), 0);
                 assert_int_equal(answer.n_kvs, 1);
                 assert_true(answer.cluster_id != 0);
@@ -300,21 +314,29 @@ static bool make_certificates(const char *dir) {
 
         snprintf(command, sizeof(command),
                  "cd %s && exec 2>log && for ca in ca other; do"
-                 " openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout $ca.key -out $ca.crt -days 2"
+                 " openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
+                 "-keyout $ca.key -out $ca.crt -days 2"
                  " -subj /CN=test-$ca || exit 1; done;"
                  " for who in server client; do"
-                 " openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout $who.key -out $who.csr -subj /CN=$who || "
+                 " openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "
+                 "$who.key -out $who.csr -subj /CN=$who || "
                  "exit 1;"
-                 " printf 'subjectAltName=IP:127.0.0.1\\nextendedKeyUsage=serverAuth,clientAuth\\n' >ext;"
-                 " openssl x509 -req -in $who.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out $who.crt -days 2 -extfile ext || exit 1; "
+                 " printf "
+                 "'subjectAltName=IP:127.0.0.1\\nextendedKeyUsage=serverAuth,clientAuth\\n' >ext;"
+                 " openssl x509 -req -in $who.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out "
+                 "$who.crt -days 2 -extfile ext || exit 1; "
                  "done",
                  dir);
         return shell(command);
 }
 
-static struct hfd_store *open_tls(const char *url, const char *ca, const char *cert, const char *key) {
+static struct hfd_store *open_tls(const char *url, const char *ca, const char *cert,
+                                  const char *key) {
         const char *endpoints[] = {url, NULL};
-        struct hfd_etcd_config config = {.endpoints = endpoints, .ca_pem = ca, .cert_pem = cert, .key_pem = key};
+        struct hfd_etcd_config config = {.endpoints = endpoints,
+                                         .ca_pem = ca,
+                                         .cert_pem = cert,
+                                         .key_pem = key};
         struct hfd_store *store = NULL;
         struct hf_status status;
 
@@ -343,7 +365,9 @@ static void test_tls(void **state) {
         assert_true(etcd_spawn_start(&tls_etcd, dir));
 
         store = open_tls(tls_etcd.url, ca, cert, key);
-        assert_int_equal(recorder_start(&recorder, store, "/tls/", "/tls0", call_revision(store) + 1), 0);
+        assert_int_equal(recorder_start(&recorder, store, "/tls/", "/tls0",
+                                        call_revision(store) + 1),
+                         0);
         assert_int_equal(put(store, "/tls/a", 10000, NULL), 0);
         assert_true(exists(store, "/tls/a"));
         recorder_wait(&recorder, 1);
@@ -354,7 +378,8 @@ static void test_tls(void **state) {
         store = open_tls(tls_etcd.url, other, cert, key); /* we do not trust it */
         assert_int_equal(put(store, "/tls/b", 10000, NULL), HF_E_UNAVAILABLE);
         store->ops->free(store);
-        store = open_tls(tls_etcd.url, ca, NULL, NULL); /* it does not trust us; with TLS 1.3 it says so late */
+        store = open_tls(tls_etcd.url, ca, NULL,
+                         NULL); /* it does not trust us; with TLS 1.3 it says so late */
         assert_int_not_equal(put(store, "/tls/b", 10000, NULL), 0);
         store->ops->free(store);
         store = open_tls(tls_etcd.url, ca, cert, key);

@@ -14,7 +14,8 @@
 #include "store_cases.h"
 
 static void test_compacted_is_gone(void **state) {
-        uint64_t first = call_put(store, key("a"), "1"), second = call_put(store, key("a"), "2"), third = call_put(store, key("b"), "1");
+        uint64_t first = call_put(store, key("a"), "1"), second = call_put(store, key("a"), "2"),
+                 third = call_put(store, key("b"), "1");
         static struct recorder recorder;
         struct call_answer list;
 
@@ -111,7 +112,8 @@ static void test_watch_keeps_a_revision_together(void **state) {
                         assert_int_equal(recorder->events[i].revision, start + i / HFD_TXN_MAX);
                         assert_string_equal(recorder->events[i].key, names[i % HFD_TXN_MAX]);
                         if (i % HFD_TXN_MAX)
-                                assert_int_equal(recorder->events[i].batch, recorder->events[i - 1].batch);
+                                assert_int_equal(recorder->events[i].batch,
+                                                 recorder->events[i - 1].batch);
                 }
                 if (recorder == &late)
                         break;
@@ -125,8 +127,12 @@ static void test_watch_from_now_and_cancel(void **state) {
         static struct recorder first, second;
 
         call_put(store, key("a"), "before");
-        assert_int_equal(recorder_start(&first, store, prefix, prefix_end(), call_revision(store) + 1), 0);
-        assert_int_equal(recorder_start(&second, store, prefix, prefix_end(), call_revision(store) + 1), 0);
+        assert_int_equal(recorder_start(&first, store, prefix, prefix_end(),
+                                        call_revision(store) + 1),
+                         0);
+        assert_int_equal(recorder_start(&second, store, prefix, prefix_end(),
+                                        call_revision(store) + 1),
+                         0);
         assert_int_not_equal(first.id, second.id);
         store->ops->watch_cancel(store, first.id);
         assert_int_equal(recorder_wait_end(&first), HF_E_CANCELED);

@@ -3,9 +3,9 @@
 /*
  * The clock port: every reading of time and every timed wait of the library goes through it.
  *
- * All instants and deadlines in Holdfast are CLOCK_BOOTTIME nanoseconds (hf_nsec): it counts while the machine is
- * suspended, so a process that slept through its lease knows. Real time is for the wire only, and is never compared.
- * Monotonic time is for measuring durations of work.
+ * All instants and deadlines in Holdfast are CLOCK_BOOTTIME nanoseconds (hf_nsec): it counts while
+ * the machine is suspended, so a process that slept through its lease knows. Real time is for the
+ * wire only, and is never compared. Monotonic time is for measuring durations of work.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -22,8 +22,9 @@ struct hf_clock {
         hf_nsec (*monotonic)(void *ctx); /* CLOCK_MONOTONIC */
         hf_nsec (*real)(void *ctx);      /* CLOCK_REALTIME, nanoseconds since 1970 UTC */
         /*
-         * Waits on cond (made by hf_cond_init, mutex held) until it is signalled or boot time reaches deadline.
-         * Returns 0 or HF_E_TIMEOUT; may wake spuriously: test the predicate before and after.
+         * Waits on cond (made by hf_cond_init, mutex held) until it is signalled or boot time
+         * reaches deadline. Returns 0 or HF_E_TIMEOUT; may wake spuriously: test the predicate
+         * before and after.
          */
         int (*wait)(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline);
         void *ctx;

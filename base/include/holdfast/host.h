@@ -3,10 +3,11 @@
 /*
  * What the embedding host gives the library: clock, log, metrics, thread attributes.
  *
- * One struct hf_host per process is usual. It is borrowed by every object made with it and must outlive them.
- * The host owns the process: the library installs no signal handler, calls no exit, abort or fork; its threads block all
- * signals. Two duties stay with the host: call curl_global_init(CURL_GLOBAL_DEFAULT) before the first thread, and ignore
- * SIGPIPE (OpenSSL inside libcurl writes with write(2)).
+ * One struct hf_host per process is usual. It is borrowed by every object made with it and must
+ * outlive them. The host owns the process: the library installs no signal handler, calls no exit,
+ * abort or fork; its threads block all signals. Two duties stay with the host: call
+ * curl_global_init(CURL_GLOBAL_DEFAULT) before the first thread, and ignore SIGPIPE (OpenSSL inside
+ * libcurl writes with write(2)).
  */
 #include <stddef.h>
 
@@ -25,4 +26,6 @@ struct hf_host {
         size_t thread_stack_bytes;    /* of each library thread; 0 = 256 KiB; at least 64 KiB */
 };
 
-static inline const struct hf_clock *hf_host_clock(const struct hf_host *host) { return host->clock ? host->clock : hf_clock_system(); }
+static inline const struct hf_clock *hf_host_clock(const struct hf_host *host) {
+        return host->clock ? host->clock : hf_clock_system();
+}

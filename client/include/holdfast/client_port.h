@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * For those who implement a client (loopback, fakes, wrappers): the operations behind <holdfast/client.h>, with the same
- * rules. A client is made by embedding struct hf_client as the first member of one's own struct.
+ * For those who implement a client (loopback, fakes, wrappers): the operations behind
+ * <holdfast/client.h>, with the same rules. A client is made by embedding struct hf_client as the
+ * first member of one's own struct.
  */
 #include <holdfast/client.h>
 
 struct hf_client_ops {
-        int (*call)(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx, uint64_t *ret_id);
+        int (*call)(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx,
+                    uint64_t *ret_id);
         void (*cancel)(struct hf_client *self, uint64_t id);
-        int (*watch)(struct hf_client *self, const struct hf_watch_spec *spec, hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
-                     uint64_t *ret_id);
+        int (*watch)(struct hf_client *self, const struct hf_watch_spec *spec, hf_event_fn on_event,
+                     hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id);
         void (*watch_cancel)(struct hf_client *self, uint64_t id);
         void (*free)(struct hf_client *self);
 };

@@ -31,7 +31,8 @@ void hfd_arena_deinit(struct hfd_arena *arena) {
 }
 
 static struct hfd_arena_chunk *add_chunk(struct hfd_arena *arena, size_t n) {
-        struct hfd_arena_chunk *chunk = n <= SIZE_MAX - sizeof(*chunk) ? malloc(sizeof(*chunk) + n) : NULL;
+        struct hfd_arena_chunk *chunk =
+                n <= SIZE_MAX - sizeof(*chunk) ? malloc(sizeof(*chunk) + n) : NULL;
 
         if (!chunk) {
                 arena->failed = true;
@@ -55,7 +56,8 @@ void *hfd_arena_alloc(struct hfd_arena *arena, size_t n) {
         whole = (n + 1 + align - 1) / align * align; /* the NUL behind it */
         if (whole > arena->n_free) {
                 if (whole > CHUNK_MIN / 2) {
-                        /* A large block gets a chunk of its own, and the small ones go on where they were. */
+                        /* A large block gets a chunk of its own, and the small ones go on where
+                         * they were. */
                         chunk = add_chunk(arena, whole);
                         if (!chunk)
                                 return NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Memory of one decoded message: taken piece by piece, given back all at once. The first kilobytes lie in the arena itself,
- * so that a small reply costs no allocation. Behind every block stands a NUL that does not count, which makes C strings of
- * bytes fields. Thread: owner only.
+ * Memory of one decoded message: taken piece by piece, given back all at once. The first kilobytes
+ * lie in the arena itself, so that a small reply costs no allocation. Behind every block stands a
+ * NUL that does not count, which makes C strings of bytes fields. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,14 +2,15 @@
 /*
  * Unary calls: one operation of the port is one gRPC call, tried on one endpoint after the other.
  *
- * A call belongs to the engine from its submission to its on_done, where it is either submitted once more or answered and
- * freed; so exactly one thread has it at any time, and nothing here needs a lock. The packed body is kept for a further
- * attempt.
+ * A call belongs to the engine from its submission to its on_done, where it is either submitted
+ * once more or answered and freed; so exactly one thread has it at any time, and nothing here needs
+ * a lock. The packed body is kept for a further attempt.
  *
- * Whether there is one: an endpoint that certainly did nothing (refused, no leader) may be followed by the next for any
- * call; one that may have done it only for calls that can be repeated (reads, compaction). With several endpoints a
- * repeatable call gives each attempt but the last half of the time that is left, so that a hung endpoint does not use it
- * all up. The deadline of the operation is never exceeded.
+ * Whether there is one: an endpoint that certainly did nothing (refused, no leader) may be followed
+ * by the next for any call; one that may have done it only for calls that can be repeated (reads,
+ * compaction). With several endpoints a repeatable call gives each attempt but the last half of the
+ * time that is left, so that a hung endpoint does not use it all up. The deadline of the operation
+ * is never exceeded.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,11 +37,16 @@ struct call {
 static void call_done(void *ctx, const struct hf__http_result *result);
 
 static unsigned max_attempts(const struct call *call) {
-        /* With one endpoint a read is repeated once: a kept connection is found dead only when it is used. */
-        return call->etcd->n_endpoints > 1 ? (unsigned)call->etcd->n_endpoints : call->repeatable ? 2 : 1;
+        /* With one endpoint a read is repeated once: a kept connection is found dead only when it
+         * is used. */
+        return call->etcd->n_endpoints > 1 ? (unsigned)call->etcd->n_endpoints
+               : call->repeatable          ? 2
+                                           : 1;
 }
 
-static hf_nsec call_now(const struct call *call) { return hf_now(hf_host_clock(call->etcd->store.host)); }
+static hf_nsec call_now(const struct call *call) {
+        return hf_now(hf_host_clock(call->etcd->store.host));
+}
 
 static int call_submit(struct call *call) {
         char url[HFD_ETCD_URL_MAX + 64], timeout[48];
@@ -62,13 +68,17 @@ static int call_submit(struct call *call) {
 
         call->endpoint = hfd_etcd_endpoint(call->etcd);
         call->attempts++;
-        if (call->repeatable && call->etcd->n_endpoints > 1 && call->attempts < max_attempts(call) && left > 0) {
+        if (call->repeatable && call->etcd->n_endpoints > 1 &&
+            call->attempts < max_attempts(call) && left > 0) {
                 left /= 2;
                 request.deadline = call->deadline - left;
         }
         /* The header has at most eight digits. */
         left_ms = left / HF_NSEC_PER_MSEC;
-        snprintf(timeout, sizeof(timeout), "grpc-timeout: %lldm", left_ms < 1 ? 1 : left_ms > 99999999 ? 99999999 : left_ms);
+        snprintf(timeout, sizeof(timeout), "grpc-timeout: %lldm",
+                 left_ms < 1          ? 1
+                 : left_ms > 99999999 ? 99999999
+                                      : left_ms);
         hfd_etcd_request(call->etcd, call->endpoint, call->path, url, &request);
         return hf__http_submit(call->etcd->engine, &request, NULL);
 }
@@ -84,11 +94,13 @@ static bool call_again(struct call *call, int error) {
         if (error != HF_E_UNAVAILABLE && error != HF_E_TIMEOUT)
                 return false;
         hfd_etcd_move_on(call->etcd, call->endpoint);
-        return (error == HF_E_UNAVAILABLE || call->repeatable) && call->attempts < max_attempts(call) && call_now(call) < call->deadline;
+        return (error == HF_E_UNAVAILABLE || call->repeatable) &&
+               call->attempts < max_attempts(call) && call_now(call) < call->deadline;
 }
 
 /* A good answer's body is one gRPC message. Returns 0 or why it is not. */
-static int call_parse(struct call *call, const struct hf__http_result *result, struct hfd_arena *arena, struct hfd_store_reply *reply) {
+static int call_parse(struct call *call, const struct hf__http_result *result,
+                      struct hfd_arena *arena, struct hfd_store_reply *reply) {
         uint32_t n;
         int r;
 
@@ -99,7 +111,8 @@ static int call_parse(struct call *call, const struct hf__http_result *result, s
                 return r;
         if (n != result->n_body - HFD_GRPC_PREFIX)
                 return -EPROTO;
-        return hfd_etcd_parse(call->kind, (const char *)result->body + HFD_GRPC_PREFIX, n, arena, reply);
+        return hfd_etcd_parse(call->kind, (const char *)result->body + HFD_GRPC_PREFIX, n, arena,
+                              reply);
 }
 
 static void call_done(void *ctx, const struct hf__http_result *result) {
@@ -115,8 +128,9 @@ static void call_done(void *ctx, const struct hf__http_result *result) {
                         r = call_submit(call);
                         if (!r)
                                 return;
-                        r = hf_fail(&reply.status, r == HF_E_CLOSED ? HF_E_CANCELED : HF_E_UNAVAILABLE, "cannot try again: %s",
-                                    hf_strerror(r));
+                        r = hf_fail(&reply.status,
+                                    r == HF_E_CLOSED ? HF_E_CANCELED : HF_E_UNAVAILABLE,
+                                    "cannot try again: %s", hf_strerror(r));
                 }
                 reply.error = r;
                 call_answer(call, &reply);
@@ -127,7 +141,8 @@ static void call_done(void *ctx, const struct hf__http_result *result) {
         if (r) {
                 hfd_etcd_release(&reply);
                 reply = (struct hfd_store_reply){0};
-                reply.error = hf_fail(&reply.status, r, "etcd %s: the answer cannot be read: %s", endpoint, hf_strerror(r));
+                reply.error = hf_fail(&reply.status, r, "etcd %s: the answer cannot be read: %s",
+                                      endpoint, hf_strerror(r));
         }
         call_answer(call, &reply);
         hfd_etcd_release(&reply);
@@ -135,8 +150,9 @@ static void call_done(void *ctx, const struct hf__http_result *result) {
 }
 
 /* Takes body. */
-static int call_start(struct hfd_store *store, enum hfd_etcd_answer kind, const char *path, bool repeatable, unsigned lane,
-                      struct hf__buf *body, hf_nsec deadline, hfd_store_fn done, void *ctx) {
+static int call_start(struct hfd_store *store, enum hfd_etcd_answer kind, const char *path,
+                      bool repeatable, unsigned lane, struct hf__buf *body, hf_nsec deadline,
+                      hfd_store_fn done, void *ctx) {
         struct call *call = body ? malloc(sizeof(*call)) : NULL;
         int r;
 
@@ -161,31 +177,38 @@ static int call_start(struct hfd_store *store, enum hfd_etcd_answer kind, const 
         return r;
 }
 
-int hfd_etcd_get(struct hfd_store *store, const char *key, hf_nsec deadline, hfd_store_fn done, void *ctx) {
+int hfd_etcd_get(struct hfd_store *store, const char *key, hf_nsec deadline, hfd_store_fn done,
+                 void *ctx) {
         if (!key || !*key)
                 return -EINVAL;
-        return call_start(store, HFD_ETCD_RANGE, "KV/Range", true, HFD_ETCD_LANE_CALLS, hfd_etcd_pack_get(key), deadline, done, ctx);
+        return call_start(store, HFD_ETCD_RANGE, "KV/Range", true, HFD_ETCD_LANE_CALLS,
+                          hfd_etcd_pack_get(key), deadline, done, ctx);
 }
 
-int hfd_etcd_list(struct hfd_store *store, const char *prefix, const char *start_key, uint64_t revision, size_t limit, bool keys_only,
-                  hf_nsec deadline, hfd_store_fn done, void *ctx) {
+int hfd_etcd_list(struct hfd_store *store, const char *prefix, const char *start_key,
+                  uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
+                  hfd_store_fn done, void *ctx) {
         const char *begin = start_key && strcmp(start_key, prefix) > 0 ? start_key : prefix;
         char end[HFD_KEY_MAX];
         int r = hfd_key_prefix_end(end, prefix);
 
         if (r)
                 return r;
-        return call_start(store, keys_only ? HFD_ETCD_RANGE_KEYS : HFD_ETCD_RANGE, "KV/Range", true, HFD_ETCD_LANE_CALLS,
-                          hfd_etcd_pack_list(begin, end, revision, limit, keys_only), deadline, done, ctx);
+        return call_start(store, keys_only ? HFD_ETCD_RANGE_KEYS : HFD_ETCD_RANGE, "KV/Range", true,
+                          HFD_ETCD_LANE_CALLS,
+                          hfd_etcd_pack_list(begin, end, revision, limit, keys_only), deadline,
+                          done, ctx);
 }
 
 /*
- * etcd's default limit. What is larger is refused here: etcd answers it late, or resets the stream while it is still coming,
- * and after either a large answer on the same connection has been seen to stall with libcurl 7.88.
+ * etcd's default limit. What is larger is refused here: etcd answers it late, or resets the stream
+ * while it is still coming, and after either a large answer on the same connection has been seen to
+ * stall with libcurl 7.88.
  */
 #define REQUEST_MAX ((size_t)1536 * 1024)
 
-int hfd_etcd_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec deadline, hfd_store_fn done, void *ctx) {
+int hfd_etcd_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec deadline,
+                 hfd_store_fn done, void *ctx) {
         struct hf__buf *body;
         int r = hfd_txn_check(txn);
 
@@ -197,15 +220,18 @@ int hfd_etcd_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec dea
                 return HF_E_TOO_LARGE;
         }
         /* A transaction that writes nothing is a read. */
-        return call_start(store, HFD_ETCD_TXN, "KV/Txn", !txn->n_ops, txn->urgent ? HFD_ETCD_LANE_LEASE : HFD_ETCD_LANE_CALLS, body,
-                          deadline, done, ctx);
+        return call_start(store, HFD_ETCD_TXN, "KV/Txn", !txn->n_ops,
+                          txn->urgent ? HFD_ETCD_LANE_LEASE : HFD_ETCD_LANE_CALLS, body, deadline,
+                          done, ctx);
 }
 
-int hfd_etcd_compact(struct hfd_store *store, uint64_t revision, hf_nsec deadline, hfd_store_fn done, void *ctx) {
-        return call_start(store, HFD_ETCD_COMPACT, "KV/Compact", true, HFD_ETCD_LANE_CALLS, hfd_etcd_pack_compact(revision), deadline, done,
-                          ctx);
+int hfd_etcd_compact(struct hfd_store *store, uint64_t revision, hf_nsec deadline,
+                     hfd_store_fn done, void *ctx) {
+        return call_start(store, HFD_ETCD_COMPACT, "KV/Compact", true, HFD_ETCD_LANE_CALLS,
+                          hfd_etcd_pack_compact(revision), deadline, done, ctx);
 }
 
 int hfd_etcd_revision(struct hfd_store *store, hf_nsec deadline, hfd_store_fn done, void *ctx) {
-        return call_start(store, HFD_ETCD_RANGE_KEYS, "KV/Range", true, HFD_ETCD_LANE_CALLS, hfd_etcd_pack_revision(), deadline, done, ctx);
+        return call_start(store, HFD_ETCD_RANGE_KEYS, "KV/Range", true, HFD_ETCD_LANE_CALLS,
+                          hfd_etcd_pack_revision(), deadline, done, ctx);
 }

@@ -6,7 +6,9 @@
 #include "server/storage/rpc.pb-c.h"
 
 /* protobuf-c's bytes are not const, but packing only reads them. */
-static ProtobufCBinaryData bytes(const void *data, size_t n) { return (ProtobufCBinaryData){.len = n, .data = (uint8_t *)(uintptr_t)data}; }
+static ProtobufCBinaryData bytes(const void *data, size_t n) {
+        return (ProtobufCBinaryData){.len = n, .data = (uint8_t *)(uintptr_t)data};
+}
 
 static ProtobufCBinaryData text(const char *string) { return bytes(string, strlen(string)); }
 
@@ -33,7 +35,8 @@ struct hf__buf *hfd_etcd_pack_get(const char *key) {
         return pack(&range.base);
 }
 
-struct hf__buf *hfd_etcd_pack_list(const char *begin, const char *end, uint64_t revision, size_t limit, bool keys_only) {
+struct hf__buf *hfd_etcd_pack_list(const char *begin, const char *end, uint64_t revision,
+                                   size_t limit, bool keys_only) {
         Hfd__RangeRequest range = HFD__RANGE_REQUEST__INIT;
 
         range.key = *begin ? text(begin) : bytes("", 1);
@@ -73,7 +76,8 @@ struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t
 }
 
 /*
- * A transaction's messages. A compare of ours needs up to two of etcd's, and VALUE_BEGINS a changed copy of its value.
+ * A transaction's messages. A compare of ours needs up to two of etcd's, and VALUE_BEGINS a changed
+ * copy of its value.
  */
 struct txn_pack {
         Hfd__TxnRequest txn;
@@ -87,7 +91,8 @@ struct txn_pack {
         size_t n_ends;
 };
 
-static Hfd__Compare *add_compare(struct txn_pack *pack_state, const char *key, Hfd__Compare__Result result) {
+static Hfd__Compare *add_compare(struct txn_pack *pack_state, const char *key,
+                                 Hfd__Compare__Result result) {
         size_t i = pack_state->txn.n_compare++;
         Hfd__Compare *compare = &pack_state->compares[i];
 
@@ -98,7 +103,8 @@ static Hfd__Compare *add_compare(struct txn_pack *pack_state, const char *key, H
         return compare;
 }
 
-static void add_value_compare(struct txn_pack *pack_state, const char *key, Hfd__Compare__Result result, const void *value, size_t n) {
+static void add_value_compare(struct txn_pack *pack_state, const char *key,
+                              Hfd__Compare__Result result, const void *value, size_t n) {
         Hfd__Compare *compare = add_compare(pack_state, key, result);
 
         compare->target = HFD__COMPARE__TARGET__VALUE;
@@ -107,9 +113,10 @@ static void add_value_compare(struct txn_pack *pack_state, const char *key, Hfd_
 }
 
 /*
- * Values that begin with P and go on are exactly those greater than P and less than P's successor, which is P without its
- * trailing 0xff bytes and its last byte counted up (none left: there is no upper bound). etcd fails a VALUE compare on a
- * key that does not exist. Returns false when out of memory.
+ * Values that begin with P and go on are exactly those greater than P and less than P's successor,
+ * which is P without its trailing 0xff bytes and its last byte counted up (none left: there is no
+ * upper bound). etcd fails a VALUE compare on a key that does not exist. Returns false when out of
+ * memory.
  */
 static bool add_begins(struct txn_pack *pack_state, const struct hfd_compare *compare) {
         const unsigned char *value = compare->value;
@@ -143,7 +150,8 @@ static bool add_compares(struct txn_pack *pack_state, const struct hfd_txn *txn)
                         mod->mod_revision = (int64_t)compare->revision;
                         break;
                 case HFD_VALUE_EQUALS:
-                        add_value_compare(pack_state, compare->key, HFD__COMPARE__RESULT__EQUAL, compare->value, compare->n_value);
+                        add_value_compare(pack_state, compare->key, HFD__COMPARE__RESULT__EQUAL,
+                                          compare->value, compare->n_value);
                         break;
                 case HFD_VALUE_BEGINS:
                         if (!add_begins(pack_state, compare))
@@ -186,7 +194,8 @@ static void add_get(struct txn_pack *pack_state, const char *key) {
 }
 
 struct hf__buf *hfd_etcd_pack_txn(const struct hfd_txn *txn) {
-        struct txn_pack state; /* not zeroed as a whole: it is 10 KiB, of which few bytes are used */
+        struct txn_pack
+                state; /* not zeroed as a whole: it is 10 KiB, of which few bytes are used */
         struct hf__buf *body = NULL;
 
         hfd__txn_request__init(&state.txn);

@@ -9,8 +9,11 @@ static void *arena_alloc(void *ctx, size_t n) { return hfd_arena_alloc(ctx, n); 
 
 static void arena_free(void *ctx, void *block) {}
 
-static void *unpack(const ProtobufCMessageDescriptor *descriptor, struct hfd_arena *arena, const void *data, size_t n) {
-        ProtobufCAllocator allocator = {.alloc = arena_alloc, .free = arena_free, .allocator_data = arena};
+static void *unpack(const ProtobufCMessageDescriptor *descriptor, struct hfd_arena *arena,
+                    const void *data, size_t n) {
+        ProtobufCAllocator allocator = {.alloc = arena_alloc,
+                                        .free = arena_free,
+                                        .allocator_data = arena};
 
         return protobuf_c_message_unpack(descriptor, &allocator, n, data);
 }
@@ -28,9 +31,12 @@ int hfd_grpc_prefix_read(const void *prefix, uint32_t *ret_n) {
 }
 
 /* A key with a NUL in it is none of ours: it would be cut short silently. */
-static bool key_ok(const ProtobufCBinaryData *key) { return key->len && !memchr(key->data, 0, key->len); }
+static bool key_ok(const ProtobufCBinaryData *key) {
+        return key->len && !memchr(key->data, 0, key->len);
+}
 
-/* The arena puts a NUL behind each block, so the key's bytes are a string. Values are copied once, into what is shared. */
+/* The arena puts a NUL behind each block, so the key's bytes are a string. Values are copied once,
+ * into what is shared. */
 static int kv_from(const Hfd__KeyValue *from, bool with_value, struct hfd_kv *ret_kv) {
         if (!from || !key_ok(&from->key))
                 return -EPROTO;
@@ -38,7 +44,8 @@ static int kv_from(const Hfd__KeyValue *from, bool with_value, struct hfd_kv *re
                                   .mod_revision = (uint64_t)from->mod_revision,
                                   .create_revision = (uint64_t)from->create_revision};
         if (with_value) {
-                ret_kv->value = hf__buf_copy(from->value.len ? (const void *)from->value.data : "", from->value.len);
+                ret_kv->value = hf__buf_copy(from->value.len ? (const void *)from->value.data : "",
+                                             from->value.len);
                 if (!ret_kv->value)
                         return -ENOMEM;
         }
@@ -54,7 +61,8 @@ static int header_read(const Hfd__ResponseHeader *header, struct hfd_store_reply
 }
 
 /* kvs has room for the range's kvs behind those that reply has already. */
-static int range_read(const Hfd__RangeResponse *range, struct hfd_kv *kvs, bool with_values, struct hfd_store_reply *reply) {
+static int range_read(const Hfd__RangeResponse *range, struct hfd_kv *kvs, bool with_values,
+                      struct hfd_store_reply *reply) {
         for (size_t i = 0; i < range->n_kvs; i++) {
                 int r = kv_from(range->kvs[i], with_values, &kvs[reply->n_kvs]);
 
@@ -65,7 +73,8 @@ static int range_read(const Hfd__RangeResponse *range, struct hfd_kv *kvs, bool 
         return 0;
 }
 
-static int parse_range(const void *data, size_t n, bool with_values, struct hfd_arena *arena, struct hfd_store_reply *reply) {
+static int parse_range(const void *data, size_t n, bool with_values, struct hfd_arena *arena,
+                       struct hfd_store_reply *reply) {
         Hfd__RangeResponse *range = unpack(&hfd__range_response__descriptor, arena, data, n);
         struct hfd_kv *kvs;
         int r;
@@ -81,7 +90,8 @@ static int parse_range(const void *data, size_t n, bool with_values, struct hfd_
         return r ? r : range_read(range, kvs, with_values, reply);
 }
 
-static int parse_txn(const void *data, size_t n, struct hfd_arena *arena, struct hfd_store_reply *reply) {
+static int parse_txn(const void *data, size_t n, struct hfd_arena *arena,
+                     struct hfd_store_reply *reply) {
         Hfd__TxnResponse *txn = unpack(&hfd__txn_response__descriptor, arena, data, n);
         size_t n_kvs = 0;
         struct hfd_kv *kvs;
@@ -99,20 +109,24 @@ static int parse_txn(const void *data, size_t n, struct hfd_arena *arena, struct
         if (!kvs)
                 return -ENOMEM;
         reply->kvs = kvs;
-        reply->error = hf_fail(&reply->status, HF_E_CONFLICT, "a compare of the transaction failed");
+        reply->error =
+                hf_fail(&reply->status, HF_E_CONFLICT, "a compare of the transaction failed");
         for (size_t i = 0; i < txn->n_responses && !r; i++)
                 if (txn->responses[i]->response_case == HFD__RESPONSE_OP__RESPONSE_RESPONSE_RANGE)
                         r = range_read(txn->responses[i]->response_range, kvs, true, reply);
         return r;
 }
 
-static int parse_compact(const void *data, size_t n, struct hfd_arena *arena, struct hfd_store_reply *reply) {
-        Hfd__CompactionResponse *compaction = unpack(&hfd__compaction_response__descriptor, arena, data, n);
+static int parse_compact(const void *data, size_t n, struct hfd_arena *arena,
+                         struct hfd_store_reply *reply) {
+        Hfd__CompactionResponse *compaction =
+                unpack(&hfd__compaction_response__descriptor, arena, data, n);
 
         return compaction ? header_read(compaction->header, reply) : unpack_error(arena);
 }
 
-int hfd_etcd_parse(enum hfd_etcd_answer kind, const void *data, size_t n, struct hfd_arena *arena, struct hfd_store_reply *reply) {
+int hfd_etcd_parse(enum hfd_etcd_answer kind, const void *data, size_t n, struct hfd_arena *arena,
+                   struct hfd_store_reply *reply) {
         switch (kind) {
         case HFD_ETCD_RANGE: return parse_range(data, n, true, arena, reply);
         case HFD_ETCD_RANGE_KEYS: return parse_range(data, n, false, arena, reply);
@@ -128,7 +142,8 @@ void hfd_etcd_release(struct hfd_store_reply *reply) {
         reply->n_kvs = 0;
 }
 
-int hfd_etcd_parse_news(const void *data, size_t n, struct hfd_arena *arena, struct hfd_etcd_news *ret_news) {
+int hfd_etcd_parse_news(const void *data, size_t n, struct hfd_arena *arena,
+                        struct hfd_etcd_news *ret_news) {
         Hfd__WatchResponse *response = unpack(&hfd__watch_response__descriptor, arena, data, n);
 
         *ret_news = (struct hfd_etcd_news){.cancel_reason = ""};

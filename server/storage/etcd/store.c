@@ -10,19 +10,23 @@ struct hfd_etcd *hfd_etcd_of(struct hfd_store *store) {
         return (struct hfd_etcd *)store;
 }
 
-size_t hfd_etcd_endpoint(struct hfd_etcd *etcd) { return __atomic_load_n(&etcd->current, __ATOMIC_RELAXED); }
+size_t hfd_etcd_endpoint(struct hfd_etcd *etcd) {
+        return __atomic_load_n(&etcd->current, __ATOMIC_RELAXED);
+}
 
 void hfd_etcd_move_on(struct hfd_etcd *etcd, size_t endpoint) {
         size_t expected = endpoint, next = (endpoint + 1) % etcd->n_endpoints;
 
-        if (next != endpoint && __atomic_compare_exchange_n(&etcd->current, &expected, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-                hf_log(&etcd->store.host->log, HF_LOG_NOTICE, "etcd", "%s failed, going on with %s", etcd->endpoints[endpoint],
-                       etcd->endpoints[next]);
+        if (next != endpoint && __atomic_compare_exchange_n(&etcd->current, &expected, next, false,
+                                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+                hf_log(&etcd->store.host->log, HF_LOG_NOTICE, "etcd", "%s failed, going on with %s",
+                       etcd->endpoints[endpoint], etcd->endpoints[next]);
 }
 
 static bool is_tls(const char *endpoint) { return !strncmp(endpoint, "https://", 8); }
 
-void hfd_etcd_request(struct hfd_etcd *etcd, size_t endpoint, const char *path, char *url, struct hf__http_request *request) {
+void hfd_etcd_request(struct hfd_etcd *etcd, size_t endpoint, const char *path, char *url,
+                      struct hf__http_request *request) {
         const char *base = etcd->endpoints[endpoint];
 
         snprintf(url, HFD_ETCD_URL_MAX + 64, "%s/etcdserverpb.%s", base, path);
@@ -34,7 +38,8 @@ void hfd_etcd_request(struct hfd_etcd *etcd, size_t endpoint, const char *path, 
 }
 
 /* scheme://host[:port], with at most a slash behind it, which is cut off. */
-static int add_endpoint(struct hfd_etcd *etcd, const char *endpoint, struct hf_status *reterr_status) {
+static int add_endpoint(struct hfd_etcd *etcd, const char *endpoint,
+                        struct hf_status *reterr_status) {
         char *copy = etcd->endpoints[etcd->n_endpoints];
         const char *host;
         size_t n = strlen(endpoint);
@@ -44,22 +49,30 @@ static int add_endpoint(struct hfd_etcd *etcd, const char *endpoint, struct hf_s
         else if (!strncmp(endpoint, "http://", 7))
                 host = endpoint + 7;
         else
-                return hf_fail(reterr_status, HF_E_INVALID, "etcd endpoint %s: must begin with http:// or https://", endpoint);
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "etcd endpoint %s: must begin with http:// or https://", endpoint);
         if (n && endpoint[n - 1] == '/')
                 n--;
-        if (endpoint + n <= host || strpbrk(host, "?#@ ") || memchr(host, '/', (size_t)(endpoint + n - host)))
-                return hf_fail(reterr_status, HF_E_INVALID, "etcd endpoint %s: must be <scheme>://<host>:<port> and nothing more",
+        if (endpoint + n <= host || strpbrk(host, "?#@ ") ||
+            memchr(host, '/', (size_t)(endpoint + n - host)))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "etcd endpoint %s: must be <scheme>://<host>:<port> and nothing "
+                               "more",
                                endpoint);
         if (n >= HFD_ETCD_URL_MAX)
-                return hf_fail(reterr_status, HF_E_INVALID, "etcd endpoint %.64s...: too long", endpoint);
+                return hf_fail(reterr_status, HF_E_INVALID, "etcd endpoint %.64s...: too long",
+                               endpoint);
         memcpy(copy, endpoint, n);
         copy[n] = 0;
         etcd->n_endpoints++;
         return 0;
 }
 
-static int etcd_init(struct hfd_etcd *etcd, const struct hfd_etcd_config *config, struct hf_status *reterr_status) {
-        const struct hf__http_tls_config tls = {.ca_pem = config->ca_pem, .cert_pem = config->cert_pem, .key_pem = config->key_pem};
+static int etcd_init(struct hfd_etcd *etcd, const struct hfd_etcd_config *config,
+                     struct hf_status *reterr_status) {
+        const struct hf__http_tls_config tls = {.ca_pem = config->ca_pem,
+                                                .cert_pem = config->cert_pem,
+                                                .key_pem = config->key_pem};
         size_t n = 0;
         int r;
 
@@ -88,7 +101,8 @@ static int etcd_init(struct hfd_etcd *etcd, const struct hfd_etcd_config *config
 static void etcd_free(struct hfd_store *store) {
         struct hfd_etcd *etcd = hfd_etcd_of(store);
 
-        hf__http_engine_free(etcd->engine); /* every callback has returned: calls and watches have freed themselves */
+        hf__http_engine_free(etcd->engine); /* every callback has returned: calls and watches have
+                                               freed themselves */
         hf__http_tls_unref(etcd->tls);
         free(etcd->endpoints);
         free(etcd);
@@ -96,7 +110,9 @@ static void etcd_free(struct hfd_store *store) {
 
 static void etcd_stop(struct hfd_store *store) { hf__http_engine_stop(hfd_etcd_of(store)->engine); }
 
-static uint64_t etcd_turns(struct hfd_store *store) { return hf__http_engine_turns(hfd_etcd_of(store)->engine); }
+static uint64_t etcd_turns(struct hfd_store *store) {
+        return hf__http_engine_turns(hfd_etcd_of(store)->engine);
+}
 
 static const struct hfd_store_ops etcd_ops = {
         .get = hfd_etcd_get,
@@ -111,8 +127,8 @@ static const struct hfd_store_ops etcd_ops = {
         .turns = etcd_turns,
 };
 
-int hfd_etcd_store_new(const struct hf_host *host, const struct hfd_etcd_config *config, struct hfd_store **ret_store,
-                       struct hf_status *reterr_status) {
+int hfd_etcd_store_new(const struct hf_host *host, const struct hfd_etcd_config *config,
+                       struct hfd_store **ret_store, struct hf_status *reterr_status) {
         struct hfd_etcd *etcd = calloc(1, sizeof(*etcd));
         int r;
 

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches: each is one POST whose body is the create request and whose answer streams until one side ends it.
+ * Watches: each is one POST whose body is the create request and whose answer streams until one
+ * side ends it.
  *
- * A watch belongs to the engine from its submission to its on_done, which ends and frees it; all of its callbacks run on
- * the engine's thread, so nothing here needs a lock. The engine's request id is the watch's id, and cancelling a watch is
- * cancelling the request.
+ * A watch belongs to the engine from its submission to its on_done, which ends and frees it; all of
+ * its callbacks run on the engine's thread, so nothing here needs a lock. The engine's request id
+ * is the watch's id, and cancelling a watch is cancelling the request.
  *
- * The stream is a sequence of gRPC messages that come in pieces of any size. Whole messages are handed on from where they
- * lie; only a rest is kept. etcd puts a revision's events into one message (fragments are not asked for), so a revision is
- * never split.
+ * The stream is a sequence of gRPC messages that come in pieces of any size. Whole messages are
+ * handed on from where they lie; only a rest is kept. etcd puts a revision's events into one
+ * message (fragments are not asked for), so a revision is never split.
  *
- * A watch never resumes by itself: what it knows is delivered, and its user knows the last revision. Compaction is told in
- * a message, and etcd leaves the stream open; we end it. An etcd that says nothing at all is noticed by the wait for the
- * header block, which etcd sends with "created".
+ * A watch never resumes by itself: what it knows is delivered, and its user knows the last
+ * revision. Compaction is told in a message, and etcd leaves the stream open; we end it. An etcd
+ * that says nothing at all is noticed by the wait for the header block, which etcd sends with
+ * "created".
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +36,8 @@ struct watch {
 };
 
 static int watch_fail(struct watch *watch, int error, const char *why) {
-        return hf_fail(&watch->end, error, "etcd %s: watch ended: %s", watch->etcd->endpoints[watch->endpoint], why);
+        return hf_fail(&watch->end, error, "etcd %s: watch ended: %s",
+                       watch->etcd->endpoints[watch->endpoint], why);
 }
 
 /* 0, or the watch ends. */
@@ -42,11 +45,13 @@ static int watch_news(struct watch *watch, const struct hfd_etcd_news *news) {
         if (news->compact_revision)
                 return watch_fail(watch, HF_E_GONE, "its start is compacted");
         if (news->canceled)
-                return watch_fail(watch, HF_E_UNAVAILABLE, *news->cancel_reason ? news->cancel_reason : "canceled by etcd");
+                return watch_fail(watch, HF_E_UNAVAILABLE,
+                                  *news->cancel_reason ? news->cancel_reason : "canceled by etcd");
         if (news->n_events) {
                 watch->handler.event(watch->ctx, news->events, news->n_events);
         } else if (!news->created) {
-                struct hfd_watch_event progress = {.type = HFD_WATCH_PROGRESS, .revision = news->revision};
+                struct hfd_watch_event progress = {.type = HFD_WATCH_PROGRESS,
+                                                   .revision = news->revision};
 
                 watch->handler.event(watch->ctx, &progress, 1);
         }
@@ -69,8 +74,10 @@ static int watch_message(struct watch *watch, const char *data, size_t n) {
         return r;
 }
 
-/* Handles the whole messages at the front of data. *ret_used says how many bytes they had; *ret_wanted how long the next is. */
-static int watch_messages(struct watch *watch, const char *data, size_t n, size_t *ret_used, size_t *ret_wanted) {
+/* Handles the whole messages at the front of data. *ret_used says how many bytes they had;
+ * *ret_wanted how long the next is. */
+static int watch_messages(struct watch *watch, const char *data, size_t n, size_t *ret_used,
+                          size_t *ret_wanted) {
         size_t used = 0, wanted = HFD_GRPC_PREFIX;
 
         while (n - used >= HFD_GRPC_PREFIX) {
@@ -114,9 +121,11 @@ static int watch_data(void *ctx, const void *data, size_t n) {
         if (!watch->n_rest) {
                 if (watch_messages(watch, data, n, &used, &wanted))
                         return -1;
-                return used < n ? rest_append(watch, (const char *)data + used, n - used, wanted) : 0;
+                return used < n ? rest_append(watch, (const char *)data + used, n - used, wanted)
+                                : 0;
         }
-        if (rest_append(watch, data, n, 0) || watch_messages(watch, watch->rest, watch->n_rest, &used, &wanted))
+        if (rest_append(watch, data, n, 0) ||
+            watch_messages(watch, watch->rest, watch->n_rest, &used, &wanted))
                 return -1;
         if (used) {
                 watch->n_rest -= used;
@@ -134,7 +143,8 @@ static void watch_done(void *ctx, const struct hf__http_result *result) {
         struct watch *watch = ctx;
 
         if (!watch->end.error) {
-                int r = hfd_etcd_error(result, false, watch->etcd->endpoints[watch->endpoint], &watch->end);
+                int r = hfd_etcd_error(result, false, watch->etcd->endpoints[watch->endpoint],
+                                       &watch->end);
 
                 if (r != HF_E_GONE && r != HF_E_CANCELED) {
                         /* Whatever it was, the stream is gone, and trying elsewhere is the cure. */
@@ -147,10 +157,11 @@ static void watch_done(void *ctx, const struct hf__http_result *result) {
         free(watch);
 }
 
-int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, uint64_t revision, const struct hfd_watch_handler *handler,
-                   void *ctx, uint64_t *ret_id) {
+int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, uint64_t revision,
+                   const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id) {
         struct hfd_etcd *etcd = hfd_etcd_of(store);
-        const char *headers[] = {"content-type: application/grpc", "te: trailers", "hasleader: true"};
+        const char *headers[] = {"content-type: application/grpc", "te: trailers",
+                                 "hasleader: true"};
         char url[HFD_ETCD_URL_MAX + 64];
         struct hf__buf *body = hfd_etcd_pack_watch(begin, end, revision);
         struct watch *watch = body ? malloc(sizeof(*watch)) : NULL;
@@ -161,7 +172,10 @@ int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, 
                 hf__buf_unref(body);
                 return -ENOMEM;
         }
-        *watch = (struct watch){.etcd = etcd, .endpoint = hfd_etcd_endpoint(etcd), .handler = *handler, .ctx = ctx};
+        *watch = (struct watch){.etcd = etcd,
+                                .endpoint = hfd_etcd_endpoint(etcd),
+                                .handler = *handler,
+                                .ctx = ctx};
         request = (struct hf__http_request){
                 .headers = headers,
                 .n_headers = 3,
@@ -182,4 +196,6 @@ int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, 
         return r;
 }
 
-void hfd_etcd_watch_cancel(struct hfd_store *store, uint64_t id) { hf__http_cancel(hfd_etcd_of(store)->engine, id); }
+void hfd_etcd_watch_cancel(struct hfd_store *store, uint64_t id) {
+        hf__http_cancel(hfd_etcd_of(store)->engine, id);
+}

@@ -46,7 +46,9 @@ static int reserve(void *array, size_t n, size_t more, size_t *space, size_t siz
         return 0;
 }
 
-void hfd_history_init(struct hfd_history *history) { *history = (struct hfd_history){.revision = 1}; }
+void hfd_history_init(struct hfd_history *history) {
+        *history = (struct hfd_history){.revision = 1};
+}
 
 void hfd_history_deinit(struct hfd_history *history) {
         for (size_t i = 0; i < history->n_keys; i++) {
@@ -76,7 +78,8 @@ size_t hfd_history_find(const struct hfd_history *history, const char *name) {
         return low;
 }
 
-struct hfd_version *hfd_history_at(const struct hfd_history *history, size_t index, uint64_t revision) {
+struct hfd_version *hfd_history_at(const struct hfd_history *history, size_t index,
+                                   uint64_t revision) {
         const struct hfd_history_key *key = &history->keys[index];
         size_t i = key->n;
 
@@ -85,23 +88,29 @@ struct hfd_version *hfd_history_at(const struct hfd_history *history, size_t ind
         return i && key->versions[i - 1]->value ? key->versions[i - 1] : NULL;
 }
 
-struct hfd_version *hfd_history_get(const struct hfd_history *history, const char *key, uint64_t revision) {
+struct hfd_version *hfd_history_get(const struct hfd_history *history, const char *key,
+                                    uint64_t revision) {
         size_t i = hfd_history_find(history, key);
 
-        return i < history->n_keys && !strcmp(history->keys[i].name, key) ? hfd_history_at(history, i, revision) : NULL;
+        return i < history->n_keys && !strcmp(history->keys[i].name, key)
+                       ? hfd_history_at(history, i, revision)
+                       : NULL;
 }
 
 bool hfd_history_compare(const struct hfd_history *history, const struct hfd_compare *compare) {
-        const struct hfd_version *version = hfd_history_get(history, compare->key, history->revision);
+        const struct hfd_version *version =
+                hfd_history_get(history, compare->key, history->revision);
 
         switch (compare->kind) {
         case HFD_MOD_EQUALS: return (version ? version->mod : 0) == compare->revision;
         case HFD_VALUE_EQUALS:
                 return version && version->value->n == compare->n_value &&
-                       (!compare->n_value || !memcmp(version->value->data, compare->value, compare->n_value));
+                       (!compare->n_value ||
+                        !memcmp(version->value->data, compare->value, compare->n_value));
         case HFD_VALUE_BEGINS:
                 return version && version->value->n > compare->n_value &&
-                       (!compare->n_value || !memcmp(version->value->data, compare->value, compare->n_value));
+                       (!compare->n_value ||
+                        !memcmp(version->value->data, compare->value, compare->n_value));
         }
         return false;
 }
@@ -114,12 +123,14 @@ static struct hfd_history_key *key_slot(struct hfd_history *history, const char 
         if (i == history->n_keys || strcmp(history->keys[i].name, name)) {
                 char *copy;
 
-                if (reserve(&history->keys, history->n_keys, 1, &history->space_keys, sizeof(*history->keys)))
+                if (reserve(&history->keys, history->n_keys, 1, &history->space_keys,
+                            sizeof(*history->keys)))
                         return NULL;
                 copy = strdup(name);
                 if (!copy)
                         return NULL;
-                memmove(&history->keys[i + 1], &history->keys[i], (history->n_keys - i) * sizeof(*history->keys));
+                memmove(&history->keys[i + 1], &history->keys[i],
+                        (history->n_keys - i) * sizeof(*history->keys));
                 history->keys[i] = (struct hfd_history_key){.name = copy};
                 history->n_keys++;
         }
@@ -142,14 +153,17 @@ int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, siz
         struct hfd_version *versions[HFD_TXN_MAX];
         size_t n = 0;
 
-        if (reserve(&history->log, history->n_log, n_ops, &history->space_log, sizeof(*history->log)))
+        if (reserve(&history->log, history->n_log, n_ops, &history->space_log,
+                    sizeof(*history->log)))
                 return -ENOMEM;
         for (size_t i = 0; i < n_ops; i++) {
                 struct hf__buf *value = ops[i].kind == HFD_PUT ? ops[i].value : NULL;
                 bool again = false;
 
                 for (size_t j = 0; j < n; j++)
-                        again |= !strcmp(versions[j]->key, ops[i].key); /* only a second deletion of one key: checked at the door */
+                        again |= !strcmp(versions[j]->key,
+                                         ops[i].key); /* only a second deletion of one key: checked
+                                                         at the door */
                 if (again || (!value && !hfd_history_get(history, ops[i].key, history->revision)))
                         continue;
                 versions[n] = version_new(ops[i].key, value);

@@ -2,14 +2,15 @@
 /*
  * The memory store: one history, one mutex, one thread.
  *
- * An operation takes effect inside the call that starts it, under the mutex; what it found waits in a queue until the
- * store's thread delivers it. So a deadline is always met, and the outcome is always known. A watch is a position in the
- * history's log: the thread hands each watch what was written since, and whole revisions only, because a transaction
- * enters the log under the mutex. Replies and events are each delivered in the order of their revisions.
+ * An operation takes effect inside the call that starts it, under the mutex; what it found waits in
+ * a queue until the store's thread delivers it. So a deadline is always met, and the outcome is
+ * always known. A watch is a position in the history's log: the thread hands each watch what was
+ * written since, and whole revisions only, because a transaction enters the log under the mutex.
+ * Replies and events are each delivered in the order of their revisions.
  *
- * A watch lives from watch() until the thread has called its end; only the thread takes it off the list. Cancelling only
- * marks it. No callback runs under the mutex. Once `closing` is set nothing starts any more, and the thread leaves when
- * all replies are delivered and all watches ended.
+ * A watch lives from watch() until the thread has called its end; only the thread takes it off the
+ * list. Cancelling only marks it. No callback runs under the mutex. Once `closing` is set nothing
+ * starts any more, and the thread leaves when all replies are delivered and all watches ended.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +59,9 @@ struct memory_store {
         bool closing;
 };
 
-static struct memory_store *memory_of(struct hfd_store *store) { return (struct memory_store *)store; }
+static struct memory_store *memory_of(struct hfd_store *store) {
+        return (struct memory_store *)store;
+}
 
 static struct reply *reply_new(hfd_store_fn done, void *ctx) {
         struct reply *reply = calloc(1, sizeof(*reply));
@@ -121,11 +124,12 @@ static void reply_post_locked(struct memory_store *memory, struct reply *reply) 
 }
 
 /*
- * The frame of every operation: makes the reply, runs `act` under the mutex and posts the reply, unless act fails with
- * -errno: then nothing happened, and the callback is never called.
+ * The frame of every operation: makes the reply, runs `act` under the mutex and posts the reply,
+ * unless act fails with -errno: then nothing happened, and the callback is never called.
  */
 static int operate(struct hfd_store *store, hfd_store_fn done, void *ctx,
-                   int (*act)(struct memory_store *memory, struct reply *reply, const void *args), const void *args) {
+                   int (*act)(struct memory_store *memory, struct reply *reply, const void *args),
+                   const void *args) {
         struct memory_store *memory = memory_of(store);
         struct reply *reply = reply_new(done, ctx);
         int r;
@@ -143,12 +147,14 @@ static int operate(struct hfd_store *store, hfd_store_fn done, void *ctx,
 }
 
 static int act_get(struct memory_store *memory, struct reply *reply, const void *args) {
-        struct hfd_version *version = hfd_history_get(&memory->history, args, memory->history.revision);
+        struct hfd_version *version =
+                hfd_history_get(&memory->history, args, memory->history.revision);
 
         return version ? reply_add_locked(reply, version, true) : 0;
 }
 
-static int memory_get(struct hfd_store *store, const char *key, hf_nsec deadline, hfd_store_fn done, void *ctx) {
+static int memory_get(struct hfd_store *store, const char *key, hf_nsec deadline, hfd_store_fn done,
+                      void *ctx) {
         if (!key || !*key)
                 return -EINVAL;
         return operate(store, done, ctx, act_get, key);
@@ -168,12 +174,15 @@ static int act_list(struct memory_store *memory, struct reply *reply, const void
         size_t n_prefix = strlen(args->prefix);
 
         if (revision < history->compacted) {
-                reply->reply.error = hf_fail(&reply->reply.status, HF_E_GONE, "revision %llu is compacted", (unsigned long long)revision);
+                reply->reply.error =
+                        hf_fail(&reply->reply.status, HF_E_GONE, "revision %llu is compacted",
+                                (unsigned long long)revision);
                 return 0;
         }
         if (revision > history->revision) {
                 reply->reply.error =
-                        hf_fail(&reply->reply.status, HF_E_INVALID, "revision %llu is not reached yet", (unsigned long long)revision);
+                        hf_fail(&reply->reply.status, HF_E_INVALID,
+                                "revision %llu is not reached yet", (unsigned long long)revision);
                 return 0;
         }
         for (size_t i = hfd_history_find(history, args->start);
@@ -192,9 +201,13 @@ static int act_list(struct memory_store *memory, struct reply *reply, const void
         return 0;
 }
 
-static int memory_list(struct hfd_store *store, const char *prefix, const char *start_key, uint64_t revision, size_t limit, bool keys_only,
-                       hf_nsec deadline, hfd_store_fn done, void *ctx) {
-        struct list_args args = {.prefix = prefix, .revision = revision, .limit = limit, .keys_only = keys_only};
+static int memory_list(struct hfd_store *store, const char *prefix, const char *start_key,
+                       uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
+                       hfd_store_fn done, void *ctx) {
+        struct list_args args = {.prefix = prefix,
+                                 .revision = revision,
+                                 .limit = limit,
+                                 .keys_only = keys_only};
 
         args.start = start_key && strcmp(start_key, prefix) > 0 ? start_key : prefix;
         return operate(store, done, ctx, act_list, &args);
@@ -206,7 +219,8 @@ static bool too_large(const struct hfd_txn *txn) {
         for (size_t i = 0; i < txn->n_compares; i++)
                 n += strlen(txn->compares[i].key) + txn->compares[i].n_value;
         for (size_t i = 0; i < txn->n_ops; i++)
-                n += strlen(txn->ops[i].key) + (txn->ops[i].kind == HFD_PUT ? txn->ops[i].value->n : 0);
+                n += strlen(txn->ops[i].key) +
+                     (txn->ops[i].kind == HFD_PUT ? txn->ops[i].value->n : 0);
         return n > MAX_REQUEST_BYTES;
 }
 
@@ -216,16 +230,19 @@ static int act_txn(struct memory_store *memory, struct reply *reply, const void 
         bool holds = true;
 
         if (too_large(txn)) {
-                reply->reply.error = hf_fail(&reply->reply.status, HF_E_TOO_LARGE, "request is too large");
+                reply->reply.error =
+                        hf_fail(&reply->reply.status, HF_E_TOO_LARGE, "request is too large");
                 return 0;
         }
         for (size_t i = 0; i < txn->n_compares; i++)
                 holds = holds && hfd_history_compare(history, &txn->compares[i]);
         if (holds)
                 return hfd_history_write(history, txn->ops, txn->n_ops);
-        reply->reply.error = hf_fail(&reply->reply.status, HF_E_CONFLICT, "a compare of the transaction failed");
+        reply->reply.error =
+                hf_fail(&reply->reply.status, HF_E_CONFLICT, "a compare of the transaction failed");
         for (size_t i = 0; i < txn->n_get_on_failure; i++) {
-                struct hfd_version *version = hfd_history_get(history, txn->get_on_failure[i], history->revision);
+                struct hfd_version *version =
+                        hfd_history_get(history, txn->get_on_failure[i], history->revision);
 
                 if (version && reply_add_locked(reply, version, true))
                         return -ENOMEM;
@@ -233,7 +250,8 @@ static int act_txn(struct memory_store *memory, struct reply *reply, const void 
         return 0;
 }
 
-static int memory_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec deadline, hfd_store_fn done, void *ctx) {
+static int memory_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec deadline,
+                      hfd_store_fn done, void *ctx) {
         int r = hfd_txn_check(txn);
 
         return r ? r : operate(store, done, ctx, act_txn, txn);
@@ -244,15 +262,18 @@ static int act_compact(struct memory_store *memory, struct reply *reply, const v
 
         if (revision <= memory->history.compacted) {
                 reply->reply.error =
-                        hf_fail(&reply->reply.status, HF_E_GONE, "revision %llu is compacted already", (unsigned long long)revision);
+                        hf_fail(&reply->reply.status, HF_E_GONE,
+                                "revision %llu is compacted already", (unsigned long long)revision);
                 return 0;
         }
         if (revision > memory->history.revision) {
                 reply->reply.error =
-                        hf_fail(&reply->reply.status, HF_E_INVALID, "revision %llu is not reached yet", (unsigned long long)revision);
+                        hf_fail(&reply->reply.status, HF_E_INVALID,
+                                "revision %llu is not reached yet", (unsigned long long)revision);
                 return 0;
         }
-        /* What a started watch has still to see stays in the log, so that a slow thread never costs a watch its events. */
+        /* What a started watch has still to see stays in the log, so that a slow thread never costs
+         * a watch its events. */
         for (const struct watch *watch = memory->watches; watch; watch = watch->next)
                 if (watch->position < keep)
                         keep = watch->position;
@@ -260,13 +281,17 @@ static int act_compact(struct memory_store *memory, struct reply *reply, const v
         return 0;
 }
 
-static int memory_compact(struct hfd_store *store, uint64_t revision, hf_nsec deadline, hfd_store_fn done, void *ctx) {
+static int memory_compact(struct hfd_store *store, uint64_t revision, hf_nsec deadline,
+                          hfd_store_fn done, void *ctx) {
         return operate(store, done, ctx, act_compact, &revision);
 }
 
-static int act_revision(struct memory_store *memory, struct reply *reply, const void *args) { return 0; }
+static int act_revision(struct memory_store *memory, struct reply *reply, const void *args) {
+        return 0;
+}
 
-static int memory_revision(struct hfd_store *store, hf_nsec deadline, hfd_store_fn done, void *ctx) {
+static int memory_revision(struct hfd_store *store, hf_nsec deadline, hfd_store_fn done,
+                           void *ctx) {
         return operate(store, done, ctx, act_revision, NULL);
 }
 
@@ -279,8 +304,9 @@ static struct watch *watch_free(struct watch *watch) {
         return NULL;
 }
 
-static int memory_watch(struct hfd_store *store, const char *begin, const char *end, uint64_t revision,
-                        const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id) {
+static int memory_watch(struct hfd_store *store, const char *begin, const char *end,
+                        uint64_t revision, const struct hfd_watch_handler *handler, void *ctx,
+                        uint64_t *ret_id) {
         struct memory_store *memory = memory_of(store);
         struct watch *watch = calloc(1, sizeof(*watch));
         int r = 0;
@@ -344,7 +370,9 @@ static void end_watch_locked(struct memory_store *memory, struct watch **link) {
 
         *link = watch->next;
         pthread_mutex_unlock(&memory->mu);
-        hf_fail(&status, watch->error, watch->error == HF_E_GONE ? "the watch's start is compacted" : "the watch was cancelled");
+        hf_fail(&status, watch->error,
+                watch->error == HF_E_GONE ? "the watch's start is compacted"
+                                          : "the watch was cancelled");
         watch->handler.end(watch->ctx, watch->error, &status);
         watch_free(watch);
         pthread_mutex_lock(&memory->mu);
@@ -352,7 +380,8 @@ static void end_watch_locked(struct memory_store *memory, struct watch **link) {
 
 #define EVENTS_MAX 256 /* of one call, but for a larger revision */
 
-/* Hands the watch whole revisions from its position on. Returns false when there was nothing for it, the mutex still held. */
+/* Hands the watch whole revisions from its position on. Returns false when there was nothing for
+ * it, the mutex still held. */
 static bool deliver_events_locked(struct memory_store *memory, struct watch *watch) {
         const struct hfd_history *history = &memory->history;
         struct hfd_watch_event events[EVENTS_MAX + HFD_TXN_MAX];
@@ -366,15 +395,20 @@ static bool deliver_events_locked(struct memory_store *memory, struct watch *wat
                 if (n >= EVENTS_MAX && version->mod >= position)
                         break;
                 position = version->mod + 1;
-                if (strcmp(version->key, watch->begin) < 0 || (*watch->end && strcmp(version->key, watch->end) >= 0))
+                if (strcmp(version->key, watch->begin) < 0 ||
+                    (*watch->end && strcmp(version->key, watch->end) >= 0))
                         continue;
                 versions[n] = hfd_version_ref(version);
-                events[n++] = (struct hfd_watch_event){.type = version->value ? HFD_WATCH_PUT : HFD_WATCH_DELETE,
-                                                       .kv = {.key = version->key,
-                                                              .value = version->value,
-                                                              .mod_revision = version->mod,
-                                                              .create_revision = version->value ? version->create : 0},
-                                                       .revision = version->mod};
+                events[n++] =
+                        (struct hfd_watch_event){.type = version->value ? HFD_WATCH_PUT
+                                                                        : HFD_WATCH_DELETE,
+                                                 .kv = {.key = version->key,
+                                                        .value = version->value,
+                                                        .mod_revision = version->mod,
+                                                        .create_revision = version->value
+                                                                                   ? version->create
+                                                                                   : 0},
+                                                 .revision = version->mod};
         }
         watch->position = position;
         if (!n)
@@ -387,7 +421,8 @@ static bool deliver_events_locked(struct memory_store *memory, struct watch *wat
         return true;
 }
 
-/* One callback, if any is due. The list may have changed after one, so the search begins anew each time. */
+/* One callback, if any is due. The list may have changed after one, so the search begins anew each
+ * time. */
 static bool turn_locked(struct memory_store *memory) {
         if (memory->first) {
                 deliver_reply_locked(memory);
@@ -417,7 +452,8 @@ static void *memory_thread(void *ctx) {
                         continue;
                 if (memory->closing)
                         break;
-                clock->wait(clock->ctx, &memory->wake, &memory->mu, hf_now(clock) + HF_NSEC_PER_SEC);
+                clock->wait(clock->ctx, &memory->wake, &memory->mu,
+                            hf_now(clock) + HF_NSEC_PER_SEC);
         }
         pthread_mutex_unlock(&memory->mu);
         return NULL;
