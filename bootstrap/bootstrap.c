@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/config.h"
+#include "base/sized_config.h"
 #include "base/thread.h"
 
 #define CONFIG_V0      (offsetof(struct hf_bootstrap_config, ctx) + sizeof(void *))

@@ -24,7 +24,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "base/timetext.h"
+#include "base/time_format.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/plan.h"
 

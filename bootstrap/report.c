@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/strbuf.h"
-#include "base/timetext.h"
+#include "base/time_format.h"
 #include "bootstrap/bootstrap.h"
 
 #define EVENT_PATIENCE (2 * HF_NSEC_PER_SEC)

@@ -19,7 +19,7 @@
 
 #include <holdfast/error.h>
 
-#include "base/http_engine.h"
+#include "base/http/engine.h"
 #include "base/thread.h"
 #include "client/file_text.h"
 

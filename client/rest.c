@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/config.h"
-#include "base/http_engine.h"
+#include "base/http/engine.h"
+#include "base/sized_config.h"
 #include "client/bearer.h"
 #include "client/file_text.h"
 #include "client/kubeconfig.h"

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/http_engine.h"
+#include "base/http/engine.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "client/bearer.h"

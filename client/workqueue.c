@@ -28,9 +28,9 @@
 #include <holdfast/error.h>
 #include <holdfast/metrics.h>
 
-#include "base/duequeue.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
+#include "base/timer_heap.h"
 #include "client/key_index.h"
 
 #define FIRST_DELAY (5 * HF_NSEC_PER_MSEC)

@@ -16,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/config.h"
 #include "base/json.h"
+#include "base/sized_config.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
-#include "base/timetext.h"
+#include "base/time_format.h"
 
 #define COMPONENT   "candidate"
 #define REFRESH     (300 * HF_NSEC_PER_SEC)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "leader/electors.h"
-#include "leader/transitions.h"
+#include "leader/lease_history.h"
 
 #define COMPONENT "elector"
 

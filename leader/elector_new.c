@@ -2,7 +2,7 @@
 /*
  * Making an elector from what the embedder says: everything is checked first, and copied.
  */
-#include "leader/controllers.h"
+#include "leader/controller_set.h"
 #include "leader/electors.h"
 
 #include <errno.h>

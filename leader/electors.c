@@ -27,9 +27,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "base/config.h"
+#include "base/sized_config.h"
 #include "base/thread.h"
-#include "base/timetext.h"
+#include "base/time_format.h"
 #include "leader/leader_health.h"
 
 #define COMPONENT "elector"

@@ -15,7 +15,7 @@
 #include "leader/leader_metrics.h"
 #include "leader/lease_events.h"
 #include "leader/lock_port.h"
-#include "leader/work.h"
+#include "leader/term.h"
 
 struct hf_elector {
         /* immutable after add */

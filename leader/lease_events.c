@@ -19,7 +19,7 @@
 
 #include "base/strbuf.h"
 #include "base/thread.h"
-#include "base/timetext.h"
+#include "base/time_format.h"
 
 #define MAX_NOTES    8
 #define MAX_ATTEMPTS 12

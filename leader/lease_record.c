@@ -10,8 +10,8 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "base/timetext.h"
-#include "leader/transitions.h"
+#include "base/time_format.h"
+#include "leader/lease_history.h"
 
 /*
  * A foreign string may be longer than ours ever are. It is cut between two characters, for it may

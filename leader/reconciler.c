@@ -18,9 +18,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/config.h"
+#include "base/sized_config.h"
 #include "base/thread.h"
-#include "client/cache_barrier.h"
+#include "client/informer_barrier.h"
 
 #define LINGER (2 * HF_NSEC_PER_SEC) /* how long a worker waits beside others before it leaves */
 

@@ -10,7 +10,7 @@
 #include <holdfast/error.h>
 #include <holdfast/leader.h>
 
-#include "base/timetext.h"
+#include "base/time_format.h"
 
 #define LONGEST                                                                                    \
         (INT64_C(1)                                                                                \

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "server/api/resource.h"
-#include "server/host.h"
+#include "server/resources/resource.h"
 #include "server/sdnotify.h"
+#include "server/server.h"
 
 #define STORE_PATIENCE (60 * HF_NSEC_PER_SEC) /* how long etcd may be away at start */
 #define STORE_LOOK     (2 * HF_NSEC_PER_SEC)  /* how often the log may say why it is waited for */
@@ -105,8 +105,9 @@ static bool shutdown_check(void *ctx, char *reason, size_t max_reason) {
         return !stopping;
 }
 
-#define STORE_STALE (10 * HF_NSEC_PER_SEC) /* without an answer for so long, etcd counts as away   \
-                                            */
+#define STORE_STALE                                                                                \
+        (10 * HF_NSEC_PER_SEC) /* without an answer for so long, etcd counts as away               \
+                                */
 
 static bool store_check(void *ctx, char *reason, size_t max_reason) {
         struct hfd_host *h = ctx;

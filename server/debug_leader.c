@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "server/host.h"
+#include "server/server.h"
 
 static void add_string(struct hf__strbuf *s, const char *key, const char *value) {
         hf__strbuf_printf(s, "\"%s\":", key);

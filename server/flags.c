@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "base/timetext.h"
+#include "base/time_format.h"
 
 #define SERVE   (1u << HFD_COMMAND_SERVE)
 #define RELEASE (1u << HFD_COMMAND_RELEASE)

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/host.h"
+#include "server/server.h"
 
 static bool to_journal;
 

@@ -5,11 +5,11 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "base/http_engine.h"
+#include "base/http/engine.h"
 #include "base/strbuf.h"
 #include "server/flags.h"
-#include "server/host.h"
-#include "server/main.h"
+#include "server/program.h"
+#include "server/server.h"
 
 /*
  * libcurl brings GnuTLS in (through LDAP and RTMP, which nothing here uses), and GnuTLS initializes

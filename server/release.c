@@ -20,8 +20,8 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
-#include "base/timetext.h"
-#include "server/host.h"
+#include "base/time_format.h"
+#include "server/server.h"
 #include "server/storage/keys.h"
 #include "server/storage/term_record.h"
 

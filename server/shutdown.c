@@ -3,7 +3,7 @@
  * boot has returned. */
 #include <stdlib.h>
 
-#include "server/host.h"
+#include "server/server.h"
 
 /*
  * After a release the end of this process waits for so long: closing, freeing and unmapping take

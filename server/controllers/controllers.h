@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include <holdfast/cache.h>
+#include <holdfast/informer.h>
 #include <holdfast/leader.h>
 
 #include "server/controllers/kinds.h"

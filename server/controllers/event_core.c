@@ -2,7 +2,7 @@
 #include "server/controllers/event_core.h"
 
 #include "base/json.h"
-#include "base/timetext.h"
+#include "base/time_format.h"
 
 /* metav1.Time or MicroTime. -1 = none. */
 static int64_t time_at(const struct hf__json *event, const char *path) {

@@ -10,10 +10,10 @@
  * time to live does not mind.
  */
 #include "base/json.h"
-#include "base/timetext.h"
+#include "base/time_format.h"
 #include "server/controllers/controllers.h"
 #include "server/controllers/event_core.h"
-#include "server/controllers/object.h"
+#include "server/controllers/object_client.h"
 
 #define N_WORKERS 8
 

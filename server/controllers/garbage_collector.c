@@ -41,7 +41,7 @@
 #include "server/controllers/controllers.h"
 #include "server/controllers/gc_core.h"
 #include "server/controllers/gc_notice.h"
-#include "server/controllers/object.h"
+#include "server/controllers/object_client.h"
 
 #define N_WORKERS  8
 #define N_ABSENT   512

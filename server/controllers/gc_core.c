@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/controllers/object.h"
+#include "server/controllers/object_client.h"
 
 enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view) {
         if (view->n_solid > 0)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/timetext.h"
-#include "server/controllers/object.h"
+#include "base/time_format.h"
+#include "server/controllers/object_client.h"
 
 static const struct hf_resource events = {"", "v1", "events"};
 

@@ -17,7 +17,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "base/timetext.h"
+#include "base/time_format.h"
 #include "server/controllers/controllers.h"
 
 #define RETRY (1 * HF_NSEC_PER_SEC)

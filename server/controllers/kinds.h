@@ -6,7 +6,7 @@
  * workspaces the whole objects are kept, of all others metadata only. Immutable after new but for
  * what the caches hold. Thread: any.
  */
-#include <holdfast/cache.h>
+#include <holdfast/informer.h>
 #include <holdfast/reconciler.h>
 
 #define HFD_KINDS_MAX  32

@@ -23,7 +23,7 @@
 #include "base/thread.h"
 #include "client/key_index.h"
 #include "server/controllers/controllers.h"
-#include "server/controllers/object.h"
+#include "server/controllers/object_client.h"
 
 #define MAX_SEEN                                                                                   \
         16384 /* identity Leases watched at a time; more are looked at when others are gone */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/controllers/object.h"
+#include "server/controllers/object_client.h"
 
 void hfd_ns_report_failure(struct hfd_ns_report *report, const char *text) {
         hf__strbuf_printf(&report->failures, "%s%s", report->n_failures++ ? ", " : "", text);

@@ -12,9 +12,9 @@
  * All of it is in the objects, so that a new leader goes on from whatever it finds.
  *
  * No creation slips in: the transaction of each compares its namespace's revision
- * (server/api/write_namespace.c), so all that will ever be in a marked namespace was there before
- * the mark. A list no older than the mark therefore shows all of it, and costs the store nothing;
- * what is still there after a deletion is asked by a consistent read.
+ * (server/registry/write_namespace.c), so all that will ever be in a marked namespace was there
+ * before the mark. A list no older than the mark therefore shows all of it, and costs the store
+ * nothing; what is still there after a deletion is asked by a consistent read.
  *
  * Nothing of another namespace of that name is touched, however old the cache's word or long the
  * pause in between: the contents are looked at, then the namespace is found to be the marked one
@@ -29,11 +29,11 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/timetext.h"
-#include "client/cache_look.h"
+#include "base/time_format.h"
+#include "client/informer_lookup.h"
 #include "server/controllers/controllers.h"
 #include "server/controllers/namespace_core.h"
-#include "server/controllers/object.h"
+#include "server/controllers/object_client.h"
 
 #define N_WORKERS        8
 #define LOOK_AGAIN       (15 * HF_NSEC_PER_SEC) /* while something is left; its events come sooner */

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "server/controllers/gc_core.h"
-#include "server/controllers/object.h"
+#include "server/controllers/object_client.h"
 
 enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace) {
         const char *phase = hf__json_string(workspace, "status.phase");

@@ -26,7 +26,7 @@
 #include "base/strbuf.h"
 #include "server/controllers/controllers.h"
 #include "server/controllers/gc_core.h"
-#include "server/controllers/object.h"
+#include "server/controllers/object_client.h"
 #include "server/controllers/workspace_core.h"
 
 #define NAMESPACE_PREFIX "ws-"

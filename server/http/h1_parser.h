@@ -4,7 +4,7 @@
  * The HTTP/1.1 request parser: bytes in, a filled-in request out. Pure: no socket, no clock.
  * Stricter than llhttp, see h1_parser.c. Thread: owner only.
  */
-#include "server/http/request.h"
+#include "server/http/http_request.h"
 
 struct hfd_h1_parser;
 

@@ -9,7 +9,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include "server/http/request.h"
+#include "server/http/http_request.h"
 
 #define MAX_ORGANISATIONS 64
 

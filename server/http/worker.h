@@ -9,7 +9,7 @@
 #include <openssl/ssl.h>
 
 #include "base/mailbox.h"
-#include "server/http/request.h"
+#include "server/http/http_request.h"
 
 #define HFD_IN_SPACE  16384
 #define HFD_OUT_SPACE 65536

@@ -17,9 +17,9 @@
 
 #include <holdfast/client.h>
 
-#include "base/http_engine.h"
+#include "base/http/engine.h"
 #include "base/json.h"
-#include "base/timetext.h"
+#include "base/time_format.h"
 
 #define MAX_SLOTS 256
 

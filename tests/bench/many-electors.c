@@ -23,8 +23,8 @@
 #include <holdfast/client_port.h>
 #include <holdfast/leader.h>
 
-#include "base/http_engine.h"
-#include "base/timetext.h"
+#include "base/http/engine.h"
+#include "base/time_format.h"
 
 #define MAX_ELECTORS 10000
 

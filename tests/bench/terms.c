@@ -20,7 +20,7 @@
 
 #include <holdfast/reconciler.h>
 
-#include "base/http_engine.h"
+#include "base/http/engine.h"
 
 #define N_SAMPLES 10
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/api/write.h"
+#include "server/registry/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/api/patch.h"
+#include "server/patch/patch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

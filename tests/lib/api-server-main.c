@@ -12,9 +12,9 @@
 
 #include <curl/curl.h>
 
-#include "server/api/api.h"
-#include "server/api/filters.h"
 #include "server/auth/pki.h"
+#include "server/filters/filters.h"
+#include "server/registry/registry.h"
 
 static void fail(const char *what, const struct hf_status *status) {
         (void)fprintf(stderr, "api-server-main: %s: %s\n", what, status->message);

@@ -14,8 +14,8 @@
 #include <holdfast/client.h>
 
 #include "base/json.h"
-#include "server/api/api.h"
-#include "server/api/core.h"
+#include "server/cacher/cacher.h"
+#include "server/registry/registry.h"
 #include "server/storage/store.h"
 
 /* ---- a server in a box ---- */

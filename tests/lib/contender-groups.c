@@ -16,7 +16,7 @@
 
 #include <holdfast/leader.h>
 
-#include "base/http_engine.h"
+#include "base/http/engine.h"
 
 #define MAX_GROUPS 8
 

@@ -26,8 +26,8 @@
 #include <holdfast/candidate.h>
 #include <holdfast/leader.h>
 
-#include "base/http_engine.h"
-#include "base/timetext.h"
+#include "base/http/engine.h"
+#include "base/time_format.h"
 
 struct options {
         const char *name, *identity, *migrate_from, *writes, *coordinated;

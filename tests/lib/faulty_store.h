@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "server/api/api.h"
-#include "server/api/core.h"
+#include "server/cacher/cacher.h"
+#include "server/registry/registry.h"
 #include "server/storage/store.h"
 
 struct faulty {

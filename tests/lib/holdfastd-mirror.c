@@ -17,8 +17,8 @@
 #include <holdfast/reconciler.h>
 
 #include "base/json.h"
-#include "server/host.h"
-#include "server/main.h"
+#include "server/program.h"
+#include "server/server.h"
 
 #define PREFIX "copy-of-"
 

@@ -22,8 +22,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/host.h"
-#include "server/main.h"
+#include "server/program.h"
+#include "server/server.h"
 
 static int write_once(struct hf_term *term, unsigned long long count, bool *exists) {
         static const struct hf_resource configmaps = {"", "v1", "configmaps"};

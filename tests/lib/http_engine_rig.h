@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/http_engine.h"
+#include "base/http/engine.h"
 #include "base/thread.h"
 
 /* ---- the server ---- */

@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "fake_request.h"
-#include "server/api/endpoints.h"
+#include "server/handlers/healthz.h"
 
 static struct hf_host host = {.size = sizeof host};
 static struct hfd_router *router;

@@ -15,7 +15,7 @@
 
 #include "base/json.h"
 #include "faulty_box.h"
-#include "server/api/protobuf_body.h"
+#include "server/handlers/protobuf_body.h"
 
 static void test_broken_watch_goes_on(void **state) {
         struct box *box = *state;

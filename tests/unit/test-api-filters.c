@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "fake_request.h"
-#include "server/api/filters.h"
+#include "server/filters/filters.h"
 
 static struct hf_host host = {.size = sizeof host};
 static struct hfd_router *router;

@@ -17,10 +17,10 @@
 #include <holdfast/health.h>
 #include <holdfast/metrics.h>
 
-#include "base/http_engine.h"
-#include "server/api/endpoints.h"
-#include "server/api/filters.h"
+#include "base/http/engine.h"
 #include "server/auth/pki.h"
+#include "server/filters/filters.h"
+#include "server/handlers/healthz.h"
 
 static struct hf_host host = {.size = sizeof host};
 static struct hfd_pki pki;

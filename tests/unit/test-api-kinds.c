@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "api_box.h"
-#include "server/api/base64.h"
+#include "server/resources/base64.h"
 
 #define RBAC "rbac.authorization.k8s.io"
 
@@ -270,7 +270,7 @@ static void test_bindings(void **state) {
                 "RoleBinding.rbac.authorization.k8s.io \"c\" is invalid: [roleRef.apiGroup: "
                 "Unsupported value: \"x\": supported values: "
                 "\"" RBAC "\", roleRef.kind: Unsupported value: \"Pod\": supported values: "
-                          "\"Role\", \"ClusterRole\", roleRef.name: Required value, "
+                "\"Role\", \"ClusterRole\", roleRef.name: Required value, "
                 "subjects[0].name: Required value, subjects[0].kind: Unsupported value: \"Pod\": "
                 "supported values: \"ServiceAccount\", "
                 "\"User\", "

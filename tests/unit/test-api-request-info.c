@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <holdfast/error.h>
 
-#include "server/api/request_info.h"
+#include "server/filters/request_info.h"
 
 struct path_case {
         const char *path, *group, *version, *resource, *ns, *name, *subresource;

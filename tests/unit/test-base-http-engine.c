@@ -13,7 +13,7 @@
 #include <sched.h>
 #include <sys/epoll.h>
 
-#include "base/http_engine_private.h"
+#include "base/http/engine_private.h"
 #include "http_engine_rig.h"
 
 static void test_get_and_connection_is_kept(void **state) {

@@ -13,7 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "base/http_engine.h"
+#include "base/http/engine.h"
 #include "base/thread.h"
 #include "h2-echo.h"
 

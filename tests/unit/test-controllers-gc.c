@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/controllers/gc_core.h"
-#include "server/controllers/object.h"
+#include "server/controllers/object_client.h"
 
 static struct hf__json *parsed(const char *text) {
         struct hf__json *json = NULL;

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/controllers/object.h"
+#include "server/controllers/object_client.h"
 #include "server/controllers/workspace_core.h"
 
 #define HELD "\"finalizers\":[\"tenancy.holdfast.dev/workspace\"]"

@@ -13,7 +13,7 @@
 
 #include <holdfast/cancel.h>
 
-#include "base/http_engine.h"
+#include "base/http/engine.h"
 
 #define MAX_RELAYED 16
 

@@ -14,7 +14,7 @@
 
 #include <holdfast/candidate.h>
 
-#include "base/timetext.h"
+#include "base/time_format.h"
 
 #define KEY   "leasecandidates/kube-system/me_1"
 #define GUARD (20 * HF_NSEC_PER_SEC)

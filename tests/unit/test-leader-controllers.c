@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "leader/controllers.h"
+#include "leader/controller_set.h"
 
 static int run(struct hf_term *term, void *ctx) { return 0; }
 

@@ -24,9 +24,9 @@
 
 #include "fake_api.h"
 
-#include <holdfast/cache.h>
 #include <holdfast/health.h>
 #include <holdfast/hooks.h>
+#include <holdfast/informer.h>
 #include <holdfast/leader.h>
 #include <holdfast/metrics.h>
 

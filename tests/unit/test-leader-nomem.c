@@ -102,7 +102,7 @@ static int shield_unlock(pthread_mutex_t *mu) {
 #include "bootstrap/manifest.h"
 
 #include <holdfast/bootstrap.h>
-#include <holdfast/cache.h>
+#include <holdfast/informer.h>
 #include <holdfast/leader.h>
 #include <holdfast/workqueue.h>
 

@@ -20,7 +20,7 @@
 #include <holdfast/reconciler.h>
 
 #include "api-fake.c"
-#include "leader/work.h"
+#include "leader/term.h"
 
 #define N_CACHES 2
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "server/status.h"
+#include "server/status/status.h"
 
 #define NOW INT64_C(1795225204000000) /* 2026-11-21T01:40:04Z */
 
@@ -69,10 +69,10 @@ static void answer(struct hfd_status_instance *instance, const char *body) {
 static void answer_both(struct hfd_status_picture *picture) {
         answer(&picture->instances[0],
                "{\"identity\":\"" ID_A "\",\"state\":\"following\",\"lease\":\"kube-system/"
-                                       "holdfast-controllers\",\"term\":0}");
+               "holdfast-controllers\",\"term\":0}");
         answer(&picture->instances[1],
                "{\"identity\":\"" ID_B "\",\"state\":\"leading\",\"lease\":\"kube-system/"
-                                       "holdfast-controllers\",\"term\":41}");
+               "holdfast-controllers\",\"term\":41}");
 }
 
 static void test_ages_are_kubectls(void **state) {
@@ -179,7 +179,7 @@ static void test_another_incarnation_at_its_place(void **state) {
 
         answer(&picture->instances[1],
                "{\"identity\":\"" ID_A "\",\"state\":\"leading\",\"lease\":\"kube-system/"
-                                       "holdfast-controllers\",\"term\":9}");
+               "holdfast-controllers\",\"term\":9}");
         assert_string_equal(picture->instances[1].state, "gone");
         assert_int_equal(hfd_status_term(picture, &picture->leases[0]), 0);
 }

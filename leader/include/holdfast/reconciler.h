@@ -18,7 +18,7 @@
  */
 #include <stddef.h>
 
-#include <holdfast/cache.h>
+#include <holdfast/informer.h>
 #include <holdfast/leader.h>
 #include <holdfast/workqueue.h>
 

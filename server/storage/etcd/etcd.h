@@ -6,7 +6,7 @@
  */
 #include <stddef.h>
 
-#include "base/http_engine.h"
+#include "base/http/engine.h"
 #include "server/storage/etcd/codec.h"
 #include "server/storage/store.h"
 

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/time_format.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Days since 1970-01-01 in the proleptic Gregorian calendar, and back; years are counted from
+ * March, so that the leap day is the last of its year. */
+static int64_t days_from_date(int64_t year, int month, int day) {
+        year -= month <= 2;
+        int64_t era = (year >= 0 ? year : year - 399) / 400;
+        int64_t year_of_era = year - era * 400;
+        int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+        return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 +
+               day_of_year - 719468;
+}
+
+static void date_from_days(int64_t days, int64_t *ret_year, int *ret_month, int *ret_day) {
+        days += 719468;
+        int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+        int64_t day_of_era = days - era * 146097;
+        int64_t year_of_era =
+                (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+        int64_t day_of_year =
+                day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        int64_t month = (5 * day_of_year + 2) / 153;
+        *ret_day = (int)(day_of_year - (153 * month + 2) / 5 + 1);
+        *ret_month = (int)(month < 10 ? month + 3 : month - 9);
+        *ret_year = year_of_era + era * 400 + (*ret_month <= 2);
+}
+
+/* Writes value as exactly n digits and what follows them; returns where to go on. */
+static char *put_digits(char *at, uint64_t value, int n, char after) {
+        for (int i = n; i-- > 0; value /= 10)
+                at[i] = (char)('0' + value % 10);
+        at[n] = after;
+        return at + n + 1;
+}
+
+/* usec < 0: none is written. The wire knows four-digit years only; what lies outside is clamped. */
+static void format(int64_t sec, int usec, char *text) {
+        static const int64_t first = INT64_C(-62135596800),
+                             last = INT64_C(253402300799); /* years 1 and 9999 */
+        int64_t year;
+        int month, day;
+
+        sec = sec < first ? first : sec > last ? last : sec;
+        int64_t days = sec / 86400 - (sec % 86400 < 0);
+        int64_t rest = sec - days * 86400;
+        date_from_days(days, &year, &month, &day);
+        text = put_digits(text, (uint64_t)year, 4, '-');
+        text = put_digits(text, (uint64_t)month, 2, '-');
+        text = put_digits(text, (uint64_t)day, 2, 'T');
+        text = put_digits(text, (uint64_t)(rest / 3600), 2, ':');
+        text = put_digits(text, (uint64_t)(rest / 60 % 60), 2, ':');
+        text = put_digits(text, (uint64_t)(rest % 60), 2, usec >= 0 ? '.' : 'Z');
+        if (usec >= 0)
+                text = put_digits(text, (uint64_t)usec, 6, 'Z');
+        *text = '\0';
+}
+
+/* Reads exactly n digits and steps over them; -1 = they are not there. */
+static int digits(const char **p, int n) {
+        int value = 0;
+
+        for (int i = 0; i < n; i++, (*p)++) {
+                if (**p < '0' || **p > '9')
+                        return -1;
+                value = value * 10 + (**p - '0');
+        }
+        return value;
+}
+
+static int skip(const char **p, char c) { return **p == c ? (*p)++, 1 : 0; }
+
+static int parse_zone(const char **p, int64_t *ret_offset) {
+        int sign = **p == '-' ? -1 : 1;
+
+        *ret_offset = 0;
+        if (skip(p, 'Z'))
+                return 0;
+        if (!skip(p, '+') && !skip(p, '-'))
+                return -EINVAL;
+        int hours = digits(p, 2);
+        if (hours < 0 || hours > 23 || !skip(p, ':'))
+                return -EINVAL;
+        int minutes = digits(p, 2);
+        if (minutes < 0 || minutes > 59)
+                return -EINVAL;
+        *ret_offset = sign * (hours * 3600 + minutes * 60);
+        return 0;
+}
+
+static int parse(const char *p, bool with_usec, int64_t *ret_sec, int *ret_usec) {
+        static const char month_days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+        int year, month, day, hour, minute, second, usec = 0;
+        int64_t offset;
+
+        if ((year = digits(&p, 4)) < 0 || !skip(&p, '-') || (month = digits(&p, 2)) < 1 ||
+            month > 12 || !skip(&p, '-') || (day = digits(&p, 2)) < 1 ||
+            day > month_days[month - 1] || !skip(&p, 'T') || (hour = digits(&p, 2)) < 0 ||
+            hour > 23 || !skip(&p, ':') || (minute = digits(&p, 2)) < 0 || minute > 59 ||
+            !skip(&p, ':') || (second = digits(&p, 2)) < 0 || second > 59)
+                return -EINVAL;
+        if (month == 2 && day == 29 && (year % 4 != 0 || (year % 100 == 0 && year % 400 != 0)))
+                return -EINVAL;
+        if (with_usec && (!skip(&p, '.') || (usec = digits(&p, 6)) < 0))
+                return -EINVAL;
+        if (parse_zone(&p, &offset) < 0 || *p)
+                return -EINVAL;
+        *ret_sec = days_from_date(year, month, day) * 86400 + hour * 3600 + minute * 60 + second -
+                   offset;
+        *ret_usec = usec;
+        return 0;
+}
+
+void hf__microtime_format(int64_t usec, char *text) {
+        int64_t sec = usec / 1000000 - (usec % 1000000 < 0);
+        format(sec, (int)(usec - sec * 1000000), text);
+}
+
+int hf__microtime_parse(const char *text, int64_t *ret_usec) {
+        int64_t sec;
+        int usec;
+
+        if (parse(text, true, &sec, &usec) < 0)
+                return -EINVAL;
+        *ret_usec = sec * 1000000 + usec;
+        return 0;
+}
+
+void hf__time_format(int64_t sec, char *text) { format(sec, -1, text); }
+
+int hf__time_parse(const char *text, int64_t *ret_sec) {
+        int usec;
+        return parse(text, false, ret_sec, &usec);
+}
+
+/* The unit at *p, stepped over; 0 = none is there. */
+static hf_nsec unit(const char **p) {
+        static const struct {
+                const char *name; /* a name comes before its own beginnings */
+                hf_nsec value;
+        } units[] = {
+                {"ns", 1},
+                {"us", HF_NSEC_PER_USEC},
+                {"\xc2\xb5s", HF_NSEC_PER_USEC}, /* micro sign */
+                {"\xce\xbcs", HF_NSEC_PER_USEC}, /* Greek mu */
+                {"ms", HF_NSEC_PER_MSEC},
+                {"s", HF_NSEC_PER_SEC},
+                {"m", 60 * HF_NSEC_PER_SEC},
+                {"h", 3600 * HF_NSEC_PER_SEC},
+        };
+
+        for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+                if (strncmp(*p, units[i].name, strlen(units[i].name)) == 0) {
+                        *p += strlen(units[i].name);
+                        return units[i].value;
+                }
+        return 0;
+}
+
+/* One "1.5h": the whole part exactly, the fraction in nanoseconds rounded down as Go does. */
+static int duration_term(const char **p, hf_nsec *ret_term) {
+        int64_t whole = 0, fraction = 0, scale = 1;
+        bool some = false;
+
+        for (; **p >= '0' && **p <= '9'; (*p)++, some = true)
+                if (__builtin_mul_overflow(whole, 10, &whole) ||
+                    __builtin_add_overflow(whole, **p - '0', &whole))
+                        return -EINVAL;
+        if (skip(p, '.'))
+                for (; **p >= '0' && **p <= '9'; (*p)++, some = true)
+                        if (scale < INT64_C(100000000000000)) { /* further digits are below a
+                                                                   nanosecond in every unit */
+                                fraction = fraction * 10 + (**p - '0');
+                                scale *= 10;
+                        }
+        hf_nsec value = some ? unit(p) : 0;
+        if (!value || __builtin_mul_overflow(whole, value, &whole))
+                return -EINVAL;
+        hf_nsec part = (hf_nsec)((long double)fraction * ((long double)value / (long double)scale));
+        if (__builtin_add_overflow(whole, part, ret_term))
+                return -EINVAL;
+        return 0;
+}
+
+int hf__duration_parse(const char *text, hf_nsec *ret_duration) {
+        hf_nsec sum = 0, term;
+
+        if (*text == '+')
+                text++;
+        if (strcmp(text, "0") == 0) {
+                *ret_duration = 0;
+                return 0;
+        }
+        if (!*text)
+                return -EINVAL;
+        while (*text)
+                if (duration_term(&text, &term) < 0 || __builtin_add_overflow(sum, term, &sum))
+                        return -EINVAL;
+        *ret_duration = sum;
+        return 0;
+}
+
+/* value / scale with up to `places` decimals, without trailing zeros. */
+static int put_decimal(char *text, size_t space, hf_nsec value, hf_nsec scale, int places,
+                       const char *suffix) {
+        int n = snprintf(text, space, "%lld", (long long)(value / scale));
+        hf_nsec rest = value % scale;
+
+        if (rest) {
+                n += snprintf(text + n, space - (size_t)n, ".%0*lld", places, (long long)rest);
+                while (text[n - 1] == '0')
+                        n--;
+        }
+        return n + snprintf(text + n, space - (size_t)n, "%s", suffix);
+}
+
+void hf__duration_format(hf_nsec duration, char *text) {
+        const size_t space = 32;
+        int n = 0;
+
+        if (duration <= 0)
+                (void)snprintf(text, space, "0s");
+        else if (duration < HF_NSEC_PER_USEC)
+                (void)snprintf(text, space, "%lldns", (long long)duration);
+        else if (duration < HF_NSEC_PER_MSEC)
+                put_decimal(text, space, duration, HF_NSEC_PER_USEC, 3, "\xc2\xb5s");
+        else if (duration < HF_NSEC_PER_SEC)
+                put_decimal(text, space, duration, HF_NSEC_PER_MSEC, 6, "ms");
+        else {
+                int64_t minutes = duration / (60 * HF_NSEC_PER_SEC);
+                if (minutes >= 60)
+                        n += snprintf(text, space, "%lldh", (long long)(minutes / 60));
+                if (minutes > 0)
+                        n += snprintf(text + n, space - (size_t)n, "%lldm",
+                                      (long long)(minutes % 60));
+                put_decimal(text + n, space - (size_t)n, duration % (60 * HF_NSEC_PER_SEC),
+                            HF_NSEC_PER_SEC, 9, "s");
+        }
+}

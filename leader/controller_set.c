@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "leader/controller_set.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t n_names(const char *const *names) {
+        size_t n = 0;
+        while (names && names[n])
+                n++;
+        return n;
+}
+
+static const char **free_names(const char **names) {
+        for (size_t i = 0; names && names[i]; i++)
+                free((char *)names[i]);
+        free(names);
+        return NULL;
+}
+
+static const char **copy_names(const char *const *from) {
+        size_t n = n_names(from);
+        const char **names = calloc(n + 1, sizeof(char *));
+        for (size_t i = 0; names && i < n; i++) {
+                names[i] = strdup(from[i]);
+                if (!names[i])
+                        return free_names(names);
+        }
+        return names;
+}
+
+struct hf_controller *hf__controllers_free(struct hf_controller *controllers, size_t n) {
+        for (size_t i = 0; controllers && i < n; i++) {
+                free((char *)controllers[i].name);
+                free_names((const char **)controllers[i].after);
+        }
+        free(controllers);
+        return NULL;
+}
+
+const struct hf_controller *hf__controllers_find(const struct hf_controller *controllers, size_t n,
+                                                 const char *name) {
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(controllers[i].name, name) == 0)
+                        return &controllers[i];
+        return NULL;
+}
+
+static int check_after(const struct hf_controller *set, size_t n,
+                       const struct hf_controller *controller, const char *label,
+                       struct hf_status *reterr_status) {
+        const char *const *names = controller->after;
+        for (size_t i = 0; names && names[i]; i++) {
+                const struct hf_controller *before = hf__controllers_find(set, n, names[i]);
+                if (!before)
+                        return hf_fail(reterr_status, HF_E_INVALID,
+                                       "elector %s: controller \"%s\" is after \"%s\", which is "
+                                       "not in its set",
+                                       label, controller->name, names[i]);
+                if (before->class != controller->class)
+                        return hf_fail(reterr_status, HF_E_INVALID,
+                                       "elector %s: controller \"%s\" is after \"%s\", which is of "
+                                       "the other class: one runs while it "
+                                       "leads, the other always",
+                                       label, controller->name, names[i]);
+                for (size_t k = 0; k < i; k++)
+                        if (strcmp(names[k], names[i]) == 0)
+                                return hf_fail(reterr_status, HF_E_INVALID,
+                                               "elector %s: controller \"%s\" is after \"%s\" "
+                                               "twice",
+                                               label, controller->name, names[i]);
+        }
+        return 0;
+}
+
+/* The first that `controller` is after and that has no place in the order yet; n = none. */
+static size_t waits_for(const struct hf_controller *set, size_t n, const bool *placed,
+                        size_t controller) {
+        for (const char *const *name = set[controller].after; name && *name; name++) {
+                size_t before = (size_t)(hf__controllers_find(set, n, *name) - set);
+                if (!placed[before])
+                        return before;
+        }
+        return n;
+}
+
+/* From one that cannot be placed, along those that hold it up, one gets into a circle. Writes "a"
+ * after "b" after "a". */
+static void name_circle(const struct hf_controller *set, size_t n, const bool *placed, size_t at,
+                        char *text, size_t max_text) {
+        for (size_t i = 0; i < n; i++)
+                at = waits_for(set, n, placed, at); /* in the circle by now */
+        size_t first = at, used = (size_t)snprintf(text, max_text, "\"%s\"", set[at].name);
+        do {
+                at = waits_for(set, n, placed, at);
+                if (used < max_text)
+                        used += (size_t)snprintf(text + used, max_text - used, " after \"%s\"",
+                                                 set[at].name);
+        } while (at != first);
+}
+
+/* Places one after the other those that nothing holds up. What cannot be placed is in a circle or
+ * comes after one. */
+static int check_order(const struct hf_controller *set, size_t n, const char *label,
+                       struct hf_status *reterr_status) {
+        bool *placed = calloc(n ? n : 1, sizeof *placed);
+        size_t n_placed = 0, left = n;
+        if (!placed)
+                return -ENOMEM;
+        for (bool progress = true; progress;) {
+                progress = false;
+                left = n;
+                for (size_t i = 0; i < n; i++)
+                        if (!placed[i] && waits_for(set, n, placed, i) == n) {
+                                placed[i] = progress = true;
+                                n_placed++;
+                        } else if (!placed[i]) {
+                                left = i;
+                        }
+        }
+        char circle[320];
+        if (n_placed < n)
+                name_circle(set, n, placed, left, circle, sizeof circle);
+        free(placed);
+        return n_placed == n
+                       ? 0
+                       : hf_fail(reterr_status, HF_E_INVALID,
+                                 "elector %s: controllers wait for each other in a circle: %s",
+                                 label, circle);
+}
+
+static int copy(const struct hf_controller *from, size_t n, const char *label,
+                struct hf_controller *set, struct hf_status *reterr_status) {
+        for (size_t i = 0; i < n; i++) {
+                if (!from[i].name || !*from[i].name || !from[i].run)
+                        return hf_fail(reterr_status, HF_E_INVALID,
+                                       "elector %s: controller %zu has no %s", label, i,
+                                       from[i].run ? "name" : "run function");
+                if (hf__controllers_find(set, i, from[i].name))
+                        return hf_fail(reterr_status, HF_E_EXISTS,
+                                       "elector %s: controller \"%s\" is registered twice", label,
+                                       from[i].name);
+                set[i] = from[i];
+                set[i].name = strdup(from[i].name);
+                set[i].after = copy_names(from[i].after);
+                if (!set[i].name || !set[i].after)
+                        return -ENOMEM;
+        }
+        int r = 0;
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = check_after(set, n, &set[i], label, reterr_status);
+        return r ? r : check_order(set, n, label, reterr_status);
+}
+
+int hf__controllers_copy(const struct hf_controller *from, size_t n, const char *label,
+                         struct hf_controller **ret_controllers, struct hf_status *reterr_status) {
+        struct hf_controller *set = calloc(n ? n : 1, sizeof *set);
+        int r = set ? copy(from, n, label, set, reterr_status) : -ENOMEM;
+        if (r != 0) {
+                hf__controllers_free(set, n);
+                return r;
+        }
+        *ret_controllers = set;
+        return 0;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "leader/lease_history.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "base/time_format.h"
+
+const char *hf__cause_text(enum hf__cause cause) {
+        switch (cause) {
+        case HF__CAUSE_NONE: break;
+        case HF__CAUSE_CREATED: return "created";
+        case HF__CAUSE_DELETED: return "deleted";
+        case HF__CAUSE_RELEASED: return "released";
+        case HF__CAUSE_HANDED_OVER: return "handed-over";
+        case HF__CAUSE_EXPIRED: return "expired";
+        case HF__CAUSE_CHOSEN: return "chosen";
+        case HF__CAUSE_REGAINED: return "regained";
+        }
+        return "";
+}
+
+/* False: no string is there, or one that does not fit. */
+static bool take_text(const struct hf__json *entry, const char *key, char *to, size_t size) {
+        const char *text = hf__json_string(entry, key);
+
+        if (!text || strlen(text) >= size)
+                return false;
+        strcpy(to, text);
+        return true;
+}
+
+static bool take_entry(const struct hf__json *entry, struct hf__transition *ret_transition) {
+        struct hf__transition *to = ret_transition;
+        const char *at = hf__json_string(entry, "at");
+
+        return at && hf__microtime_parse(at, &to->at_us) == 0 &&
+               take_text(entry, "holder", to->holder, sizeof to->holder) &&
+               take_text(entry, "previous", to->previous, sizeof to->previous) &&
+               take_text(entry, "cause", to->cause, sizeof to->cause) &&
+               hf__json_i64(entry, "gapMs", &to->gap_ms) && to->gap_ms >= 0;
+}
+
+unsigned hf__transitions_read(const char *text, struct hf__transition *ret_list) {
+        size_t n = text ? strnlen(text, HF__TRANSITIONS_MAX_BYTES + 1) : 0;
+        struct hf__json *json = NULL;
+        unsigned n_list = 0;
+
+        if (n == 0 || n > HF__TRANSITIONS_MAX_BYTES || hf__json_parse(text, n, &json, NULL) != 0)
+                return 0;
+        const struct hf__json *entry = hf__json_is_array(json) ? hf__json_first(json) : NULL;
+        for (size_t skip = hf__json_count(json); entry && skip > HF__TRANSITIONS_MAX; skip--)
+                entry = hf__json_next(entry);
+        for (; entry; entry = hf__json_next(entry), n_list++)
+                if (!take_entry(entry, &ret_list[n_list])) {
+                        n_list = 0;
+                        break;
+                }
+        hf__json_free(json);
+        return n_list;
+}
+
+static void print_text(struct hf__strbuf *out, const char *key, const char *text) {
+        hf__strbuf_printf(out, ",\"%s\":", key);
+        hf__strbuf_json(out, text, strlen(text));
+}
+
+static void print_entry(struct hf__strbuf *out, const struct hf__transition *entry) {
+        char at[HF__MICROTIME_MAX];
+
+        hf__microtime_format(entry->at_us, at);
+        hf__strbuf_printf(out, "{\"at\":\"%s\"", at);
+        print_text(out, "holder", entry->holder);
+        print_text(out, "previous", entry->previous);
+        print_text(out, "cause", entry->cause);
+        hf__strbuf_printf(out, ",\"gapMs\":%" PRId64 "}", entry->gap_ms);
+}
+
+void hf__transitions_append(const char *text, const struct hf__record *record,
+                            struct hf__strbuf *out) {
+        struct hf__transition list[HF__TRANSITIONS_MAX + 1];
+        unsigned n = hf__transitions_read(text, list), first = n == HF__TRANSITIONS_MAX;
+        struct hf__transition *entry = &list[n];
+        const char *previous = record->previous;
+
+        /* A released Lease does not say who had it; who has just come learns it from the history.
+         */
+        if (!previous[0] && n &&
+            (record->cause == HF__CAUSE_RELEASED || record->cause == HF__CAUSE_HANDED_OVER))
+                previous = list[n - 1].holder;
+        *entry = (struct hf__transition){.at_us = record->acquire_us,
+                                         .gap_ms = record->gap_us / 1000};
+        (void)snprintf(entry->holder, sizeof entry->holder, "%s", record->holder);
+        (void)snprintf(entry->previous, sizeof entry->previous, "%s", previous);
+        (void)snprintf(entry->cause, sizeof entry->cause, "%s", hf__cause_text(record->cause));
+        hf__strbuf_putc(out, '[');
+        for (unsigned i = first; i <= n; i++) {
+                if (i > first)
+                        hf__strbuf_putc(out, ',');
+                print_entry(out, &list[i]);
+        }
+        hf__strbuf_putc(out, ']');
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cache's tree: a treap, ordered by path as the store orders its keys, so that a list and its
+ * continuation are one walk. Its depth is logarithmic with overwhelming probability, so recursion
+ * is bounded by it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/cacher/cacher.h"
+
+struct hfd_node *hfd_tree_find(const struct hfd_tree *tree, const char *path) {
+        struct hfd_node *node = tree->root;
+
+        while (node) {
+                int order = strcmp(path, node->object->path);
+                if (!order)
+                        return node;
+                node = order < 0 ? node->left : node->right;
+        }
+        return NULL;
+}
+
+/* Splits into what sorts before path and the rest. */
+static void split(struct hfd_node *node, const char *path, struct hfd_node **ret_left,
+                  struct hfd_node **ret_right) {
+        if (!node) {
+                *ret_left = *ret_right = NULL;
+        } else if (strcmp(node->object->path, path) < 0) {
+                split(node->right, path, &node->right, ret_right);
+                *ret_left = node;
+        } else {
+                split(node->left, path, ret_left, &node->left);
+                *ret_right = node;
+        }
+}
+
+static struct hfd_node *join(struct hfd_node *left, struct hfd_node *right) {
+        if (!left || !right)
+                return left ? left : right;
+        if (left->priority > right->priority) {
+                left->right = join(left->right, right);
+                return left;
+        }
+        right->left = join(left, right->left);
+        return right;
+}
+
+/* Priorities need no secrecy beyond what the order of arrivals gives a client; a hash of path and
+ * place is enough. */
+static uint32_t priority_of(const struct hfd_node *node, const char *path) {
+        uint64_t h = UINT64_C(1469598103934665603) ^ (uintptr_t)node;
+
+        for (; *path; path++)
+                h = (h ^ (unsigned char)*path) * UINT64_C(1099511628211);
+        h ^= h >> 32;
+        return (uint32_t)(h * UINT64_C(0x9E3779B97F4A7C15) >> 32);
+}
+
+int hfd_tree_put(struct hfd_tree *tree, struct hfd_object *object, struct hfd_object **ret_old) {
+        struct hfd_node *node = hfd_tree_find(tree, object->path), **link = &tree->root;
+
+        *ret_old = NULL;
+        if (node) {
+                *ret_old = node->object;
+                node->object = object;
+                return 0;
+        }
+        node = calloc(1, sizeof *node);
+        if (!node) {
+                hfd_object_unref(object);
+                return -ENOMEM;
+        }
+        node->object = object;
+        node->priority = priority_of(node, object->path);
+        while (*link && (*link)->priority >= node->priority)
+                link = strcmp(object->path, (*link)->object->path) < 0 ? &(*link)->left
+                                                                       : &(*link)->right;
+        split(*link, object->path, &node->left, &node->right);
+        *link = node;
+        tree->n++;
+        return 0;
+}
+
+struct hfd_object *hfd_tree_remove(struct hfd_tree *tree, const char *path) {
+        struct hfd_node **link = &tree->root;
+
+        while (*link) {
+                int order = strcmp(path, (*link)->object->path);
+                if (!order)
+                        break;
+                link = order < 0 ? &(*link)->left : &(*link)->right;
+        }
+        struct hfd_node *node = *link;
+        if (!node)
+                return NULL;
+        struct hfd_object *object = node->object;
+        *link = join(node->left, node->right);
+        hfd_object_unref(node->newer);
+        free(node);
+        tree->n--;
+        return object;
+}
+
+struct walk {
+        const char *prefix, *after;
+        size_t n_prefix;
+        bool (*visit)(void *ctx, struct hfd_object *object);
+        void *ctx;
+};
+
+static bool walk_node(const struct hfd_node *node, const struct walk *w) {
+        if (!node)
+                return true;
+        const char *path = node->object->path;
+        bool below = strcmp(path, w->prefix) < 0 || (*w->after && strcmp(path, w->after) <= 0);
+        int order = strncmp(path, w->prefix, w->n_prefix);
+        if (!below && order <= 0 && !walk_node(node->left, w))
+                return false;
+        if (!below && order > 0) /* beyond the prefix: only what is left of here can be in it */
+                return walk_node(node->left, w);
+        if (!below && !w->visit(w->ctx, node->object))
+                return false;
+        return walk_node(node->right, w);
+}
+
+void hfd_tree_walk(const struct hfd_tree *tree, const char *prefix, const char *after,
+                   bool (*visit)(void *ctx, struct hfd_object *object), void *ctx) {
+        struct walk w = {prefix, after, strlen(prefix), visit, ctx};
+
+        walk_node(tree->root, &w);
+}
+
+static void clear_node(struct hfd_node *node) {
+        if (!node)
+                return;
+        clear_node(node->left);
+        clear_node(node->right);
+        hfd_object_unref(node->object);
+        hfd_object_unref(node->newer);
+        free(node);
+}
+
+void hfd_tree_clear(struct hfd_tree *tree) {
+        clear_node(tree->root);
+        *tree = (struct hfd_tree){0};
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Is the history behind the cache still the one we know? Two questions, asked on the side.
+ *
+ * Replaced: a restored backup, or another cluster behind the same address. Told by a reply with
+ * another cluster id; by a revision below the highest that was known when its request was sent
+ * (replies overtake each other, so it is not compared with the highest known when it comes, and a
+ * reply to what was sent before a sign was noticed is not compared at all); or by another value of
+ * the epoch key, which is read before every new watch and which a restore procedure rewrites. A
+ * leader's write does not wait for that: its transaction compares the epoch beside the fence, so
+ * that a term which is also in the backup ends there with its first write. What follows is the
+ * same: the term ends (the host is told), the API's watches end with 410, the cache is filled anew.
+ *
+ * Complete: every few minutes a keys-only range at the cache's own revision is compared with the
+ * cache. A version that differs although neither side has moved on since means that the store's
+ * watch lost an event; it is counted, logged, and the cache is filled anew.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/cacher/cacher.h"
+
+#define AUDIT_DEADLINE (30 * HF_NSEC_PER_SEC)
+#define AUDIT_PAGE     5000
+
+static void refill_locked(struct hfd_api *api, uint64_t *ret_cancel) {
+        api->fill_relist = true;
+        *ret_cancel = api->fill_watch_id;
+        if (api->fill == HFD_FILL_BACKOFF)
+                api->fill_again_at = 0;
+        pthread_cond_broadcast(&api->cond);
+}
+
+void hfd_history_replaced(struct hfd_api *api, const char *why) {
+        uint64_t cancel;
+
+        pthread_mutex_lock(&api->mu);
+        bool told = api->replaced; /* until the cache is filled again, further signs are of the same
+                                      event */
+        api->n_signs++;
+        api->replaced = api->settles = true;
+        api->known_revision = 0;
+        api->known_cluster = 0;
+        refill_locked(api, &cancel);
+        pthread_mutex_unlock(&api->mu);
+        if (told)
+                return;
+        hf_log(&api->host->log, HF_LOG_ERROR, "api",
+               "the store's history was replaced (%s): the term ends, watches end, the cache is "
+               "filled anew",
+               why);
+        hf_metric_add(api->history_metrics[0], 1);
+        if (api->on_history_replaced)
+                api->on_history_replaced(api->history_ctx);
+        if (cancel)
+                api->store->ops->watch_cancel(api->store, cancel);
+}
+
+struct hfd_history_mark hfd_history_mark_locked(const struct hfd_api *api) {
+        return (struct hfd_history_mark){api->n_signs, api->known_revision};
+}
+
+void hfd_history_check(struct hfd_api *api, struct hfd_history_mark sent,
+                       const struct hfd_store_reply *reply) {
+        char why[96] = "";
+
+        if (!reply->revision || (reply->error && reply->error != HF_E_CONFLICT))
+                return;
+        pthread_mutex_lock(&api->mu);
+        bool current = !api->replaced && sent.n_signs == api->n_signs;
+        if (current && reply->cluster_id && api->known_cluster &&
+            reply->cluster_id != api->known_cluster)
+                (void)snprintf(why, sizeof why, "another cluster answers: %" PRIx64,
+                               reply->cluster_id);
+        else if (current && reply->revision < sent.revision)
+                (void)snprintf(why, sizeof why, "revision %" PRIu64 " after %" PRIu64,
+                               reply->revision, sent.revision);
+        if (!*why && current) {
+                if (reply->revision > api->known_revision)
+                        api->known_revision = reply->revision;
+                if (reply->cluster_id)
+                        api->known_cluster = reply->cluster_id;
+        }
+        pthread_mutex_unlock(&api->mu);
+        if (*why)
+                hfd_history_replaced(api, why);
+}
+
+/* ---- the epoch key ---- */
+
+int hfd_epoch_key(struct hfd_api *api, char key[HFD_KEY_MAX]) {
+        int n = snprintf(key, HFD_KEY_MAX, "%s.holdfast/epoch", api->prefix);
+        return n < 0 || n >= HFD_KEY_MAX ? HF_E_TOO_LARGE : 0;
+}
+
+bool hfd_epoch_changed(struct hfd_api *api, const struct hf__buf *value) {
+        const char *text = value ? value->data : "";
+        size_t n = value ? value->n : 0;
+
+        pthread_mutex_lock(&api->mu);
+        bool changed = api->epoch && (api->epoch_exists != (value != NULL) || api->epoch->n != n ||
+                                      memcmp(api->epoch->data, text, n) != 0);
+        api->settles |= changed;
+        if (changed || !api->epoch) {
+                struct hf__buf *copy = hf__buf_copy(text, n);
+                if (copy) { /* without memory the old one stays, and the next look finds the change
+                               again */
+                        hf__buf_unref(api->epoch);
+                        api->epoch = copy;
+                        api->epoch_exists = value != NULL;
+                }
+        }
+        pthread_mutex_unlock(&api->mu);
+        return changed;
+}
+
+struct hf__buf *hfd_epoch_known(struct hfd_api *api, bool *ret_exists) {
+        pthread_mutex_lock(&api->mu);
+        struct hf__buf *epoch = api->epoch ? hf__buf_ref(api->epoch) : NULL;
+        *ret_exists = api->epoch_exists;
+        pthread_mutex_unlock(&api->mu);
+        return epoch;
+}
+
+bool hfd_history_settles(struct hfd_api *api) {
+        pthread_mutex_lock(&api->mu);
+        bool settles = api->settles;
+        pthread_mutex_unlock(&api->mu);
+        return settles;
+}
+
+/* ---- the audit ---- */
+
+struct audit {
+        struct hfd_api *api;
+        uint64_t revision;
+        unsigned long n_signs; /* of a replacement, when it began */
+        char start[HFD_KEY_MAX];
+        size_t n_keys;                     /* of resources that are served */
+        char difference[HFD_KEY_MAX + 64]; /* "" = none so far */
+};
+
+static void audit_next(struct audit *audit);
+
+static void audit_end(struct audit *audit, bool whole) {
+        struct hfd_api *api = audit->api;
+        uint64_t cancel = 0;
+        size_t n_cached = 0;
+
+        pthread_mutex_lock(&api->mu);
+        /* Counting catches what the cache has and the store has not; it needs a cache that has not
+         * moved on. */
+        if (whole && !*audit->difference && api->revision == audit->revision) {
+                for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+                        n_cached += api->trees[i].n;
+                n_cached += api->unreadable.n;
+                if (n_cached != audit->n_keys)
+                        (void)snprintf(audit->difference, sizeof audit->difference,
+                                       "%zu objects cached, %zu stored", n_cached, audit->n_keys);
+        }
+        api->audit_running = false;
+        api->audit_at = hfd_api_now(api) + HFD_AUDIT_INTERVAL;
+        if (*audit->difference)
+                refill_locked(api, &cancel);
+        pthread_mutex_unlock(&api->mu);
+        if (*audit->difference) {
+                hf_log(&api->host->log, HF_LOG_ERROR, "api",
+                       "the cache differs from the store at revision %" PRIu64
+                       " (%s): it is filled anew",
+                       audit->revision, audit->difference);
+                hf_metric_add(api->history_metrics[1], 1);
+        }
+        if (cancel)
+                api->store->ops->watch_cancel(api->store, cancel);
+        free(audit);
+}
+
+/* Whether the cache has this key at this version, or has moved on from it. */
+static bool agrees_locked(struct hfd_api *api, const struct hfd_resource *resource,
+                          const struct hfd_kv *kv, const char *path, uint64_t at) {
+        struct hfd_node *node = hfd_tree_find(&api->trees[hfd_resource_index(resource)], path);
+        uint64_t stored = kv->mod_revision;
+
+        if (!node)
+                node = hfd_tree_find(&api->unreadable, kv->key);
+        if (node)
+                return node->object->revision == stored || node->object->revision > at;
+        for (size_t i = 0; i < api->n_history; i++) {
+                const struct hfd_change *change =
+                        &api->history[(api->first_history + i) % HFD_HISTORY_EVENTS];
+                if (change->type == HF_EVENT_DELETED && change->object->revision > at &&
+                    strcmp(change->object->path, path) == 0)
+                        return true;
+        }
+        return api->history_floor > at; /* deleted since, perhaps: nobody remembers */
+}
+
+static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
+        struct audit *audit = ctx;
+        struct hfd_api *api = audit->api;
+        const char *path;
+
+        if (reply->error) { /* compacted meanwhile, or etcd is away: another time */
+                audit_end(audit, false);
+                return;
+        }
+        pthread_mutex_lock(&api->mu);
+        bool same_history = audit->n_signs == api->n_signs;
+        for (size_t i = 0; i < reply->n_kvs && !*audit->difference && api->synced && same_history;
+             i++) {
+                const struct hfd_kv *kv = &reply->kvs[i];
+                const struct hfd_resource *resource = hfd_object_of_key(api, kv->key, &path);
+                if (!resource)
+                        continue;
+                audit->n_keys++;
+                if (!agrees_locked(api, resource, kv, path, audit->revision))
+                        (void)snprintf(audit->difference, sizeof audit->difference,
+                                       "%s is stored at revision %" PRIu64, kv->key,
+                                       kv->mod_revision);
+        }
+        pthread_mutex_unlock(&api->mu);
+        if (!reply->more || !reply->n_kvs || *audit->difference || !same_history) {
+                audit_end(audit, same_history);
+                return;
+        }
+        (void)snprintf(audit->start, sizeof audit->start, "%.*s\x01", HFD_KEY_MAX - 2,
+                       reply->kvs[reply->n_kvs - 1].key);
+        audit_next(audit);
+}
+
+static void audit_next(struct audit *audit) {
+        struct hfd_api *api = audit->api;
+        char prefix[sizeof api->prefix + 1];
+
+        (void)snprintf(prefix, sizeof prefix, "%s/", api->prefix);
+        if (hfd_store_keys(api, prefix, *audit->start ? audit->start : NULL, audit->revision,
+                           AUDIT_PAGE, hfd_api_now(api) + AUDIT_DEADLINE, on_audit_page, audit))
+                audit_end(audit, false);
+}
+
+void hfd_audit_run(struct hfd_api *api) {
+        struct audit *audit = calloc(1, sizeof *audit);
+
+        pthread_mutex_lock(&api->mu);
+        bool go = audit && api->synced && !api->stopping && !api->audit_running &&
+                  !api->fill_relist && api->fill_watching;
+        api->audit_at = hfd_api_now(api) + HFD_AUDIT_INTERVAL;
+        if (go) {
+                api->audit_running = true;
+                *audit = (struct audit){.api = api,
+                                        .revision = api->revision,
+                                        .n_signs = api->n_signs};
+        }
+        pthread_mutex_unlock(&api->mu);
+        if (go)
+                audit_next(audit);
+        else
+                free(audit);
+}

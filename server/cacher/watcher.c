@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watches of the API. Under mu a change is queued, by reference, for each watch whose resource,
+ * namespace and name it concerns; selectors, which may have to parse, are asked later, by whoever
+ * delivers. One thread at a time delivers to one watch: it takes the whole queue, calls the sink
+ * under no lock, and looks again; others that find it delivering leave their items to it. So order
+ * is the queue's, and the sink is never called twice at once.
+ *
+ *      new --go--> delivering whenever something is queued --end wanted, queue empty--> sink.end,
+ * unlisted
+ *
+ * References: one for the adapter, one for being listed (dropped when end was called), one for each
+ * dirty link.
+ */
+#include "server/cacher/watcher.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/cacher/cacher.h"
+
+#define QUEUE_MAX       8192 /* changes that may wait for a sink; the initial ones not counted */
+#define BOOKMARK_EVERY  (60 * HF_NSEC_PER_SEC)
+#define BOOKMARK_BEFORE (2 * HF_NSEC_PER_SEC)
+#define DEFAULT_SECONDS 1800
+
+struct queued {
+        struct hfd_change change; /* its references are owned; object NULL = bookmark */
+        uint64_t revision;
+};
+
+struct hfd_watch {
+        /* immutable */
+        atomic_int refs;
+        struct hfd_api *api;
+        const struct hfd_resource *resource;
+        char ns[HF_NAME_MAX + 1];
+        size_t n_ns;
+        struct hfd_selector labels, fields; /* owned */
+        const char *name; /* what the path or the field selector demands; NULL = any */
+        char name_in_path[HF_NAME_MAX + 1];
+        bool bookmarks, in_process;
+        uint64_t after; /* changes up to it are not for this watch */
+        struct hfd_watch_sink sink;
+        void *ctx;
+
+        /* guarded by api->mu */
+        struct hfd_watch *next, **link; /* listed */
+        struct hfd_watch *dirty_next;
+        bool dirty, started, delivering, ended;
+        bool end_wanted;
+        int end_error;
+        struct queued *queue; /* owned */
+        size_t n_queue, queue_space, n_initial;
+        hf_nsec ends_at, bookmark_at;
+};
+
+static void queued_done(struct queued *q) {
+        hfd_object_unref(q->change.object);
+        hfd_object_unref(q->change.before);
+}
+
+struct hfd_watch *hfd_watch_unref(struct hfd_watch *watch) {
+        if (!watch || atomic_fetch_sub_explicit(&watch->refs, 1, memory_order_acq_rel) != 1)
+                return NULL;
+        for (size_t i = 0; i < watch->n_queue; i++)
+                queued_done(&watch->queue[i]);
+        free(watch->queue);
+        hfd_selector_done(&watch->labels);
+        hfd_selector_done(&watch->fields);
+        free(watch);
+        return NULL;
+}
+
+/* ---- queueing, under mu ---- */
+
+static void mark_dirty_locked(struct hfd_watch *watch, struct hfd_watch **dirty) {
+        if (watch->dirty || watch->ended)
+                return;
+        watch->dirty = true;
+        atomic_fetch_add(&watch->refs, 1);
+        watch->dirty_next = *dirty;
+        *dirty = watch;
+}
+
+static void want_end_locked(struct hfd_watch *watch, int error) {
+        if (watch->end_wanted)
+                return;
+        watch->end_wanted = true;
+        watch->end_error = error;
+}
+
+/* Takes new references. A watch that cannot take it ends; its client comes again from what it has
+ * seen. */
+static void queue_locked(struct hfd_watch *watch, const struct hfd_change *change,
+                         uint64_t revision) {
+        if (watch->end_wanted)
+                return;
+        if (watch->n_queue == watch->queue_space) {
+                size_t space = watch->queue_space ? 2 * watch->queue_space : 4;
+                struct queued *more = NULL;
+                if (watch->n_queue < watch->n_initial + QUEUE_MAX)
+                        more = realloc(watch->queue, space * sizeof *more);
+                if (!more) {
+                        want_end_locked(watch, 0);
+                        return;
+                }
+                watch->queue = more;
+                watch->queue_space = space;
+        }
+        struct queued *q = &watch->queue[watch->n_queue++];
+        *q = (struct queued){.revision = revision, .change = *change};
+        hfd_object_ref(q->change.object);
+        hfd_object_ref(q->change.before);
+}
+
+static bool concerns(const struct hfd_watch *watch, const struct hfd_object *object) {
+        if (watch->n_ns &&
+            (watch->n_ns != object->n_ns || memcmp(watch->ns, object->path, watch->n_ns)))
+                return false;
+        return !watch->name || !strcmp(watch->name, object->name);
+}
+
+void hfd_watches_change_locked(struct hfd_api *api, const struct hfd_change *change,
+                               struct hfd_watch **dirty) {
+        for (struct hfd_watch *w = api->watches[hfd_resource_index(change->object->resource)]; w;
+             w = w->next) {
+                if (change->object->revision <= w->after || !concerns(w, change->object))
+                        continue;
+                queue_locked(w, change, change->object->revision);
+                mark_dirty_locked(w, dirty);
+        }
+}
+
+static void end_all_locked(struct hfd_api *api, int error, struct hfd_watch **dirty) {
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+                for (struct hfd_watch *w = api->watches[i]; w; w = w->next) {
+                        want_end_locked(w, error);
+                        mark_dirty_locked(w, dirty);
+                }
+}
+
+void hfd_watches_expire_locked(struct hfd_api *api, struct hfd_watch **dirty) {
+        end_all_locked(api, HF_E_GONE, dirty);
+}
+
+void hfd_watches_end_locked(struct hfd_api *api, struct hfd_watch **dirty) {
+        end_all_locked(api, 0, dirty);
+}
+
+static void bookmark_locked(struct hfd_watch *watch) {
+        struct hfd_change none = {.type = HF_EVENT_BOOKMARK};
+
+        queue_locked(watch, &none,
+                     watch->api->revision > watch->after ? watch->api->revision : watch->after);
+}
+
+void hfd_watches_taken_locked(struct hfd_api *api, struct hfd_watch **dirty) {
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+                for (struct hfd_watch *w = api->watches[i]; w; w = w->next)
+                        if (w->in_process && w->bookmarks && !w->end_wanted) {
+                                bookmark_locked(w);
+                                mark_dirty_locked(w, dirty);
+                        }
+}
+
+void hfd_watches_tick_locked(struct hfd_api *api, hf_nsec now, struct hfd_watch **dirty) {
+        hf_nsec next = HF_NSEC_NEVER;
+
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+                for (struct hfd_watch *w = api->watches[i]; w; w = w->next) {
+                        if (w->end_wanted)
+                                continue;
+                        if (w->bookmark_at <= now) {
+                                bookmark_locked(w);
+                                mark_dirty_locked(w, dirty);
+                                w->bookmark_at = now + BOOKMARK_EVERY;
+                                if (w->bookmark_at > w->ends_at - BOOKMARK_BEFORE)
+                                        w->bookmark_at = now < w->ends_at - BOOKMARK_BEFORE
+                                                                 ? w->ends_at - BOOKMARK_BEFORE
+                                                                 : HF_NSEC_NEVER;
+                        }
+                        if (w->ends_at <= now) {
+                                want_end_locked(w, 0);
+                                mark_dirty_locked(w, dirty);
+                                continue;
+                        }
+                        hf_nsec due = w->bookmark_at < w->ends_at ? w->bookmark_at : w->ends_at;
+                        next = due < next ? due : next;
+                }
+        api->watches_due = next;
+}
+
+/* ---- delivering, under no lock ---- */
+
+static bool selected(struct hfd_watch *watch, struct hfd_object *object) {
+        return object && hfd_selector_matches(&watch->labels, object) &&
+               hfd_selector_matches(&watch->fields, object);
+}
+
+/* What the change is for this watch: an object that begins or ceases to match is added or deleted.
+ * False: nothing. */
+static bool translate(struct hfd_watch *watch, struct queued *q) {
+        struct hfd_change *change = &q->change;
+
+        if (change->type == HF_EVENT_BOOKMARK || (!watch->labels.n && !watch->fields.n))
+                return true;
+        bool now = change->type != HF_EVENT_DELETED && selected(watch, change->object);
+        bool before = selected(watch, change->before);
+        if (now) {
+                change->type = before ? HF_EVENT_MODIFIED : HF_EVENT_ADDED;
+                return true;
+        }
+        if (before && change->type != HF_EVENT_DELETED) {
+                struct hfd_object *last = hfd_object_at(change->before, change->object->revision);
+                if (!last)
+                        return false;
+                hfd_object_unref(change->object);
+                change->object = last;
+                change->type = HF_EVENT_DELETED;
+        }
+        return before;
+}
+
+/* False: the sink wants no more, or memory ran out. */
+static bool deliver_batch(struct hfd_watch *watch, struct queued *queue, size_t n) {
+        struct hfd_watch_item *items = n ? malloc(n * sizeof *items) : NULL;
+        size_t n_items = 0;
+        bool good = items || !n;
+
+        for (size_t i = 0; i < n && good; i++)
+                if (translate(watch, &queue[i]))
+                        items[n_items++] =
+                                (struct hfd_watch_item){queue[i].change.type,
+                                                        queue[i].change.object, queue[i].revision};
+        if (good && n_items)
+                good = watch->sink.events(watch->ctx, items, n_items);
+        for (size_t i = 0; i < n; i++)
+                queued_done(&queue[i]);
+        free(items);
+        free(queue);
+        return good;
+}
+
+static void deliver_end(struct hfd_watch *watch, int error) {
+        struct hfd_answer answer = {0};
+
+        if (error == HF_E_GONE)
+                hfd_answer_status(&answer, HF_E_GONE, 410, "Expired",
+                                  "The resourceVersion for the provided watch is too old.", NULL);
+        watch->sink.end(watch->ctx, error, &answer);
+        hfd_answer_done(&answer);
+}
+
+static void deliver(struct hfd_watch *watch) {
+        struct hfd_api *api = watch->api;
+
+        pthread_mutex_lock(&api->mu);
+        if (watch->delivering || watch->ended || !watch->started) {
+                pthread_mutex_unlock(&api->mu);
+                return;
+        }
+        watch->delivering = true;
+        while (watch->n_queue && !(watch->end_wanted && watch->end_error == HF_E_CANCELED)) {
+                struct queued *queue = watch->queue;
+                size_t n = watch->n_queue;
+                watch->queue = NULL;
+                watch->n_queue = watch->queue_space = watch->n_initial = 0;
+                pthread_mutex_unlock(&api->mu);
+                bool good = deliver_batch(watch, queue, n);
+                pthread_mutex_lock(&api->mu);
+                if (!good)
+                        want_end_locked(watch, 0);
+        }
+        watch->delivering = false;
+        bool end = watch->end_wanted;
+        int error = watch->end_error;
+        if (end) {
+                watch->ended = true;
+                *watch->link = watch->next;
+                if (watch->next)
+                        watch->next->link = watch->link;
+                api->n_watches--;
+        }
+        pthread_mutex_unlock(&api->mu);
+        if (end) {
+                deliver_end(watch, error);
+                hfd_watch_unref(watch);
+        }
+}
+
+void hfd_watches_deliver(struct hfd_watch *dirty) {
+        while (dirty) {
+                struct hfd_watch *watch = dirty;
+                struct hfd_api *api = watch->api;
+                pthread_mutex_lock(&api->mu);
+                dirty = watch->dirty_next;
+                watch->dirty = false;
+                pthread_mutex_unlock(&api->mu);
+                deliver(watch);
+                hfd_watch_unref(watch);
+        }
+}
+
+void hfd_watch_go(struct hfd_watch *watch) {
+        pthread_mutex_lock(&watch->api->mu);
+        watch->started = true;
+        pthread_mutex_unlock(&watch->api->mu);
+        deliver(watch);
+}
+
+void hfd_watch_cancel(struct hfd_watch *watch) {
+        pthread_mutex_lock(&watch->api->mu);
+        if (!watch->ended) {
+                watch->end_wanted = true;
+                watch->end_error = HF_E_CANCELED;
+                watch->started = true;
+        }
+        pthread_mutex_unlock(&watch->api->mu);
+        deliver(watch);
+}
+
+/* ---- beginning ---- */
+
+static bool queue_initial(void *ctx, struct hfd_object *object) {
+        struct hfd_watch *watch = ctx;
+        struct hfd_change change = {.type = HF_EVENT_ADDED, .object = object};
+
+        watch->n_initial++; /* so that the limit does not count it */
+        if (concerns(watch, object))
+                queue_locked(watch, &change, object->revision);
+        return !watch->end_wanted;
+}
+
+/* Queues what the watch begins with. False: its resourceVersion is too old. */
+static bool begin_locked(struct hfd_watch *watch, const struct hfd_options *options) {
+        struct hfd_api *api = watch->api;
+        size_t index = hfd_resource_index(watch->resource);
+        char prefix[HF_NAME_MAX + 2] = "";
+
+        if (!options->revision) {
+                if (watch->n_ns)
+                        (void)snprintf(prefix, sizeof prefix, "%s/", watch->ns);
+                hfd_tree_walk(&api->trees[index], prefix, "", queue_initial, watch);
+                return true;
+        }
+        if (options->revision < api->history_floor)
+                return false;
+        watch->after = options->revision;
+        for (size_t i = 0; i < api->n_history; i++) {
+                const struct hfd_change *change =
+                        &api->history[(api->first_history + i) % HFD_HISTORY_EVENTS];
+                if (change->object->resource != watch->resource ||
+                    change->object->revision <= watch->after)
+                        continue;
+                watch->n_initial++;
+                if (concerns(watch, change->object))
+                        queue_locked(watch, change, change->object->revision);
+        }
+        return true;
+}
+
+static struct hfd_watch *watch_alloc(struct hfd_api *api, struct hfd_call *call,
+                                     const struct hfd_watch_sink *sink, void *ctx) {
+        struct hfd_watch *watch = calloc(1, sizeof *watch);
+        hf_nsec now = hfd_api_now(api);
+
+        if (!watch)
+                return NULL;
+        atomic_init(&watch->refs, 2);
+        watch->api = api;
+        watch->resource = call->resource;
+        (void)snprintf(watch->ns, sizeof watch->ns, "%s", call->ns);
+        watch->n_ns = strlen(watch->ns);
+        watch->labels = call->options.labels;
+        watch->fields = call->options.fields;
+        call->options.labels = call->options.fields = (struct hfd_selector){0};
+        (void)snprintf(watch->name_in_path, sizeof watch->name_in_path, "%s", call->name);
+        watch->name =
+                *watch->name_in_path ? watch->name_in_path : hfd_selector_name(&watch->fields);
+        watch->bookmarks = call->options.bookmarks;
+        watch->in_process = call->in_process;
+        watch->sink = *sink;
+        watch->ctx = ctx;
+        /* Without a wish the ends are spread over half an hour, so that clients do not come back
+         * all at once. */
+        int64_t seconds =
+                call->options.timeout_s
+                        ? call->options.timeout_s
+                        : DEFAULT_SECONDS + (int64_t)(((uintptr_t)watch >> 6) % DEFAULT_SECONDS);
+        watch->ends_at = now + seconds * HF_NSEC_PER_SEC;
+        watch->bookmark_at = HF_NSEC_NEVER;
+        if (watch->bookmarks) {
+                watch->bookmark_at = now + BOOKMARK_EVERY;
+                if (watch->bookmark_at > watch->ends_at - BOOKMARK_BEFORE)
+                        watch->bookmark_at = watch->ends_at - BOOKMARK_BEFORE;
+        }
+        return watch;
+}
+
+static void list_locked(struct hfd_watch *watch) {
+        struct hfd_api *api = watch->api;
+        struct hfd_watch **head = &api->watches[hfd_resource_index(watch->resource)];
+        hf_nsec due = watch->bookmark_at < watch->ends_at ? watch->bookmark_at : watch->ends_at;
+
+        watch->next = *head;
+        watch->link = head;
+        if (*head)
+                (*head)->link = &watch->next;
+        *head = watch;
+        api->n_watches++;
+        if (due < api->watches_due) {
+                api->watches_due = due;
+                pthread_cond_broadcast(&api->cond);
+        }
+}
+
+/* Apart, for its 15 KiB of stack, that no other watch shall touch. */
+static __attribute__((noinline)) void refuse_initial(struct hfd_answer *answer) {
+        static const struct hfd_resource list_options = {.group = "meta.k8s.io",
+                                                         .kind = "ListOptions"};
+        struct hfd_causes causes = {0};
+
+        hfd_cause_forbidden(&causes, "sendInitialEvents",
+                            "sendInitialEvents is forbidden for watch unless the WatchList feature "
+                            "gate is enabled");
+        hfd_answer_invalid(answer, &list_options, "", &causes);
+}
+
+/*
+ * A revision that the store itself has not reached when it is asked is one of a history that a
+ * restored backup has replaced. Its client would wait, and believe itself up to date, until the new
+ * one has got there; it is told to list again.
+ */
+static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
+        struct hfd_watch *watch = ctx;
+
+        if (!reply->error && reply->revision < watch->after) {
+                pthread_mutex_lock(&watch->api->mu);
+                want_end_locked(watch, HF_E_GONE);
+                pthread_mutex_unlock(&watch->api->mu);
+                deliver(watch);
+        }
+        hfd_watch_unref(watch);
+}
+
+/* Of a watch from beyond the cache: which may only be late. */
+static void doubt_revision(struct hfd_watch *watch) {
+        struct hfd_api *api = watch->api;
+
+        atomic_fetch_add(&watch->refs, 1);
+        if (hfd_store_revision(api, hfd_api_now(api) + HFD_DEFAULT_DEADLINE, on_revision, watch))
+                hfd_watch_unref(watch);
+}
+
+bool hfd_watch_new(struct hfd_api *api, struct hfd_call *call, const struct hfd_watch_sink *sink,
+                   void *ctx, struct hfd_answer *answer, struct hfd_watch **ret_watch) {
+        const struct hfd_details soon = {.retry_after_s = 1};
+
+        if (call->options.has_send_initial) {
+                refuse_initial(answer);
+                return false;
+        }
+        struct hfd_watch *watch = watch_alloc(api, call, sink, ctx);
+        if (!watch) {
+                hfd_answer_no_memory(answer);
+                return false;
+        }
+        pthread_mutex_lock(&api->mu);
+        bool ended = api->watches_ended, synced = api->synced, good = false, ahead = false;
+        if (!ended && synced && begin_locked(watch, &call->options)) {
+                list_locked(watch);
+                good = true;
+                ahead = watch->after > api->revision;
+        }
+        pthread_mutex_unlock(&api->mu);
+        if (ahead)
+                doubt_revision(watch);
+        if (good) {
+                *ret_watch = watch;
+                return true;
+        }
+        hfd_watch_unref(watch);
+        hfd_watch_unref(watch);
+        if (ended)
+                hfd_answer_status(answer, HF_E_UNAVAILABLE, 503, "ServiceUnavailable",
+                                  "the server is shutting down", &soon);
+        else if (!synced)
+                hfd_answer_status(answer, HF_E_TOO_MANY, 429, "TooManyRequests",
+                                  "storage is (re)initializing", &soon);
+        else
+                hfd_answer_status(answer, HF_E_GONE, 410, "Expired",
+                                  "The resourceVersion for the provided watch is too old.", NULL);
+        return false;
+}

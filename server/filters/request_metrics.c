@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The counters are made when first needed and remembered in a table, so that a request costs one
+ * atomic load and one add, and the registry holds only combinations that occur. Two threads that
+ * make the same one get the same handle from the registry.
+ */
+#include "server/filters/request_metrics.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/metrics.h>
+
+/* API verb and the field's label for it; the last of each set stands for all else. */
+static const struct {
+        const char *verb, *label;
+} verbs[] = {
+        {"get", "GET"},       {"list", "LIST"},
+        {"watch", "WATCH"},   {"create", "POST"},
+        {"post", "POST"},     {"update", "PUT"},
+        {"put", "PUT"},       {"patch", "PATCH"},
+        {"delete", "DELETE"}, {"deletecollection", "DELETECOLLECTION"},
+        {"head", "HEAD"},     {"", "other"},
+};
+static const char *const resources[] = {"",
+                                        "namespaces",
+                                        "configmaps",
+                                        "secrets",
+                                        "events",
+                                        "serviceaccounts",
+                                        "leases",
+                                        "roles",
+                                        "rolebindings",
+                                        "clusterroles",
+                                        "clusterrolebindings",
+                                        "workspaces",
+                                        "other"};
+static const int codes[] = {200, 201, 202, 304, 400, 401, 403, 404, 405, 406, 408,
+                            409, 410, 413, 415, 422, 429, 500, 503, 504, 0};
+
+#define N_VERBS     (sizeof verbs / sizeof verbs[0])
+#define N_RESOURCES (sizeof resources / sizeof resources[0])
+#define N_CODES     (sizeof codes / sizeof codes[0])
+
+struct hfd_request_metrics {
+        struct hf_metrics *registry; /* borrowed; NULL = nothing is counted */
+        _Atomic(struct hf_metric *) total[N_VERBS][N_RESOURCES][N_CODES]; /* NULL until needed */
+        struct hf_metric *duration[N_VERBS];                              /* immutable */
+        struct hf_metric *inflight[HFD_N_LANES];                          /* immutable */
+};
+
+int hfd_request_metrics_new(const struct hf_host *host, struct hfd_request_metrics **ret_metrics) {
+        static const char *const lanes[HFD_N_LANES] = {"request_kind=\"readOnly\"",
+                                                       "request_kind=\"mutating\"",
+                                                       "request_kind=\"lease\""};
+        struct hfd_request_metrics *metrics = calloc(1, sizeof *metrics);
+        char labels[64];
+        if (!metrics)
+                return -ENOMEM;
+        metrics->registry = host->metrics;
+        for (size_t i = 0; i < N_VERBS; i++) {
+                (void)snprintf(labels, sizeof labels, "verb=\"%s\"", verbs[i].label);
+                metrics->duration[i] =
+                        hf_metrics_get(host->metrics, HF_METRIC_HISTOGRAM,
+                                       "apiserver_request_duration_seconds",
+                                       "Response latency distribution in seconds for each verb.",
+                                       labels);
+        }
+        for (size_t i = 0; i < HFD_N_LANES; i++)
+                metrics->inflight[i] = hf_metrics_get(host->metrics, HF_METRIC_GAUGE,
+                                                      "apiserver_current_inflight_requests",
+                                                      "Requests under way of each kind.", lanes[i]);
+        *ret_metrics = metrics;
+        return 0;
+}
+
+struct hfd_request_metrics *hfd_request_metrics_free(struct hfd_request_metrics *metrics) {
+        free(metrics);
+        return NULL;
+}
+
+struct hfd_request_kind hfd_request_kind(const char *verb, const char *resource) {
+        struct hfd_request_kind kind = {.verb = 0, .resource = 0};
+        while (kind.verb < N_VERBS - 1 && strcmp(verbs[kind.verb].verb, verb) != 0)
+                kind.verb++;
+        while (kind.resource < N_RESOURCES - 1 && strcmp(resources[kind.resource], resource) != 0)
+                kind.resource++;
+        return kind;
+}
+
+static struct hf_metric *make_total(struct hfd_request_metrics *metrics,
+                                    struct hfd_request_kind kind, size_t code) {
+        char labels[160], number[16] = "other";
+        if (codes[code] != 0)
+                (void)snprintf(number, sizeof number, "%d", codes[code]);
+        (void)snprintf(labels, sizeof labels, "verb=\"%s\",resource=\"%s\",code=\"%s\"",
+                       verbs[kind.verb].label, resources[kind.resource], number);
+        return hf_metrics_get(metrics->registry, HF_METRIC_COUNTER, "apiserver_request_total",
+                              "Counter of requests broken out for each verb, resource and HTTP "
+                              "response code.",
+                              labels);
+}
+
+void hfd_request_metrics_done(struct hfd_request_metrics *metrics, struct hfd_request_kind kind,
+                              int code, hf_nsec took) {
+        size_t i = 0;
+        while (i < N_CODES - 1 && codes[i] != code)
+                i++;
+        struct hf_metric *total = atomic_load_explicit(&metrics->total[kind.verb][kind.resource][i],
+                                                       memory_order_acquire);
+        if (!total) {
+                total = make_total(metrics, kind, i);
+                atomic_store_explicit(&metrics->total[kind.verb][kind.resource][i], total,
+                                      memory_order_release);
+        }
+        hf_metric_add(total, 1);
+        if (took >= 0)
+                hf_metric_observe(metrics->duration[kind.verb],
+                                  (double)took / (double)HF_NSEC_PER_SEC);
+}
+
+void hfd_request_metrics_inflight(struct hfd_request_metrics *metrics, enum hfd_lane lane,
+                                  size_t n) {
+        if (lane < HFD_N_LANES)
+                hf_metric_set(metrics->inflight[lane], (double)n);
+}

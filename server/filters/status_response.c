@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/filters/status_response.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "server/filters/filters.h"
+
+/* What details says about the object, as far as it is known. */
+struct about {
+        const char *group, *resource, *name;
+};
+
+static const char *reason_of(int code) {
+        switch (code) {
+        case 400: return "BadRequest";
+        case 401: return "Unauthorized";
+        case 403: return "Forbidden";
+        case 404: return "NotFound";
+        case 405: return "MethodNotAllowed";
+        case 406: return "NotAcceptable";
+        case 409: return "Conflict";
+        case 410: return "Expired";
+        case 413: return "RequestEntityTooLarge";
+        case 415: return "UnsupportedMediaType";
+        case 422: return "Invalid";
+        case 429: return "TooManyRequests";
+        case 500: return "InternalError";
+        case 503: return "ServiceUnavailable";
+        case 504: return "Timeout";
+        default: return "";
+        }
+}
+
+/* Out of memory, an answer still comes: the code without a body. */
+static void reply(struct hfd_request *request, int code, const char *content_type,
+                  struct hf__strbuf *body, unsigned retry_after_s, bool close) {
+        struct hfd_header headers[4];
+        char retry_after[16];
+        size_t n = 0;
+        headers[n++] = (struct hfd_header){"cache-control", "no-cache, private"};
+        headers[n++] = (struct hfd_header){"x-content-type-options", "nosniff"};
+        if (retry_after_s > 0) {
+                (void)snprintf(retry_after, sizeof retry_after, "%u", retry_after_s);
+                headers[n++] = (struct hfd_header){"retry-after", retry_after};
+        }
+        /* HTTP/2 has no such header. */
+        if (close && strncmp(hfd_request_protocol(request), "HTTP/1", 6) == 0)
+                headers[n++] = (struct hfd_header){"connection", "close"};
+        struct hf__buf *buf = hf__strbuf_to_buf(body);
+        hf__strbuf_done(body);
+        hfd_request_reply(request, code, content_type, headers, n, buf);
+        hf__buf_unref(buf);
+}
+
+static void add_member(struct hf__strbuf *out, const char *key, const char *value, bool *first) {
+        if (!value || !value[0])
+                return;
+        if (!*first)
+                hf__strbuf_putc(out, ',');
+        *first = false;
+        hf__strbuf_json(out, key, strlen(key));
+        hf__strbuf_putc(out, ':');
+        hf__strbuf_json(out, value, strlen(value));
+}
+
+static void reply_status(struct hfd_request *request, const struct hf_status *status,
+                         const char *message, const struct about *about) {
+        const char *reason = status->reason[0] ? status->reason : reason_of(status->http_code);
+        struct hf__strbuf out = {0};
+        bool first = true;
+        hf__strbuf_puts(&out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                              "\"status\":\"Failure\",\"message\":");
+        hf__strbuf_json(&out, message, strlen(message));
+        hf__strbuf_puts(&out, ",\"reason\":");
+        hf__strbuf_json(&out, reason, strlen(reason));
+        if (about || status->retry_after_s > 0) {
+                hf__strbuf_puts(&out, ",\"details\":{");
+                add_member(&out, "name", about ? about->name : NULL, &first);
+                add_member(&out, "group", about ? about->group : NULL, &first);
+                add_member(&out, "kind", about ? about->resource : NULL, &first);
+                if (status->retry_after_s > 0)
+                        hf__strbuf_printf(&out, "%s\"retryAfterSeconds\":%u", first ? "" : ",",
+                                          (unsigned)status->retry_after_s);
+                hf__strbuf_putc(&out, '}');
+        }
+        hf__strbuf_printf(&out, ",\"code\":%d}\n", status->http_code);
+        reply(request, status->http_code, "application/json", &out, status->retry_after_s, false);
+}
+
+void hfd_request_reply_status(struct hfd_request *request, const struct hf_status *status) {
+        reply_status(request, status, status->message, NULL);
+}
+
+void hfd_reply_text(struct hfd_request *request, int code, const char *text, unsigned retry_after_s,
+                    bool close) {
+        struct hf__strbuf out = {0};
+        hf__strbuf_puts(&out, text);
+        reply(request, code, "text/plain; charset=utf-8", &out, retry_after_s, close);
+}
+
+/* leases.coordination.k8s.io "x" is forbidden: User "u" cannot get resource "leases" in API group
+ * "coordination.k8s.io" in the namespace "ns" */
+static void describe_resource(struct hf__strbuf *out, const struct hfd_user *user,
+                              const struct hfd_attributes *asked, const char *subresource) {
+        bool of_namespace = strcmp(asked->resource, "namespaces") == 0 && asked->group[0] == '\0';
+        const char *ns = of_namespace ? asked->name : asked->ns;
+        hf__strbuf_printf(out, "%s%s%s", asked->resource, asked->group[0] ? "." : "", asked->group);
+        if (asked->name[0])
+                hf__strbuf_printf(out, " \"%s\"", asked->name);
+        hf__strbuf_printf(out,
+                          " is forbidden: User \"%s\" cannot %s resource \"%s%s%s\" in API group "
+                          "\"%s\"",
+                          user->name, asked->verb, asked->resource, subresource[0] ? "/" : "",
+                          subresource, asked->group);
+        if (ns[0])
+                hf__strbuf_printf(out, " in the namespace \"%s\"", ns);
+        else
+                hf__strbuf_puts(out, " at the cluster scope");
+}
+
+void hfd_reply_forbidden(struct hfd_request *request, const struct hfd_user *user,
+                         const struct hfd_attributes *attributes, const char *subresource) {
+        const struct hf_status status = {.error = HF_E_FORBIDDEN, .http_code = 403};
+        const struct about about = {.group = attributes->group,
+                                    .resource = attributes->resource,
+                                    .name = attributes->name};
+        struct hf__strbuf message = {.max = 8192};
+        if (attributes->is_resource)
+                describe_resource(&message, user, attributes, subresource);
+        else
+                hf__strbuf_printf(&message, "forbidden: User \"%s\" cannot %s path \"%s\"",
+                                  user->name, attributes->verb, attributes->path);
+        reply_status(request, &status, message.error || !message.data ? "forbidden" : message.data,
+                     &about);
+        hf__strbuf_done(&message);
+}

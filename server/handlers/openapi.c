@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OpenAPI v2 for old clients, as the protobuf document they ask for (gnostic's
+ * openapi_v2.Document): kubectl 1.20 does not create anything before it has seen one. Each kind is
+ * a definition with the extension x-kubernetes-group-version-kind by which kubectl finds it, the
+ * fields that the kind is known to have, each of any form, and of the lists that a strategic merge
+ * patch merges the key, for kubectl apply makes its patches by that. Each kind has a path whose
+ * PATCH takes a dryRun, for so kubectl asks whether the server can do that.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "server/patch/patch.h"
+#include "server/registry/write.h"
+
+/* Field numbers of gnostic's OpenAPIv2.proto. */
+enum {
+        DOCUMENT_SWAGGER = 1,
+        DOCUMENT_INFO = 2,
+        DOCUMENT_PATHS = 8,
+        DOCUMENT_DEFINITIONS = 9,
+        INFO_TITLE = 1,
+        INFO_VERSION = 2,
+        DEFINITIONS_SCHEMA = 1,
+        NAMED_NAME = 1,
+        NAMED_VALUE = 2,
+        SCHEMA_TYPE = 22,
+        SCHEMA_ITEMS = 23,
+        SCHEMA_PROPERTIES = 25,
+        SCHEMA_EXTENSION = 31,
+        TYPE_VALUE = 1,
+        ITEMS_SCHEMA = 1,
+        PROPERTIES_PROPERTY = 1,
+        ANY_YAML = 2,
+        PATHS_PATH = 2,
+        PATH_PATCH = 8,
+        OPERATION_PARAMETERS = 8,
+        OPERATION_RESPONSES = 9,
+        OPERATION_EXTENSION = 13,
+        PARAMETERS_PARAMETER = 1,
+        PARAMETER_OTHER_THAN_BODY = 2,
+        OTHER_THAN_BODY_QUERY = 3,
+        QUERY_IN = 2,
+        QUERY_NAME = 4,
+        QUERY_TYPE = 6,
+};
+
+static void put_varint(struct hf__strbuf *s, uint64_t value) {
+        for (; value > 127; value >>= 7)
+                hf__strbuf_putc(s, (char)(value | 128));
+        hf__strbuf_putc(s, (char)value);
+}
+
+static void put_field(struct hf__strbuf *s, unsigned field, const void *data, size_t n) {
+        put_varint(s, field << 3 | 2); /* length-delimited */
+        put_varint(s, n);
+        hf__strbuf_add(s, data, n);
+}
+
+static void put_string(struct hf__strbuf *s, unsigned field, const char *text) {
+        put_field(s, field, text, strlen(text));
+}
+
+/* Puts inner as a message, and empties it. */
+static void put_message(struct hf__strbuf *s, unsigned field, struct hf__strbuf *inner) {
+        put_field(s, field, inner->data ? inner->data : "", inner->n);
+        if (inner->error)
+                s->error = inner->error;
+        hf__strbuf_done(inner);
+}
+
+static void put_extension(struct hf__strbuf *message, unsigned field, const char *name,
+                          struct hf__strbuf *yaml) {
+        struct hf__strbuf any = {0}, extension = {0};
+
+        put_message(&any, ANY_YAML, yaml);
+        put_string(&extension, NAMED_NAME, name);
+        put_message(&extension, NAMED_VALUE, &any);
+        put_message(message, field, &extension);
+}
+
+/* list: the kind stands in a list of one, as definitions have it. */
+static void put_kind(struct hf__strbuf *message, unsigned field, const struct hfd_resource *row,
+                     bool list) {
+        struct hf__strbuf yaml = {0};
+
+        hf__strbuf_printf(&yaml,
+                          list ? "- group: \"%s\"\n  kind: %s\n  version: %s\n"
+                               : "group: \"%s\"\nkind: %s\nversion: %s\n",
+                          row->group, row->kind, row->version);
+        put_extension(message, field, "x-kubernetes-group-version-kind", &yaml);
+}
+
+static void put_path(struct hf__strbuf *paths, const struct hfd_resource *row) {
+        struct hf__strbuf query = {0}, other = {0}, parameter = {0}, item = {0}, operation = {0},
+                          responses = {0}, path = {0}, named = {0}, name = {0};
+
+        hf__strbuf_printf(&name, "%s%s/%s%s/%s/{name}", *row->group ? "/apis/" : "/api", row->group,
+                          row->version, row->namespaced ? "/namespaces/{namespace}" : "",
+                          row->plural);
+        put_string(&query, QUERY_IN, "query");
+        put_string(&query, QUERY_NAME, "dryRun");
+        put_string(&query, QUERY_TYPE, "string");
+        put_message(&other, OTHER_THAN_BODY_QUERY, &query);
+        put_message(&parameter, PARAMETER_OTHER_THAN_BODY, &other);
+        put_message(&item, PARAMETERS_PARAMETER, &parameter);
+        put_message(&operation, OPERATION_PARAMETERS, &item);
+        put_message(&operation, OPERATION_RESPONSES, &responses);
+        put_kind(&operation, OPERATION_EXTENSION, row, false);
+        put_message(&path, PATH_PATCH, &operation);
+        put_message(&named, NAMED_NAME, &name);
+        put_message(&named, NAMED_VALUE, &path);
+        put_message(paths, PATHS_PATH, &named);
+}
+
+/* A list that is merged; of what, is left open. */
+static void put_merged_list(struct hf__strbuf *schema, const char *key) {
+        struct hf__strbuf type = {0}, items = {0}, open = {0}, yaml = {0};
+
+        put_string(&type, TYPE_VALUE, "array");
+        put_message(schema, SCHEMA_TYPE, &type);
+        put_message(&items, ITEMS_SCHEMA, &open);
+        put_message(schema, SCHEMA_ITEMS, &items);
+        hf__strbuf_puts(&yaml, "merge\n");
+        put_extension(schema, SCHEMA_EXTENSION, "x-kubernetes-patch-strategy", &yaml);
+        if (!key)
+                return;
+        hf__strbuf_printf(&yaml, "%s\n", key);
+        put_extension(schema, SCHEMA_EXTENSION, "x-kubernetes-patch-merge-key", &yaml);
+}
+
+/* The fields of a part of a kind, and of the parts in it; none: any. */
+static void put_fields(struct hf__strbuf *schema, const char *kind, const char *part) {
+        const char *fields = hfd_known_fields(kind, part), *key;
+        struct hf__strbuf properties = {0};
+        char path[128];
+
+        for (const char *word = fields; word && *word;
+             word += strcspn(word, " "), word += *word == ' ') {
+                struct hf__strbuf property = {0}, named = {0};
+                int n = (int)strcspn(word, " ");
+                (void)snprintf(path, sizeof path, "%s%s%.*s", part, *part ? "." : "", n, word);
+                if (hfd_list_is_merged(kind, path, &key))
+                        put_merged_list(&property, key);
+                else if (!strchr(part, '.'))
+                        put_fields(&property, kind, path);
+                put_field(&named, NAMED_NAME, word, (size_t)n);
+                put_message(&named, NAMED_VALUE, &property);
+                put_message(&properties, PROPERTIES_PROPERTY, &named);
+        }
+        if (fields)
+                put_message(schema, SCHEMA_PROPERTIES, &properties);
+}
+
+static void put_definition(struct hf__strbuf *definitions, const struct hfd_resource *row) {
+        struct hf__strbuf schema = {0}, named = {0};
+
+        put_fields(&schema, row->kind, "");
+        put_kind(&schema, SCHEMA_EXTENSION, row, true);
+        put_string(&named, NAMED_NAME, row->kind);
+        put_message(&named, NAMED_VALUE, &schema);
+        put_message(definitions, DEFINITIONS_SCHEMA, &named);
+}
+
+struct hf__buf *hfd_openapi_v2(void) {
+        struct hf__strbuf document = {0}, info = {0}, paths = {0}, definitions = {0};
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+
+        put_string(&document, DOCUMENT_SWAGGER, "2.0");
+        put_string(&info, INFO_TITLE, "Holdfast");
+        put_string(&info, INFO_VERSION, "v1");
+        put_message(&document, DOCUMENT_INFO, &info);
+        for (size_t i = 0; i < n; i++) {
+                put_path(&paths, &rows[i]);
+                put_definition(&definitions, &rows[i]);
+        }
+        put_message(&document, DOCUMENT_PATHS, &paths);
+        put_message(&document, DOCUMENT_DEFINITIONS, &definitions);
+        struct hf__buf *buf = hf__strbuf_to_buf(&document);
+        hf__strbuf_done(&document);
+        return buf;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/handlers/process_metrics.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <holdfast/metrics.h>
+
+#include "base/thread.h"
+
+struct hfd_process_metrics {
+        struct hf_metrics *registry; /* borrowed */
+        struct hf_metric *resident, *virtual, *cpu, *open_fds, *max_fds;
+        pthread_mutex_t mu; /* guards cpu_counted */
+        double cpu_counted; /* seconds already added: a counter is only added to */
+};
+
+static void collect_memory(struct hfd_process_metrics *metrics) {
+        unsigned long long pages = 0, resident_pages = 0;
+        FILE *file = fopen("/proc/self/statm", "re");
+        if (!file)
+                return;
+        if (fscanf(file, "%llu %llu", &pages, &resident_pages) == 2) {
+                double page = (double)sysconf(_SC_PAGESIZE);
+                hf_metric_set(metrics->virtual, (double)pages * page);
+                hf_metric_set(metrics->resident, (double)resident_pages * page);
+        }
+        (void)fclose(file);
+}
+
+static void collect_fds(struct hfd_process_metrics *metrics) {
+        struct rlimit limit;
+        size_t n = 0;
+        DIR *dir = opendir("/proc/self/fd");
+        if (dir) {
+                for (struct dirent *entry; (entry = readdir(dir));)
+                        n += entry->d_name[0] != '.';
+                (void)closedir(dir);
+                hf_metric_set(metrics->open_fds,
+                              (double)(n - 1)); /* without the directory itself */
+        }
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+                hf_metric_set(metrics->max_fds, (double)limit.rlim_cur);
+}
+
+static void collect_cpu(struct hfd_process_metrics *metrics) {
+        struct timespec spent;
+        if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent) != 0)
+                return;
+        double seconds = (double)spent.tv_sec + (double)spent.tv_nsec / 1e9;
+        pthread_mutex_lock(&metrics->mu);
+        if (seconds > metrics->cpu_counted) {
+                hf_metric_add(metrics->cpu, seconds - metrics->cpu_counted);
+                metrics->cpu_counted = seconds;
+        }
+        pthread_mutex_unlock(&metrics->mu);
+}
+
+static void collect(void *ctx) {
+        struct hfd_process_metrics *metrics = ctx;
+        collect_memory(metrics);
+        collect_fds(metrics);
+        collect_cpu(metrics);
+}
+
+/* Field 22 of /proc/self/stat: clock ticks from boot to our start. The name in field 2 may hold
+ * anything, so count from its end. */
+static double started_after_boot(void) {
+        char text[1024] = "";
+        unsigned long long ticks = 0;
+        FILE *file = fopen("/proc/self/stat", "re");
+        if (!file)
+                return -1;
+        size_t n = fread(text, 1, sizeof text - 1, file);
+        (void)fclose(file);
+        text[n] = '\0';
+        const char *at = strrchr(text, ')');
+        for (int field = 2; at && field < 22; field++)
+                at = strchr(at + 1, ' ');
+        return at && sscanf(at, " %llu", &ticks) == 1 ? (double)ticks / (double)sysconf(_SC_CLK_TCK)
+                                                      : -1;
+}
+
+static void set_start_time(const struct hf_host *host) {
+        struct hf_metric *start =
+                hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_start_time_seconds",
+                               "Start time of the process since unix epoch in seconds.", "");
+        const struct hf_clock *clock = hf_host_clock(host);
+        double after_boot = started_after_boot();
+        double boot = (double)(clock->real(clock->ctx) - clock->boot(clock->ctx)) / 1e9;
+        if (after_boot >= 0)
+                hf_metric_set(start, boot + after_boot);
+}
+
+int hfd_process_metrics_new(const struct hf_host *host, struct hfd_process_metrics **ret_metrics) {
+        struct hfd_process_metrics *metrics = calloc(1, sizeof *metrics);
+        if (!metrics)
+                return -ENOMEM;
+        int r = hf__mutex_init(&metrics->mu);
+        if (r != 0) {
+                free(metrics);
+                return r;
+        }
+        metrics->registry = host->metrics;
+        metrics->resident =
+                hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_resident_memory_bytes",
+                               "Resident memory size in bytes.", "");
+        metrics->virtual = hf_metrics_get(host->metrics, HF_METRIC_GAUGE,
+                                          "process_virtual_memory_bytes",
+                                          "Virtual memory size in bytes.", "");
+        metrics->cpu = hf_metrics_get(host->metrics, HF_METRIC_COUNTER, "process_cpu_seconds_total",
+                                      "Total user and system CPU time spent in seconds.", "");
+        metrics->open_fds = hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_open_fds",
+                                           "Number of open file descriptors.", "");
+        metrics->max_fds = hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_max_fds",
+                                          "Maximum number of open file descriptors.", "");
+        set_start_time(host);
+        r = host->metrics ? hf_metrics_add_collector(host->metrics, collect, metrics) : 0;
+        if (r != 0) {
+                metrics->registry = NULL;
+                hfd_process_metrics_free(metrics);
+                return r;
+        }
+        *ret_metrics = metrics;
+        return 0;
+}
+
+struct hfd_process_metrics *hfd_process_metrics_free(struct hfd_process_metrics *metrics) {
+        if (!metrics)
+                return NULL;
+        if (metrics->registry)
+                hf_metrics_remove_collector(metrics->registry, collect, metrics);
+        pthread_mutex_destroy(&metrics->mu);
+        free(metrics);
+        return NULL;
+}

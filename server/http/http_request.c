@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request, as handlers see it and as the protocols fill it in.
+ *
+ * Model. A request is made by its connection's worker, filled in while its bytes arrive, handed to
+ * the handler complete, and answered from any thread. References: one for the connection while it
+ * lives there, one for the handler, one for each letter under way. Three groups of members
+ * (request.h): what is immutable once the handler has it; what only the worker touches (the
+ * connection pointer above all); and the answer, guarded by mu, in answer.c.
+ *
+ * Leaving. hfd_request_detach is the one way off a connection, complete or not. It sets `gone`,
+ * after which nobody posts to the worker any more, so that a worker may be freed while others still
+ * hold its requests.
+ */
+#include "server/http/http_request.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/thread.h"
+
+int hfd_origin_new(const struct sockaddr_storage *address, struct hfd_origin **ret_origin) {
+        struct hfd_origin *origin = calloc(1, sizeof(*origin));
+        char text[INET6_ADDRSTRLEN] = "";
+
+        if (!origin)
+                return -ENOMEM;
+        origin->refs = 1;
+        if (address->ss_family == AF_INET) {
+                const struct sockaddr_in *in = (const void *)address;
+
+                inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
+                snprintf(origin->remote, sizeof(origin->remote), "%s:%u", text,
+                         ntohs(in->sin_port));
+        } else if (address->ss_family == AF_INET6) {
+                const struct sockaddr_in6 *in6 = (const void *)address;
+
+                inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
+                snprintf(origin->remote, sizeof(origin->remote), "[%s]:%u", text,
+                         ntohs(in6->sin6_port));
+        } else {
+                snprintf(origin->remote, sizeof(origin->remote), "local");
+        }
+        *ret_origin = origin;
+        return 0;
+}
+
+struct hfd_origin *hfd_origin_ref(struct hfd_origin *origin) {
+        if (origin)
+                __atomic_add_fetch(&origin->refs, 1, __ATOMIC_RELAXED);
+        return origin;
+}
+
+struct hfd_origin *hfd_origin_unref(struct hfd_origin *origin) {
+        if (!origin || __atomic_sub_fetch(&origin->refs, 1, __ATOMIC_ACQ_REL) > 0)
+                return NULL;
+        for (size_t i = 0; i < origin->n_organisations; i++)
+                free(origin->organisations[i]);
+        free(origin->organisations);
+        free(origin->common_name);
+        free(origin);
+        return NULL;
+}
+
+int hfd_request_new(struct hfd_worker *worker, struct hfd_connection *connection,
+                    struct hfd_origin *origin, struct hfd_request **ret_request) {
+        struct hfd_request *request = malloc(sizeof(*request));
+        int r;
+
+        if (!request)
+                return -ENOMEM;
+        *request = (struct hfd_request){.letter.kind = HFD_LETTER_REQUEST,
+                                        .refs = 1,
+                                        .worker = worker,
+                                        .connection = connection,
+                                        .protocol = "HTTP/1.1",
+                                        .query = ""};
+        r = hf__mutex_init(&request->mu);
+        if (r) {
+                free(request);
+                return r;
+        }
+        request->origin = hfd_origin_ref(origin);
+        *ret_request = request;
+        return 0;
+}
+
+struct hfd_request *hfd_request_ref(struct hfd_request *request) {
+        if (request)
+                __atomic_add_fetch(&request->refs, 1, __ATOMIC_RELAXED);
+        return request;
+}
+
+struct hfd_request *hfd_request_unref(struct hfd_request *request) {
+        if (!request || __atomic_sub_fetch(&request->refs, 1, __ATOMIC_ACQ_REL) > 0)
+                return NULL;
+        if (request->handler_context_free)
+                request->handler_context_free(request->handler_context);
+        if (request->context_free)
+                request->context_free(request->context);
+        for (unsigned i = 0; i < request->ring_n; i++)
+                hf__buf_unref(request->ring[(request->ring_head + i) & (request->ring_space - 1)]);
+        free(request->ring);
+        free(request->answer_headers);
+        free(request->method);
+        free(request->target);
+        free(request->headers);
+        free(request->body);
+        hfd_origin_unref(request->origin);
+        pthread_mutex_destroy(&request->mu);
+        free(request);
+        return NULL;
+}
+
+/* ---- filling in ---- */
+
+int hfd_request_set_method(struct hfd_request *request, const char *method, size_t n) {
+        char *copy = strndup(method, n);
+
+        if (!copy)
+                return -ENOMEM;
+        free(request->method);
+        request->method = copy;
+        return 0;
+}
+
+int hfd_request_set_target(struct hfd_request *request, const char *target, size_t n) {
+        char *copy, *query;
+
+        for (size_t i = 0; i < n; i++)
+                if ((unsigned char)target[i] <= ' ' || target[i] == 0x7f || target[i] == '#')
+                        return HF_E_INVALID;
+        if (n > 8 && (!strncmp(target, "http://", 7) || !strncmp(target, "https://", 8))) {
+                const char *authority = memchr(target, ':', n);
+                const char *path;
+
+                authority += 3;
+                path = memchr(authority, '/', n - (size_t)(authority - target));
+                if (!path)
+                        return HF_E_INVALID;
+                n -= (size_t)(path - target);
+                target = path;
+        }
+        if (n == 0 || target[0] != '/')
+                return HF_E_INVALID;
+        copy = strndup(target, n);
+        if (!copy)
+                return -ENOMEM;
+        free(request->target);
+        request->target = copy;
+        request->query = "";
+        query = strchr(copy, '?');
+        if (query) {
+                *query = '\0';
+                request->query = query + 1;
+        }
+        return 0;
+}
+
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
+
+/* One entry of the header block. Lengths come first so that a search skips without looking at the
+ * text. */
+struct entry {
+        uint32_t n_name, n_value;
+};
+
+static size_t entry_size(struct entry e) { return sizeof(e) + e.n_name + 1 + e.n_value + 1; }
+
+/* The offset of name's entry, or SIZE_MAX. */
+static size_t find_header(const struct hfd_request *request, const char *name, size_t n_name,
+                          struct entry *ret_entry) {
+        for (size_t at = 0; at < request->n_headers_bytes;) {
+                struct entry e;
+                const char *stored = request->headers + at + sizeof(e);
+                size_t i = 0;
+
+                memcpy(&e, request->headers + at, sizeof(e));
+                if (e.n_name == n_name) {
+                        while (i < n_name && stored[i] == lower(name[i]))
+                                i++;
+                        if (i == n_name) {
+                                *ret_entry = e;
+                                return at;
+                        }
+                }
+                at += entry_size(e);
+        }
+        return SIZE_MAX;
+}
+
+static int reserve_headers(struct hfd_request *request, size_t n) {
+        size_t need = request->n_headers_bytes + n,
+               space = request->headers_space ? request->headers_space : 256;
+        char *grown;
+
+        if (need <= request->headers_space)
+                return 0;
+        while (space < need)
+                space *= 2;
+        grown = realloc(request->headers, space);
+        if (!grown)
+                return -ENOMEM;
+        request->headers = grown;
+        request->headers_space = space;
+        return 0;
+}
+
+/* Makes "a" into "a, b" within the entry at `at`. */
+static int join_header(struct hfd_request *request, size_t at, struct entry e, const char *value,
+                       size_t n_value) {
+        size_t end = at + entry_size(e) - 1; /* of the NUL */
+        size_t added = n_value + 2;
+        bool cookie = e.n_name == 6 && !memcmp(request->headers + at + sizeof(e), "cookie", 6);
+        int r = reserve_headers(request, added);
+
+        if (r)
+                return r;
+        memmove(request->headers + end + added, request->headers + end,
+                request->n_headers_bytes - end);
+        memcpy(request->headers + end, cookie ? "; " : ", ", 2);
+        memcpy(request->headers + end + 2, value, n_value);
+        request->n_headers_bytes += added;
+        e.n_value += (uint32_t)added;
+        memcpy(request->headers + at, &e, sizeof(e));
+        return 0;
+}
+
+int hfd_request_add_header(struct hfd_request *request, const char *name, size_t n_name,
+                           const char *value, size_t n_value) {
+        struct entry e;
+        size_t at;
+        char *out;
+        int r;
+
+        if (++request->n_headers > HFD_HEADERS_MAX || n_name > UINT16_MAX * 16 ||
+            n_value > UINT16_MAX * 16)
+                return HF_E_TOO_LARGE;
+        at = find_header(request, name, n_name, &e);
+        if (at != SIZE_MAX)
+                return join_header(request, at, e, value, n_value);
+        e = (struct entry){.n_name = (uint32_t)n_name, .n_value = (uint32_t)n_value};
+        r = reserve_headers(request, entry_size(e));
+        if (r)
+                return r;
+        out = request->headers + request->n_headers_bytes;
+        memcpy(out, &e, sizeof(e));
+        out += sizeof(e);
+        for (size_t i = 0; i < n_name; i++)
+                *out++ = lower(name[i]);
+        *out++ = '\0';
+        memcpy(out, value, n_value);
+        out[n_value] = '\0';
+        request->n_headers_bytes += entry_size(e);
+        return 0;
+}
+
+int hfd_request_add_body(struct hfd_request *request, const void *data, size_t n, size_t max) {
+        if (n > max || request->n_body > max - n)
+                return HF_E_TOO_LARGE;
+        if (request->n_body + n + 1 > request->body_space) {
+                size_t space = request->body_space ? request->body_space : 512;
+                char *grown;
+
+                while (space < request->n_body + n + 1)
+                        space *= 2;
+                grown = realloc(request->body, space);
+                if (!grown)
+                        return -ENOMEM;
+                request->body = grown;
+                request->body_space = space;
+        }
+        memcpy(request->body + request->n_body, data, n);
+        request->n_body += n;
+        request->body[request->n_body] = '\0';
+        return 0;
+}
+
+/* ---- as handlers see it ---- */
+
+const char *hfd_request_method(struct hfd_request *request) { return request->method; }
+const char *hfd_request_path(struct hfd_request *request) { return request->target; }
+const char *hfd_request_query(struct hfd_request *request) { return request->query; }
+const char *hfd_request_protocol(struct hfd_request *request) { return request->protocol; }
+const char *hfd_request_remote(struct hfd_request *request) {
+        return request->origin ? request->origin->remote : "";
+}
+hf_nsec hfd_request_received_at(struct hfd_request *request) { return request->received_at; }
+
+const char *hfd_request_header(struct hfd_request *request, const char *name) {
+        struct entry e;
+        size_t at = find_header(request, name, strlen(name), &e);
+
+        return at == SIZE_MAX ? NULL : request->headers + at + sizeof(e) + e.n_name + 1;
+}
+
+const char *hfd_request_body(struct hfd_request *request, size_t *ret_n) {
+        *ret_n = request->n_body;
+        return request->body ? request->body : "";
+}
+
+enum hfd_peer_cert hfd_request_peer(struct hfd_request *request, const char **ret_common_name,
+                                    const char *const **ret_organisations,
+                                    size_t *ret_n_organisations) {
+        const struct hfd_origin *origin = request->origin;
+
+        *ret_common_name = origin && origin->common_name ? origin->common_name : "";
+        *ret_organisations = origin ? (const char *const *)origin->organisations : NULL;
+        *ret_n_organisations = origin ? origin->n_organisations : 0;
+        return origin ? origin->kind : HFD_PEER_NONE;
+}
+
+void hfd_request_set_context(struct hfd_request *request, void *context,
+                             void (*free_fn)(void *context)) {
+        request->context = context;
+        request->context_free = free_fn;
+}
+
+void hfd_request_set_handler_context(struct hfd_request *request, void *context,
+                                     void (*free_fn)(void *context)) {
+        request->handler_context = context;
+        request->handler_context_free = free_fn;
+}
+
+void *hfd_request_context(struct hfd_request *request) { return request->context; }
+
+void hfd_request_on_gone(struct hfd_request *request, void (*fn)(void *ctx), void *ctx) {
+        request->on_gone = fn;
+        request->on_gone_ctx = ctx;
+}
+
+void hfd_request_on_finished(struct hfd_request *request,
+                             void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx) {
+        request->on_finished = fn;
+        request->on_finished_ctx = ctx;
+}
+
+void hfd_request_detach(struct hfd_request *request) {
+        int code;
+
+        pthread_mutex_lock(&request->mu);
+        request->gone = true;
+        code = request->code;
+        pthread_mutex_unlock(&request->mu);
+        hfd_answer_clear(request);
+        request->connection = NULL;
+        if (request->on_gone && !request->complete)
+                request->on_gone(request->on_gone_ctx);
+        if (request->on_finished)
+                request->on_finished(request->on_finished_ctx, code, request->n_sent);
+        hfd_request_unref(request);
+}

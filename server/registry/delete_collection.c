@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * deletecollection: one list of what is selected, then a delete of each, as if it had been asked
+ * for by itself: with the same options, fenced as the call is, by the optimistic loop of write.c.
+ * Only what was listed is deleted: one that was made anew under its name meanwhile stays. WIDTH of
+ * them are under way at a time. What is gone by then is passed over; the first failure ends it, and
+ * is the answer; what was deleted before stays deleted. The answer lists what was deleted, and has
+ * to hold it, which the cache no longer does. Where more than ANSWER_MAX_BYTES are selected each
+ * object is let go once it is deleted, and the answer is a Status, which is what the field's
+ * OpenAPI says, and what its clients take as well.
+ *
+ *      list -> pump: start deletes while there is room <-- each delete's answer -> the last one:
+ * answer
+ *
+ * Whoever finds nobody pumping pumps, in a loop and not by recursion, for a delete may be answered
+ * before its start returns. The sweep is freed by the one who pumps and finds nothing left and
+ * nothing under way.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/thread.h"
+#include "client/json_span.h"
+#include "server/registry/read.h"
+#include "server/registry/write.h"
+
+#define WIDTH            16
+#define ANSWER_MAX_BYTES ((size_t)8 << 20)
+
+struct sweep;
+
+/* One delete under way. */
+struct slot {
+        struct hfd_call call; /* first: done is given this */
+        struct sweep *sweep;  /* borrowed: contains this */
+        struct slot *next;    /* the sweep's while free */
+        size_t index;         /* of the object */
+};
+
+struct sweep {
+        struct hfd_call list; /* first: take is given this */
+        struct hfd_api *api;
+        struct hfd_call *call;       /* the adapter's until done */
+        struct hfd_object **objects; /* owned, with its references; one that the answer is without
+                                        becomes NULL */
+        size_t n;
+        bool lists;        /* the answer has what was deleted */
+        uint64_t revision; /* of the list */
+        struct hfd_fence_compares fence;
+
+        pthread_mutex_t mu;
+        /* guarded by mu */
+        size_t next, n_running;
+        bool pumping, failed, compared;
+        struct hfd_answer failure; /* owned; the first */
+        struct slot slots[WIDTH], *free;
+};
+
+static void answer_and_free(struct sweep *sweep, struct hfd_answer *answer) {
+        struct hfd_call *call = sweep->call;
+
+        for (size_t i = 0; i < sweep->n; i++)
+                hfd_object_unref(sweep->objects[i]);
+        free(sweep->objects);
+        hfd_answer_done(&sweep->failure);
+        pthread_mutex_destroy(&sweep->mu);
+        free(sweep);
+        call->done(call, answer);
+        hfd_answer_done(answer);
+}
+
+static void succeed(struct sweep *sweep) {
+        struct hfd_answer answer = {.fence_compared = sweep->compared};
+        char meta[64];
+        size_t n = 0;
+
+        if (!sweep->lists) {
+                hfd_answer_deleted(&answer, sweep->call->resource, NULL, NULL);
+                answer_and_free(sweep, &answer);
+                return;
+        }
+        for (size_t i = 0; i < sweep->n; i++)
+                if (sweep->objects[i])
+                        sweep->objects[n++] = sweep->objects[i];
+        sweep->n = n;
+        (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", sweep->revision);
+        hfd_answer_ok(&answer, 200,
+                      hfd_list_render(sweep->api, sweep->call, sweep->objects, n, meta));
+        answer_and_free(sweep, &answer);
+}
+
+static void fail(struct sweep *sweep) {
+        struct hfd_answer answer = sweep->failure;
+
+        sweep->failure.body = NULL; /* consumed */
+        answer.fence_compared |= sweep->compared;
+        answer_and_free(sweep, &answer);
+}
+
+/* ---- a fenced call that deleted nothing: the fence is compared all the same ---- */
+
+static void on_fence(void *ctx, const struct hfd_store_reply *reply) {
+        struct sweep *sweep = ctx;
+
+        sweep->compared = !reply->error || reply->error == HF_E_CONFLICT;
+        if (!reply->error) {
+                succeed(sweep);
+                return;
+        }
+        if (reply->error == HF_E_CONFLICT)
+                hfd_answer_stale_term(&sweep->failure, sweep->call->resource, "");
+        else /* it only compares: nothing was written, whatever became of it */
+                hfd_answer_store_error(&sweep->failure,
+                                       reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE
+                                                                    : reply->error,
+                                       &reply->status);
+        fail(sweep);
+}
+
+static void compare_fence(struct sweep *sweep) {
+        const struct hfd_txn txn = {.compares = sweep->fence.compares,
+                                    .n_compares = 2 * sweep->fence.n_leases};
+        int e = 0;
+
+        if (hfd_history_settles(sweep->api)) { /* as a delete would have been told */
+                sweep->compared = true;
+                hfd_answer_stale_term(&sweep->failure, sweep->call->resource, "");
+                fail(sweep);
+                return;
+        }
+        e = hfd_store_txn(sweep->api, &txn, sweep->call->deadline, on_fence, sweep);
+        if (e) {
+                hfd_answer_store_error(&sweep->failure, e, NULL);
+                fail(sweep);
+        }
+}
+
+/* ---- the deletes ---- */
+
+static void finish(struct sweep *sweep) {
+        if (sweep->failed)
+                fail(sweep);
+        else if (sweep->call->fence && !sweep->compared)
+                compare_fence(sweep);
+        else
+                succeed(sweep);
+}
+
+static void copy_uid(const struct hfd_object *object, char uid[64]) {
+        struct hf__span text = {object->bytes->data, object->bytes->n};
+
+        *uid = '\0';
+        if (hf__span_member(text, "metadata", &text) && hf__span_member(text, "uid", &text) &&
+            text.n > 2 && text.n - 2 < 64)
+                (void)snprintf(uid, 64, "%.*s", (int)(text.n - 2), text.data + 1);
+}
+
+/* The next delete, filled in; NULL: no room, nothing left, or no more wanted. */
+static struct slot *next_locked(struct sweep *sweep) {
+        struct slot *slot = sweep->free;
+        const struct hfd_options *o = &sweep->call->options;
+
+        if (!sweep->failed && sweep->next < sweep->n &&
+            hfd_api_now(sweep->api) >= sweep->call->deadline) {
+                sweep->failed = true;
+                hfd_answer_status(&sweep->failure, HF_E_TIMEOUT, 504, "Timeout",
+                                  "Timeout: request did not complete within the allotted time: not "
+                                  "all of the collection is deleted",
+                                  NULL);
+        }
+        if (!slot || sweep->failed || sweep->next == sweep->n)
+                return NULL;
+        sweep->free = slot->next;
+        sweep->n_running++;
+        slot->index = sweep->next++;
+        struct hfd_object *object = sweep->objects[slot->index];
+        slot->call.options = (struct hfd_options){.dry_run = o->dry_run,
+                                                  .propagation = o->propagation,
+                                                  .has_orphan = o->has_orphan,
+                                                  .orphan = o->orphan};
+        (void)snprintf(slot->call.ns, sizeof slot->call.ns, "%.*s", (int)object->n_ns,
+                       object->path);
+        (void)snprintf(slot->call.name, sizeof slot->call.name, "%s", object->name);
+        copy_uid(object, slot->call.only_uid);
+        return slot;
+}
+
+/* Called with mu held, returns without it, and perhaps without the sweep. */
+static void pump_unlock(struct sweep *sweep) {
+        struct slot *slot;
+
+        if (sweep->pumping) {
+                pthread_mutex_unlock(&sweep->mu);
+                return;
+        }
+        sweep->pumping = true;
+        while ((slot = next_locked(sweep))) {
+                pthread_mutex_unlock(&sweep->mu);
+                hfd_write_start(sweep->api, &slot->call);
+                pthread_mutex_lock(&sweep->mu);
+        }
+        sweep->pumping = false;
+        bool over = !sweep->n_running && (sweep->failed || sweep->next == sweep->n);
+        pthread_mutex_unlock(&sweep->mu);
+        if (over)
+                finish(sweep);
+}
+
+static void on_deleted(struct hfd_call *call, const struct hfd_answer *answer) {
+        struct slot *slot = (struct slot *)call;
+        struct sweep *sweep = slot->sweep;
+
+        pthread_mutex_lock(&sweep->mu);
+        sweep->compared |= answer->fence_compared;
+        if (answer->status.error || !sweep->lists)
+                sweep->objects[slot->index] = hfd_object_unref(sweep->objects[slot->index]);
+        if (answer->status.error && answer->status.error != HF_E_NOT_FOUND && !sweep->failed) {
+                sweep->failed = true;
+                sweep->failure = *answer;
+                if (answer->body)
+                        hf__buf_ref(answer->body);
+        }
+        slot->next = sweep->free;
+        sweep->free = slot;
+        sweep->n_running--;
+        pump_unlock(sweep);
+}
+
+static void on_selected(struct hfd_call *list, struct hfd_object **objects, size_t n,
+                        uint64_t revision) {
+        struct sweep *sweep = (struct sweep *)list;
+        size_t n_bytes = 0;
+
+        for (size_t i = 0; i < n && n_bytes <= ANSWER_MAX_BYTES; i++)
+                n_bytes += objects[i]->bytes->n + 1;
+        pthread_mutex_lock(&sweep->mu);
+        sweep->lists = n_bytes <= ANSWER_MAX_BYTES;
+        sweep->objects = objects;
+        sweep->n = n;
+        sweep->revision = revision;
+        pump_unlock(sweep);
+}
+
+static void on_list_failed(struct hfd_call *list, const struct hfd_answer *answer) {
+        struct sweep *sweep = (struct sweep *)list;
+
+        sweep->failure = *answer;
+        if (answer->body)
+                hf__buf_ref(answer->body);
+        fail(sweep);
+}
+
+/* ---- start ---- */
+
+/* False: answer is filled. */
+static bool check(struct hfd_call *call, struct hfd_answer *answer) {
+        struct hf__json *sent = NULL;
+
+        if (call->resource->no_delete_collection || (call->resource->namespaced && !*call->ns)) {
+                hfd_answer_not_allowed(answer);
+                return false;
+        }
+        bool good = (!call->n_body || hfd_body_parse(call, "DeleteOptions", &sent, answer)) &&
+                    hfd_delete_options_read(&call->options, sent, answer);
+        hf__json_free(sent);
+        return good;
+}
+
+static struct sweep *sweep_new(struct hfd_api *api, struct hfd_call *call) {
+        struct sweep *sweep = calloc(1, sizeof *sweep);
+
+        if (!sweep || hf__mutex_init(&sweep->mu)) {
+                free(sweep);
+                return NULL;
+        }
+        sweep->api = api;
+        sweep->call = call;
+        sweep->list = (struct hfd_call){.verb = HFD_LIST,
+                                        .resource = call->resource,
+                                        .deadline = call->deadline,
+                                        .done = on_list_failed};
+        sweep->list.options = call->options; /* borrowed: the list does not free them */
+        memcpy(sweep->list.ns, call->ns, sizeof call->ns);
+        for (size_t i = 0; i < WIDTH; i++) {
+                struct slot *slot = &sweep->slots[i];
+                slot->call = (struct hfd_call){.verb = HFD_DELETE_ONE,
+                                               .resource = call->resource,
+                                               .body = call->body,
+                                               .n_body = call->n_body,
+                                               .fence = call->fence,
+                                               .deadline = call->deadline,
+                                               .done = on_deleted};
+                slot->sweep = sweep;
+                slot->next = sweep->free;
+                sweep->free = slot;
+        }
+        return sweep;
+}
+
+void hfd_delete_collection(struct hfd_api *api, struct hfd_call *call) {
+        struct hfd_answer answer = {0};
+        struct sweep *sweep = NULL;
+        int e = 0;
+
+        if (check(call, &answer)) {
+                sweep = sweep_new(api, call);
+                if (!sweep)
+                        hfd_answer_no_memory(&answer);
+                else if (call->fence &&
+                         (e = hfd_fence_compares(&sweep->fence, api->prefix, call->fence)))
+                        hfd_answer_store_error(&answer, e, NULL);
+        }
+        if (sweep && !e) {
+                hfd_list_for(api, &sweep->list, on_selected);
+                return;
+        }
+        if (sweep)
+                pthread_mutex_destroy(&sweep->mu);
+        free(sweep);
+        call->done(call, &answer);
+        hfd_answer_done(&answer);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * list: collected under the cache's mutex by reference, selected and rendered after it was
+ * released. Which state a list may see is told in read.c.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/registry/read.h"
+
+#define LIST_MAX_BYTES (512u << 20)
+#define CONTINUE_END   "\\u0000\"}"
+#define TOKEN_MAX      2048
+
+struct page {
+        struct hfd_object **objects; /* owned references */
+        size_t n, space, n_bytes;
+        size_t n_left; /* selected by place, but beyond the limit */
+        uint64_t limit;
+        uint64_t revision;
+        bool failed, more, from_store;
+        struct hfd_read *read;
+};
+
+static void page_done(struct page *page) {
+        for (size_t i = 0; i < page->n; i++)
+                hfd_object_unref(page->objects[i]);
+        free(page->objects);
+}
+
+static bool page_add(struct page *page, struct hfd_object *object) {
+        if (page->n == page->space) {
+                size_t space = page->space ? page->space * 2 : 32;
+                struct hfd_object **more = realloc(page->objects, space * sizeof *more);
+                if (!more) {
+                        page->failed = true;
+                        return false;
+                }
+                page->objects = more;
+                page->space = space;
+        }
+        page->n_bytes += object->bytes->n + 1;
+        page->objects[page->n++] = hfd_object_ref(object);
+        return true;
+}
+
+static bool selectors_match(const struct hfd_call *call, struct hfd_object *object) {
+        return hfd_selector_matches(&call->options.labels, object) &&
+               hfd_selector_matches(&call->options.fields, object);
+}
+
+/* Drops what the selectors do not take and what is beyond the limit. Not under mu: selectors may
+ * parse. */
+static void page_select(struct page *page) {
+        const struct hfd_call *call = page->read->call;
+        size_t n = 0;
+
+        for (size_t i = 0; i < page->n; i++) {
+                struct hfd_object *object = page->objects[i];
+                if (page->limit && n == page->limit) {
+                        page->more = true;
+                        page->n_left += page->n - i;
+                        for (; i < page->n; i++)
+                                hfd_object_unref(page->objects[i]);
+                        break;
+                }
+                if (selectors_match(call, object)) {
+                        page->objects[n++] = object;
+                } else {
+                        page->n_bytes -= object->bytes->n + 1;
+                        hfd_object_unref(object);
+                }
+        }
+        page->n = n;
+}
+
+/* The token of apiserver.md 3.6: unpadded base64url of
+ * {"v":"meta.k8s.io/v1","rv":N,"start":"path\0"}. */
+static void continue_token(struct hf__strbuf *out, uint64_t revision, const char *path) {
+        static const char digits[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+        struct hf__strbuf json = {0};
+
+        hf__strbuf_printf(&json, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%" PRId64 ",\"start\":",
+                          (int64_t)revision);
+        hf__strbuf_json(&json, path, strlen(path));
+        if (!json.error)
+                json.n--; /* the quote again */
+        hf__strbuf_puts(&json, CONTINUE_END);
+        for (size_t i = 0; !json.error && i < json.n; i += 3) {
+                unsigned n = (unsigned)(json.n - i > 3 ? 3 : json.n - i);
+                uint32_t v = 0;
+                for (unsigned k = 0; k < 3; k++)
+                        v = v << 8 | (k < n ? (unsigned char)json.data[i + k] : 0);
+                for (unsigned k = 0; k <= n; k++)
+                        hf__strbuf_putc(out, digits[v >> (18 - 6 * k) & 63]);
+        }
+        hf__strbuf_done(&json);
+}
+
+static int digit_of(char c) {
+        return c >= 'A' && c <= 'Z'   ? c - 'A'
+               : c >= 'a' && c <= 'z' ? c - 'a' + 26
+               : c >= '0' && c <= '9' ? c - '0' + 52
+               : c == '-'             ? 62
+               : c == '_'             ? 63
+                                      : -1;
+}
+
+/* Fills read->at and read->start; false when it is none of our tokens. */
+static bool read_continue(struct hfd_read *read, const char *token) {
+        char json[TOKEN_MAX];
+        size_t n = 0, n_token = strlen(token);
+        uint32_t v = 0;
+        int64_t revision;
+        struct hf__json *tree = NULL;
+
+        if (n_token > TOKEN_MAX)
+                return false;
+        for (size_t i = 0; i < n_token; i++) {
+                int d = digit_of(token[i]);
+                if (d < 0)
+                        return false;
+                v = v << 6 | (uint32_t)d;
+                if (i % 4)
+                        json[n++] = (char)(v >> (6 - 2 * (i % 4)));
+        }
+        json[n] = '\0';
+        /* The start's NUL is written as an escape, which no C string can hold: it is cut off before
+         * parsing. */
+        size_t n_end = sizeof CONTINUE_END - 1;
+        if (n < n_end || memcmp(json + n - n_end, CONTINUE_END, n_end))
+                return false;
+        memcpy(json + n - n_end, "\"}", 3);
+        if (hf__json_parse(json, strlen(json), &tree, NULL))
+                return false;
+        const char *start = hf__json_string(tree, "start"), *version = hf__json_string(tree, "v");
+        bool good = version && !strcmp(version, "meta.k8s.io/v1") &&
+                    hf__json_i64(tree, "rv", &revision) && start &&
+                    strlen(start) < sizeof read->start && !strstr(start, "..") && *start != '/';
+        if (good) {
+                (void)snprintf(read->start, sizeof read->start, "%s", start);
+                read->at = revision > 0 ? (uint64_t)revision
+                                        : 0; /* -1: go on with whatever is there now */
+        }
+        hf__json_free(tree);
+        return good;
+}
+
+struct hf__buf *hfd_list_render(struct hfd_api *api, const struct hfd_call *call,
+                                struct hfd_object *const *objects, size_t n, const char *meta) {
+        struct hf__strbuf s = {.max = LIST_MAX_BYTES};
+        char version[128];
+
+        hfd_resource_api_version(call->resource, version);
+        if (call->format == HFD_AS_TABLE)
+                return hfd_table_render(api, call, objects, n, meta);
+        if (call->format == HFD_AS_PARTIAL)
+                hf__strbuf_printf(&s,
+                                  "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta."
+                                  "k8s.io/v1\",\"metadata\":{%s},\"items\":[",
+                                  meta);
+        else
+                hf__strbuf_printf(&s,
+                                  "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{%s},"
+                                  "\"items\":[",
+                                  call->resource->kind, version, meta);
+        for (size_t i = 0; i < n; i++) {
+                if (i)
+                        hf__strbuf_putc(&s, ',');
+                struct hf__buf *partial =
+                        call->format == HFD_AS_PARTIAL ? hfd_partial_render(objects[i]) : NULL;
+                const struct hf__buf *bytes = partial ? partial : objects[i]->bytes;
+                hf__strbuf_add(&s, bytes->data, bytes->n);
+                hf__buf_unref(partial);
+        }
+        hf__strbuf_puts(&s, "]}");
+        struct hf__buf *buf = hf__strbuf_to_buf(&s);
+        hf__strbuf_done(&s);
+        return buf;
+}
+
+static void answer_page(struct page *page) {
+        struct hfd_read *read = page->read;
+        struct hfd_answer answer = {0};
+        struct hf__strbuf meta = {0};
+        const struct hfd_options *o = &read->call->options;
+
+        page_select(page);
+        if (read->take && !page->failed) {
+                struct hfd_call *call = read->call;
+                hfd_list_fn take = read->take;
+                free(read);
+                take(call, page->objects, page->n, page->revision);
+                return;
+        }
+        hf__strbuf_printf(&meta, "\"resourceVersion\":\"%" PRIu64 "\"", page->revision);
+        if (page->more && page->n) {
+                hf__strbuf_puts(&meta, ",\"continue\":\"");
+                continue_token(&meta, page->revision, page->objects[page->n - 1]->path);
+                hf__strbuf_putc(&meta, '"');
+                if (!page->from_store && !o->labels.n && !o->fields.n)
+                        hf__strbuf_printf(&meta, ",\"remainingItemCount\":%zu", page->n_left);
+        }
+        if (page->failed || meta.error)
+                hfd_answer_no_memory(&answer);
+        else
+                hfd_answer_ok(&answer, 200,
+                              hfd_list_render(read->api, read->call, page->objects, page->n,
+                                              meta.data));
+        hf__strbuf_done(&meta);
+        page_done(page);
+        hfd_read_finish(read, &answer);
+}
+
+static void place_of(const struct hfd_read *read, char prefix[HF_NAME_MAX + 2]) {
+        if (read->call->resource->namespaced && *read->call->ns)
+                (void)snprintf(prefix, HF_NAME_MAX + 2, "%s/", read->call->ns);
+        else
+                *prefix = '\0';
+}
+
+static bool collect(void *ctx, struct hfd_object *object) { return page_add(ctx, object); }
+
+static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
+        struct hfd_read *read = ctx;
+        struct page page = {.read = read,
+                            .revision = read->at ? read->at : reply->revision,
+                            .limit = read->call->options.limit,
+                            .from_store = true,
+                            .more = reply->more};
+
+        if (reply->error == HF_E_GONE && read->call->options.continue_token) {
+                struct hfd_answer answer = {0};
+                struct hf__strbuf token = {0};
+                continue_token(&token, (uint64_t)-1, read->start);
+                const struct hfd_details details = {.continue_token =
+                                                            token.error ? NULL : token.data};
+                hfd_answer_status(&answer, HF_E_GONE, 410, "Expired",
+                                  "The provided continue parameter is too old to display a "
+                                  "consistent list result. You can start a new list "
+                                  "without the continue parameter, or use the continue token in "
+                                  "this response to retrieve the remainder of the "
+                                  "results. Continuing with the provided token results in an "
+                                  "inconsistent list - objects that were created, "
+                                  "modified, or deleted between the time the first chunk was "
+                                  "returned and now may show up in the list.",
+                                  &details);
+                hf__strbuf_done(&token);
+                hfd_read_finish(read, &answer);
+                return;
+        }
+        if (reply->error) {
+                hfd_read_finish_store_error(read, reply->error, &reply->status);
+                return;
+        }
+        for (size_t i = 0; i < reply->n_kvs && !page.failed; i++) {
+                const char *path;
+                const struct hfd_resource *resource =
+                        hfd_object_of_key(read->api, reply->kvs[i].key, &path);
+                if (resource != read->call->resource || !reply->kvs[i].value)
+                        continue;
+                struct hfd_object *object =
+                        hfd_object_new(resource, path, reply->kvs[i].mod_revision,
+                                       reply->kvs[i].value);
+                if (object)
+                        page_add(&page, object);
+                hfd_object_unref(object);
+        }
+        answer_page(&page);
+}
+
+/* Straight from the store. With selectors a limit is applied after selecting, so all is read. */
+static void list_store(struct hfd_read *read) {
+        struct hfd_api *api = read->api;
+        char prefix[HF_NAME_MAX + 2], key[HFD_KEY_MAX], start[HFD_KEY_MAX];
+        int e;
+
+        place_of(read, prefix);
+        e = hfd_object_key(api, read->call->resource, prefix, key);
+        if (!e && *read->start)
+                e = hfd_object_key(api, read->call->resource, read->start, start);
+        if (!e && *read->start && strlen(start) + 1 < sizeof start)
+                strcat(start, "\x01");
+        bool selects = read->call->options.labels.n || read->call->options.fields.n;
+        size_t limit =
+                read->call->options.limit && !selects ? (size_t)read->call->options.limit + 1 : 0;
+        if (!e)
+                e = hfd_store_list(api, key, *read->start ? start : NULL, read->at, limit,
+                                   read->call->deadline, on_store_list, read);
+        if (e)
+                hfd_read_finish_store_error(read, e, NULL);
+}
+
+/* From the cache; false when the cache is not where the read must be. */
+static bool list_cache(struct hfd_read *read) {
+        struct hfd_api *api = read->api;
+        struct page page = {.read = read, .limit = read->call->options.limit};
+        char prefix[HF_NAME_MAX + 2];
+
+        place_of(read, prefix);
+        pthread_mutex_lock(&api->mu);
+        page.revision = api->revision;
+        bool there = api->synced && (!read->at || read->at == api->revision);
+        if (there)
+                hfd_tree_walk(&api->trees[hfd_resource_index(read->call->resource)], prefix,
+                              read->start, collect, &page);
+        pthread_mutex_unlock(&api->mu);
+        if (there)
+                answer_page(&page);
+        return there;
+}
+
+static void on_list_ready(struct hfd_reader *reader) {
+        struct hfd_read *read = (struct hfd_read *)reader;
+
+        if (reader->outcome == HF_E_TIMEOUT) {
+                if (read->too_large_if_late && hfd_api_synced(read->api))
+                        hfd_read_finish_too_large(read);
+                else
+                        list_store(read);
+        } else if (reader->outcome) {
+                hfd_read_finish_store_error(read, reader->outcome, &reader->status);
+        } else if (!list_cache(read)) {
+                list_store(read);
+        }
+}
+
+void hfd_read_list(struct hfd_api *api, struct hfd_call *call) { hfd_list_for(api, call, NULL); }
+
+void hfd_list_for(struct hfd_api *api, struct hfd_call *call, hfd_list_fn take) {
+        struct hfd_read *read = hfd_read_new(api, call, on_list_ready);
+        const struct hfd_options *o = &call->options;
+        struct hfd_answer answer = {0};
+
+        if (!read)
+                return;
+        read->take = take;
+        if (o->continue_token) {
+                if (!read_continue(read, o->continue_token)) {
+                        hfd_answer_bad_request(&answer, "continue key is not valid: %.100s",
+                                               o->continue_token);
+                        hfd_read_finish(read, &answer);
+                        return;
+                }
+                if (!read->at)
+                        hfd_reader_consistent(api, &read->reader);
+                else if (!list_cache(read))
+                        list_store(read);
+                return;
+        }
+        if (o->match == HFD_MATCH_EXACT ||
+            (o->limit && o->revision && o->match == HFD_MATCH_UNSET)) {
+                read->at = o->revision;
+                if (!list_cache(read))
+                        list_store(read);
+                return;
+        }
+        hfd_read_start(read);
+}

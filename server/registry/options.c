@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/registry/request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/json.h"
+
+static int hex(char c) {
+        return c >= '0' && c <= '9'   ? c - '0'
+               : c >= 'a' && c <= 'f' ? c - 'a' + 10
+               : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                      : -1;
+}
+
+bool hfd_url_decode(char *text, bool plus) {
+        char *out = text;
+
+        for (char *c = text; *c; c++) {
+                if (*c == '%') {
+                        int high = hex(c[1]), low = high < 0 ? -1 : hex(c[2]);
+                        if (low < 0 || (high == 0 && low == 0))
+                                return false;
+                        *out++ = (char)(high * 16 + low);
+                        c += 2;
+                } else {
+                        *out++ = plus && *c == '+' ? ' ' : *c;
+                }
+        }
+        *out = '\0';
+        return hf__utf8_valid(text,
+                              (size_t)(out -
+                                       text)); /* what is asked for is said again in answers */
+}
+
+void hfd_options_done(struct hfd_options *options) {
+        hfd_selector_done(&options->labels);
+        hfd_selector_done(&options->fields);
+        free(options->continue_token);
+        free(options->unknown_fields);
+        *options = (struct hfd_options){0};
+}
+
+static bool read_u64(const char *text, uint64_t *ret_value) {
+        char *end;
+
+        if (*text < '0' || *text > '9')
+                return false;
+        errno = 0;
+        *ret_value = strtoull(text, &end, 10);
+        return !*end && !errno;
+}
+
+/* As the field reads it, and as hfd_query_bool does, by which the filters have told watches from
+ * lists before. */
+static bool read_bool(const char *text) { return strcmp(text, "0") && strcasecmp(text, "false"); }
+
+static bool bad(struct hfd_answer *answer, const char *name, const char *value) {
+        hfd_answer_bad_request(answer, "invalid value for query parameter %s: \"%.200s\"", name,
+                               value);
+        return false;
+}
+
+static bool set_selector(struct hfd_call *call, bool fields, const char *value,
+                         struct hfd_answer *answer) {
+        struct hfd_selector *selector = fields ? &call->options.fields : &call->options.labels;
+        char reason[320];
+
+        hfd_selector_done(selector);
+        int e = hfd_selector_parse(value, fields, call->resource, selector, reason, sizeof reason);
+        if (e == -ENOMEM)
+                hfd_answer_no_memory(answer);
+        else if (e)
+                hfd_answer_bad_request(answer, "%s", reason);
+        return !e;
+}
+
+static bool set_match(struct hfd_options *o, const char *value, struct hfd_answer *answer) {
+        if (!strcmp(value, "NotOlderThan"))
+                o->match = HFD_MATCH_NOT_OLDER;
+        else if (!strcmp(value, "Exact"))
+                o->match = HFD_MATCH_EXACT;
+        else if (*value)
+                return bad(answer, "resourceVersionMatch", value);
+        return true;
+}
+
+static bool set_field_validation(struct hfd_call *call, const char *value,
+                                 struct hfd_answer *answer) {
+        struct hfd_options *o = &call->options;
+
+        if (!*value || !strcmp(value, "Warn"))
+                o->field_validation = HFD_FIELDS_WARN;
+        else if (!strcmp(value, "Ignore"))
+                o->field_validation = HFD_FIELDS_IGNORE;
+        else if (!strcmp(value, "Strict"))
+                o->field_validation = HFD_FIELDS_STRICT;
+        else
+                return bad(answer, "fieldValidation", value);
+        return true;
+}
+
+bool hfd_propagation_parse(const char *text, enum hfd_propagation *ret_propagation) {
+        static const char *const names[] = {"", "Orphan", "Background", "Foreground"};
+
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+                if (!strcmp(names[i], text)) {
+                        *ret_propagation = (enum hfd_propagation)i;
+                        return true;
+                }
+        return false;
+}
+
+/* What a delete says without a body. True: name was one of these, and *ret_good says whether it was
+ * good. */
+static bool set_delete_option(struct hfd_call *call, const char *name, const char *value,
+                              struct hfd_answer *answer, bool *ret_good) {
+        struct hfd_options *o = &call->options;
+        uint64_t seconds;
+
+        if (call->verb != HFD_DELETE_ONE && call->verb != HFD_DELETE_MANY)
+                return false;
+        if (!strcmp(name, "propagationPolicy")) {
+                *ret_good =
+                        hfd_propagation_parse(value, &o->propagation) || bad(answer, name, value);
+        } else if (!strcmp(name, "orphanDependents")) {
+                o->has_orphan = *value;
+                o->orphan = read_bool(value);
+        } else if (!strcmp(name, "gracePeriodSeconds")) {
+                *ret_good = !*value || read_u64(value, &seconds) || bad(answer, name, value);
+        } else {
+                return false;
+        }
+        return true;
+}
+
+static bool set_option(struct hfd_call *call, const char *name, const char *value,
+                       struct hfd_answer *answer) {
+        struct hfd_options *o = &call->options;
+        uint64_t number = 0;
+        bool good = true;
+
+        if (set_delete_option(call, name, value, answer, &good))
+                return good;
+        if (!strcmp(name, "labelSelector"))
+                return set_selector(call, false, value, answer);
+        if (!strcmp(name, "fieldSelector"))
+                return set_selector(call, true, value, answer);
+        if (!strcmp(name, "resourceVersionMatch"))
+                return set_match(o, value, answer);
+        if (!strcmp(name, "fieldValidation"))
+                return set_field_validation(call, value, answer);
+        if (!strcmp(name, "resourceVersion")) {
+                o->has_revision = *value;
+                return !*value || read_u64(value, &o->revision) || bad(answer, name, value);
+        }
+        if (!strcmp(name, "limit"))
+                return !*value || read_u64(value, &o->limit) || bad(answer, name, value);
+        if (!strcmp(name, "timeoutSeconds")) {
+                if (*value && (!read_u64(value, &number) || number > 1000000))
+                        return bad(answer, name, value);
+                o->timeout_s = (int64_t)number;
+        } else if (!strcmp(name, "continue") && *value) {
+                free(o->continue_token);
+                o->continue_token = strdup(value);
+                if (!o->continue_token) {
+                        hfd_answer_no_memory(answer);
+                        return false;
+                }
+        } else if (!strcmp(name, "watch")) {
+                o->watch = read_bool(value);
+        } else if (!strcmp(name, "allowWatchBookmarks")) {
+                o->bookmarks = read_bool(value);
+        } else if (!strcmp(name, "sendInitialEvents")) {
+                o->has_send_initial = *value;
+                o->send_initial = read_bool(value);
+        } else if (!strcmp(name, "dryRun")) {
+                o->dry_run = true;
+                return !strcmp(value, "All") || bad(answer, name, value);
+        } else if (!strcmp(name, "includeObject")) {
+                o->include = !strcmp(value, "None")     ? HFD_INCLUDE_NONE
+                             : !strcmp(value, "Object") ? HFD_INCLUDE_OBJECT
+                                                        : HFD_INCLUDE_METADATA;
+        } else if (!strcmp(name, "pretty")) {
+                o->pretty = read_bool(value);
+        }
+        return true;
+}
+
+/* The combinations the field forbids (apiserver.md 3.6). */
+static bool check_options(struct hfd_call *call, struct hfd_answer *answer) {
+        struct hfd_options *o = &call->options;
+        struct hfd_causes causes; /* 15 KiB, of which only what is counted is looked at: each page
+                                     touched stays with the thread */
+
+        causes.n = 0;
+        if (call->verb != HFD_LIST && call->verb != HFD_WATCH && call->verb != HFD_DELETE_MANY)
+                return true;
+        if (o->watch && o->match != HFD_MATCH_UNSET && !o->has_send_initial)
+                hfd_cause_forbidden(&causes, "resourceVersionMatch",
+                                    "resourceVersionMatch is forbidden for watch unless "
+                                    "sendInitialEvents is provided");
+        if (o->watch && o->has_send_initial && o->match != HFD_MATCH_NOT_OLDER)
+                hfd_cause_forbidden(&causes, "resourceVersionMatch",
+                                    "sendInitialEvents requires setting resourceVersionMatch to "
+                                    "NotOlderThan");
+        if (!o->watch && o->has_send_initial)
+                hfd_cause_forbidden(&causes, "sendInitialEvents",
+                                    "sendInitialEvents is forbidden for list");
+        if (!o->watch && o->match != HFD_MATCH_UNSET && !o->has_revision)
+                hfd_cause_forbidden(&causes, "resourceVersionMatch",
+                                    "resourceVersionMatch is forbidden unless resourceVersion is "
+                                    "provided");
+        if (!o->watch && o->match != HFD_MATCH_UNSET && o->continue_token)
+                hfd_cause_forbidden(&causes, "resourceVersionMatch",
+                                    "resourceVersionMatch is forbidden when continue is provided");
+        if (!o->watch && o->match == HFD_MATCH_EXACT && o->has_revision && !o->revision)
+                hfd_cause_forbidden(&causes, "resourceVersionMatch",
+                                    "resourceVersionMatch \"Exact\" is forbidden for "
+                                    "resourceVersion \"0\"");
+        if (causes.n) {
+                static const struct hfd_resource list_options = {.group = "meta.k8s.io",
+                                                                 .kind = "ListOptions"};
+                hfd_answer_invalid(answer, &list_options, "", &causes);
+                return false;
+        }
+        if (!o->watch && o->continue_token && o->revision) {
+                hfd_answer_bad_request(answer, "specifying resource version is not allowed when "
+                                               "using continue");
+                return false;
+        }
+        return true;
+}
+
+/* Whether it was given before: the first counts, here as in the filters, so that what is authorized
+ * is what is done. */
+static bool given_before(const char *name, unsigned *given) {
+        static const char *const names[] = {"labelSelector",
+                                            "fieldSelector",
+                                            "resourceVersionMatch",
+                                            "resourceVersion",
+                                            "limit",
+                                            "timeoutSeconds",
+                                            "continue",
+                                            "watch",
+                                            "dryRun",
+                                            "pretty",
+                                            "allowWatchBookmarks",
+                                            "sendInitialEvents",
+                                            "includeObject",
+                                            "propagationPolicy",
+                                            "orphanDependents",
+                                            "gracePeriodSeconds"};
+
+        for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+                if (!strcmp(name, names[i])) {
+                        bool before = *given & 1u << i;
+                        *given |= 1u << i;
+                        return before;
+                }
+        return false;
+}
+
+bool hfd_options_parse(struct hfd_call *call, const char *query, struct hfd_answer *answer) {
+        char *copy = strdup(query ? query : ""), *save = NULL;
+        bool good = copy != NULL;
+        unsigned given = 0;
+
+        if (!copy)
+                hfd_answer_no_memory(answer);
+        for (char *item = good ? strtok_r(copy, "&", &save) : NULL; item && good;
+             item = strtok_r(NULL, "&", &save)) {
+                char *value = strchr(item, '=');
+                if (value)
+                        *value++ = '\0';
+                if (!hfd_url_decode(item, true) || (value && !hfd_url_decode(value, true))) {
+                        hfd_answer_bad_request(answer, "malformed query");
+                        good = false;
+                } else if (!given_before(item, &given)) {
+                        good = set_option(call, item, value ? value : "", answer);
+                }
+        }
+        free(copy);
+        if (good && call->verb == HFD_LIST && call->options.watch)
+                call->verb = HFD_WATCH;
+        call->options.watch &= call->verb == HFD_WATCH;
+        return good && check_options(call, answer);
+}

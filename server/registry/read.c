@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * get and list. Which state a read may see is decided first (apiserver.md 3.6):
+ *
+ *      resourceVersion unset      consistent: probe, then the cache (consistent_read.c), else the
+ * store "0"                        the cache as it is N, NotOlderThan            the cache once it
+ * has passed N; 504 when it has not within 3 s N, Exact (or with a limit) the store at that
+ * revision continue                   the store at the token's revision, or the cache while it is
+ * still exactly there
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/registry/read.h"
+
+#define NOT_OLDER_WAIT (3 * HF_NSEC_PER_SEC)
+
+void hfd_read_finish(struct hfd_read *read, struct hfd_answer *answer) {
+        struct hfd_call *call = read->call;
+
+        free(read);
+        call->done(call, answer);
+        hfd_answer_done(answer);
+}
+
+void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct hf_status *status) {
+        struct hfd_answer answer = {0};
+
+        if (error == HF_E_INVALID && read->at) { /* the store has not reached it: not its failure,
+                                                    nor the client's for ever */
+                read->reader.revision = read->at;
+                hfd_read_finish_too_large(read);
+                return;
+        }
+        if (error == HF_E_TIMEOUT) /* a read that was not answered was not answered: no doubt about
+                                      what was done */
+                hfd_answer_status(&answer, HF_E_TIMEOUT, 504, "Timeout",
+                                  "Timeout: request did not complete within the allotted time",
+                                  NULL);
+        else
+                hfd_answer_store_error(&answer, error, status);
+        hfd_read_finish(read, &answer);
+}
+
+void hfd_read_finish_too_large(struct hfd_read *read) {
+        struct hfd_answer answer = {0};
+        char message[128];
+        const struct hfd_details details = {.cause_reason = "ResourceVersionTooLarge",
+                                            .cause_text = "Too large resource version",
+                                            .retry_after_s = 1};
+
+        pthread_mutex_lock(&read->api->mu);
+        uint64_t current = read->api->revision;
+        pthread_mutex_unlock(&read->api->mu);
+        (void)snprintf(message, sizeof message,
+                       "Timeout: Too large resource version: %" PRIu64 ", current: %" PRIu64,
+                       read->reader.revision, current);
+        hfd_answer_status(&answer, HF_E_TIMEOUT, 504, "Timeout", message, &details);
+        hfd_read_finish(read, &answer);
+}
+
+/* ---- get ---- */
+
+static void answer_object(struct hfd_read *read, struct hfd_object *object) {
+        struct hfd_answer answer = {0};
+        const struct hfd_call *call = read->call;
+        char meta[64];
+
+        if (!object) {
+                hfd_answer_not_found(&answer, call->resource, call->name);
+        } else if (call->format == HFD_AS_TABLE) {
+                (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"",
+                               object->revision);
+                hfd_answer_ok(&answer, 200, hfd_table_render(read->api, call, &object, 1, meta));
+        } else if (call->format == HFD_AS_PARTIAL) {
+                hfd_answer_ok(&answer, 200, hfd_partial_render(object));
+        } else {
+                hfd_answer_ok(&answer, 200, hf__buf_ref(object->bytes));
+        }
+        hfd_object_unref(object);
+        hfd_read_finish(read, &answer);
+}
+
+static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
+        struct hfd_read *read = ctx;
+        char path[2 * HF_NAME_MAX + 2];
+        struct hfd_object *object = NULL;
+
+        if (reply->error) {
+                hfd_read_finish_store_error(read, reply->error, &reply->status);
+                return;
+        }
+        hfd_call_path(read->call, path);
+        if (reply->n_kvs && reply->kvs[0].value) {
+                object = hfd_object_new(read->call->resource, path, reply->kvs[0].mod_revision,
+                                        reply->kvs[0].value);
+                if (!object) {
+                        hfd_read_finish_store_error(read, -ENOMEM, NULL);
+                        return;
+                }
+        }
+        answer_object(read, object);
+}
+
+static void on_get_ready(struct hfd_reader *reader) {
+        struct hfd_read *read = (struct hfd_read *)reader;
+        struct hfd_api *api = read->api;
+        char path[2 * HF_NAME_MAX + 2], key[HFD_KEY_MAX];
+        struct hfd_object *object = NULL;
+
+        hfd_call_path(read->call, path);
+        if (!reader->outcome) {
+                pthread_mutex_lock(&api->mu);
+                struct hfd_node *node =
+                        hfd_tree_find(&api->trees[hfd_resource_index(read->call->resource)], path);
+                if (node)
+                        object = hfd_object_ref(node->object);
+                pthread_mutex_unlock(&api->mu);
+                answer_object(read, object);
+        } else if (reader->outcome != HF_E_TIMEOUT) {
+                hfd_read_finish_store_error(read, reader->outcome, &reader->status);
+        } else if (read->too_large_if_late && hfd_api_synced(api)) {
+                hfd_read_finish_too_large(read);
+        } else {
+                int e = hfd_object_key(api, read->call->resource, path, key);
+                if (!e)
+                        e = hfd_store_get(api, key, read->call->deadline, on_store_get, read);
+                if (e)
+                        hfd_read_finish_store_error(read, e, NULL);
+        }
+}
+
+struct hfd_read *hfd_read_new(struct hfd_api *api, struct hfd_call *call,
+                              void (*ready)(struct hfd_reader *reader)) {
+        struct hfd_read *read = calloc(1, sizeof *read);
+        struct hfd_answer answer = {0};
+
+        if (!read) {
+                hfd_answer_no_memory(&answer);
+                call->done(call, &answer);
+                hfd_answer_done(&answer);
+                return NULL;
+        }
+        read->api = api;
+        read->call = call;
+        read->reader.ready = ready;
+        read->reader.deadline = call->deadline;
+        return read;
+}
+
+/* Goes on when the state that the options ask for is there. */
+void hfd_read_start(struct hfd_read *read) {
+        const struct hfd_options *o = &read->call->options;
+
+        if (!o->has_revision) {
+                hfd_reader_consistent(read->api, &read->reader);
+                return;
+        }
+        read->too_large_if_late = o->revision > 0;
+        hfd_reader_after(read->api, &read->reader, o->revision, NOT_OLDER_WAIT);
+}
+
+void hfd_read_get(struct hfd_api *api, struct hfd_call *call) {
+        struct hfd_read *read = hfd_read_new(api, call, on_get_ready);
+
+        if (read)
+                hfd_read_start(read);
+}

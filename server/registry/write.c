@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * create, update, delete: the optimistic loop of apiserver.md 4, one transaction in the normal
+ * case.
+ *
+ *      start -> attempt [-> namespace?] -> commit -> done
+ *                                       ^  |        |
+ *                               refetch +--+        +-- conflict: adopt what the transaction read,
+ * attempt again
+ *
+ * An attempt works on w->current: the newest version the cache knows (not fresh: a refusal that
+ * rests on it is checked against the store first), or what the store said (fresh). A transaction
+ * compares the object's mod revision, and for a fenced call the term record (design 6); with a
+ * Lease it writes the term record whenever holder or acquireTime change. An update that changes
+ * nothing is a transaction with compares only: it writes nothing and is known to be still true.
+ *
+ * A write belongs to the thread that drives it; the store hands it from one to the next. Trees are
+ * freed by the thread that made them, before the transaction is sent; an attempt after the first,
+ * which is rare, parses the body once more.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/time_format.h"
+#include "server/registry/write.h"
+#include "server/resources/meta.h"
+
+/* ---- current state ---- */
+
+static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
+        struct hfd_write *w = ctx;
+        struct hfd_object *object = NULL;
+
+        if (reply->error) { /* a read: nothing was written, whatever became of it */
+                hfd_write_finish_store_error(w,
+                                             reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE
+                                                                          : reply->error,
+                                             &reply->status);
+                return;
+        }
+        if (reply->n_kvs) {
+                object = hfd_object_new(w->call->resource, w->path, reply->kvs[0].mod_revision,
+                                        reply->kvs[0].value);
+                if (!object) {
+                        hfd_write_finish_no_memory(w);
+                        return;
+                }
+        }
+        hfd_write_adopt(w, object);
+        hfd_write_attempt(w);
+}
+
+/* A refusal that rests on the cache's state: look at the store first. */
+void hfd_write_refetch(struct hfd_write *w) {
+        int e = hfd_store_get(w->api, w->key, w->call->deadline, on_refetched, w);
+
+        if (e)
+                hfd_write_finish_store_error(w, e, NULL);
+}
+
+void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const char *wanted,
+                                   const char *found) {
+        struct hfd_answer answer = {0};
+        char why[1500];
+
+        if (!w->fresh) {
+                hfd_write_refetch(w);
+                return;
+        }
+        (void)snprintf(why, sizeof why,
+                       "StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, "
+                       "AdditionalErrorMsg: Precondition failed: %s in "
+                       "precondition: %.100s, %s in object meta: %.100s",
+                       w->key, what, wanted, what, found);
+        hfd_answer_conflict(&answer, w->call->resource, w->call->name, why);
+        hfd_write_finish(w, &answer);
+}
+
+void hfd_write_attempt(struct hfd_write *w) {
+        struct hfd_answer answer = {0};
+
+        /* Others may win many times over on a busy object; what ends the loop is the call's own
+         * deadline. Nothing was written. */
+        if (w->tries++ && hfd_api_now(w->api) >= w->call->deadline) {
+                hfd_answer_conflict(&answer, w->call->resource, hfd_write_name(w), NULL);
+                hfd_write_finish(w, &answer);
+        } else if (!w->sent && !hfd_write_parse(w, &answer)) {
+                hfd_write_finish(w, &answer);
+        } else if (w->call->verb == HFD_CREATE) {
+                hfd_write_attempt_create(w);
+        } else if (w->call->verb == HFD_UPDATE || w->call->verb == HFD_PATCH) {
+                hfd_write_attempt_update(w);
+        } else {
+                hfd_write_attempt_delete(w);
+        }
+}
+
+/* ---- start ---- */
+
+int hfd_write_make_key(struct hfd_write *w) {
+        char key[HFD_KEY_MAX];
+        int e = hfd_object_key(w->api, w->call->resource, w->path, key);
+
+        free(w->key);
+        w->key = e ? NULL : strdup(key);
+        return e || w->key ? e : -ENOMEM;
+}
+
+static int make_fence(struct hfd_write *w) {
+        w->fence = malloc(sizeof *w->fence);
+        return w->fence ? hfd_fence_compares(w->fence, w->api->prefix, w->call->fence) : -ENOMEM;
+}
+
+/* Whatever its state, it is not deleted. True: answer is filled. */
+static bool is_immortal(const struct hfd_call *call, struct hfd_answer *answer) {
+        if (call->verb != HFD_DELETE_ONE || call->resource != hfd_resource_namespaces() ||
+            !hfd_is_system_namespace(call->name))
+                return false;
+        hfd_answer_forbidden(answer, call->resource, call->name,
+                             "this namespace may not be deleted", NULL);
+        return true;
+}
+
+void hfd_write_start(struct hfd_api *api, struct hfd_call *call) {
+        struct hfd_write *w = malloc(sizeof *w);
+        struct hfd_answer answer = {0};
+        int e = 0;
+
+        if (!w) {
+                hfd_answer_no_memory(&answer);
+                call->done(call, &answer);
+                hfd_answer_done(&answer);
+                return;
+        }
+        *w = (struct hfd_write){.api = api, .call = call};
+        if (is_immortal(call, &answer) || !hfd_write_parse(w, &answer)) {
+                hfd_write_finish(w, &answer);
+                return;
+        }
+        if (call->fence)
+                e = make_fence(w);
+        if (!e && call->verb != HFD_CREATE) {
+                bool synced;
+                hfd_call_path(call, w->path);
+                e = hfd_write_make_key(w);
+                if (!e)
+                        w->current = hfd_cache_newest(api, call->resource, w->path, &synced);
+        }
+        if (e)
+                hfd_write_finish_store_error(w, e, NULL);
+        else
+                hfd_write_attempt(w);
+}

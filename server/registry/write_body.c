@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a write sends: the object, or DeleteOptions, parsed and checked as far as that needs no
+ * state. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/registry/write.h"
+#include "server/resources/meta.h"
+
+/* ---- DeleteOptions ---- */
+
+/* An option of a type that cannot be read is refused, never passed over: a delete must not go
+ * further than was meant. */
+static const char *unreadable(const struct hf__json *sent) {
+        static const char *const texts[] = {"kind", "apiVersion", "preconditions.uid",
+                                            "preconditions.resourceVersion", "propagationPolicy"};
+        const struct hf__json *dry = hf__json_get(sent, "dryRun"),
+                              *pre = hf__json_get(sent, "preconditions"),
+                              *orphan = hf__json_get(sent, "orphanDependents"),
+                              *grace = hf__json_get(sent, "gracePeriodSeconds");
+        int64_t seconds;
+
+        if (dry && !hf__json_is_null(dry) && !hf__json_is_array(dry))
+                return "dryRun";
+        for (const struct hf__json *m = hf__json_first(dry); m; m = hf__json_next(m))
+                if (!hf__json_is_string(m))
+                        return "dryRun";
+        if (pre && !hf__json_is_null(pre) && !hf__json_is_object(pre))
+                return "preconditions";
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+                const struct hf__json *value = hf__json_path(sent, texts[i]);
+                if (value && !hf__json_is_null(value) && !hf__json_is_string(value))
+                        return texts[i];
+        }
+        if (orphan && !hf__json_is_null(orphan) && !hf__json_is_bool(orphan))
+                return "orphanDependents";
+        if (grace && !hf__json_is_null(grace) &&
+            !hf__json_i64(sent, "gracePeriodSeconds", &seconds))
+                return "gracePeriodSeconds";
+        return NULL;
+}
+
+static void check_dry_run(const struct hf__json *dry, struct hfd_causes *causes) {
+        char value[300];
+
+        for (const struct hf__json *m = hf__json_first(dry); m; m = hf__json_next(m)) {
+                if (!strcmp(hf__json_text(m), "All"))
+                        continue;
+                hfd_quote_list(dry, value, sizeof value);
+                hfd_cause_unsupported(causes, "dryRun", value, "\"All\"");
+                return;
+        }
+}
+
+bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *sent,
+                             struct hfd_answer *answer) {
+        static const struct hfd_resource delete_options = {.group = "meta.k8s.io",
+                                                           .kind = "DeleteOptions"};
+        const struct hf__json *orphan = hf__json_get(sent, "orphanDependents"),
+                              *dry = hf__json_get(sent, "dryRun");
+        const char *bad = unreadable(sent), *policy = hf__json_string(sent, "propagationPolicy");
+        struct hfd_causes causes;
+        char quoted[300];
+
+        if (bad) {
+                hfd_answer_bad_request(answer,
+                                       "DeleteOptions in version \"v1\" cannot be handled: the "
+                                       "field %s cannot be read",
+                                       bad);
+                return false;
+        }
+        const char *kind = hf__json_string(sent, "kind");
+        if (kind && *kind && strcmp(kind, "DeleteOptions")) { /* somebody meant something else */
+                hfd_answer_bad_request(answer,
+                                       "%s cannot be handled as a DeleteOptions: the kind in the "
+                                       "data does not match",
+                                       kind);
+                return false;
+        }
+        causes.n = 0;
+        options->dry_run |= hf__json_count(dry) > 0;
+        if (sent) { /* a body says all, as upstream has it */
+                options->has_orphan = hf__json_is_bool(orphan);
+                options->orphan = hf__json_bool(sent, "orphanDependents", false);
+                options->propagation = HFD_PROPAGATE_UNSET;
+                if (policy && !hfd_propagation_parse(policy, &options->propagation)) {
+                        hfd_quote(policy, quoted, sizeof quoted);
+                        hfd_cause_unsupported(&causes, "propagationPolicy", quoted,
+                                              "\"Foreground\", \"Background\", \"Orphan\", "
+                                              "\"nil\"");
+                }
+                check_dry_run(dry, &causes);
+        }
+        if (options->has_orphan && options->propagation != HFD_PROPAGATE_UNSET) {
+                static const char *const names[] = {"", "\"Orphan\"", "\"Background\"",
+                                                    "\"Foreground\""};
+                hfd_cause_invalid(&causes, "propagationPolicy", names[options->propagation],
+                                  "orphanDependents and deletionPropagation cannot be both set");
+        }
+        if (causes.n)
+                hfd_answer_invalid(answer, &delete_options, "", &causes);
+        return !causes.n;
+}
+
+/* ---- objects ---- */
+
+/* Of two equal keys readers take the first or the last: neither is stored. False: answer is filled.
+ */
+static bool keys_unique(const struct hf__json *json, struct hfd_answer *answer) {
+        int e = hf__json_check_unique(json, NULL);
+
+        if (e == -ENOMEM)
+                hfd_answer_no_memory(answer);
+        else if (e)
+                hfd_answer_bad_request(answer,
+                                       "the object provided has a key twice in one of its objects");
+        return !e;
+}
+
+/* What fieldValidation asks for. False: answer is filled. */
+static bool fields_known(struct hfd_write *w, struct hf__json *object, struct hfd_answer *answer) {
+        const struct hfd_resource *r = w->call->resource;
+        struct hfd_options *o = &w->call->options;
+        char list[1600], *save = NULL;
+        size_t n = 0;
+
+        /* A retry has told already; but of a patch each attempt makes another object. */
+        if (o->field_validation == HFD_FIELDS_IGNORE || (w->tries && w->call->verb != HFD_PATCH))
+                return true;
+        free(o->unknown_fields);
+        if (hfd_unknown_fields(r, object, &o->unknown_fields)) {
+                hfd_answer_no_memory(answer);
+                return false;
+        }
+        if (!o->unknown_fields || o->field_validation == HFD_FIELDS_WARN)
+                return true;
+        for (char *line = strtok_r(o->unknown_fields, "\n", &save); line && n < sizeof list;
+             line = strtok_r(NULL, "\n", &save))
+                n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", line);
+        hfd_answer_bad_request(answer,
+                               "%s in version \"%s\" cannot be handled as a %s: strict decoding "
+                               "error: %s",
+                               r->kind, r->version, r->kind, list);
+        return false;
+}
+
+bool hfd_write_accept(struct hfd_write *w, struct hf__json *object, struct hfd_answer *answer) {
+        const struct hfd_resource *r = w->call->resource;
+        char reason[320];
+
+        if (!hfd_meta_accept(w->call, object, answer) || !fields_known(w, object, answer))
+                return false;
+        if ((r->decode && !r->decode(object, reason, sizeof reason)) ||
+            !hfd_fields_typed(r, object, reason, sizeof reason)) {
+                hfd_answer_bad_request(answer, "%s in version \"%s\" cannot be handled as a %s: %s",
+                                       r->kind, r->version, r->kind, reason);
+                return false;
+        }
+        return true;
+}
+
+bool hfd_body_parse(const struct hfd_call *call, const char *type, struct hf__json **ret_json,
+                    struct hfd_answer *answer) {
+        size_t offset = 0;
+
+        /* Clients read whole lists as UTF-8: one object that is not would hide all others from
+         * them. */
+        if (call->n_body && !hf__utf8_valid(call->body, call->n_body)) {
+                hfd_answer_bad_request(answer,
+                                       "the object provided is unrecognized (must be of type %s): "
+                                       "it is not valid UTF-8",
+                                       type);
+                return false;
+        }
+        int e = hf__json_parse(call->body ? call->body : "", call->n_body, ret_json, &offset);
+        if (e == -ENOMEM) {
+                hfd_answer_no_memory(answer);
+                return false;
+        }
+        if (e || !hf__json_is_object(*ret_json)) {
+                hfd_answer_bad_request(answer,
+                                       "the object provided is unrecognized (must be of type %s): "
+                                       "couldn't get version/kind; json parse "
+                                       "error at offset %zu",
+                                       type, offset);
+                return false;
+        }
+        return keys_unique(*ret_json, answer);
+}
+
+/* False: answer is filled. */
+static bool parse_patch(struct hfd_write *w, struct hfd_answer *answer) {
+        bool json_patch = w->call->patch == HFD_PATCH_JSON;
+        char message[160];
+        size_t offset = 0, n;
+
+        bool utf8 = hf__utf8_valid(w->call->body ? w->call->body : "", w->call->n_body);
+        int e = utf8 ? hf__json_parse(w->call->body ? w->call->body : "", w->call->n_body, &w->sent,
+                                      &offset)
+                     : HF_E_INVALID;
+        if (e == -ENOMEM) {
+                hfd_answer_no_memory(answer);
+                return false;
+        }
+        if (e || (json_patch ? !hf__json_is_array(w->sent) : !hf__json_is_object(w->sent))) {
+                hfd_answer_bad_request(answer,
+                                       "error decoding patch: it is no JSON %s (offset %zu)",
+                                       json_patch ? "array" : "object", offset);
+                return false;
+        }
+        n = json_patch ? hf__json_count(w->sent) : 0;
+        if (n > HFD_PATCH_OPS_MAX) {
+                (void)snprintf(message, sizeof message,
+                               "Request entity too large: The allowed maximum operations in a JSON "
+                               "patch is %d, got %zu",
+                               HFD_PATCH_OPS_MAX, n);
+                hfd_answer_status(answer, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message,
+                                  NULL);
+                return false;
+        }
+        return keys_unique(w->sent, answer);
+}
+
+bool hfd_write_parse(struct hfd_write *w, struct hfd_answer *answer) {
+        bool deletes = w->call->verb == HFD_DELETE_ONE;
+
+        if (w->call->verb == HFD_PATCH)
+                return parse_patch(w, answer);
+        if ((!deletes || w->call->n_body) &&
+            !hfd_body_parse(w->call, deletes ? "DeleteOptions" : w->call->resource->kind, &w->sent,
+                            answer))
+                return false;
+        if (deletes)
+                return hfd_delete_options_read(&w->call->options, w->sent, answer);
+        if (!hfd_write_accept(w, w->sent, answer))
+                return false;
+        const char *revision = hf__json_string(w->sent, "metadata.resourceVersion");
+        if (w->call->verb == HFD_CREATE && revision && *revision && strcmp(revision, "0")) {
+                hfd_answer_bad_request(answer, "resourceVersion should not be set on objects to be "
+                                               "created");
+                return false;
+        }
+        return true;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* create and update: one attempt each, on w->current. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/registry/write.h"
+#include "server/resources/meta.h"
+
+#define GENERATE_MAX 8
+
+/* Validates w->object against old and makes its bytes. False: answered, or looked at again. */
+static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
+        const struct hfd_resource *r = w->call->resource;
+        struct hfd_causes causes; /* 15 KiB, of which only what is counted is looked at */
+        struct hfd_answer answer = {0};
+        int e = r->prepare ? r->prepare(w->object, old) : 0;
+
+        if (!e) {
+                causes.n = 0;
+                hfd_meta_validate(r, w->object, old, &causes);
+                if (r->validate)
+                        r->validate(w->object, old, &causes);
+                if (causes.n && old && !w->fresh) {
+                        hfd_write_refetch(w);
+                        return false;
+                }
+                if (causes.n) {
+                        hfd_answer_invalid(&answer, r, hfd_write_name(w), &causes);
+                        hfd_write_finish(w, &answer);
+                        return false;
+                }
+        }
+        w->stored = e ? NULL : hfd_object_encode(r, w->object);
+        if (!w->stored)
+                hfd_write_finish_no_memory(w);
+        return w->stored != NULL;
+}
+
+/* Makes what was sent w->object, to be prepared. */
+static void take_sent(struct hfd_write *w) {
+        hf__json_free(w->object);
+        w->object = w->sent;
+        w->sent = NULL;
+}
+
+/* ---- create ---- */
+
+static int start_object(struct hfd_write *w) {
+        const struct hf_clock *clock = hf_host_clock(w->api->host);
+        const struct hfd_resource *r = w->call->resource;
+
+        take_sent(w);
+        if (r->subresources & HFD_SUB_STATUS)
+                hf__json_remove(w->object, "status");
+        int e = hfd_meta_prepare_create(w->call, w->object,
+                                        clock->real(clock->ctx) / HF_NSEC_PER_SEC);
+        return e || !r->has_generation ? e : hf__json_set_i64(w->object, "metadata.generation", 1);
+}
+
+void hfd_write_attempt_create(struct hfd_write *w) {
+        struct hfd_answer answer = {0};
+        const char *name, *base;
+        int e;
+
+        if (!hfd_write_namespace_open(w))
+                return;
+        if (w->current && !w->generated) {
+                hfd_answer_exists(&answer, w->call->resource, w->current->name, false);
+                hfd_write_finish(w, &answer);
+                return;
+        }
+        if (w->current && ++w->n_generated == GENERATE_MAX) {
+                hfd_answer_exists(&answer, w->call->resource, w->current->name, true);
+                hfd_write_finish(w, &answer);
+                return;
+        }
+        hfd_write_adopt(w, NULL);
+        e = start_object(w);
+        name = hf__json_string(w->object, "metadata.name");
+        base = hf__json_string(w->object, "metadata.generateName");
+        if (!e && (!name || !*name) && base && *base) {
+                w->generated = true;
+                e = hfd_meta_generate_name(w->object);
+        }
+        if (e) {
+                hfd_write_finish_no_memory(w);
+                return;
+        }
+        w->created = true;
+        if (!make_stored(w, NULL))
+                return;
+        (void)snprintf(w->path, sizeof w->path, "%s%s%s", w->call->ns,
+                       w->call->resource->namespaced ? "/" : "",
+                       hf__json_string(w->object, "metadata.name"));
+        e = hfd_write_make_key(w);
+        if (e) {
+                hfd_write_finish_store_error(w, e, NULL);
+                return;
+        }
+        if (w->call->options.dry_run) {
+                bool synced;
+                struct hfd_object *there =
+                        hfd_cache_newest(w->api, w->call->resource, w->path, &synced);
+                if (there) {
+                        hfd_answer_exists(&answer, w->call->resource, there->name, false);
+                        hfd_object_unref(there);
+                        hfd_write_finish(w, &answer);
+                        return;
+                }
+        }
+        hfd_write_commit(w);
+}
+
+/* ---- update ---- */
+
+static void update_missing(struct hfd_write *w, const char *uid, const char *revision) {
+        struct hfd_answer answer = {0};
+
+        if (!w->fresh) {
+                hfd_write_refetch(w);
+        } else if (uid && *uid) {
+                hfd_write_precondition_failed(w, "UID", uid, "");
+        } else if (w->call->verb == HFD_PATCH || !w->call->resource->create_on_update ||
+                   w->call->subresource) {
+                hfd_answer_not_found(&answer, w->call->resource, w->call->name);
+                hfd_write_finish(w, &answer);
+        } else if (revision && *revision && strcmp(revision, "0")) {
+                /* Who names a version means the object that is gone; a new one in its place is not
+                 * what was asked for. */
+                hfd_answer_conflict(&answer, w->call->resource, w->call->name, NULL);
+                hfd_write_finish(w, &answer);
+        } else {
+                hfd_write_attempt_create(w);
+        }
+}
+
+/* Whether the sent resourceVersion lets the update through; false: answered, or refetching. */
+static bool revision_fits(struct hfd_write *w, const char *revision) {
+        struct hfd_answer answer = {0};
+        char current[HF__U64_TEXT_MAX];
+
+        (void)hf__u64_text(w->current->revision, current);
+        if (revision && *revision && strcmp(revision, "0")) {
+                if (!strcmp(revision, current))
+                        return true;
+                if (!w->fresh) {
+                        hfd_write_refetch(w);
+                        return false;
+                }
+                hfd_answer_conflict(&answer, w->call->resource, w->call->name, NULL);
+        } else {
+                if (w->call->resource->unconditional_update)
+                        return true;
+                struct hfd_causes causes = {0};
+                struct hfd_resource by_plural =
+                        *w->call->resource; /* upstream names the resource here, not the kind */
+                by_plural.kind = by_plural.plural;
+                hfd_cause_invalid(&causes, "metadata.resourceVersion", "0x0",
+                                  "must be specified for an update");
+                hfd_answer_invalid(&answer, &by_plural, w->call->name, &causes);
+        }
+        hfd_write_finish(w, &answer);
+        return false;
+}
+
+static int replace_part(struct hf__json *object, const char *path, const struct hf__json *from) {
+        const struct hf__json *part = hf__json_path(from, path);
+        struct hf__json *copy = part && !hf__json_is_null(part) ? hf__json_dup(part) : NULL;
+
+        if (copy)
+                return hf__json_set(object, path, copy);
+        if (part && !hf__json_is_null(part))
+                return -ENOMEM;
+        hf__json_remove(object, path);
+        return 0;
+}
+
+/* w->object is what was sent: it becomes what the (sub)resource lets through of it, on old. 0 or
+ * -ENOMEM. */
+static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
+        unsigned subresources = w->call->resource->subresources;
+        int e = 0;
+
+        if (w->call->subresource) {
+                struct hf__json *whole = hf__json_dup(old);
+                const char *part =
+                        w->call->subresource == HFD_SUB_STATUS ? "status" : "spec.finalizers";
+                e = whole ? replace_part(whole, part, w->object) : -ENOMEM;
+                hf__json_free(e ? whole : w->object);
+                if (!e)
+                        w->object = whole;
+                return e;
+        }
+        if (subresources & HFD_SUB_STATUS)
+                e = replace_part(w->object, "status", old);
+        if (!e && subresources & HFD_SUB_FINALIZE)
+                e = replace_part(w->object, "spec.finalizers", old);
+        return e ? e : hfd_meta_prepare_update(w->call->resource, w->object, old);
+}
+
+static void update_existing(struct hfd_write *w, struct hf__json *old) {
+        bool deleting = hf__json_string(old, "metadata.deletionTimestamp");
+
+        hf__json_remove(old, "metadata.resourceVersion"); /* not stored, and so no part of what is
+                                                             compared */
+        if (merge_parts(w, old)) {
+                hfd_write_finish_no_memory(w);
+                return;
+        }
+        if (!make_stored(w, old))
+                return;
+        w->same_term = w->call->resource->term_record && hfd_term_is_same(old, w->object);
+        if (deleting && !hfd_write_held(w->call->resource, w->object)) {
+                w->last = w->stored; /* the last finalizer is gone: so is the object */
+                w->stored = NULL;
+        } else if (hfd_object_is(w->current, w->stored) || hf__json_equal(w->object, old)) {
+                /* The same bytes, or the same members in the order of a client that sorts them. */
+                w->unchanged = true;
+                w->stored = hf__buf_unref(w->stored);
+        }
+        hfd_write_commit(w);
+}
+
+static void patch_failed(struct hfd_write *w, int e, const char *why) {
+        struct hfd_answer answer = {0};
+        char message[HFD_PATCH_WHY + 120];
+
+        if (e == -ENOMEM) {
+                hfd_write_finish_no_memory(w);
+        } else if (!w->fresh) {
+                hfd_write_refetch(w);
+        } else if (e == HF_E_TOO_LARGE) {
+                (void)snprintf(message, sizeof message, "Request entity too large: %s", why);
+                hfd_answer_status(&answer, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message,
+                                  NULL);
+                hfd_write_finish(w, &answer);
+        } else {
+                (void)snprintf(message, sizeof message,
+                               "the server rejected our request due to an error in our request: %s",
+                               why);
+                hfd_answer_status(&answer, HF_E_INVALID, 422, "Invalid", message, NULL);
+                hfd_write_finish(w, &answer);
+        }
+}
+
+/* Makes w->object what the patch makes of old. False: answered, or looked at again. */
+static bool apply_patch(struct hfd_write *w, const struct hf__json *old) {
+        struct hfd_answer answer = {0};
+        char why[HFD_PATCH_WHY] = "";
+        int e;
+
+        hf__json_free(w->object);
+        w->object = hf__json_dup(old);
+        if (!w->object)
+                e = -ENOMEM;
+        else if (w->call->patch == HFD_PATCH_JSON)
+                e = hfd_patch_json(&w->object, w->sent, why);
+        else if (w->call->patch == HFD_PATCH_MERGE)
+                e = hfd_patch_merge(&w->object, w->sent);
+        else
+                e = hfd_patch_strategic(w->call->resource, &w->object, w->sent, why);
+        if (!e && !hf__json_is_object(w->object)) {
+                (void)snprintf(why, sizeof why, "what the patch makes is no object");
+                e = HF_E_INVALID;
+        }
+        if (e) {
+                patch_failed(w, e, why);
+                return false;
+        }
+        if (hfd_write_accept(w, w->object, &answer))
+                return true;
+        if (w->fresh) {
+                hfd_write_finish(w, &answer);
+        } else {
+                hfd_answer_done(&answer);
+                hfd_write_refetch(w);
+        }
+        return false;
+}
+
+void hfd_write_attempt_update(struct hfd_write *w) {
+        bool patches = w->call->verb == HFD_PATCH;
+
+        if (!w->current) {
+                update_missing(w, hf__json_string(w->sent, "metadata.uid"),
+                               hf__json_string(w->sent, "metadata.resourceVersion"));
+                return;
+        }
+        struct hf__json *old = hfd_object_parse(w->current);
+        if (old && patches && !apply_patch(w, old)) {
+                hf__json_free(old);
+                return;
+        }
+        if (!patches)
+                take_sent(w);
+        const struct hf__json *meta = hf__json_get(w->object, "metadata");
+        const char *uid = hf__json_string(meta, "uid"),
+                   *revision = hf__json_string(meta, "resourceVersion");
+        const char *old_uid = hf__json_string(old, "metadata.uid");
+        if (!old)
+                hfd_write_finish_no_memory(w);
+        else if (uid && *uid && strcmp(uid, old_uid ? old_uid : ""))
+                hfd_write_precondition_failed(w, "UID", uid, old_uid ? old_uid : "");
+        else if (revision_fits(w, revision))
+                update_existing(w, old);
+        hf__json_free(old);
+}

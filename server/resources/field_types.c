@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The types of the fields whose values the server does not look at itself. Clients with typed
+ * readers decode a whole list or none of it: one object with a text where a number belongs would
+ * hide all others of its kind from them.
+ *
+ * A path goes from the object to the field: `a.b` into a member, `a[]` into each element of an
+ * array, `a{}` into each member of a map. What is absent or null is fine anywhere. What the
+ * strategies decode is not repeated here.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/time_format.h"
+#include "server/registry/write.h"
+#include "server/resources/base64.h"
+
+enum type { TEXT, BOOL, INT32, INT64, BYTES, TIME, MICROTIME, OBJECT };
+
+static const char *const type_names[] = {"string",  "bool",    "int32",        "int64",
+                                         "[]uint8", "v1.Time", "v1.MicroTime", "object"};
+
+static const struct field {
+        const char *kind; /* NULL = every kind */
+        const char *path;
+        enum type type;
+} fields[] = {
+        {NULL, "metadata.selfLink", TEXT},
+        {NULL, "metadata.generation", INT64},
+        {NULL, "metadata.deletionGracePeriodSeconds", INT64},
+        {NULL, "metadata.ownerReferences[].controller", BOOL},
+        {NULL, "metadata.ownerReferences[].blockOwnerDeletion", BOOL},
+        {NULL, "metadata.managedFields[].manager", TEXT},
+        {NULL, "metadata.managedFields[].operation", TEXT},
+        {NULL, "metadata.managedFields[].apiVersion", TEXT},
+        {NULL, "metadata.managedFields[].time", TIME},
+        {NULL, "metadata.managedFields[].fieldsType", TEXT},
+        {NULL, "metadata.managedFields[].fieldsV1", OBJECT},
+        {NULL, "metadata.managedFields[].subresource", TEXT},
+        {"ConfigMap", "immutable", BOOL},
+        {"ConfigMap", "binaryData{}", BYTES},
+        {"Secret", "immutable", BOOL},
+        {"ServiceAccount", "secrets[].kind", TEXT},
+        {"ServiceAccount", "secrets[].namespace", TEXT},
+        {"ServiceAccount", "secrets[].name", TEXT},
+        {"ServiceAccount", "secrets[].uid", TEXT},
+        {"ServiceAccount", "secrets[].apiVersion", TEXT},
+        {"ServiceAccount", "secrets[].resourceVersion", TEXT},
+        {"ServiceAccount", "secrets[].fieldPath", TEXT},
+        {"ServiceAccount", "imagePullSecrets[].name", TEXT},
+        {"ClusterRole", "aggregationRule.clusterRoleSelectors[].matchLabels{}", TEXT},
+        {"Namespace", "status.phase", TEXT},
+        {"Namespace", "status.conditions[].type", TEXT},
+        {"Namespace", "status.conditions[].status", TEXT},
+        {"Namespace", "status.conditions[].lastTransitionTime", TIME},
+        {"Namespace", "status.conditions[].reason", TEXT},
+        {"Namespace", "status.conditions[].message", TEXT},
+        {"Event", "involvedObject{}", TEXT},
+        {"Event", "related{}", TEXT},
+        {"Event", "reason", TEXT},
+        {"Event", "message", TEXT},
+        {"Event", "source.component", TEXT},
+        {"Event", "source.host", TEXT},
+        {"Event", "firstTimestamp", TIME},
+        {"Event", "lastTimestamp", TIME},
+        {"Event", "count", INT32},
+        {"Event", "type", TEXT},
+        {"Event", "eventTime", MICROTIME},
+        {"Event", "series.count", INT32},
+        {"Event", "series.lastObservedTime", MICROTIME},
+        {"Event", "action", TEXT},
+        {"Event", "reportingComponent", TEXT},
+        {"Event", "reportingInstance", TEXT},
+        {"Workspace", "spec.initializers[]", TEXT},
+        {"Workspace", "status.phase", TEXT},
+        {"Workspace", "status.initializers[]", TEXT},
+};
+
+static bool is_whole(const struct hf__json *value, double limit) {
+        double number = hf__json_number(value);
+        return hf__json_is_number(value) && number == trunc(number) && number >= -limit &&
+               number < limit;
+}
+
+/* A Time may have any fraction of a second, which its readers drop; a MicroTime has its six digits.
+ */
+static bool is_time(const struct hf__json *value, bool micro) {
+        const char *text = hf__json_is_string(value) ? hf__json_text(value) : "",
+                   *point = strchr(text, '.');
+        char whole[40];
+        int64_t time;
+
+        if (micro)
+                return hf__microtime_parse(text, &time) == 0;
+        size_t n = point ? strspn(point + 1, "0123456789") : 0;
+        if (!n)
+                return hf__time_parse(text, &time) == 0;
+        int n_whole =
+                snprintf(whole, sizeof whole, "%.*s%s", (int)(point - text), text, point + 1 + n);
+        return n_whole > 0 && (size_t)n_whole < sizeof whole && hf__time_parse(whole, &time) == 0;
+}
+
+static bool is_of(const struct hf__json *value, enum type type) {
+        size_t n;
+
+        switch (type) {
+        case TEXT: return hf__json_is_string(value);
+        case BOOL: return hf__json_is_bool(value);
+        case INT32: return is_whole(value, 0x1p31);
+        case INT64: return is_whole(value, 0x1p63);
+        case BYTES: return hf__json_is_string(value) && hfd_base64_check(hf__json_text(value), &n);
+        case TIME: return is_time(value, false);
+        case MICROTIME: return is_time(value, true);
+        case OBJECT: return hf__json_is_object(value);
+        }
+        return false;
+}
+
+/* Whether what is at `path` from here is of the type. */
+static bool good_at(const struct hf__json *at, const char *path, enum type type) {
+        char key[40];
+        size_t n = strcspn(path, ".[{");
+
+        if (!at || hf__json_is_null(at))
+                return true;
+        if (!*path)
+                return is_of(at, type);
+        if (*path == '[' || *path == '{') {
+                if (*path == '[' ? !hf__json_is_array(at) : !hf__json_is_object(at))
+                        return false;
+                path += path[2] == '.' ? 3 : 2;
+                for (const struct hf__json *m = hf__json_first(at); m; m = hf__json_next(m))
+                        if (!good_at(m, path, type))
+                                return false;
+                return true;
+        }
+        if (!hf__json_is_object(at) || n >= sizeof key)
+                return false;
+        memcpy(key, path, n);
+        key[n] = '\0';
+        return good_at(hf__json_get(at, key), path + n + (path[n] == '.'), type);
+}
+
+bool hfd_fields_typed(const struct hfd_resource *resource, const struct hf__json *object,
+                      char *reason, size_t max_reason) {
+        for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+                const struct field *field = &fields[i];
+                if ((field->kind && strcmp(field->kind, resource->kind)) ||
+                    good_at(object, field->path, field->type))
+                        continue;
+                (void)snprintf(reason, max_reason,
+                               "json: cannot unmarshal into Go struct field %s.%s of type %s",
+                               resource->kind, field->path, type_names[field->type]);
+                return false;
+        }
+        return true;
+}

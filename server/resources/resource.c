@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/resources/resource.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+
+static const struct hfd_resource table[] = {
+        {
+                .group = "",
+                .version = "v1",
+                .plural = "configmaps",
+                .singular = "configmap",
+                .kind = "ConfigMap",
+                .short_name = "cm",
+                .storage = "configmaps",
+                .namespaced = true,
+                .unconditional_update = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Data", "integer", "", "@count:data"},
+                            {"Age", "string", "", "@age"}},
+                .decode = hfd_configmap_decode,
+                .validate = hfd_configmap_validate,
+        },
+        {
+                .group = "",
+                .version = "v1",
+                .plural = "events",
+                .singular = "event",
+                .kind = "Event",
+                .short_name = "ev",
+                .storage = "events",
+                .namespaced = true,
+                .create_on_update = true,
+                .unconditional_update = true,
+                .owns_nothing = true,
+                .columns = {{"Last Seen", "string", "", "@age:lastTimestamp"},
+                            {"Type", "string", "", "type"},
+                            {"Reason", "string", "", "reason"},
+                            {"Object", "string", "", "@object"},
+                            {"Message", "string", "", "message"}},
+                .decode = hfd_event_decode,
+        },
+        {
+                .group = "",
+                .version = "v1",
+                .plural = "namespaces",
+                .singular = "namespace",
+                .kind = "Namespace",
+                .short_name = "ns",
+                .storage = "namespaces",
+                .name_is_label = true,
+                .unconditional_update = true,
+                .no_delete_collection = true,
+                .subresources = HFD_SUB_STATUS | HFD_SUB_FINALIZE,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Status", "string", "", "status.phase"},
+                            {"Age", "string", "", "@age"}},
+                .decode = hfd_namespace_decode,
+                .prepare = hfd_namespace_prepare,
+                .validate = hfd_namespace_validate,
+        },
+        {
+                .group = "",
+                .version = "v1",
+                .plural = "secrets",
+                .singular = "secret",
+                .kind = "Secret",
+                .storage = "secrets",
+                .namespaced = true,
+                .unconditional_update = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Type", "string", "", "type"},
+                            {"Data", "integer", "", "@count:data"},
+                            {"Age", "string", "", "@age"}},
+                .decode = hfd_secret_decode,
+                .prepare = hfd_secret_prepare,
+                .validate = hfd_secret_validate,
+        },
+        {
+                .group = "",
+                .version = "v1",
+                .plural = "serviceaccounts",
+                .singular = "serviceaccount",
+                .kind = "ServiceAccount",
+                .short_name = "sa",
+                .storage = "serviceaccounts",
+                .namespaced = true,
+                .unconditional_update = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Secrets", "string", "", "@count:secrets"},
+                            {"Age", "string", "", "@age"}},
+                .decode = hfd_service_account_decode,
+        },
+        {
+                .group = "coordination.k8s.io",
+                .version = "v1",
+                .plural = "leases",
+                .singular = "lease",
+                .kind = "Lease",
+                .storage = "leases",
+                .namespaced = true,
+                .create_on_update = true,
+                .term_record = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Holder", "string", "", "spec.holderIdentity"},
+                            {"Age", "string", "", "@age"}},
+                .decode = hfd_lease_decode,
+                .validate = hfd_lease_validate,
+        },
+        {
+                .group = "coordination.k8s.io",
+                .version = "v1beta1",
+                .plural = "leasecandidates",
+                .singular = "leasecandidate",
+                .kind = "LeaseCandidate",
+                .storage = "leasecandidates",
+                .namespaced = true,
+                .name_is_segment = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"LeaseName", "string", "", "spec.leaseName"},
+                            {"BinaryVersion", "string", "", "spec.binaryVersion"},
+                            {"EmulationVersion", "string", "", "spec.emulationVersion"},
+                            {"Strategy", "string", "", "spec.strategy"},
+                            {"Age", "string", "", "@age"}},
+                .decode = hfd_lease_candidate_decode,
+                .validate = hfd_lease_candidate_validate,
+        },
+        {
+                .group = "rbac.authorization.k8s.io",
+                .version = "v1",
+                .plural = "clusterrolebindings",
+                .singular = "clusterrolebinding",
+                .kind = "ClusterRoleBinding",
+                .storage = "clusterrolebindings",
+                .unconditional_update = true,
+                .name_is_segment = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Role", "string", "", "@role"},
+                            {"Age", "string", "", "@age"},
+                            {"Users", "string", "", "@subjects:User", true},
+                            {"Groups", "string", "", "@subjects:Group", true},
+                            {"ServiceAccounts", "string", "", "@subjects:ServiceAccount", true}},
+                .decode = hfd_binding_decode,
+                .prepare = hfd_binding_prepare,
+                .validate = hfd_cluster_role_binding_validate,
+        },
+        {
+                .group = "rbac.authorization.k8s.io",
+                .version = "v1",
+                .plural = "clusterroles",
+                .singular = "clusterrole",
+                .kind = "ClusterRole",
+                .storage = "clusterroles",
+                .unconditional_update = true,
+                .name_is_segment = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Created At", "date", "", "metadata.creationTimestamp"}},
+                .decode = hfd_cluster_role_decode,
+                .validate = hfd_cluster_role_validate,
+        },
+        {
+                .group = "rbac.authorization.k8s.io",
+                .version = "v1",
+                .plural = "rolebindings",
+                .singular = "rolebinding",
+                .kind = "RoleBinding",
+                .storage = "rolebindings",
+                .namespaced = true,
+                .unconditional_update = true,
+                .name_is_segment = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Role", "string", "", "@role"},
+                            {"Age", "string", "", "@age"},
+                            {"Users", "string", "", "@subjects:User", true},
+                            {"Groups", "string", "", "@subjects:Group", true},
+                            {"ServiceAccounts", "string", "", "@subjects:ServiceAccount", true}},
+                .decode = hfd_binding_decode,
+                .prepare = hfd_binding_prepare,
+                .validate = hfd_role_binding_validate,
+        },
+        {
+                .group = "rbac.authorization.k8s.io",
+                .version = "v1",
+                .plural = "roles",
+                .singular = "role",
+                .kind = "Role",
+                .storage = "roles",
+                .namespaced = true,
+                .unconditional_update = true,
+                .name_is_segment = true,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Created At", "date", "", "metadata.creationTimestamp"}},
+                .decode = hfd_role_decode,
+                .validate = hfd_role_validate,
+        },
+        {
+                .group = "tenancy.holdfast.dev",
+                .version = "v1alpha1",
+                .plural = "workspaces",
+                .singular = "workspace",
+                .kind = "Workspace",
+                .short_name = "ws",
+                .storage = "tenancy.holdfast.dev/workspaces",
+                .name_is_label = true,
+                .n_name_room = 3,
+                .unconditional_update = true,
+                .has_generation = true,
+                .no_strategic_patch = true,
+                .subresources = HFD_SUB_STATUS,
+                .columns = {{"Name", "string", "name", "metadata.name"},
+                            {"Phase", "string", "", "status.phase"},
+                            {"Age", "string", "", "@age"}},
+                .decode = hfd_workspace_decode,
+                .prepare = hfd_workspace_prepare,
+        },
+};
+
+_Static_assert(sizeof table / sizeof table[0] <= HFD_RESOURCES_MAX,
+               "the cache has a tree for each resource");
+
+const struct hfd_resource *hfd_resources(size_t *ret_n) {
+        *ret_n = sizeof table / sizeof table[0];
+        return table;
+}
+
+size_t hfd_resource_index(const struct hfd_resource *resource) {
+        return (size_t)(resource - table);
+}
+
+const struct hfd_resource *hfd_resource_find(const char *group, const char *version,
+                                             const char *plural) {
+        for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+                if (!strcmp(table[i].plural, plural) && !strcmp(table[i].group, group) &&
+                    !strcmp(table[i].version, version))
+                        return &table[i];
+        return NULL;
+}
+
+const struct hfd_resource *hfd_resource_namespaces(void) {
+        return hfd_resource_find("", "v1", "namespaces");
+}
+
+bool hfd_resource_subresource(const struct hfd_resource *resource, const char *name,
+                              enum hfd_subresource *ret_subresource) {
+        static const struct {
+                const char *name;
+                enum hfd_subresource subresource;
+        } all[] = {{"", HFD_SUB_NONE}, {"status", HFD_SUB_STATUS}, {"finalize", HFD_SUB_FINALIZE}};
+
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+                if (!strcmp(all[i].name, name)) {
+                        *ret_subresource = all[i].subresource;
+                        return (resource->subresources & all[i].subresource) ==
+                               (unsigned)all[i].subresource;
+                }
+        return false;
+}
+
+bool hfd_is_system_namespace(const char *name) {
+        return !strcmp(name, "default") || !strcmp(name, "kube-system") ||
+               !strcmp(name, "kube-public") || !strcmp(name, "kube-node-lease");
+}
+
+void hfd_resource_api_version(const struct hfd_resource *resource, char text[128]) {
+        (void)hf__join(text, 128, resource->group, *resource->group ? "/" : "", resource->version,
+                       NULL);
+}
+
+void hfd_resource_qualified(const struct hfd_resource *resource, char text[128]) {
+        (void)snprintf(text, 128, "%s%s%s", resource->plural, *resource->group ? "." : "",
+                       resource->group);
+}

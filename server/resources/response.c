@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/resources/response.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+
+/* ---- causes ---- */
+
+/* The caller has seen that there is room: what does not fit is not said. */
+static struct hfd_cause *add_cause(struct hfd_causes *causes, const char *reason,
+                                   const char *field) {
+        struct hfd_cause *cause = &causes->items[causes->n++];
+        cause->reason = reason;
+        (void)snprintf(cause->field, sizeof cause->field, "%s", field);
+        return cause;
+}
+
+void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char *value,
+                       const char *detail) {
+        if (causes->n == HFD_CAUSES_MAX)
+                return;
+        struct hfd_cause *cause = add_cause(causes, "FieldValueInvalid", field);
+        (void)snprintf(cause->text, sizeof cause->text, "Invalid value: %.300s: %s", value, detail);
+}
+
+void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail) {
+        if (causes->n == HFD_CAUSES_MAX)
+                return;
+        struct hfd_cause *cause = add_cause(causes, "FieldValueRequired", field);
+        (void)snprintf(cause->text, sizeof cause->text, "Required value%s%s",
+                       detail && *detail ? ": " : "", detail ? detail : "");
+}
+
+void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const char *detail) {
+        if (causes->n == HFD_CAUSES_MAX)
+                return;
+        struct hfd_cause *cause = add_cause(causes, "FieldValueForbidden", field);
+        (void)snprintf(cause->text, sizeof cause->text, "Forbidden: %s", detail);
+}
+
+void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail) {
+        if (causes->n == HFD_CAUSES_MAX)
+                return;
+        struct hfd_cause *cause = add_cause(causes, "FieldValueTooLong", field);
+        (void)snprintf(cause->text, sizeof cause->text, "Too long: %s", detail);
+}
+
+void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value,
+                           const char *supported) {
+        if (causes->n == HFD_CAUSES_MAX)
+                return;
+        struct hfd_cause *cause = add_cause(causes, "FieldValueNotSupported", field);
+        (void)snprintf(cause->text, sizeof cause->text,
+                       "Unsupported value: %.300s: supported values: %s", value, supported);
+}
+
+/* ---- answers ---- */
+
+void hfd_answer_done(struct hfd_answer *answer) { answer->body = hf__buf_unref(answer->body); }
+
+void hfd_answer_ok(struct hfd_answer *answer, int code, struct hf__buf *body) {
+        if (!body) {
+                hfd_answer_no_memory(answer);
+                return;
+        }
+        answer->code = code;
+        answer->body = body;
+        answer->status = (struct hf_status){.http_code = code};
+}
+
+static void put_member(struct hf__strbuf *s, const char *comma, const char *key,
+                       const char *value) {
+        hf__strbuf_puts(s, comma);
+        hf__strbuf_json(s, key, strlen(key));
+        hf__strbuf_putc(s, ':');
+        hf__strbuf_json(s, value, strlen(value));
+}
+
+static void put_cause(struct hf__strbuf *s, const char *comma, const char *reason, const char *text,
+                      const char *field) {
+        hf__strbuf_puts(s, comma);
+        put_member(s, "{", "reason", reason);
+        put_member(s, ",", "message", text);
+        if (field)
+                put_member(s, ",", "field", field);
+        hf__strbuf_putc(s, '}');
+}
+
+static void put_details(struct hf__strbuf *s, const struct hfd_details *details) {
+        const char *comma = "";
+
+        hf__strbuf_puts(s, ",\"details\":{");
+        if (details->name && *details->name) {
+                put_member(s, comma, "name", details->name);
+                comma = ",";
+        }
+        if (details->group && *details->group) {
+                put_member(s, comma, "group", details->group);
+                comma = ",";
+        }
+        if (details->kind && *details->kind) {
+                put_member(s, comma, "kind", details->kind);
+                comma = ",";
+        }
+        if (details->cause_reason || (details->causes && details->causes->n)) {
+                hf__strbuf_puts(s, comma);
+                hf__strbuf_puts(s, "\"causes\":[");
+                comma = ",";
+                if (details->cause_reason)
+                        put_cause(s, "", details->cause_reason, details->cause_text,
+                                  details->cause_field);
+                for (size_t i = 0; details->causes && i < details->causes->n; i++)
+                        put_cause(s, i ? "," : "", details->causes->items[i].reason,
+                                  details->causes->items[i].text, details->causes->items[i].field);
+                hf__strbuf_putc(s, ']');
+        }
+        if (details->retry_after_s)
+                hf__strbuf_printf(s, "%s\"retryAfterSeconds\":%u", comma, details->retry_after_s);
+        hf__strbuf_putc(s, '}');
+}
+
+void hfd_answer_status(struct hfd_answer *answer, int error, int code, const char *reason,
+                       const char *message, const struct hfd_details *details) {
+        struct hf__strbuf s = {.max = 64 << 10};
+
+        hf__strbuf_puts(&s, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{");
+        if (details && details->continue_token)
+                put_member(&s, "", "continue", details->continue_token);
+        hf__strbuf_puts(&s, "},\"status\":\"Failure\"");
+        put_member(&s, ",", "message", message);
+        put_member(&s, ",", "reason", reason);
+        if (details)
+                put_details(&s, details);
+        hf__strbuf_printf(&s, ",\"code\":%d}\n", code);
+
+        answer->code = code;
+        answer->body = hf__strbuf_to_buf(&s);
+        answer->status = (struct hf_status){.error = error,
+                                            .http_code = code,
+                                            .retry_after_s = details ? details->retry_after_s : 0};
+        (void)snprintf(answer->status.reason, sizeof answer->status.reason, "%s", reason);
+        (void)snprintf(answer->status.message, sizeof answer->status.message, "%s", message);
+        hf__strbuf_done(&s);
+}
+
+void hfd_answer_bad_request(struct hfd_answer *answer, const char *format, ...) {
+        char message[1024];
+        va_list args;
+
+        va_start(args, format);
+        (void)vsnprintf(message, sizeof message, format, args);
+        va_end(args);
+        hfd_answer_status(answer, HF_E_INVALID, 400, "BadRequest", message, NULL);
+}
+
+void hfd_answer_no_such_resource(struct hfd_answer *answer) {
+        hfd_answer_status(answer, HF_E_NOT_FOUND, 404, "NotFound",
+                          "the server could not find the requested resource", NULL);
+}
+
+void hfd_answer_not_allowed(struct hfd_answer *answer) {
+        hfd_answer_status(answer, HF_E_INVALID, 405, "MethodNotAllowed",
+                          "the server does not allow this method on the requested resource", NULL);
+}
+
+void hfd_answer_not_found(struct hfd_answer *answer, const struct hfd_resource *resource,
+                          const char *name) {
+        char message[512], qualified[128];
+
+        hfd_resource_qualified(resource, qualified);
+        (void)snprintf(message, sizeof message, "%s \"%s\" not found", qualified, name);
+        struct hfd_details details = {.name = name,
+                                      .group = resource->group,
+                                      .kind = resource->plural};
+        hfd_answer_status(answer, HF_E_NOT_FOUND, 404, "NotFound", message, &details);
+}
+
+void hfd_answer_exists(struct hfd_answer *answer, const struct hfd_resource *resource,
+                       const char *name, bool generated) {
+        char message[640], qualified[128];
+
+        hfd_resource_qualified(resource, qualified);
+        (void)snprintf(message, sizeof message, "%s \"%s\" already exists%s", qualified, name,
+                       generated ? ", the server was not able to generate a unique name for the "
+                                   "object"
+                                 : "");
+        struct hfd_details details = {.name = name,
+                                      .group = resource->group,
+                                      .kind = resource->plural,
+                                      .retry_after_s = generated ? 1 : 0};
+        hfd_answer_status(answer, HF_E_EXISTS, 409, "AlreadyExists", message, &details);
+}
+
+void hfd_answer_conflict(struct hfd_answer *answer, const struct hfd_resource *resource,
+                         const char *name, const char *why) {
+        char message[1600], qualified[128];
+
+        hfd_resource_qualified(resource, qualified);
+        (void)snprintf(message, sizeof message, "Operation cannot be fulfilled on %s \"%s\": %s",
+                       qualified, name,
+                       why ? why
+                           : "the object has been modified; please apply your changes to the "
+                             "latest version and try again");
+        struct hfd_details details = {.name = name,
+                                      .group = resource->group,
+                                      .kind = resource->plural};
+        hfd_answer_status(answer, HF_E_CONFLICT, 409, "Conflict", message, &details);
+}
+
+void hfd_answer_forbidden(struct hfd_answer *answer, const struct hfd_resource *resource,
+                          const char *name, const char *why, const struct hfd_details *cause) {
+        char message[1024], qualified[128];
+        struct hfd_details details = cause ? *cause : (struct hfd_details){0};
+
+        hfd_resource_qualified(resource, qualified);
+        (void)snprintf(message, sizeof message, "%s \"%s\" is forbidden: %s", qualified, name, why);
+        details.name = name;
+        details.group = resource->group;
+        details.kind = resource->plural;
+        hfd_answer_status(answer, HF_E_FORBIDDEN, 403, "Forbidden", message, &details);
+}
+
+void hfd_answer_stale_term(struct hfd_answer *answer, const struct hfd_resource *resource,
+                           const char *name) {
+        char message[640], qualified[128];
+        const char *why = "the leader term of this write has ended; nothing was written";
+
+        hfd_resource_qualified(resource, qualified);
+        (void)snprintf(message, sizeof message, "Operation cannot be fulfilled on %s \"%s\": %s",
+                       qualified, name, why);
+        struct hfd_details details = {.name = name,
+                                      .group = resource->group,
+                                      .kind = resource->plural,
+                                      .cause_reason = "StaleLeaderTerm",
+                                      .cause_text = why};
+        hfd_answer_status(answer, HF_E_STALE_TERM, 409, "Conflict", message, &details);
+}
+
+void hfd_answer_invalid(struct hfd_answer *answer, const struct hfd_resource *resource,
+                        const char *name, const struct hfd_causes *causes) {
+        struct hf__strbuf s = {.max = 32 << 10};
+
+        hf__strbuf_printf(&s, "%s%s%s \"%s\" is invalid: %s", resource->kind,
+                          *resource->group ? "." : "", resource->group, name,
+                          causes->n > 1 ? "[" : "");
+        for (size_t i = 0; i < causes->n; i++)
+                hf__strbuf_printf(&s, "%s%s: %s", i ? ", " : "", causes->items[i].field,
+                                  causes->items[i].text);
+        if (causes->n > 1)
+                hf__strbuf_putc(&s, ']');
+        struct hfd_details details = {.name = name,
+                                      .group = resource->group,
+                                      .kind = resource->kind,
+                                      .causes = causes};
+        hfd_answer_status(answer, HF_E_INVALID, 422, "Invalid",
+                          s.error ? "the object is invalid" : s.data, &details);
+        hf__strbuf_done(&s);
+}
+
+void hfd_answer_no_memory(struct hfd_answer *answer) {
+        hfd_answer_status(answer, -ENOMEM, 500, "InternalError",
+                          "Internal error occurred: out of memory", NULL);
+}
+
+void hfd_answer_store_error(struct hfd_answer *answer, int error, const struct hf_status *status) {
+        char message[640];
+        const char *words = status && *status->message ? status->message : hf_strerror(error);
+        struct hfd_details details = {0};
+
+        switch (error) {
+        case HF_E_TIMEOUT:
+                (void)snprintf(message, sizeof message,
+                               "Timeout: request did not complete within the allotted time: %s",
+                               words);
+                hfd_answer_status(answer, HF_E_TIMEOUT, 504, "Timeout", message, &details);
+                break;
+        case HF_E_GONE:
+                hfd_answer_status(answer, HF_E_GONE, 410, "Expired",
+                                  "The resourceVersion for the provided list is too old.", NULL);
+                break;
+        case HF_E_TOO_LARGE:
+                hfd_answer_status(answer, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge",
+                                  "etcdserver: request is too large", NULL);
+                break;
+        case HF_E_UNAVAILABLE:
+        case HF_E_CANCELED:
+                details.retry_after_s = 1;
+                (void)snprintf(message, sizeof message, "the store is unavailable: %s", words);
+                hfd_answer_status(answer, HF_E_UNAVAILABLE, 503, "ServiceUnavailable", message,
+                                  &details);
+                break;
+        default:
+                (void)snprintf(message, sizeof message, "Internal error occurred: %s", words);
+                hfd_answer_status(answer, error, 500, "InternalError", message, NULL);
+                break;
+        }
+}
+
+void hfd_answer_deleted(struct hfd_answer *answer, const struct hfd_resource *resource,
+                        const char *name, const char *uid) {
+        struct hf__strbuf s = {0};
+
+        hf__strbuf_puts(&s, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
+                            "\"Success\",\"details\":{");
+        if (name)
+                put_member(&s, "", "name", name);
+        if (*resource->group)
+                put_member(&s, name ? "," : "", "group", resource->group);
+        put_member(&s, name || *resource->group ? "," : "", "kind", resource->plural);
+        if (uid && *uid)
+                put_member(&s, ",", "uid", uid);
+        hf__strbuf_puts(&s, "}}\n");
+        hfd_answer_ok(answer, 200, hf__strbuf_to_buf(&s));
+        hf__strbuf_done(&s);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fieldValidation: which fields of a sent object its kind does not have. Strict refuses them, Warn
+ * names them in a Warning header; they are stored either way, so that a newer client's fields
+ * survive an older server.
+ *
+ * The shapes are as deep as mistakes are common: the object, its metadata, and the parts with a
+ * fixed form. A part without a row is open.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/registry/write.h"
+
+#define REFERENCE    "apiVersion kind namespace name uid resourceVersion fieldPath"
+#define RULE         "verbs apiGroups resources resourceNames nonResourceURLs"
+#define SUBJECT      "kind apiGroup name namespace"
+#define UNKNOWN_MAX  8 /* of one object; more are a body of another kind */
+#define UNKNOWN_TEXT 120
+
+static const struct shape {
+        const char *kind; /* NULL = every kind */
+        const char *part; /* "" = the object itself; "x[]" = each object of the array x */
+        const char *fields;
+} shapes[] = {
+        {NULL, "metadata",
+         "name generateName namespace selfLink uid resourceVersion generation creationTimestamp "
+         "deletionTimestamp "
+         "deletionGracePeriodSeconds "
+         "labels annotations ownerReferences finalizers managedFields"},
+        {"ConfigMap", "", "apiVersion kind metadata data binaryData immutable"},
+        {"Lease", "", "apiVersion kind metadata spec"},
+        {"Lease", "spec",
+         "holderIdentity leaseDurationSeconds acquireTime renewTime leaseTransitions strategy "
+         "preferredHolder"},
+        {"LeaseCandidate", "", "apiVersion kind metadata spec"},
+        {"LeaseCandidate", "spec",
+         "leaseName pingTime renewTime binaryVersion emulationVersion strategy"},
+        {"Namespace", "", "apiVersion kind metadata spec status"},
+        {"Namespace", "spec", "finalizers"},
+        {"Namespace", "status", "phase conditions"},
+        {"Event", "",
+         "apiVersion kind metadata involvedObject reason message source firstTimestamp "
+         "lastTimestamp count type eventTime series action "
+         "related reportingComponent reportingInstance"},
+        {"Event", "involvedObject", REFERENCE},
+        {"Event", "related", REFERENCE},
+        {"Event", "source", "component host"},
+        {"Event", "series", "count lastObservedTime"},
+        {"Secret", "", "apiVersion kind metadata data stringData type immutable"},
+        {"ServiceAccount", "",
+         "apiVersion kind metadata secrets imagePullSecrets automountServiceAccountToken"},
+        {"ServiceAccount", "secrets[]", REFERENCE},
+        {"ServiceAccount", "imagePullSecrets[]", "name"},
+        {"Role", "", "apiVersion kind metadata rules"},
+        {"Role", "rules[]", RULE},
+        {"ClusterRole", "", "apiVersion kind metadata rules aggregationRule"},
+        {"ClusterRole", "rules[]", RULE},
+        {"ClusterRole", "aggregationRule", "clusterRoleSelectors"},
+        {"RoleBinding", "", "apiVersion kind metadata subjects roleRef"},
+        {"RoleBinding", "subjects[]", SUBJECT},
+        {"RoleBinding", "roleRef", "apiGroup kind name"},
+        {"ClusterRoleBinding", "", "apiVersion kind metadata subjects roleRef"},
+        {"ClusterRoleBinding", "subjects[]", SUBJECT},
+        {"ClusterRoleBinding", "roleRef", "apiGroup kind name"},
+        {"Workspace", "", "apiVersion kind metadata spec status"},
+};
+
+const char *hfd_known_fields(const char *kind, const char *part) {
+        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+                if (!strcmp(shapes[i].part, part) &&
+                    (!shapes[i].kind || !strcmp(shapes[i].kind, kind)))
+                        return shapes[i].fields;
+        return NULL;
+}
+
+/* Whether key is one of the words of fields. */
+static bool is_field(const char *fields, const char *key) {
+        size_t n = strlen(key);
+
+        for (const char *word = fields; word; word = strchr(word, ' '), word += word ? 1 : 0)
+                if (*word == *key && !strncmp(word, key, n) && (word[n] == ' ' || !word[n]))
+                        return true;
+        return false;
+}
+
+/* The names are the client's, and go into a header: printable and short. */
+static void put_name(struct hf__strbuf *s, const char *name) {
+        for (size_t i = 0; name[i] && i < UNKNOWN_TEXT; i++)
+                hf__strbuf_putc(s,
+                                name[i] < ' ' || name[i] > '~' || name[i] == '"' || name[i] == '\\'
+                                        ? '?'
+                                        : name[i]);
+}
+
+/* place: the part's name, and which of an array it is. */
+static void find(const struct shape *shape, const char *place, struct hf__json *object,
+                 size_t *n_found, struct hf__strbuf *s) {
+        for (struct hf__json *m = hf__json_first(object); m && *n_found < UNKNOWN_MAX;
+             m = hf__json_next(m)) {
+                if (is_field(shape->fields, hf__json_key(m)))
+                        continue;
+                hf__strbuf_puts(s, (*n_found)++ ? "\nunknown field \"" : "unknown field \"");
+                hf__strbuf_puts(s, place);
+                if (*place)
+                        hf__strbuf_putc(s, '.');
+                put_name(s, hf__json_key(m));
+                hf__strbuf_putc(s, '"');
+        }
+}
+
+static void find_in_array(const struct shape *shape, struct hf__json *object, size_t *n_found,
+                          struct hf__strbuf *s) {
+        char key[64], place[96];
+        size_t i = 0;
+
+        (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(shape->part, "["), shape->part);
+        for (struct hf__json *m = hf__json_first(hf__json_get(object, key));
+             m && *n_found < UNKNOWN_MAX; m = hf__json_next(m)) {
+                (void)snprintf(place, sizeof place, "%s[%zu]", key, i++);
+                if (hf__json_is_object(m))
+                        find(shape, place, m, n_found, s);
+        }
+}
+
+int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *object,
+                       char **ret_unknown) {
+        struct hf__strbuf s = {0};
+        size_t n_found = 0;
+        int e = 0;
+
+        *ret_unknown = NULL;
+        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+                if (shapes[i].kind && strcmp(shapes[i].kind, resource->kind))
+                        continue;
+                struct hf__json *part =
+                        *shapes[i].part ? hf__json_get(object, shapes[i].part) : object;
+                if (strchr(shapes[i].part, '['))
+                        find_in_array(&shapes[i], object, &n_found, &s);
+                else if (hf__json_is_object(part))
+                        find(&shapes[i], shapes[i].part, part, &n_found, &s);
+        }
+        if (n_found) {
+                *ret_unknown = s.error ? NULL : strdup(s.data);
+                e = *ret_unknown ? 0 : -ENOMEM;
+        }
+        hf__strbuf_done(&s);
+        return e;
+}

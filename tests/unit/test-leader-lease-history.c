@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The history of a Lease: what is kept, what bounds it, and what is begun anew. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "leader/lease_history.h"
+#include "leader/lease_record.h"
+
+#define AT INT64_C(1795225000123456)
+
+static struct hf__record begins(enum hf__cause cause, const char *holder, const char *previous) {
+        struct hf__record record = {.exists = true,
+                                    .rv = "7",
+                                    .duration_s = 15,
+                                    .acquire_us = AT,
+                                    .renew_us = AT,
+                                    .cause = cause,
+                                    .gap_us = 12345};
+
+        snprintf(record.holder, sizeof record.holder, "%s", holder);
+        snprintf(record.previous, sizeof record.previous, "%s", previous);
+        return record;
+}
+
+/* What text becomes; the caller frees it. */
+static char *append(const char *text, const struct hf__record *record) {
+        struct hf__strbuf out = {0};
+
+        hf__transitions_append(text, record, &out);
+        assert_int_equal(out.error, 0);
+        return out.data;
+}
+
+static void test_the_first_entry(void **state) {
+        struct hf__record record = begins(HF__CAUSE_EXPIRED, "b", "a");
+        char *text = append(NULL, &record);
+
+        assert_string_equal(text, "[{\"at\":\"2026-11-21T01:36:40.123456Z\",\"holder\":\"b\","
+                                  "\"previous\":\"a\",\"cause\":\"expired\","
+                                  "\"gapMs\":12}]");
+        free(text);
+}
+
+static void test_what_is_written_is_read(void **state) {
+        struct hf__record record = begins(HF__CAUSE_HANDED_OVER, "quo\"te", "");
+        struct hf__transition list[HF__TRANSITIONS_MAX];
+        char *text = append(NULL, &record);
+
+        assert_int_equal(hf__transitions_read(text, list), 1);
+        assert_int_equal(list[0].at_us, AT);
+        assert_int_equal(list[0].gap_ms, 12);
+        assert_string_equal(list[0].holder, "quo\"te");
+        assert_string_equal(list[0].previous, "");
+        assert_string_equal(list[0].cause, "handed-over");
+        free(text);
+}
+
+static void test_the_newest_eight_stay(void **state) {
+        struct hf__transition list[HF__TRANSITIONS_MAX];
+        char *text = NULL, holder[8];
+
+        for (int i = 0; i < 20; i++) {
+                snprintf(holder, sizeof holder, "h%d", i);
+                struct hf__record record = begins(HF__CAUSE_EXPIRED, holder, "x");
+                char *next = append(text, &record);
+                free(text);
+                text = next;
+        }
+        assert_int_equal(hf__transitions_read(text, list), HF__TRANSITIONS_MAX);
+        assert_string_equal(list[0].holder, "h12");
+        assert_string_equal(list[7].holder, "h19");
+        free(text);
+}
+
+static void test_longer_foreign_history_is_cut(void **state) {
+        struct hf__transition list[HF__TRANSITIONS_MAX];
+        struct hf__strbuf text = {0};
+
+        for (int i = 0; i < 30; i++)
+                hf__strbuf_printf(&text,
+                                  "%s{\"at\":\"2026-11-21T01:36:40.123456Z\",\"holder\":\"h%d\","
+                                  "\"previous\":\"\",\"cause\":\"of "
+                                  "tomorrow\",\"gapMs\":1}",
+                                  i ? "," : "[", i);
+        hf__strbuf_putc(&text, ']');
+        assert_int_equal(hf__transitions_read(text.data, list), HF__TRANSITIONS_MAX);
+        assert_string_equal(list[7].holder, "h29");
+        assert_string_equal(list[7].cause, "of tomorrow");
+        hf__strbuf_done(&text);
+}
+
+#define ENTRY(at, holder, cause, gap)                                                              \
+        "[{\"at\":\"" at "\",\"holder\":\"" holder "\",\"previous\":\"\",\"cause\":\"" cause       \
+        "\",\"gapMs\":" gap "}]"
+#define GOOD_AT "2026-11-21T01:36:40.123456Z"
+
+static void test_malformed_history_is_begun_anew(void **state) {
+        static const char *const texts[] = {
+                "",
+                "x",
+                "{}",
+                "[1]",
+                "[{}]",
+                "null",
+                (ENTRY("yesterday", "a", "c", "1")),
+                (ENTRY(GOOD_AT, "a", "longer than any cause can be", "1")),
+                (ENTRY(GOOD_AT, "a", "c", "-1")),
+                (ENTRY(GOOD_AT, "a", "c", "\"1\"")),
+        };
+        struct hf__record record = begins(HF__CAUSE_RELEASED, "b", "a");
+        struct hf__transition list[HF__TRANSITIONS_MAX];
+        char *fresh = append(NULL, &record);
+
+        assert_int_equal(hf__transitions_read(ENTRY(GOOD_AT, "a", "c", "1"), list),
+                         1); /* what the bad ones differ from */
+
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                assert_int_equal(hf__transitions_read(texts[i], list), 0);
+                char *text = append(texts[i], &record);
+                assert_string_equal(text, fresh);
+                free(text);
+        }
+        free(fresh);
+}
+
+static void test_huge_history_is_not_even_parsed(void **state) {
+        struct hf__transition list[HF__TRANSITIONS_MAX];
+        char *text = malloc(HF__TRANSITIONS_MAX_BYTES + 2);
+
+        memset(text, ' ', HF__TRANSITIONS_MAX_BYTES + 1);
+        memcpy(text, "[]", 2);
+        text[HF__TRANSITIONS_MAX_BYTES + 1] = '\0';
+        assert_int_equal(hf__transitions_read(text, list), 0);
+        free(text);
+}
+
+static void test_who_released_is_learnt_from_the_history(void **state) {
+        struct hf__record first = begins(HF__CAUSE_CREATED, "a", ""),
+                          second = begins(HF__CAUSE_RELEASED, "b", "");
+        struct hf__transition list[HF__TRANSITIONS_MAX];
+        char *text = append(NULL, &first), *next = append(text, &second);
+
+        assert_int_equal(hf__transitions_read(next, list), 2);
+        assert_string_equal(list[1].previous, "a");
+        free(text);
+        free(next);
+}
+
+/* ---- on the Lease ---- */
+
+static char *write_lease(const char *last_text, const struct hf__record *record) {
+        struct hf__json *last = NULL;
+        struct hf__strbuf out = {0};
+
+        if (last_text)
+                assert_int_equal(hf__json_parse(last_text, strlen(last_text), &last, NULL), 0);
+        hf__lease_write(last, "ns", "lead", record, NULL, &out);
+        assert_int_equal(out.error, 0);
+        hf__json_free(last);
+        return out.data;
+}
+
+static unsigned history_of(const char *lease_text, struct hf__transition *list) {
+        struct hf__json *lease = NULL;
+
+        assert_int_equal(hf__json_parse(lease_text, strlen(lease_text), &lease, NULL), 0);
+        const struct hf__json *text = hf__json_get(hf__json_path(lease, "metadata.annotations"),
+                                                   HF__TRANSITIONS_ANNOTATION);
+        unsigned n = hf__transitions_read(text ? hf__json_text(text) : NULL, list);
+        hf__json_free(lease);
+        return n;
+}
+
+static void test_only_a_write_that_begins_a_term_adds(void **state) {
+        struct hf__record record = begins(HF__CAUSE_EXPIRED, "b", "a");
+        struct hf__transition list[HF__TRANSITIONS_MAX];
+        char *taken = write_lease("{\"metadata\":{\"annotations\":{\"else\":\"kept\"}}}", &record);
+
+        assert_non_null(strstr(taken, "\"else\":\"kept\""));
+        record.cause = HF__CAUSE_NONE; /* a renewal */
+        char *renewed = write_lease(taken, &record);
+        assert_string_equal(renewed, taken);
+        assert_int_equal(history_of(renewed, list), 1);
+        free(taken);
+        free(renewed);
+}
+
+static void test_a_history_outlives_the_lease(void **state) {
+        struct hf__record record = begins(HF__CAUSE_CREATED, "a", "");
+        struct hf__transition list[HF__TRANSITIONS_MAX];
+        char *first = write_lease(NULL, &record);
+
+        record = begins(HF__CAUSE_DELETED, "b", "a");
+        record.exists = false; /* to be created */
+        char *second = write_lease(first, &record);
+        assert_int_equal(history_of(second, list), 2);
+        assert_string_equal(list[1].cause, "deleted");
+        assert_null(strstr(second, "resourceVersion"));
+        free(first);
+        free(second);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_the_first_entry),
+                cmocka_unit_test(test_what_is_written_is_read),
+                cmocka_unit_test(test_the_newest_eight_stay),
+                cmocka_unit_test(test_longer_foreign_history_is_cut),
+                cmocka_unit_test(test_malformed_history_is_begun_anew),
+                cmocka_unit_test(test_huge_history_is_not_even_parsed),
+                cmocka_unit_test(test_who_released_is_learnt_from_the_history),
+                cmocka_unit_test(test_only_a_write_that_begins_a_term_adds),
+                cmocka_unit_test(test_a_history_outlives_the_lease),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

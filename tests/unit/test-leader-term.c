@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The work of a term: threads, tokens, restart, and when it counts as joined. */
+#undef NDEBUG
+#include <assert.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/client_port.h>
+
+#include "leader/term.h"
+
+static const struct hf_host host = {.size = sizeof host};
+
+struct joint {
+        pthread_mutex_t mu;
+        pthread_cond_t changed;
+        int n_joined;
+};
+
+static void on_joined(void *ctx) {
+        struct joint *joint = ctx;
+        pthread_mutex_lock(&joint->mu);
+        joint->n_joined++;
+        pthread_cond_broadcast(&joint->changed);
+        pthread_mutex_unlock(&joint->mu);
+}
+
+static void await_joined(struct joint *joint) {
+        const struct hf_clock *clock = hf_clock_system();
+        hf_nsec until = hf_now(clock) + 10 * HF_NSEC_PER_SEC;
+        pthread_mutex_lock(&joint->mu);
+        while (!joint->n_joined && hf_now(clock) < until)
+                (void)clock->wait(clock->ctx, &joint->changed, &joint->mu, until);
+        int n = joint->n_joined;
+        pthread_mutex_unlock(&joint->mu);
+        assert_int_equal(n, 1);
+}
+
+static struct hf__work *start(struct joint *joint, const struct hf_controller *controllers,
+                              size_t n) {
+        struct hf__work_config config = {.controllers = controllers,
+                                         .n_controllers = n,
+                                         .class = HF_LEADER_ONLY,
+                                         .label = "ns/name",
+                                         .joined = on_joined,
+                                         .ctx = joint};
+        struct hf__work *work = NULL;
+        *joint = (struct joint){.n_joined = 0};
+        pthread_mutex_init(&joint->mu, NULL);
+        hf_cond_init(&joint->changed);
+        assert_int_equal(hf__work_new(&host, &config, &work), 0);
+        assert_true(hf__work_is_complete(work));
+        return work;
+}
+
+static int until_drain(struct hf_term *term, void *ctx) {
+        (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
+        return 0;
+}
+static int until_abort(struct hf_term *term, void *ctx) {
+        assert(hf_term_may_act(term));
+        sem_post(ctx);
+        (void)hf_cancel_wait(hf_term_abort(term), HF_NSEC_NEVER);
+        assert(!hf_term_may_act(term));
+        assert(hf_cancel_reason(hf_term_abort(term)) == HF_CANCEL_LOST &&
+               hf_cancel_fired(hf_term_drain(term)));
+        return 0;
+}
+static int at_once(struct hf_term *term, void *ctx) {
+        atomic_fetch_add((atomic_int *)ctx, 1);
+        return 0;
+}
+
+static void test_joined_comes_only_after_an_end_was_asked_for(void **state) {
+        struct joint joint;
+        atomic_int n = 0;
+        struct hf_controller controllers[] = {{.name = "a", .run = at_once, .ctx = &n}};
+        struct hf__work *work = start(&joint, controllers, 1);
+        assert_false(hf__work_is_joined(work)); /* though its only controller may have finished */
+        hf__work_fire_drain(work);
+        await_joined(&joint);
+        hf__work_fire_drain(work);
+        hf__work_fire_abort(work, HF_CANCEL_LOST);
+        assert_true(hf__work_is_joined(work));
+        hf__work_free(work);
+        assert_int_equal(joint.n_joined, 1);
+        assert_true(atomic_load(&n) <= 1); /* a drain before the thread ran: it need not start */
+}
+
+static void test_a_term_without_controllers_joins_at_its_end(void **state) {
+        struct joint joint;
+        struct hf__work *work = start(&joint, NULL, 0);
+        assert_false(hf__work_is_joined(work));
+        hf__work_fire_abort(work, HF_CANCEL_LOST);
+        assert_int_equal(joint.n_joined, 1);
+        hf__work_free(work);
+}
+
+static void test_the_last_one_to_return_is_waited_for_and_named(void **state) {
+        struct joint joint;
+        char name[64];
+        sem_t runs;
+        struct hf_controller controllers[] = {{.name = "obedient", .run = until_drain},
+                                              {.name = "slow", .run = until_abort, .ctx = &runs},
+                                              {.name = "other", .class = HF_EVERY_INSTANCE}};
+        assert_int_equal(sem_init(&runs, 0, 0), 0);
+        struct hf__work *work =
+                start(&joint, controllers, 3); /* the third is of another class: not run */
+        while (sem_wait(&runs) != 0) /* drained before its thread ran, it need not start */
+                ;
+        hf__work_fire_drain(work);
+        assert_false(hf__work_is_joined(work));
+        hf__work_stuck_name(work, name, sizeof name);
+        assert_true(strcmp(name, "obedient") == 0 ||
+                    strcmp(name, "slow") == 0); /* the first may be on its way out */
+        hf__work_fire_abort(work, HF_CANCEL_LOST);
+        await_joined(&joint);
+        hf__work_stuck_name(work, name, sizeof name);
+        assert_string_equal(name, "");
+        hf__work_free(work);
+        sem_destroy(&runs);
+}
+
+static void test_an_abort_fires_the_drain_too(void **state) {
+        struct joint joint;
+        struct hf_controller controllers[] = {{.name = "a", .run = until_drain}};
+        struct hf__work *work = start(&joint, controllers, 1);
+        hf__work_fire_abort(work, HF_CANCEL_LOST);
+        await_joined(&joint);
+        hf__work_free(work);
+}
+
+static int failing(struct hf_term *term, void *ctx) {
+        atomic_fetch_add((atomic_int *)ctx, 1);
+        return HF_E_UNAVAILABLE;
+}
+
+static void test_a_drain_ends_the_pause_before_a_restart(void **state) {
+        struct joint joint;
+        atomic_int n = 0;
+        struct hf_controller controllers[] = {{.name = "a", .run = failing, .ctx = &n}};
+        struct hf__work *work = start(&joint, controllers, 1);
+        hf__work_fire_drain(work);
+        await_joined(&joint);
+        hf__work_free(work);
+        assert_true(atomic_load(&n) <= 1);
+}
+
+/* ---- a gated term's client ---- */
+
+/* Keeps one call, answers it when it is cancelled, and notes whether the controllers had been told
+ * by then. */
+struct keeper {
+        struct hf_client base; /* first */
+        hf_reply_fn done;
+        void *ctx;
+        struct hf_cancel *abort;
+        int n_calls;
+        bool told_first;
+};
+
+static int keep_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+                     void *ctx, uint64_t *ret_id) {
+        struct keeper *keeper = (struct keeper *)self;
+        keeper->done = done;
+        keeper->ctx = ctx;
+        keeper->n_calls++;
+        *ret_id = 7;
+        return 0;
+}
+
+static void keep_cancel(struct hf_client *self, uint64_t id) {
+        struct keeper *keeper = (struct keeper *)self;
+        const struct hf_reply reply = {.error = HF_E_CANCELED};
+        assert_int_equal(id, 7);
+        keeper->told_first = hf_cancel_fired(keeper->abort);
+        keeper->done(keeper->ctx, &reply);
+}
+
+static void note_reply(void *ctx, const struct hf_reply *reply) { *(int *)ctx = reply->error; }
+
+/* The term's client is used from the test's thread; the controller only shows the way to it. */
+struct shown {
+        sem_t ready;
+        struct hf_term *term;
+};
+
+static int show(struct hf_term *term, void *ctx) {
+        struct shown *shown = ctx;
+        shown->term = term;
+        sem_post(&shown->ready);
+        (void)hf_cancel_wait(hf_term_abort(term), HF_NSEC_NEVER);
+        while (sem_wait(&shown->ready) != 0)
+                ;
+        return 0;
+}
+
+static void test_an_abort_refuses_before_the_controllers_hear_of_it(void **state) {
+        static const struct hf_client_ops ops = {.call = keep_call, .cancel = keep_cancel};
+        struct keeper keeper = {.base = {.ops = &ops, .host = &host}};
+        struct hf__gate gate = {0};
+        struct joint joint = {.n_joined = 0};
+        struct shown shown = {.term = NULL};
+        struct hf__work *work = NULL;
+        const struct hf_controller controllers[] = {{.name = "a", .run = show, .ctx = &shown}};
+        struct hf__work_config config = {
+                .controllers = controllers,
+                .n_controllers = 1,
+                .class = HF_LEADER_ONLY,
+                .label = "ns/name",
+                .client = {.inner = &keeper.base,
+                           .gate = &gate,
+                           .fence = {.ns = "a", .name = "b", .identity = "c", .term = 5}},
+                .joined = on_joined,
+                .ctx = &joint,
+        };
+        const struct hf_call write = {.verb = HF_VERB_DELETE,
+                                      .resource = {"", "v1", "configmaps"},
+                                      .ns = "a",
+                                      .name = "b"};
+        int error = -1;
+        pthread_mutex_init(&joint.mu, NULL);
+        hf_cond_init(&joint.changed);
+        assert_int_equal(sem_init(&shown.ready, 0, 0), 0);
+        hf__gate_open(&gate,
+                      HF_NSEC_NEVER); /* it is open throughout: the term's end alone refuses */
+        assert_int_equal(hf__work_new(&host, &config, &work), 0);
+        while (sem_wait(&shown.ready) != 0)
+                ;
+        keeper.abort = hf_term_abort(shown.term);
+        assert_int_equal(hf_client_call(hf_term_client(shown.term), &write, note_reply, &error,
+                                        NULL),
+                         0);
+        assert_int_equal(error, -1);
+        hf__work_fire_abort(work, HF_CANCEL_LOST);
+        assert_int_equal(error, HF_E_CANCELED); /* what was under way */
+        assert_false(keeper.told_first);
+        assert_int_equal(hf_client_call(hf_term_client(shown.term), &write, note_reply, &error,
+                                        NULL),
+                         0);
+        assert_int_equal(error, HF_E_NOT_LEADER);
+        assert_int_equal(keeper.n_calls, 1);
+        assert_false(hf_term_may_act(shown.term)); /* though the gate is open */
+        sem_post(&shown.ready);
+        await_joined(&joint);
+        hf__work_free(work);
+        sem_destroy(&shown.ready);
+}
+
+/* ---- order ---- */
+
+/* What happened, in order: "+a" begins, "!a" says it started, "-a" returns. */
+struct history {
+        pthread_mutex_t mu;
+        pthread_cond_t changed;
+        char text[256];
+};
+
+static struct history history = {.mu = PTHREAD_MUTEX_INITIALIZER};
+
+static void note(const char *what, const char *name) {
+        pthread_mutex_lock(&history.mu);
+        strcat(strcat(history.text, what), name);
+        pthread_cond_broadcast(&history.changed);
+        pthread_mutex_unlock(&history.mu);
+}
+
+/* Until the history has all words of `text`, each ended by a space. */
+static void await_words(const char *text) {
+        const struct hf_clock *clock = hf_clock_system();
+        hf_nsec until = hf_now(clock) + 10 * HF_NSEC_PER_SEC;
+        char word[16];
+        pthread_mutex_lock(&history.mu);
+        for (const char *p = text; *p; p += strcspn(p, " ") + 1) {
+                memcpy(word, p, strcspn(p, " "));
+                word[strcspn(p, " ")] = '\0';
+                while (!strstr(history.text, word) && hf_now(clock) < until)
+                        (void)clock->wait(clock->ctx, &history.changed, &history.mu, until);
+        }
+        pthread_mutex_unlock(&history.mu);
+}
+
+static void expect_history(const char *text) {
+        pthread_mutex_lock(&history.mu);
+        assert_string_equal(history.text, text);
+        pthread_mutex_unlock(&history.mu);
+}
+
+static size_t place_of(const char *word) {
+        const char *at = strstr(history.text, word);
+        assert_non_null(at);
+        return (size_t)(at - history.text);
+}
+
+static void forget_history(void) {
+        hf_cond_init(&history.changed);
+        history.text[0] = '\0';
+}
+
+/* ctx: its name. Starts at once, runs until drained. */
+static int orderly(struct hf_term *term, void *ctx) {
+        note("+", ctx);
+        note("!", ctx);
+        hf_term_started(term);
+        hf_term_started(term);
+        (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
+        note("-", ctx);
+        return 0;
+}
+
+static const char *const after_a[] = {"a", NULL}, *const after_b[] = {"b", NULL},
+                         *const after_b_c[] = {"b", "c", NULL};
+
+/* a first, then b and c, then d; written in another order. */
+static void test_each_begins_after_those_before_it_and_drains_before_them(void **state) {
+        struct joint joint;
+        struct hf_controller controllers[] = {
+                {.name = "d", .run = orderly, .ctx = (void *)"d", .after = after_b_c},
+                {.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a},
+                {.name = "c", .run = orderly, .ctx = (void *)"c", .after = after_a},
+                {.name = "a", .run = orderly, .ctx = (void *)"a"},
+        };
+        forget_history();
+        struct hf__work *work = start(&joint, controllers, 4);
+        await_words("!d ");
+        hf__work_fire_drain(work);
+        await_joined(&joint);
+        hf__work_free(work);
+        assert_int_equal(place_of("!a"), 2);
+        assert_true(place_of("!a") < place_of("+b") && place_of("!a") < place_of("+c"));
+        assert_true(place_of("!b") < place_of("+d") && place_of("!c") < place_of("+d"));
+        assert_true(place_of("!d") < place_of("-d") && place_of("-d") < place_of("-b") &&
+                    place_of("-d") < place_of("-c"));
+        assert_true(place_of("-b") < place_of("-a") && place_of("-c") < place_of("-a"));
+}
+
+static int finishes(struct hf_term *term, void *ctx) {
+        note("+", ctx);
+        note("-", ctx);
+        return 0;
+}
+
+static void test_one_that_returned_0_has_started_and_is_no_part_of_the_drain(void **state) {
+        struct joint joint;
+        struct hf_controller controllers[] =
+                {{.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a},
+                 {.name = "a", .run = finishes, .ctx = (void *)"a"}};
+        forget_history();
+        struct hf__work *work = start(&joint, controllers, 2);
+        await_words("!b ");
+        hf__work_fire_drain(work);
+        await_joined(&joint);
+        hf__work_free(work);
+        expect_history("+a-a+b!b-b");
+}
+
+/* Fails its first two runs, before it has started; then starts, fails once more, and stays. */
+static int struggles(struct hf_term *term, void *ctx) {
+        atomic_int *n = ctx;
+        int run = atomic_fetch_add(n, 1);
+        note("+", "a");
+        if (run < 2)
+                return HF_E_UNAVAILABLE;
+        if (run == 2) {
+                note("!", "a");
+                hf_term_started(term);
+                await_words("!b ");
+                return HF_E_UNAVAILABLE;
+        }
+        note("#", "a");
+        (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
+        note("-", "a");
+        return 0;
+}
+
+static void test_failing_holds_up_only_before_the_start(void **state) {
+        struct joint joint;
+        atomic_int n = 0;
+        struct hf_controller controllers[] =
+                {{.name = "a", .run = struggles, .ctx = &n},
+                 {.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a}};
+        forget_history();
+        struct hf__work *work = start(&joint, controllers, 2);
+        await_words("#a ");
+        hf__work_fire_drain(work);
+        await_joined(&joint);
+        hf__work_free(work);
+        expect_history("+a+a+a!a+b!b+a#a-b-a"); /* b ran on while a was down */
+}
+
+/* Never starts; ctx: its name. */
+static int hesitates(struct hf_term *term, void *ctx) {
+        note("+", ctx);
+        (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
+        note("-", ctx);
+        return 0;
+}
+
+static bool is_said_to_be_settled(void *ctx) { return strcmp(ctx, "a") == 0; }
+
+/* It never calls hf_term_started, and is drained last all the same. */
+static void test_a_settled_one_holds_up_nobody(void **state) {
+        struct joint joint;
+        struct hf_controller controllers[] = {{.name = "a",
+                                               .run = hesitates,
+                                               .ctx = (void *)"a",
+                                               .is_settled = is_said_to_be_settled},
+                                              {.name = "b",
+                                               .run = orderly,
+                                               .ctx = (void *)"b",
+                                               .after = after_a,
+                                               .is_settled = is_said_to_be_settled}};
+        forget_history();
+        struct hf__work *work = start(&joint, controllers, 2);
+        await_words("+a ");
+        await_words("!b ");
+        hf__work_fire_drain(work);
+        await_joined(&joint);
+        hf__work_free(work);
+        assert_true(place_of("-b") < place_of("-a"));
+}
+
+static void test_those_that_never_began_are_skipped_by_the_drain(void **state) {
+        struct joint joint;
+        struct hf_controller controllers[] =
+                {{.name = "a", .run = hesitates, .ctx = (void *)"a"},
+                 {.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a},
+                 {.name = "c", .run = orderly, .ctx = (void *)"c", .after = after_b}};
+        forget_history();
+        struct hf__work *work = start(&joint, controllers, 3);
+        await_words("+a ");
+        hf__work_fire_drain(work);
+        await_joined(&joint);
+        hf__work_free(work);
+        expect_history("+a-a");
+}
+
+/* Ignores its drain; ctx: its name. */
+static int lingers(struct hf_term *term, void *ctx) {
+        note("+", ctx);
+        hf_term_started(term);
+        (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
+        note("~", ctx);
+        (void)hf_cancel_wait(hf_term_abort(term), HF_NSEC_NEVER);
+        await_words("-a ");
+        note("-", ctx);
+        return 0;
+}
+
+static void test_an_abort_is_for_all_at_once(void **state) {
+        struct joint joint;
+        char name[64];
+        struct hf_controller controllers[] =
+                {{.name = "a", .run = orderly, .ctx = (void *)"a"},
+                 {.name = "b", .run = lingers, .ctx = (void *)"b", .after = after_a}};
+        forget_history();
+        struct hf__work *work = start(&joint, controllers, 2);
+        await_words("+b ");
+        hf__work_fire_drain(work);
+        await_words("~b ");
+        hf__work_stuck_name(work, name, sizeof name);
+        assert_string_equal(name, "a"); /* it waits for b, which has not returned */
+        hf__work_fire_abort(work, HF_CANCEL_LOST);
+        await_joined(&joint);
+        hf__work_free(work);
+        expect_history("+a!a+b~b-a-b"); /* a did not wait for b any more */
+}
+
+/* Every interleaving of starts, returns and the drain comes to its end, by whoever is last. */
+static void test_a_drain_at_any_point_of_the_start_ends(void **state) {
+        for (int round = 0; round < 300; round++) {
+                struct joint joint;
+                atomic_int n = 0;
+                struct hf_controller controllers[] =
+                        {{.name = "d", .run = at_once, .ctx = &n, .after = after_b_c},
+                         {.name = "b", .run = until_drain, .after = after_a},
+                         {.name = "c", .run = at_once, .ctx = &n, .after = after_a},
+                         {.name = "a", .run = at_once, .ctx = &n}};
+                struct hf__work *work = start(&joint, controllers, 4);
+                for (int i = 0; i < round * 50; i++)
+                        atomic_load(&n); /* a little later each time */
+                hf__work_fire_drain(work);
+                await_joined(&joint);
+                hf__work_free(work);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_joined_comes_only_after_an_end_was_asked_for),
+                cmocka_unit_test(test_a_term_without_controllers_joins_at_its_end),
+                cmocka_unit_test(test_the_last_one_to_return_is_waited_for_and_named),
+                cmocka_unit_test(test_an_abort_fires_the_drain_too),
+                cmocka_unit_test(test_an_abort_refuses_before_the_controllers_hear_of_it),
+                cmocka_unit_test(test_a_drain_ends_the_pause_before_a_restart),
+                cmocka_unit_test(test_each_begins_after_those_before_it_and_drains_before_them),
+                cmocka_unit_test(test_one_that_returned_0_has_started_and_is_no_part_of_the_drain),
+                cmocka_unit_test(test_failing_holds_up_only_before_the_start),
+                cmocka_unit_test(test_a_settled_one_holds_up_nobody),
+                cmocka_unit_test(test_those_that_never_began_are_skipped_by_the_drain),
+                cmocka_unit_test(test_an_abort_is_for_all_at_once),
+                cmocka_unit_test(test_a_drain_at_any_point_of_the_start_ends),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
