@@ -30,27 +30,27 @@ void hf__mailbox_done(struct hf__mailbox *box) {
         box->fd = -1;
 }
 
-void hf__mailbox_poke(struct hf__mailbox *box) {
+void hf__mailbox_wake(struct hf__mailbox *box) {
         uint64_t one = 1;
         ssize_t n = write(box->fd, &one,
                           sizeof one); /* EAGAIN: the counter is full, so it is readable */
         (void)n;
 }
 
-void hf__mailbox_post(struct hf__mailbox *box, struct hf__letter *letter) {
-        letter->next = NULL;
+void hf__mailbox_post(struct hf__mailbox *box, struct hf__message *message) {
+        message->next = NULL;
         pthread_mutex_lock(&box->mu);
         bool was_empty = !box->head;
-        *box->tail = letter;
-        box->tail = &letter->next;
+        *box->tail = message;
+        box->tail = &message->next;
         /* Under the lock, so that a box whose owner has taken the letter may be destroyed: the poke
          * is over by then. */
         if (was_empty)
-                hf__mailbox_poke(box);
+                hf__mailbox_wake(box);
         pthread_mutex_unlock(&box->mu);
 }
 
-struct hf__letter *hf__mailbox_take(struct hf__mailbox *box) {
+struct hf__message *hf__mailbox_take(struct hf__mailbox *box) {
         uint64_t count;
 
         /* Before the lock, so that nobody waits for it: whoever finds the box empty from then on
@@ -58,9 +58,9 @@ struct hf__letter *hf__mailbox_take(struct hf__mailbox *box) {
         ssize_t n = read(box->fd, &count, sizeof count); /* EAGAIN: nothing to clear */
         (void)n;
         pthread_mutex_lock(&box->mu);
-        struct hf__letter *letters = box->head;
+        struct hf__message *messages = box->head;
         box->head = NULL;
         box->tail = &box->head;
         pthread_mutex_unlock(&box->mu);
-        return letters;
+        return messages;
 }

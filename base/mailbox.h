@@ -10,20 +10,20 @@
  */
 #include <pthread.h>
 
-struct hf__letter {
-        struct hf__letter *next; /* the mailbox's while posted */
+struct hf__message {
+        struct hf__message *next; /* the mailbox's while posted */
 };
 
 struct hf__mailbox {
         pthread_mutex_t mu;
-        struct hf__letter *head, **tail; /* guarded by mu */
-        int fd;                          /* eventfd, non-blocking, close-on-exec; immutable */
+        struct hf__message *head, **tail; /* guarded by mu */
+        int fd;                           /* eventfd, non-blocking, close-on-exec; immutable */
 };
 
 int hf__mailbox_init(struct hf__mailbox *box);  /* 0 or -errno */
 void hf__mailbox_done(struct hf__mailbox *box); /* the box must be empty */
-void hf__mailbox_post(struct hf__mailbox *box, struct hf__letter *letter); /* Thread: any */
-void hf__mailbox_poke(struct hf__mailbox *box); /* wakes the owner without a letter. Thread: any */
+void hf__mailbox_post(struct hf__mailbox *box, struct hf__message *message); /* Thread: any */
+void hf__mailbox_wake(struct hf__mailbox *box); /* wakes the owner without a letter. Thread: any */
 /* Takes all letters, oldest first, linked by next (NULL = none), and clears the eventfd. Thread:
  * owner only. */
-struct hf__letter *hf__mailbox_take(struct hf__mailbox *box);
+struct hf__message *hf__mailbox_take(struct hf__mailbox *box);

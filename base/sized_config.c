@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-int hf__config_take(void *to, size_t n, size_t least, const void *from) {
+int hf__sized_config_take(void *to, size_t n, size_t least, const void *from) {
         size_t size;
 
         memcpy(&size, from, sizeof size);

@@ -9,10 +9,10 @@
 
 /* The least a config of this type says: its members up to `last`, the last one without a default.
  */
-#define HF__CONFIG_LEAST(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
+#define HF__SIZED_CONFIG_LEAST(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
 /*
  * Copies what `from` says into the n bytes at `to`, size corrected. 0, or -EINVAL: size is less
  * than `least` (forgotten, perhaps), or a member this library does not know is set.
  */
-int hf__config_take(void *to, size_t n, size_t least, const void *from);
+int hf__sized_config_take(void *to, size_t n, size_t least, const void *from);

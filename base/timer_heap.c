@@ -4,11 +4,11 @@
 #include <stddef.h>
 
 /* Both are roots without siblings; either may be NULL. */
-static struct hf__due *meld(struct hf__due *a, struct hf__due *b) {
+static struct hf__timer *meld(struct hf__timer *a, struct hf__timer *b) {
         if (!a || !b)
                 return a ? a : b;
         if (b->at < a->at) {
-                struct hf__due *earlier = b;
+                struct hf__timer *earlier = b;
                 b = a;
                 a = earlier;
         }
@@ -21,11 +21,11 @@ static struct hf__due *meld(struct hf__due *a, struct hf__due *b) {
 }
 
 /* Joins a list of siblings to one root: pairwise from the left, then all pairs from the right. */
-static struct hf__due *join(struct hf__due *list) {
-        struct hf__due *pairs = NULL, *root = NULL;
+static struct hf__timer *join(struct hf__timer *list) {
+        struct hf__timer *pairs = NULL, *root = NULL;
 
         while (list) {
-                struct hf__due *a = list, *b = a->next;
+                struct hf__timer *a = list, *b = a->next;
                 list = b ? b->next : NULL;
                 a->next = a->prev = NULL;
                 if (b)
@@ -35,7 +35,7 @@ static struct hf__due *join(struct hf__due *list) {
                 pairs = a;
         }
         while (pairs) {
-                struct hf__due *rest = pairs->next;
+                struct hf__timer *rest = pairs->next;
                 pairs->next = NULL;
                 root = meld(root, pairs);
                 pairs = rest;
@@ -43,12 +43,12 @@ static struct hf__due *join(struct hf__due *list) {
         return root;
 }
 
-void hf__duequeue_add(struct hf__duequeue *queue, struct hf__due *due, hf_nsec at) {
-        *due = (struct hf__due){.at = at, .queued = true};
+void hf__timer_heap_add(struct hf__timer_heap *queue, struct hf__timer *due, hf_nsec at) {
+        *due = (struct hf__timer){.at = at, .queued = true};
         queue->first = meld(queue->first, due);
 }
 
-void hf__duequeue_remove(struct hf__duequeue *queue, struct hf__due *due) {
+void hf__timer_heap_remove(struct hf__timer_heap *queue, struct hf__timer *due) {
         if (!due->queued)
                 return;
         if (queue->first == due) {
@@ -62,5 +62,5 @@ void hf__duequeue_remove(struct hf__duequeue *queue, struct hf__due *due) {
                         due->next->prev = due->prev;
                 queue->first = meld(queue->first, join(due->child));
         }
-        *due = (struct hf__due){.at = due->at};
+        *due = (struct hf__timer){.at = due->at};
 }

@@ -8,17 +8,17 @@
 
 #include <holdfast/clock.h>
 
-struct hf__due {
+struct hf__timer {
         hf_nsec at; /* must not change while queued */
         /* the queue's while queued; prev is the left sibling, or the parent of a first child */
-        struct hf__due *child, *next, *prev;
+        struct hf__timer *child, *next, *prev;
         bool queued;
 };
 
-struct hf__duequeue {
-        struct hf__due *first; /* the earliest; NULL = empty */
+struct hf__timer_heap {
+        struct hf__timer *first; /* the earliest; NULL = empty */
 };
 
-void hf__duequeue_add(struct hf__duequeue *queue, struct hf__due *due, hf_nsec at);
-void hf__duequeue_remove(struct hf__duequeue *queue,
-                         struct hf__due *due); /* nothing when it is not queued */
+void hf__timer_heap_add(struct hf__timer_heap *queue, struct hf__timer *due, hf_nsec at);
+void hf__timer_heap_remove(struct hf__timer_heap *queue,
+                           struct hf__timer *due); /* nothing when it is not queued */

@@ -146,7 +146,7 @@ static int fill(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_config
 int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_config *given,
                      struct hf_bootstrap **ret_bootstrap, struct hf_status *reterr_status) {
         struct hf_bootstrap_config config;
-        int r = hf__config_take(&config, sizeof config, CONFIG_V0, given);
+        int r = hf__sized_config_take(&config, sizeof config, CONFIG_V0, given);
 
         if (r != 0)
                 return hf_fail(reterr_status, r,

@@ -106,13 +106,13 @@ static int read_ledger(struct run *run, struct hf_status *why) {
         /* What the last leader wrote came before the acquiring write. */
         if (bootstrap->one_revision && !run->doubts && *acquired_at)
                 (void)snprintf(query, sizeof query, "resourceVersion=%.40s", acquired_at);
-        struct hf_call call = {.verb = HF_VERB_GET,
-                               .resource = hf__ledger_resource,
-                               .ns = bootstrap->ledger_ns,
-                               .name = bootstrap->ledger_name,
-                               .query = *query ? query : NULL};
-        int r = hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), &text, &n,
-                             why);
+        struct hf_request request = {.verb = HF_VERB_GET,
+                                     .resource = hf__ledger_resource,
+                                     .ns = bootstrap->ledger_ns,
+                                     .name = bootstrap->ledger_name,
+                                     .query = *query ? query : NULL};
+        int r = hf_client_do(hf_term_client(run->term), &request, hf_term_abort(run->term), &text,
+                             &n, why);
         if (r == HF_E_NOT_FOUND) {
                 run->has_ledger = true;
                 return 0;
@@ -137,15 +137,17 @@ static int write_ledger(struct run *run, bool *ret_written, struct hf_status *wh
                                  bootstrap->ledger_name, &body);
 
         if (r == 0) {
-                struct hf_call call = {.verb = run->ledger_object ? HF_VERB_UPDATE : HF_VERB_CREATE,
-                                       .resource = hf__ledger_resource,
-                                       .ns = bootstrap->ledger_ns,
-                                       .name = run->ledger_object ? bootstrap->ledger_name : NULL,
-                                       .query = "fieldManager=holdfast-bootstrap",
-                                       .body = body.data,
-                                       .n_body = body.n};
-                r = hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), &text,
-                                 &n, why);
+                struct hf_request request = {.verb = run->ledger_object ? HF_VERB_UPDATE
+                                                                        : HF_VERB_CREATE,
+                                             .resource = hf__ledger_resource,
+                                             .ns = bootstrap->ledger_ns,
+                                             .name = run->ledger_object ? bootstrap->ledger_name
+                                                                        : NULL,
+                                             .query = "fieldManager=holdfast-bootstrap",
+                                             .body = body.data,
+                                             .n_body = body.n};
+                r = hf_client_do(hf_term_client(run->term), &request, hf_term_abort(run->term),
+                                 &text, &n, why);
         }
         hf__strbuf_done(&body);
         if (r == 0) {
@@ -204,27 +206,27 @@ static int complete_phase(struct run *run, struct hf_status *why) {
 
 /* ---- the step's object ---- */
 
-static struct hf_call call_of(const struct run *run, enum hf_verb verb) {
+static struct hf_request call_of(const struct run *run, enum hf_verb verb) {
         const struct hf__step *step = run->step;
-        return (struct hf_call){.verb = verb,
-                                .resource = {step->kind->group, step->kind->version,
-                                             step->kind->plural},
-                                .ns = step->ns,
-                                .name = verb == HF_VERB_CREATE ? NULL : step->name,
-                                .query = verb == HF_VERB_GET ? NULL : WRITE_QUERY};
+        return (struct hf_request){.verb = verb,
+                                   .resource = {step->kind->group, step->kind->version,
+                                                step->kind->plural},
+                                   .ns = step->ns,
+                                   .name = verb == HF_VERB_CREATE ? NULL : step->name,
+                                   .query = verb == HF_VERB_GET ? NULL : WRITE_QUERY};
 }
 
 /* Sends a write with body; what it made of the object becomes the result, in this state. */
-static int send_object(struct run *run, struct hf_call *call, struct hf__strbuf *body,
+static int send_object(struct run *run, struct hf_request *request, struct hf__strbuf *body,
                        enum hf__seen_state state, struct hf_status *why) {
         struct hf__content_seen made;
         char *text = NULL;
         size_t n = 0;
 
-        call->body = body->data;
-        call->n_body = body->n;
-        int r = hf_client_do(hf_term_client(run->term), call, hf_term_abort(run->term), &text, &n,
-                             why);
+        request->body = body->data;
+        request->n_body = body->n;
+        int r = hf_client_do(hf_term_client(run->term), request, hf_term_abort(run->term), &text,
+                             &n, why);
         if (r == 0)
                 r = hf__content_see(text, n, &made);
         free(text);
@@ -237,12 +239,12 @@ static int send_object(struct run *run, struct hf_call *call, struct hf__strbuf 
 }
 
 static int create_object(struct run *run, struct hf_status *why) {
-        struct hf_call call = call_of(run, HF_VERB_CREATE);
+        struct hf_request request = call_of(run, HF_VERB_CREATE);
         struct hf__strbuf body = {0};
         int r = hf__content_print_new(run->step, &body);
 
         if (r == 0)
-                r = send_object(run, &call, &body, HF__SEEN_CREATED, why);
+                r = send_object(run, &request, &body, HF__SEEN_CREATED, why);
         hf__strbuf_done(&body);
         if (r != HF_E_EXISTS)
                 return r;
@@ -251,12 +253,12 @@ static int create_object(struct run *run, struct hf_status *why) {
 }
 
 static int read_object(struct run *run, struct hf_status *why) {
-        struct hf_call call = call_of(run, HF_VERB_GET);
+        struct hf_request request = call_of(run, HF_VERB_GET);
         struct hf__content_seen seen = {0};
         char *text = NULL;
         size_t n = 0;
-        int r = hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), &text, &n,
-                             why);
+        int r = hf_client_do(hf_term_client(run->term), &request, hf_term_abort(run->term), &text,
+                             &n, why);
 
         forget_object(run);
         if (r == HF_E_NOT_FOUND) {
@@ -278,14 +280,14 @@ static int read_object(struct run *run, struct hf_status *why) {
 }
 
 static int replace_object(struct run *run, bool dry_run, struct hf_status *why) {
-        struct hf_call call = call_of(run, HF_VERB_UPDATE);
+        struct hf_request request = call_of(run, HF_VERB_UPDATE);
         struct hf__strbuf body = {0};
         int r = hf__content_print_replacement(run->step, run->present, run->n_present, &body);
 
         if (dry_run)
-                call.query = WRITE_QUERY "&dryRun=All";
+                request.query = WRITE_QUERY "&dryRun=All";
         if (r == 0)
-                r = send_object(run, &call, &body, dry_run ? HF__SEEN_TRIED : HF__SEEN_REPLACED,
+                r = send_object(run, &request, &body, dry_run ? HF__SEEN_TRIED : HF__SEEN_REPLACED,
                                 why);
         hf__strbuf_done(&body);
         if (r != HF_E_CONFLICT && r != HF_E_NOT_FOUND)
@@ -462,13 +464,13 @@ static bool ledger_is_lost(const struct run *run) {
         struct hf_status status;
         char *text = NULL;
         size_t n = 0;
-        struct hf_call call = {.verb = HF_VERB_GET,
-                               .resource = hf__ledger_resource,
-                               .ns = bootstrap->ledger_ns,
-                               .name = bootstrap->ledger_name,
-                               .query = bootstrap->one_revision ? "resourceVersion=0" : NULL};
-        int r = hf_client_do(hf_term_client(run->term), &call, hf_term_abort(run->term), &text, &n,
-                             &status);
+        struct hf_request request = {.verb = HF_VERB_GET,
+                                     .resource = hf__ledger_resource,
+                                     .ns = bootstrap->ledger_ns,
+                                     .name = bootstrap->ledger_name,
+                                     .query = bootstrap->one_revision ? "resourceVersion=0" : NULL};
+        int r = hf_client_do(hf_term_client(run->term), &request, hf_term_abort(run->term), &text,
+                             &n, &status);
         bool lost = r == HF_E_NOT_FOUND || (r == 0 && text && is_without(run, text, n));
 
         free(text);

@@ -195,27 +195,28 @@ static int fill_event(struct hf__json *event, const struct hf__phase *phase, con
         return r ? r : hf__json_set_i64(event, "count", count);
 }
 
-static int call_event(struct hf_term *term, struct hf_call *call, char **ret_text, size_t *ret_n) {
+static int call_event(struct hf_term *term, struct hf_request *request, char **ret_text,
+                      size_t *ret_n) {
         static const struct hf_resource events = {"", "v1", "events"};
         struct hf_status status;
 
-        call->resource = events;
-        call->deadline = hf_now(hf_host_clock(hf_term_host(term))) + EVENT_PATIENCE;
-        return hf_client_do(hf_term_client(term), call, hf_term_abort(term), ret_text, ret_n,
+        request->resource = events;
+        request->deadline = hf_now(hf_host_clock(hf_term_host(term))) + EVENT_PATIENCE;
+        return hf_client_do(hf_term_client(term), request, hf_term_abort(term), ret_text, ret_n,
                             &status);
 }
 
 /* The Event as the server has it, or a new one. */
 static struct hf__json *get_event(const struct hf__phase *phase, struct hf_term *term,
                                   const char *name, bool *ret_exists) {
-        struct hf_call call = {.verb = HF_VERB_GET,
-                               .ns = phase->bootstrap->ledger_ns,
-                               .name = name};
+        struct hf_request request = {.verb = HF_VERB_GET,
+                                     .ns = phase->bootstrap->ledger_ns,
+                                     .name = name};
         struct hf__json *event = NULL;
         char *text = NULL;
         size_t n = 0;
 
-        *ret_exists = call_event(term, &call, &text, &n) == 0 &&
+        *ret_exists = call_event(term, &request, &text, &n) == 0 &&
                       hf__json_parse(text, n, &event, NULL) == 0;
         free(text);
         return *ret_exists ? event : hf__json_object();
@@ -238,12 +239,12 @@ static void write_event(const struct hf__phase *phase, struct hf_term *term, con
         if (r == 0)
                 hf__json_print(event, &body);
         if (r == 0 && body.error == 0) {
-                struct hf_call call = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
-                                       .ns = phase->bootstrap->ledger_ns,
-                                       .name = exists ? name : NULL,
-                                       .body = body.data,
-                                       .n_body = body.n};
-                (void)call_event(term, &call, NULL, NULL);
+                struct hf_request request = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+                                             .ns = phase->bootstrap->ledger_ns,
+                                             .name = exists ? name : NULL,
+                                             .body = body.data,
+                                             .n_body = body.n};
+                (void)call_event(term, &request, NULL, NULL);
         }
         hf__strbuf_done(&body);
         hf__json_free(event);

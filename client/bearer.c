@@ -152,7 +152,7 @@ struct hf__token *hf__bearer_get(struct hf__bearer *bearer) {
         bool ask = bearer->path && !bearer->asked && now - bearer->read_at >= MAX_AGE;
         bearer->asked = bearer->asked || ask;
         (void)pthread_mutex_unlock(&bearer->mu);
-        if (ask && hf__http_call_at(bearer->engine, 0, on_asked, bearer) != 0) {
+        if (ask && hf__http_schedule(bearer->engine, 0, on_asked, bearer) != 0) {
                 (void)pthread_mutex_lock(&bearer->mu);
                 bearer->asked = false; /* the next request asks again */
                 (void)pthread_mutex_unlock(&bearer->mu);

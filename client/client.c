@@ -63,7 +63,7 @@ static void ticket_unref_unlock(struct ticket *ticket) {
         free(ticket);
 }
 
-static void ticket_answer(void *ctx, const struct hf_reply *reply) {
+static void ticket_answer(void *ctx, const struct hf_response *reply) {
         struct ticket *ticket = ctx;
         char *body = malloc(reply->n_body + 1); /* before the lock; an empty body is a body */
 
@@ -115,8 +115,9 @@ static int canceled(struct hf_status *reterr_status) {
         return hf_fail(reterr_status, HF_E_CANCELED, "the call was canceled by its token");
 }
 
-int hf_client_do(struct hf_client *client, const struct hf_call *call, struct hf_cancel *token,
-                 char **ret_body, size_t *ret_n, struct hf_status *reterr_status) {
+int hf_client_do(struct hf_client *client, const struct hf_request *request,
+                 struct hf_cancel *token, char **ret_body, size_t *ret_n,
+                 struct hf_status *reterr_status) {
         uint64_t id = 0;
 
         if (!client || !token)
@@ -128,7 +129,7 @@ int hf_client_do(struct hf_client *client, const struct hf_call *call, struct hf
         if (!ticket)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         ticket->refs++; /* the call's; nobody else knows the ticket yet */
-        int r = hf_client_call(client, call, ticket_answer, ticket, &id);
+        int r = hf_client_request(client, request, ticket_answer, ticket, &id);
         if (r != 0) {
                 (void)pthread_mutex_lock(&ticket->mu);
                 ticket->refs--;
@@ -160,25 +161,25 @@ static bool resource_ok(const struct hf_resource *resource) {
         return given(resource->version) && given(resource->plural);
 }
 
-static bool call_ok(const struct hf_call *call) {
-        if (!resource_ok(&call->resource) || (call->n_body > 0 && !call->body))
+static bool call_ok(const struct hf_request *request) {
+        if (!resource_ok(&request->resource) || (request->n_body > 0 && !request->body))
                 return false;
-        switch (call->verb) {
+        switch (request->verb) {
         case HF_VERB_GET:
-        case HF_VERB_DELETE: return given(call->name);
+        case HF_VERB_DELETE: return given(request->name);
         case HF_VERB_LIST:
         case HF_VERB_DELETE_COLLECTION: return true;
-        case HF_VERB_CREATE: return call->n_body > 0;
-        case HF_VERB_UPDATE: return given(call->name) && call->n_body > 0;
+        case HF_VERB_CREATE: return request->n_body > 0;
+        case HF_VERB_UPDATE: return given(request->name) && request->n_body > 0;
         }
         return false;
 }
 
-int hf_client_call(struct hf_client *client, const struct hf_call *call, hf_reply_fn done,
-                   void *ctx, uint64_t *ret_id) {
-        if (!client || !call || !done || !call_ok(call))
+int hf_client_request(struct hf_client *client, const struct hf_request *request,
+                      hf_response_fn done, void *ctx, uint64_t *ret_id) {
+        if (!client || !request || !done || !call_ok(request))
                 return -EINVAL;
-        return client->ops->call(client, call, done, ctx, ret_id);
+        return client->ops->request(client, request, done, ctx, ret_id);
 }
 
 void hf_client_cancel(struct hf_client *client, uint64_t id) { client->ops->cancel(client, id); }

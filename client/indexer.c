@@ -14,30 +14,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hf__cache_index {
-        struct hf__cache_index *next;
-        hf_cache_index_fn fn;
+struct hf__indexer {
+        struct hf__indexer *next;
+        hf_informer_index_fn fn;
         void *ctx;
         struct hf__key_index nodes; /* owns them */
         char name[];
 };
 
-struct hf__cache_node {
+struct hf__indexer_node {
         struct hf__keyed keyed; /* the value */
-        struct hf__cache_index *index;
+        struct hf__indexer *index;
         struct hf__key_index entries; /* borrowed from the store */
         uint64_t had, has;            /* the last swap whose entry was in before, and after */
         char value[];
 };
 
 struct wanted {
-        struct hf__cache_index *index;
+        struct hf__indexer *index;
         char *value; /* owned */
 };
 
 /* ---- what an object's values are ---- */
 
-int hf_cache_value(struct hf_cache_values *values, const char *value) {
+int hf_informer_value(struct hf_informer_values *values, const char *value) {
         if (!values || !value)
                 return -EINVAL;
         if (values->error == 0 && values->n == values->space) {
@@ -58,10 +58,10 @@ int hf_cache_value(struct hf_cache_values *values, const char *value) {
         return values->error;
 }
 
-int hf__cache_values_of(struct hf_cache *cache, const struct hf__cache_entry *entry,
-                        const char *object, size_t n, struct hf_cache_values *ret_values) {
-        *ret_values = (struct hf_cache_values){0};
-        for (struct hf__cache_index *index = cache->indexes; index && ret_values->error == 0;
+int hf__indexer_values_of(struct hf_informer *informer, const struct hf__informer_entry *entry,
+                          const char *object, size_t n, struct hf_informer_values *ret_values) {
+        *ret_values = (struct hf_informer_values){0};
+        for (struct hf__indexer *index = informer->indexes; index && ret_values->error == 0;
              index = index->next) {
                 ret_values->index = index;
                 index->fn(index->ctx, entry->ns, entry->name, object, n, ret_values);
@@ -69,16 +69,16 @@ int hf__cache_values_of(struct hf_cache *cache, const struct hf__cache_entry *en
         return ret_values->error;
 }
 
-void hf__cache_values_done(struct hf_cache_values *values) {
+void hf__indexer_values_done(struct hf_informer_values *values) {
         for (size_t i = 0; i < values->n; i++)
                 free(values->wanted[i].value);
         free(values->wanted);
-        *values = (struct hf_cache_values){0};
+        *values = (struct hf_informer_values){0};
 }
 
 /* ---- nodes ---- */
 
-static void node_drop_if_empty(struct hf__cache_node *node) {
+static void node_drop_if_empty(struct hf__indexer_node *node) {
         if (node->entries.n > 0)
                 return;
         hf__key_index_remove(&node->index->nodes, node->value);
@@ -86,9 +86,9 @@ static void node_drop_if_empty(struct hf__cache_node *node) {
         free(node);
 }
 
-static struct hf__cache_node *node_of(struct hf__cache_index *index, const char *value) {
-        struct hf__cache_node *node =
-                (struct hf__cache_node *)hf__key_index_find(&index->nodes, value);
+static struct hf__indexer_node *node_of(struct hf__indexer *index, const char *value) {
+        struct hf__indexer_node *node =
+                (struct hf__indexer_node *)hf__key_index_find(&index->nodes, value);
         size_t n = strlen(value);
 
         if (node)
@@ -106,12 +106,12 @@ static struct hf__cache_node *node_of(struct hf__cache_index *index, const char 
         return node;
 }
 
-static void leave(struct hf__cache_node *node, const struct hf__cache_entry *entry) {
+static void leave(struct hf__indexer_node *node, const struct hf__informer_entry *entry) {
         hf__key_index_remove(&node->entries, entry->keyed.key);
         node_drop_if_empty(node);
 }
 
-static int enter(struct hf__cache_node *node, struct hf__cache_entry *entry, uint64_t swap) {
+static int enter(struct hf__indexer_node *node, struct hf__informer_entry *entry, uint64_t swap) {
         if (node->had == swap)
                 return 0;
         int r = hf__key_index_insert(&node->entries, &entry->keyed);
@@ -120,20 +120,20 @@ static int enter(struct hf__cache_node *node, struct hf__cache_entry *entry, uin
         return r;
 }
 
-int hf__cache_index_swap_locked(struct hf_cache *cache, struct hf__cache_entry *entry,
-                                const struct hf_cache_values *values) {
-        struct hf__cache_node **nodes = values->n > 0 ? calloc(values->n + 1,
-                                                               sizeof(struct hf__cache_node *))
-                                                      : NULL,
-                              **old = entry->nodes;
-        uint64_t swap = ++cache->n_swaps;
+int hf__indexer_swap_locked(struct hf_informer *informer, struct hf__informer_entry *entry,
+                            const struct hf_informer_values *values) {
+        struct hf__indexer_node **nodes = values->n > 0 ? calloc(values->n + 1,
+                                                                 sizeof(struct hf__indexer_node *))
+                                                        : NULL,
+                                **old = entry->nodes;
+        uint64_t swap = ++informer->n_swaps;
         size_t n = 0;
         int r = values->n > 0 && !nodes ? -ENOMEM : 0;
 
-        for (struct hf__cache_node **had = old; had && *had; had++)
+        for (struct hf__indexer_node **had = old; had && *had; had++)
                 (*had)->had = swap;
         for (size_t i = 0; r == 0 && i < values->n; i++) {
-                struct hf__cache_node *node =
+                struct hf__indexer_node *node =
                         node_of(values->wanted[i].index, values->wanted[i].value);
                 if (node && node->has == swap)
                         continue; /* said twice */
@@ -150,7 +150,7 @@ int hf__cache_index_swap_locked(struct hf_cache *cache, struct hf__cache_entry *
                 free(nodes);
                 return r;
         }
-        for (struct hf__cache_node **had = old; had && *had; had++)
+        for (struct hf__indexer_node **had = old; had && *had; had++)
                 if ((*had)->has != swap)
                         leave(*had, entry);
         free(old);
@@ -158,8 +158,8 @@ int hf__cache_index_swap_locked(struct hf_cache *cache, struct hf__cache_entry *
         return 0;
 }
 
-void hf__cache_index_leave_locked(struct hf__cache_entry *entry) {
-        for (struct hf__cache_node **node = entry->nodes; node && *node; node++)
+void hf__indexer_leave_locked(struct hf__informer_entry *entry) {
+        for (struct hf__indexer_node **node = entry->nodes; node && *node; node++)
                 leave(*node, entry);
         free(entry->nodes);
         entry->nodes = NULL;
@@ -167,53 +167,54 @@ void hf__cache_index_leave_locked(struct hf__cache_entry *entry) {
 
 /* ---- the face ---- */
 
-static struct hf__cache_index *find_index(const struct hf_cache *cache, const char *name) {
-        struct hf__cache_index *index = cache->indexes;
+static struct hf__indexer *find_index(const struct hf_informer *informer, const char *name) {
+        struct hf__indexer *index = informer->indexes;
         while (index && strcmp(index->name, name) != 0)
                 index = index->next;
         return index;
 }
 
-int hf_cache_add_index(struct hf_cache *cache, const char *name, hf_cache_index_fn fn, void *ctx) {
-        if (!cache || cache->started || !name || !name[0] || !fn)
+int hf_informer_add_index(struct hf_informer *informer, const char *name, hf_informer_index_fn fn,
+                          void *ctx) {
+        if (!informer || informer->started || !name || !name[0] || !fn)
                 return -EINVAL;
-        if (find_index(cache, name))
+        if (find_index(informer, name))
                 return HF_E_EXISTS;
         size_t n = strlen(name);
-        struct hf__cache_index *index = calloc(1, sizeof *index + n + 1);
+        struct hf__indexer *index = calloc(1, sizeof *index + n + 1);
         if (!index)
                 return -ENOMEM;
         memcpy(index->name, name, n + 1);
         index->fn = fn;
         index->ctx = ctx;
-        index->next = cache->indexes;
-        cache->indexes = index;
+        index->next = informer->indexes;
+        informer->indexes = index;
         return 0;
 }
 
-int hf_cache_by_index(struct hf_cache *cache, const char *name, const char *value,
-                      void (*each)(void *ctx, const char *ns, const char *name, const char *object,
-                                   size_t n),
-                      void *ctx) {
-        struct hf__cache_index *index =
-                cache && name && value && each ? find_index(cache, name) : NULL;
+int hf_informer_by_index(struct hf_informer *informer, const char *name, const char *value,
+                         void (*each)(void *ctx, const char *ns, const char *name,
+                                      const char *object, size_t n),
+                         void *ctx) {
+        struct hf__indexer *index =
+                informer && name && value && each ? find_index(informer, name) : NULL;
 
         if (!index)
                 return -EINVAL;
-        (void)pthread_mutex_lock(&cache->mu);
-        const struct hf__cache_node *node =
-                (const struct hf__cache_node *)hf__key_index_find(&index->nodes, value);
+        (void)pthread_mutex_lock(&informer->mu);
+        const struct hf__indexer_node *node =
+                (const struct hf__indexer_node *)hf__key_index_find(&index->nodes, value);
         for (size_t i = 0; node && i < node->entries.n; i++)
-                hf__cache_hand_out((const struct hf__cache_entry *)node->entries.items[i], each,
-                                   ctx);
-        (void)pthread_mutex_unlock(&cache->mu);
+                hf__informer_hand_out((const struct hf__informer_entry *)node->entries.items[i],
+                                      each, ctx);
+        (void)pthread_mutex_unlock(&informer->mu);
         return 0;
 }
 
-void hf__cache_indexes_done(struct hf_cache *cache) {
-        while (cache->indexes) {
-                struct hf__cache_index *index = cache->indexes;
-                cache->indexes = index->next;
+void hf__indexers_done(struct hf_informer *informer) {
+        while (informer->indexes) {
+                struct hf__indexer *index = informer->indexes;
+                informer->indexes = index->next;
                 hf__key_index_done(&index->nodes); /* its nodes went with the entries */
                 free(index);
         }

@@ -30,232 +30,234 @@
 
 /* ---- handlers ---- */
 
-static void call_handler_locked(struct hf_cache *cache, struct hf_cache_handler *handler,
-                                enum hf_event_type type, const struct hf__cache_entry *entry,
+static void call_handler_locked(struct hf_informer *informer, struct hf_informer_handler *handler,
+                                enum hf_event_type type, const struct hf__informer_entry *entry,
                                 const struct hf__buf *object) {
-        cache->running = handler;
-        (void)pthread_mutex_unlock(&cache->mu);
+        informer->running = handler;
+        (void)pthread_mutex_unlock(&informer->mu);
         handler->fn(handler->ctx, type, entry->ns, entry->name, object->data, object->n);
-        (void)pthread_mutex_lock(&cache->mu);
-        cache->running = NULL;
-        (void)pthread_cond_broadcast(&cache->changed);
+        (void)pthread_mutex_lock(&informer->mu);
+        informer->running = NULL;
+        (void)pthread_cond_broadcast(&informer->changed);
 }
 
-void hf__cache_tell(struct hf_cache *cache, enum hf_event_type type,
-                    const struct hf__cache_entry *entry, const struct hf__buf *object) {
-        (void)pthread_mutex_lock(&cache->mu);
-        for (struct hf_cache_handler *h = cache->handlers; h; h = h->next)
+void hf__informer_tell(struct hf_informer *informer, enum hf_event_type type,
+                       const struct hf__informer_entry *entry, const struct hf__buf *object) {
+        (void)pthread_mutex_lock(&informer->mu);
+        for (struct hf_informer_handler *h = informer->handlers; h; h = h->next)
                 if (h->replayed && !h->removed)
-                        call_handler_locked(cache, h, type, entry, object);
-        (void)pthread_mutex_unlock(&cache->mu);
+                        call_handler_locked(informer, h, type, entry, object);
+        (void)pthread_mutex_unlock(&informer->mu);
 }
 
-static void tell_all_locked(struct hf_cache *cache, struct hf_cache_handler *handler,
+static void tell_all_locked(struct hf_informer *informer, struct hf_informer_handler *handler,
                             enum hf_event_type type) {
-        for (size_t i = 0; i < cache->store.n && !handler->removed && !cache->stop; i++) {
-                const struct hf__cache_entry *entry =
-                        (const struct hf__cache_entry *)cache->store.items[i];
-                call_handler_locked(cache, handler, type, entry, entry->object);
+        for (size_t i = 0; i < informer->store.n && !handler->removed && !informer->stop; i++) {
+                const struct hf__informer_entry *entry =
+                        (const struct hf__informer_entry *)informer->store.items[i];
+                call_handler_locked(informer, handler, type, entry, entry->object);
         }
 }
 
-bool hf__cache_replay_locked(struct hf_cache *cache) {
+bool hf__informer_replay_locked(struct hf_informer *informer) {
         bool any = false;
 
-        for (struct hf_cache_handler *h = cache->handlers; h; h = h->next) {
+        for (struct hf_informer_handler *h = informer->handlers; h; h = h->next) {
                 if (h->replayed || h->removed)
                         continue;
                 any = true;
-                tell_all_locked(cache, h, HF_EVENT_ADDED);
+                tell_all_locked(informer, h, HF_EVENT_ADDED);
                 h->replayed = true;
         }
         return any;
 }
 
-bool hf__cache_resync_locked(struct hf_cache *cache) {
-        hf_nsec now = hf_now(cache->clock);
+bool hf__informer_resync_locked(struct hf_informer *informer) {
+        hf_nsec now = hf_now(informer->clock);
 
-        if (cache->resync <= 0 || now < cache->resync_at)
+        if (informer->resync <= 0 || now < informer->resync_at)
                 return false;
-        for (struct hf_cache_handler *h = cache->handlers; h; h = h->next)
+        for (struct hf_informer_handler *h = informer->handlers; h; h = h->next)
                 if (h->replayed)
-                        tell_all_locked(cache, h, HF_EVENT_MODIFIED);
-        cache->resync_at = now + cache->resync;
+                        tell_all_locked(informer, h, HF_EVENT_MODIFIED);
+        informer->resync_at = now + informer->resync;
         return true;
 }
 
-int hf_cache_add_handler(struct hf_cache *cache, hf_cache_handler_fn fn, void *ctx,
-                         struct hf_cache_handler **ret_handler) {
-        if (!cache || !fn || !ret_handler)
+int hf_informer_add_handler(struct hf_informer *informer, hf_informer_handler_fn fn, void *ctx,
+                            struct hf_informer_handler **ret_handler) {
+        if (!informer || !fn || !ret_handler)
                 return -EINVAL;
-        struct hf_cache_handler *handler = calloc(1, sizeof *handler), **place;
+        struct hf_informer_handler *handler = calloc(1, sizeof *handler), **place;
         if (!handler)
                 return -ENOMEM;
         handler->fn = fn;
         handler->ctx = ctx;
-        (void)pthread_mutex_lock(&cache->mu);
-        for (place = &cache->handlers; *place; place = &(*place)->next)
+        (void)pthread_mutex_lock(&informer->mu);
+        for (place = &informer->handlers; *place; place = &(*place)->next)
                 ;
         *place = handler;
-        (void)pthread_cond_signal(&cache->wake);
-        (void)pthread_mutex_unlock(&cache->mu);
+        (void)pthread_cond_signal(&informer->wake);
+        (void)pthread_mutex_unlock(&informer->mu);
         *ret_handler = handler;
         return 0;
 }
 
-void hf_cache_remove_handler(struct hf_cache *cache, struct hf_cache_handler *handler) {
-        struct hf_cache_handler **place;
+void hf_informer_remove_handler(struct hf_informer *informer, struct hf_informer_handler *handler) {
+        struct hf_informer_handler **place;
 
         if (!handler)
                 return;
-        (void)pthread_mutex_lock(&cache->mu);
+        (void)pthread_mutex_lock(&informer->mu);
         handler->removed = true;
-        while (cache->running == handler) /* handlers do not block, so this ends */
-                (void)cache->clock->wait(cache->clock->ctx, &cache->changed, &cache->mu,
-                                         HF_NSEC_NEVER);
-        for (place = &cache->handlers; *place != handler; place = &(*place)->next)
+        while (informer->running == handler) /* handlers do not block, so this ends */
+                (void)informer->clock->wait(informer->clock->ctx, &informer->changed, &informer->mu,
+                                            HF_NSEC_NEVER);
+        for (place = &informer->handlers; *place != handler; place = &(*place)->next)
                 ;
         *place = handler->next;
-        (void)pthread_mutex_unlock(&cache->mu);
+        (void)pthread_mutex_unlock(&informer->mu);
         free(handler);
 }
 
-size_t hf_cache_n_handlers(struct hf_cache *cache) {
+size_t hf_informer_n_handlers(struct hf_informer *informer) {
         size_t n = 0;
 
-        (void)pthread_mutex_lock(&cache->mu);
-        for (struct hf_cache_handler *h = cache->handlers; h; h = h->next)
+        (void)pthread_mutex_lock(&informer->mu);
+        for (struct hf_informer_handler *h = informer->handlers; h; h = h->next)
                 n++;
-        (void)pthread_mutex_unlock(&cache->mu);
+        (void)pthread_mutex_unlock(&informer->mu);
         return n;
 }
 
 /* ---- waiting and reading ---- */
 
 static void wake_waiters(void *ctx) {
-        struct hf_cache *cache = ctx;
+        struct hf_informer *informer = ctx;
 
         /* Under the lock, so that it cannot fall between a waiter's look at its token and its wait.
          */
-        (void)pthread_mutex_lock(&cache->mu);
-        (void)pthread_cond_broadcast(&cache->changed);
-        (void)pthread_mutex_unlock(&cache->mu);
+        (void)pthread_mutex_lock(&informer->mu);
+        (void)pthread_cond_broadcast(&informer->changed);
+        (void)pthread_mutex_unlock(&informer->mu);
 }
 
 /* Makes the thread set out for what the waiter wants. */
-static void enlist_locked(struct hf_cache *cache, struct hf__cache_waiter *waiter,
+static void enlist_locked(struct hf_informer *informer, struct hf__informer_waiter *waiter,
                           uint64_t revision, hf_nsec grace) {
-        *waiter = (struct hf__cache_waiter){.next = cache->waiters,
-                                            .revision = revision,
-                                            .after = cache->n_lists};
-        if (!hf__cache_reached_locked(cache, waiter)) {
-                if (cache->store.n > HF__CACHE_PAGE)
+        *waiter = (struct hf__informer_waiter){.next = informer->waiters,
+                                               .revision = revision,
+                                               .after = informer->n_lists};
+        if (!hf__informer_reached_locked(informer, waiter)) {
+                if (informer->store.n > HF__REFLECTOR_PAGE)
                         grace = PROBE_GRACE;
-                hf_nsec probe_at = hf_now(cache->clock) + grace;
-                if (!cache->waiters || probe_at < cache->probe_at)
-                        cache->probe_at = probe_at; /* a new waiter does not inherit the delays of
-                                                       one that asks too much */
-                cache->probe_failures = 0;
-                (void)pthread_cond_signal(&cache->wake);
+                hf_nsec probe_at = hf_now(informer->clock) + grace;
+                if (!informer->waiters || probe_at < informer->probe_at)
+                        informer->probe_at = probe_at; /* a new waiter does not inherit the delays
+                                                       of one that asks too much */
+                informer->probe_failures = 0;
+                (void)pthread_cond_signal(&informer->wake);
         }
-        cache->waiters = waiter;
+        informer->waiters = waiter;
 }
 
-static void strike_locked(struct hf_cache *cache, const struct hf__cache_waiter *waiter) {
-        struct hf__cache_waiter **place = &cache->waiters;
+static void strike_locked(struct hf_informer *informer, const struct hf__informer_waiter *waiter) {
+        struct hf__informer_waiter **place = &informer->waiters;
         while (*place != waiter)
                 place = &(*place)->next;
         *place = waiter->next;
 }
 
-static int await(struct hf_cache *cache, const struct hf__cache_waiter *waiter,
+static int await(struct hf_informer *informer, const struct hf__informer_waiter *waiter,
                  struct hf_cancel *token) {
         struct hf_cancel_waker waker = {0};
 
-        hf_cancel_add_waker(token, &waker, wake_waiters, cache);
-        (void)pthread_mutex_lock(&cache->mu);
-        while (!hf__cache_reached_locked(cache, waiter) && !hf_cancel_fired(token))
-                (void)cache->clock->wait(cache->clock->ctx, &cache->changed, &cache->mu,
-                                         hf_cancel_deadline(token));
-        int r = hf__cache_reached_locked(cache, waiter) ? 0 : HF_E_CANCELED;
-        (void)pthread_mutex_unlock(&cache->mu);
+        hf_cancel_add_waker(token, &waker, wake_waiters, informer);
+        (void)pthread_mutex_lock(&informer->mu);
+        while (!hf__informer_reached_locked(informer, waiter) && !hf_cancel_fired(token))
+                (void)informer->clock->wait(informer->clock->ctx, &informer->changed, &informer->mu,
+                                            hf_cancel_deadline(token));
+        int r = hf__informer_reached_locked(informer, waiter) ? 0 : HF_E_CANCELED;
+        (void)pthread_mutex_unlock(&informer->mu);
         hf_cancel_remove_waker(&waker);
         return r;
 }
 
-static int wait_all(struct hf_cache *const *caches, size_t n_caches, uint64_t revision,
+static int wait_all(struct hf_informer *const *informers, size_t n_informers, uint64_t revision,
                     hf_nsec grace, struct hf_cancel *token) {
         int r = 0;
 
-        /* A few, and always the one of hf_cache_wait, need no memory that could be short. */
-        struct hf__cache_waiter few[4] = {0}, *waiters = few;
-        if (n_caches > sizeof few / sizeof *few && !(waiters = calloc(n_caches, sizeof *waiters)))
+        /* A few, and always the one of hf_informer_wait, need no memory that could be short. */
+        struct hf__informer_waiter few[4] = {0}, *waiters = few;
+        if (n_informers > sizeof few / sizeof *few &&
+            !(waiters = calloc(n_informers, sizeof *waiters)))
                 return -ENOMEM;
-        for (size_t i = 0; i < n_caches; i++) {
-                (void)pthread_mutex_lock(&caches[i]->mu);
-                enlist_locked(caches[i], &waiters[i], revision,
-                              caches[i]->one_revision ? grace : 0);
-                (void)pthread_mutex_unlock(&caches[i]->mu);
+        for (size_t i = 0; i < n_informers; i++) {
+                (void)pthread_mutex_lock(&informers[i]->mu);
+                enlist_locked(informers[i], &waiters[i], revision,
+                              informers[i]->one_revision ? grace : 0);
+                (void)pthread_mutex_unlock(&informers[i]->mu);
         }
-        for (size_t i = 0; r == 0 && i < n_caches; i++)
-                r = await(caches[i], &waiters[i], token);
-        for (size_t i = 0; i < n_caches; i++) {
-                (void)pthread_mutex_lock(&caches[i]->mu);
-                strike_locked(caches[i], &waiters[i]);
-                (void)pthread_mutex_unlock(&caches[i]->mu);
+        for (size_t i = 0; r == 0 && i < n_informers; i++)
+                r = await(informers[i], &waiters[i], token);
+        for (size_t i = 0; i < n_informers; i++) {
+                (void)pthread_mutex_lock(&informers[i]->mu);
+                strike_locked(informers[i], &waiters[i]);
+                (void)pthread_mutex_unlock(&informers[i]->mu);
         }
         if (waiters != few)
                 free(waiters);
         return r;
 }
 
-int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const char *resource_version,
-                      struct hf_cancel *token) {
-        uint64_t revision = hf__cache_revision(resource_version);
+int hf_informer_wait_all(struct hf_informer *const *informers, size_t n_informers,
+                         const char *resource_version, struct hf_cancel *token) {
+        uint64_t revision = hf__informer_revision(resource_version);
 
-        if (!caches || !token || (resource_version && revision == 0))
+        if (!informers || !token || (resource_version && revision == 0))
                 return -EINVAL;
-        return wait_all(caches, n_caches, revision, 0, token);
+        return wait_all(informers, n_informers, revision, 0, token);
 }
 
-int hf__cache_wait_term(struct hf_cache *const *caches, size_t n_caches,
-                        const char *resource_version, struct hf_cancel *token) {
-        uint64_t revision = hf__cache_revision(resource_version);
+int hf__informer_wait_term(struct hf_informer *const *informers, size_t n_informers,
+                           const char *resource_version, struct hf_cancel *token) {
+        uint64_t revision = hf__informer_revision(resource_version);
 
         if (resource_version &&
             revision ==
                     0) /* no number that an event or a list could reach: a list is what it takes */
                 revision = ONLY_A_LIST;
-        for (size_t i = 0; i < n_caches && revision == ONLY_A_LIST; i++)
-                if (caches[i]->one_revision)
+        for (size_t i = 0; i < n_informers && revision == ONLY_A_LIST; i++)
+                if (informers[i]->one_revision)
                         return -EINVAL;
-        return wait_all(caches, n_caches, revision, TERM_GRACE, token);
+        return wait_all(informers, n_informers, revision, TERM_GRACE, token);
 }
 
-int hf_cache_wait(struct hf_cache *cache, const char *resource_version, struct hf_cancel *token) {
-        return cache ? hf_cache_wait_all(&cache, 1, resource_version, token) : -EINVAL;
+int hf_informer_wait(struct hf_informer *informer, const char *resource_version,
+                     struct hf_cancel *token) {
+        return informer ? hf_informer_wait_all(&informer, 1, resource_version, token) : -EINVAL;
 }
 
-bool hf_cache_synced(struct hf_cache *cache) {
-        (void)pthread_mutex_lock(&cache->mu);
-        bool synced = cache->synced;
-        (void)pthread_mutex_unlock(&cache->mu);
+bool hf_informer_synced(struct hf_informer *informer) {
+        (void)pthread_mutex_lock(&informer->mu);
+        bool synced = informer->synced;
+        (void)pthread_mutex_unlock(&informer->mu);
         return synced;
 }
 
-int hf_cache_get(struct hf_cache *cache, const char *ns, const char *name, char **ret_object,
-                 size_t *ret_n) {
+int hf_informer_get(struct hf_informer *informer, const char *ns, const char *name,
+                    char **ret_object, size_t *ret_n) {
         char key[HF_KEY_MAX];
 
-        if (!cache || !name || !ret_object)
+        if (!informer || !name || !ret_object)
                 return -EINVAL;
         if (hf_key_make(key, ns, name) < 0)
                 return HF_E_NOT_FOUND;
-        (void)pthread_mutex_lock(&cache->mu);
-        struct hf__cache_entry *entry =
-                (struct hf__cache_entry *)hf__key_index_find(&cache->store, key);
+        (void)pthread_mutex_lock(&informer->mu);
+        struct hf__informer_entry *entry =
+                (struct hf__informer_entry *)hf__key_index_find(&informer->store, key);
         struct hf__buf *object = entry ? hf__buf_ref(entry->object) : NULL;
-        (void)pthread_mutex_unlock(&cache->mu);
+        (void)pthread_mutex_unlock(&informer->mu);
         if (!object)
                 return HF_E_NOT_FOUND;
         char *copy = malloc(object->n + 1);
@@ -270,35 +272,35 @@ int hf_cache_get(struct hf_cache *cache, const char *ns, const char *name, char 
         return copy ? 0 : -ENOMEM;
 }
 
-size_t hf_cache_count(struct hf_cache *cache) {
-        (void)pthread_mutex_lock(&cache->mu);
-        size_t n = cache->store.n;
-        (void)pthread_mutex_unlock(&cache->mu);
+size_t hf_informer_count(struct hf_informer *informer) {
+        (void)pthread_mutex_lock(&informer->mu);
+        size_t n = informer->store.n;
+        (void)pthread_mutex_unlock(&informer->mu);
         return n;
 }
 
-bool hf__cache_has_in(struct hf_cache *cache, const char *ns) {
+bool hf__informer_has_in(struct hf_informer *informer, const char *ns) {
         char from[HF_NAME_MAX + 2];
         int n = snprintf(from, sizeof from, "%s/", ns);
 
         if (n < 0 || (size_t)n >= sizeof from)
                 return false;
-        (void)pthread_mutex_lock(&cache->mu);
-        const struct hf__keyed *first = hf__key_index_from(&cache->store, from);
+        (void)pthread_mutex_lock(&informer->mu);
+        const struct hf__keyed *first = hf__key_index_from(&informer->store, from);
         bool has = first && strncmp(first->key, from, (size_t)n) == 0;
-        (void)pthread_mutex_unlock(&cache->mu);
+        (void)pthread_mutex_unlock(&informer->mu);
         return has;
 }
 
-void hf_cache_each(struct hf_cache *cache,
-                   void (*each)(void *ctx, const char *ns, const char *name, const char *object,
-                                size_t n),
-                   void *ctx) {
-        (void)pthread_mutex_lock(&cache->mu);
-        for (size_t i = 0; i < cache->store.n; i++)
-                hf__cache_hand_out((const struct hf__cache_entry *)cache->store.items[i], each,
-                                   ctx);
-        (void)pthread_mutex_unlock(&cache->mu);
+void hf_informer_each(struct hf_informer *informer,
+                      void (*each)(void *ctx, const char *ns, const char *name, const char *object,
+                                   size_t n),
+                      void *ctx) {
+        (void)pthread_mutex_lock(&informer->mu);
+        for (size_t i = 0; i < informer->store.n; i++)
+                hf__informer_hand_out((const struct hf__informer_entry *)informer->store.items[i],
+                                      each, ctx);
+        (void)pthread_mutex_unlock(&informer->mu);
 }
 
 /* ---- life ---- */
@@ -308,106 +310,108 @@ static int copy_text(const char *text, char **ret_copy) {
         return *ret_copy ? 0 : -ENOMEM;
 }
 
-static int copy_config(struct hf_cache *cache, const struct hf_cache_config *config) {
-        int r = copy_text(config->resource.group, (char **)&cache->resource.group);
+static int copy_config(struct hf_informer *informer, const struct hf_informer_config *config) {
+        int r = copy_text(config->resource.group, (char **)&informer->resource.group);
         if (r == 0)
-                r = copy_text(config->resource.version, (char **)&cache->resource.version);
+                r = copy_text(config->resource.version, (char **)&informer->resource.version);
         if (r == 0)
-                r = copy_text(config->resource.plural, (char **)&cache->resource.plural);
+                r = copy_text(config->resource.plural, (char **)&informer->resource.plural);
         if (r == 0)
-                r = copy_text(config->ns, &cache->ns);
+                r = copy_text(config->ns, &informer->ns);
         if (r == 0)
-                r = copy_text(config->query, &cache->query);
+                r = copy_text(config->query, &informer->query);
         return r;
 }
 
-static void free_config(struct hf_cache *cache) {
-        free((char *)cache->resource.group);
-        free((char *)cache->resource.version);
-        free((char *)cache->resource.plural);
-        free(cache->ns);
-        free(cache->query);
+static void free_config(struct hf_informer *informer) {
+        free((char *)informer->resource.group);
+        free((char *)informer->resource.version);
+        free((char *)informer->resource.plural);
+        free(informer->ns);
+        free(informer->query);
 }
 
-static int init_locks(struct hf_cache *cache) {
-        int r = hf__mutex_init(&cache->mu);
+static int init_locks(struct hf_informer *informer) {
+        int r = hf__mutex_init(&informer->mu);
         if (r < 0)
                 return r;
-        r = hf_cond_init(&cache->wake);
+        r = hf_cond_init(&informer->wake);
         if (r == 0) {
-                r = hf_cond_init(&cache->changed);
+                r = hf_cond_init(&informer->changed);
                 if (r == 0)
                         return 0;
-                (void)pthread_cond_destroy(&cache->wake);
+                (void)pthread_cond_destroy(&informer->wake);
         }
-        (void)pthread_mutex_destroy(&cache->mu);
+        (void)pthread_mutex_destroy(&informer->mu);
         return r;
 }
 
-int hf_cache_new(const struct hf_host *host, const struct hf_cache_config *given,
-                 struct hf_cache **ret_cache) {
-        struct hf_cache_config config;
+int hf_informer_new(const struct hf_host *host, const struct hf_informer_config *given,
+                    struct hf_informer **ret_informer) {
+        struct hf_informer_config config;
 
-        if (!host || !given || !ret_cache ||
-            hf__config_take(&config, sizeof config,
-                            HF__CONFIG_LEAST(struct hf_cache_config, resource), given) != 0)
+        if (!host || !given || !ret_informer ||
+            hf__sized_config_take(&config, sizeof config,
+                                  HF__SIZED_CONFIG_LEAST(struct hf_informer_config, resource),
+                                  given) != 0)
                 return -EINVAL;
         if (!config.client || !config.resource.version || !config.resource.plural ||
             config.resync < 0)
                 return -EINVAL;
-        struct hf_cache *cache = calloc(1, sizeof *cache);
-        if (!cache)
+        struct hf_informer *informer = calloc(1, sizeof *informer);
+        if (!informer)
                 return -ENOMEM;
-        cache->host = host;
-        cache->clock = hf_host_clock(host);
-        cache->client = config.client;
-        cache->one_revision = config.one_revision;
-        cache->metadata_only = config.metadata_only;
-        cache->resync = config.resync;
-        cache->letters_tail = &cache->letters;
-        cache->need_list = true;
-        int r = copy_config(cache, &config);
+        informer->host = host;
+        informer->clock = hf_host_clock(host);
+        informer->client = config.client;
+        informer->one_revision = config.one_revision;
+        informer->metadata_only = config.metadata_only;
+        informer->resync = config.resync;
+        informer->messages_tail = &informer->messages;
+        informer->need_list = true;
+        int r = copy_config(informer, &config);
         if (r == 0)
-                r = init_locks(cache);
+                r = init_locks(informer);
         if (r < 0) {
-                free_config(cache);
-                free(cache);
+                free_config(informer);
+                free(informer);
                 return r;
         }
-        *ret_cache = cache;
+        *ret_informer = informer;
         return 0;
 }
 
-int hf_cache_start(struct hf_cache *cache) {
-        if (!cache || cache->started)
+int hf_informer_start(struct hf_informer *informer) {
+        if (!informer || informer->started)
                 return -EINVAL;
-        cache->resync_at = hf_now(cache->clock) + cache->resync;
-        int r = hf__thread_start(cache->host, "hf-cache", hf__cache_run, cache, &cache->thread);
-        cache->started = r == 0;
+        informer->resync_at = hf_now(informer->clock) + informer->resync;
+        int r = hf__thread_start(informer->host, "hf-cache", hf__reflector_run, informer,
+                                 &informer->thread);
+        informer->started = r == 0;
         return r;
 }
 
-struct hf_cache *hf_cache_free(struct hf_cache *cache) {
-        if (!cache)
+struct hf_informer *hf_informer_free(struct hf_informer *informer) {
+        if (!informer)
                 return NULL;
-        if (cache->started) {
-                (void)pthread_mutex_lock(&cache->mu);
-                cache->stop = true;
-                (void)pthread_cond_signal(&cache->wake);
-                (void)pthread_mutex_unlock(&cache->mu);
-                (void)pthread_join(cache->thread, NULL);
+        if (informer->started) {
+                (void)pthread_mutex_lock(&informer->mu);
+                informer->stop = true;
+                (void)pthread_cond_signal(&informer->wake);
+                (void)pthread_mutex_unlock(&informer->mu);
+                (void)pthread_join(informer->thread, NULL);
         }
-        while (cache->handlers) {
-                struct hf_cache_handler *handler = cache->handlers;
-                cache->handlers = handler->next;
+        while (informer->handlers) {
+                struct hf_informer_handler *handler = informer->handlers;
+                informer->handlers = handler->next;
                 free(handler);
         }
-        hf__cache_store_done(cache);
-        hf__cache_indexes_done(cache);
-        (void)pthread_cond_destroy(&cache->wake);
-        (void)pthread_cond_destroy(&cache->changed);
-        (void)pthread_mutex_destroy(&cache->mu);
-        free_config(cache);
-        free(cache);
+        hf__informer_store_done(informer);
+        hf__indexers_done(informer);
+        (void)pthread_cond_destroy(&informer->wake);
+        (void)pthread_cond_destroy(&informer->changed);
+        (void)pthread_mutex_destroy(&informer->mu);
+        free_config(informer);
+        free(informer);
         return NULL;
 }

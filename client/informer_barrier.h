@@ -4,11 +4,11 @@
 #include <holdfast/informer.h>
 
 /*
- * hf_cache_wait_all with the revision of the acquiring write. Where all collections share one
+ * hf_informer_wait_all with the revision of the acquiring write. Where all collections share one
  * revision the watches are given a moment before anything is asked: holdfastd's own client is told
  * by each of them, when a Lease changes hands, how far it is. The lists that are saved would come
  * out of the new term's first milliseconds. A foreign server's revision that is no number is waited
  * for by a consistent list.
  */
-int hf__cache_wait_term(struct hf_cache *const *caches, size_t n_caches,
-                        const char *resource_version, struct hf_cancel *token);
+int hf__informer_wait_term(struct hf_informer *const *informers, size_t n_informers,
+                           const char *resource_version, struct hf_cancel *token);

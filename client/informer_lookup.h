@@ -5,4 +5,4 @@
 
 /* Whether any object of that namespace is known; a few comparisons, however many there are. Thread:
  * any. */
-bool hf__cache_has_in(struct hf_cache *cache, const char *ns);
+bool hf__informer_has_in(struct hf_informer *informer, const char *ns);

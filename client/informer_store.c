@@ -33,15 +33,15 @@ static int metadata_of(struct hf__span object, struct metadata *ret_metadata) {
         ret_metadata->name = hf__json_string(ret_metadata->json, "name");
         ret_metadata->resource_version = hf__json_string(ret_metadata->json, "resourceVersion");
         if (ret_metadata->name && ret_metadata->name[0] && ret_metadata->resource_version &&
-            strlen(ret_metadata->resource_version) < HF__CACHE_RV_MAX)
+            strlen(ret_metadata->resource_version) < HF__INFORMER_RV_MAX)
                 return 0;
         ret_metadata->json = hf__json_free(ret_metadata->json);
         return -EPROTO;
 }
 
-static struct hf__cache_entry *entry_new(const struct metadata *metadata) {
+static struct hf__informer_entry *entry_new(const struct metadata *metadata) {
         size_t n_ns = strlen(metadata->ns), n_name = strlen(metadata->name);
-        struct hf__cache_entry *entry = calloc(1, sizeof *entry + 2 * (n_ns + n_name) + 4);
+        struct hf__informer_entry *entry = calloc(1, sizeof *entry + 2 * (n_ns + n_name) + 4);
 
         if (!entry)
                 return NULL;
@@ -59,7 +59,7 @@ static struct hf__cache_entry *entry_new(const struct metadata *metadata) {
         return entry;
 }
 
-static void entry_free(struct hf__cache_entry *entry) {
+static void entry_free(struct hf__informer_entry *entry) {
         (void)hf__buf_unref(entry->object);
         free(entry->nodes);
         free(entry);
@@ -67,7 +67,7 @@ static void entry_free(struct hf__cache_entry *entry) {
 
 /* ---- changes ---- */
 
-static void set_object(struct hf__cache_entry *entry, const char *resource_version,
+static void set_object(struct hf__informer_entry *entry, const char *resource_version,
                        struct hf__buf *object) {
         struct hf__buf *old = entry->object;
 
@@ -79,43 +79,43 @@ static void set_object(struct hf__cache_entry *entry, const char *resource_versi
 
 /* Makes the object the entry's, or fresh's when there is none yet, in the store and its indexes at
  * once. 0 or -ENOMEM. */
-static int store(struct hf_cache *cache, struct hf__cache_entry *entry,
-                 struct hf__cache_entry *fresh, const char *resource_version,
+static int store(struct hf_informer *informer, struct hf__informer_entry *entry,
+                 struct hf__informer_entry *fresh, const char *resource_version,
                  struct hf__buf *object) {
-        struct hf__cache_entry *target = entry ? entry : fresh;
-        struct hf_cache_values values;
+        struct hf__informer_entry *target = entry ? entry : fresh;
+        struct hf_informer_values values;
 
-        int r = hf__cache_values_of(cache, target, object->data, object->n, &values);
+        int r = hf__indexer_values_of(informer, target, object->data, object->n, &values);
         if (r == 0) {
-                (void)pthread_mutex_lock(&cache->mu);
+                (void)pthread_mutex_lock(&informer->mu);
                 if (!entry)
-                        r = hf__key_index_insert(&cache->store, &fresh->keyed);
-                if (r == 0 && (r = hf__cache_index_swap_locked(cache, target, &values)) < 0 &&
+                        r = hf__key_index_insert(&informer->store, &fresh->keyed);
+                if (r == 0 && (r = hf__indexer_swap_locked(informer, target, &values)) < 0 &&
                     !entry)
-                        hf__key_index_remove(&cache->store, fresh->keyed.key);
+                        hf__key_index_remove(&informer->store, fresh->keyed.key);
                 if (r == 0) {
                         set_object(target, resource_version, object);
-                        target->generation = cache->generation;
+                        target->generation = informer->generation;
                 }
-                (void)pthread_mutex_unlock(&cache->mu);
+                (void)pthread_mutex_unlock(&informer->mu);
         }
-        hf__cache_values_done(&values);
+        hf__indexer_values_done(&values);
         return r;
 }
 
-static void drop(struct hf_cache *cache, struct hf__cache_entry *entry,
+static void drop(struct hf_informer *informer, struct hf__informer_entry *entry,
                  const struct hf__buf *last) {
-        (void)pthread_mutex_lock(&cache->mu);
-        hf__cache_index_leave_locked(entry);
-        hf__key_index_remove(&cache->store, entry->keyed.key);
-        (void)pthread_mutex_unlock(&cache->mu);
-        hf__cache_tell(cache, HF_EVENT_DELETED, entry, last ? last : entry->object);
+        (void)pthread_mutex_lock(&informer->mu);
+        hf__indexer_leave_locked(entry);
+        hf__key_index_remove(&informer->store, entry->keyed.key);
+        (void)pthread_mutex_unlock(&informer->mu);
+        hf__informer_tell(informer, HF_EVENT_DELETED, entry, last ? last : entry->object);
         entry_free(entry);
 }
 
 /* Another object than the one known by that name, which went while nobody watched; a list shows the
  * one that came after it only. */
-static bool is_another(const struct hf__cache_entry *entry, const struct metadata *metadata) {
+static bool is_another(const struct hf__informer_entry *entry, const struct metadata *metadata) {
         const char *uid = hf__json_string(metadata->json, "uid");
         struct hf__span known = {entry->object->data, entry->object->n};
 
@@ -126,45 +126,46 @@ static bool is_another(const struct hf__cache_entry *entry, const struct metadat
 }
 
 /* object may be NULL: then what is kept of data becomes one when it is needed. */
-static int put(struct hf_cache *cache, const struct metadata *metadata, struct hf__buf *object,
-               struct hf__span data) {
-        struct hf__cache_entry *fresh = entry_new(metadata);
+static int put(struct hf_informer *informer, const struct metadata *metadata,
+               struct hf__buf *object, struct hf__span data) {
+        struct hf__informer_entry *fresh = entry_new(metadata);
         struct hf__buf *mine = NULL;
         int r = 0;
 
         if (!fresh)
                 return -ENOMEM;
-        struct hf__cache_entry *entry =
-                (struct hf__cache_entry *)hf__key_index_find(&cache->store, fresh->keyed.key);
+        struct hf__informer_entry *entry =
+                (struct hf__informer_entry *)hf__key_index_find(&informer->store, fresh->keyed.key);
         bool same = entry && strcmp(entry->resource_version, metadata->resource_version) == 0;
-        if (!object && !(same && !cache->set_back)) {
-                r = hf__cache_keep(cache, data.data, data.n, &mine);
+        if (!object && !(same && !informer->set_back)) {
+                r = hf__informer_keep(informer, data.data, data.n, &mine);
                 object = mine;
         }
         if (r == 0 && same &&
-            (!cache->set_back || (object->n == entry->object->n &&
-                                  memcmp(object->data, entry->object->data, object->n) == 0))) {
-                entry->generation = cache->generation;
+            (!informer->set_back || (object->n == entry->object->n &&
+                                     memcmp(object->data, entry->object->data, object->n) == 0))) {
+                entry->generation = informer->generation;
                 entry_free(fresh);
                 (void)hf__buf_unref(mine);
                 return 0;
         }
         if (r == 0 && entry && is_another(entry, metadata)) {
-                drop(cache, entry, NULL);
+                drop(informer, entry, NULL);
                 entry = NULL;
         }
         if (r == 0)
-                r = store(cache, entry, fresh, metadata->resource_version, object);
+                r = store(informer, entry, fresh, metadata->resource_version, object);
         if (r == 0)
-                hf__cache_tell(cache, entry ? HF_EVENT_MODIFIED : HF_EVENT_ADDED,
-                               entry ? entry : fresh, object);
+                hf__informer_tell(informer, entry ? HF_EVENT_MODIFIED : HF_EVENT_ADDED,
+                                  entry ? entry : fresh, object);
         if (entry || r < 0)
                 entry_free(fresh);
         (void)hf__buf_unref(mine);
         return r;
 }
 
-int hf__cache_take_object(struct hf_cache *cache, enum hf_event_type type, struct hf__buf *object) {
+int hf__informer_take_object(struct hf_informer *informer, enum hf_event_type type,
+                             struct hf__buf *object) {
         struct hf__span text = {object->data, object->n};
         struct metadata metadata;
 
@@ -172,18 +173,18 @@ int hf__cache_take_object(struct hf_cache *cache, enum hf_event_type type, struc
         if (r != 0)
                 return r;
         if (type == HF_EVENT_DELETED) {
-                struct hf__cache_entry *key = entry_new(&metadata), *entry = NULL;
+                struct hf__informer_entry *key = entry_new(&metadata), *entry = NULL;
                 if (key)
-                        entry = (struct hf__cache_entry *)hf__key_index_find(&cache->store,
-                                                                             key->keyed.key);
+                        entry = (struct hf__informer_entry *)hf__key_index_find(&informer->store,
+                                                                                key->keyed.key);
                 else
                         r = -ENOMEM;
                 if (entry)
-                        drop(cache, entry, object);
+                        drop(informer, entry, object);
                 if (key)
                         entry_free(key);
         } else {
-                r = put(cache, &metadata, object, text);
+                r = put(informer, &metadata, object, text);
         }
         (void)hf__json_free(metadata.json);
         return r;
@@ -191,7 +192,7 @@ int hf__cache_take_object(struct hf_cache *cache, enum hf_event_type type, struc
 
 /* ---- lists ---- */
 
-uint64_t hf__cache_revision(const char *resource_version) {
+uint64_t hf__informer_revision(const char *resource_version) {
         uint64_t revision = 0;
 
         if (!resource_version)
@@ -203,7 +204,7 @@ uint64_t hf__cache_revision(const char *resource_version) {
         return revision;
 }
 
-int hf__cache_list_head(const char *body, size_t n_body, char *ret_version, char **ret_more) {
+int hf__informer_list_head(const char *body, size_t n_body, char *ret_version, char **ret_more) {
         struct hf__span text;
         struct hf__json *json = NULL;
         char *more = NULL;
@@ -215,7 +216,7 @@ int hf__cache_list_head(const char *body, size_t n_body, char *ret_version, char
                 return r < 0 ? r : -EPROTO;
         const char *version = hf__json_string(json, "resourceVersion"),
                    *token = hf__json_string(json, "continue");
-        if (!version || !version[0] || strlen(version) >= HF__CACHE_RV_MAX)
+        if (!version || !version[0] || strlen(version) >= HF__INFORMER_RV_MAX)
                 r = -EPROTO;
         else if (token && token[0] && !(more = strdup(token)))
                 r = -ENOMEM;
@@ -227,9 +228,9 @@ int hf__cache_list_head(const char *body, size_t n_body, char *ret_version, char
         return r;
 }
 
-void hf__cache_list_begin(struct hf_cache *cache) { cache->generation++; }
+void hf__informer_list_begin(struct hf_informer *informer) { informer->generation++; }
 
-int hf__cache_list_page(struct hf_cache *cache, const char *body, size_t n_body) {
+int hf__informer_list_page(struct hf_informer *informer, const char *body, size_t n_body) {
         struct hf__span items, item;
         size_t at = 0;
         int r;
@@ -242,7 +243,7 @@ int hf__cache_list_page(struct hf_cache *cache, const char *body, size_t n_body)
                 struct metadata metadata;
                 r = metadata_of(item, &metadata);
                 if (r == 0)
-                        r = put(cache, &metadata, NULL, item);
+                        r = put(informer, &metadata, NULL, item);
                 (void)hf__json_free(metadata.json);
                 if (r != 0)
                         return r;
@@ -251,21 +252,23 @@ int hf__cache_list_page(struct hf_cache *cache, const char *body, size_t n_body)
 }
 
 /* What the list did not have is gone. Its last state is what the store had. */
-void hf__cache_list_end(struct hf_cache *cache) {
-        for (size_t i = 0; i < cache->store.n;) {
-                struct hf__cache_entry *entry = (struct hf__cache_entry *)cache->store.items[i];
-                if (entry->generation == cache->generation)
+void hf__informer_list_end(struct hf_informer *informer) {
+        for (size_t i = 0; i < informer->store.n;) {
+                struct hf__informer_entry *entry =
+                        (struct hf__informer_entry *)informer->store.items[i];
+                if (entry->generation == informer->generation)
                         i++;
                 else
-                        drop(cache, entry, NULL);
+                        drop(informer, entry, NULL);
         }
 }
 
-void hf__cache_store_done(struct hf_cache *cache) {
-        for (size_t i = 0; i < cache->store.n; i++) {
-                struct hf__cache_entry *entry = (struct hf__cache_entry *)cache->store.items[i];
-                hf__cache_index_leave_locked(entry); /* nobody is left to lock out */
+void hf__informer_store_done(struct hf_informer *informer) {
+        for (size_t i = 0; i < informer->store.n; i++) {
+                struct hf__informer_entry *entry =
+                        (struct hf__informer_entry *)informer->store.items[i];
+                hf__indexer_leave_locked(entry); /* nobody is left to lock out */
                 entry_free(entry);
         }
-        hf__key_index_done(&cache->store);
+        hf__key_index_done(&informer->store);
 }

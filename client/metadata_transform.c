@@ -75,7 +75,7 @@ static int add_object(struct out *out, struct hf__span object) {
         return r;
 }
 
-int hf__cache_cut(const char *object, size_t n, struct hf__buf **ret_cut) {
+int hf__metadata_transform(const char *object, size_t n, struct hf__buf **ret_cut) {
         const struct hf__span text = {object, n};
         char scratch[SCRATCH]; /* spares most objects the second look; a cut is never longer than
                                   its object, but for the ends of a broken one */
@@ -98,10 +98,10 @@ int hf__cache_cut(const char *object, size_t n, struct hf__buf **ret_cut) {
         return 0;
 }
 
-int hf__cache_keep(const struct hf_cache *cache, const char *object, size_t n,
-                   struct hf__buf **ret_object) {
-        if (cache->metadata_only)
-                return hf__cache_cut(object, n, ret_object);
+int hf__informer_keep(const struct hf_informer *informer, const char *object, size_t n,
+                      struct hf__buf **ret_object) {
+        if (informer->metadata_only)
+                return hf__metadata_transform(object, n, ret_object);
         struct hf__buf *copy = hf__buf_copy(object, n);
         if (!copy)
                 return -ENOMEM;

@@ -26,14 +26,14 @@ static void add_collection(struct hf__strbuf *out, const struct hf_resource *res
         add_segment(out, resource->plural);
 }
 
-void hf__resource_path(struct hf__strbuf *out, const struct hf_call *call) {
-        const char *query = call->query;
+void hf__resource_path(struct hf__strbuf *out, const struct hf_request *request) {
+        const char *query = request->query;
 
-        add_collection(out, &call->resource, call->ns);
-        if (given(call->name)) {
-                add_segment(out, call->name);
-                if (given(call->subresource))
-                        add_segment(out, call->subresource);
+        add_collection(out, &request->resource, request->ns);
+        if (given(request->name)) {
+                add_segment(out, request->name);
+                if (given(request->subresource))
+                        add_segment(out, request->subresource);
         }
         if (given(query)) {
                 hf__strbuf_putc(out, '?');

@@ -35,8 +35,8 @@ int hf__rest_failure(const struct hf__http_result *result, const char *what,
                      struct hf_status *ret_status);
 
 /* rest_call.c */
-int hf__rest_call(struct hf_client *client, const struct hf_call *call, hf_reply_fn done, void *ctx,
-                  uint64_t *ret_id);
+int hf__rest_request(struct hf_client *client, const struct hf_request *request,
+                     hf_response_fn done, void *ctx, uint64_t *ret_id);
 /* rest_watch.c */
 int hf__rest_watch(struct hf_client *client, const struct hf_watch_spec *spec, hf_event_fn on_event,
                    hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id);

@@ -41,7 +41,7 @@ struct entry {
         struct entry *next; /* in the line, or among those being worked on */
         bool dirty, processing;
         unsigned failures;
-        struct hf__due due;         /* queued while delayed */
+        struct hf__timer due;       /* queued while delayed */
         hf_nsec added_at, taken_at; /* monotonic, for the metrics */
         char key[];
 };
@@ -59,7 +59,7 @@ struct hf_workqueue {
         struct entry *head, **tail;   /* the line */
         size_t depth;                 /* of the line */
         struct entry *working;        /* being worked on, the last taken first */
-        struct hf__duequeue delayed;
+        struct hf__timer_heap delayed;
         bool draining, dropped;
         hf_nsec retry_every, retry_slack; /* the bucket: one token each, and how far it may run
                                              behind; 0 = no limit */
@@ -136,13 +136,13 @@ static void add_locked(struct hf_workqueue *queue, struct entry *entry) {
 
 /* The delayed entry that is due first; NULL = none. */
 static struct entry *first_delayed(const struct hf_workqueue *queue) {
-        struct hf__due *due = queue->delayed.first;
+        struct hf__timer *due = queue->delayed.first;
         return due ? (struct entry *)(void *)((char *)due - offsetof(struct entry, due)) : NULL;
 }
 
 static void move_due(struct hf_workqueue *queue, hf_nsec now) {
         for (struct entry *entry; (entry = first_delayed(queue)) && entry->due.at <= now;) {
-                hf__duequeue_remove(&queue->delayed, &entry->due);
+                hf__timer_heap_remove(&queue->delayed, &entry->due);
                 add_locked(queue, entry);
         }
 }
@@ -155,8 +155,8 @@ static bool closed(const struct hf_workqueue *queue) { return queue->draining ||
 static void add_at_locked(struct hf_workqueue *queue, struct entry *entry, hf_nsec at) {
         if (entry->due.queued && entry->due.at <= at)
                 return;
-        hf__duequeue_remove(&queue->delayed, &entry->due);
-        hf__duequeue_add(&queue->delayed, &entry->due, at);
+        hf__timer_heap_remove(&queue->delayed, &entry->due);
+        hf__timer_heap_add(&queue->delayed, &entry->due, at);
         if (first_delayed(queue) == entry)
                 (void)pthread_cond_broadcast(&queue->cond);
 }
@@ -331,7 +331,7 @@ void hf_workqueue_done(struct hf_workqueue *queue, const char *key) {
 
 static void forget_delayed_locked(struct hf_workqueue *queue) {
         for (struct entry *entry; (entry = first_delayed(queue));) {
-                hf__duequeue_remove(&queue->delayed, &entry->due);
+                hf__timer_heap_remove(&queue->delayed, &entry->due);
                 entry_forget_if_idle(queue, entry);
         }
 }

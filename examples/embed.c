@@ -26,26 +26,26 @@ static const char *name; /* of the Lease, and of the ConfigMap that the controll
 /* The controller: while this process leads, it counts in a ConfigMap. Fresh state in each term. */
 static int count(struct hf_term *term, void *ctx) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
-        struct hf_call call = {.verb = HF_VERB_CREATE,
-                               .resource = {"", "v1", "configmaps"},
-                               .ns = "default",
-                               .name = name};
+        struct hf_request request = {.verb = HF_VERB_CREATE,
+                                     .resource = {"", "v1", "configmaps"},
+                                     .ns = "default",
+                                     .name = name};
 
         for (unsigned n = 1;; n++) {
                 char body[512];
                 struct hf_status status;
 
-                call.body = body;
-                call.n_body =
+                request.body = body;
+                request.n_body =
                         (size_t)snprintf(body, sizeof body,
                                          "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
                                          "\"metadata\":{\"name\":\"%s\"},"
                                          "\"data\":{\"term\":\"%llu\",\"count\":\"%u\"}}",
                                          name, (unsigned long long)hf_term_fence(term)->term, n);
-                int r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL,
-                                     &status);
+                int r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), NULL,
+                                     NULL, &status);
                 if (r == 0 || r == HF_E_EXISTS)
-                        call.verb = HF_VERB_UPDATE;
+                        request.verb = HF_VERB_UPDATE;
                 else if (r != HF_E_CANCELED)
                         fprintf(stderr, "count: %s\n", status.message);
                 /* drain fires on a planned stop, and with abort. What is written is done: there is

@@ -42,7 +42,7 @@ struct hf_candidate {
         /* guarded by mu */
         int refs; /* the owner's and the watch's */
         enum state state;
-        bool poked; /* something asks for a renewal */
+        bool woken; /* something asks for a renewal */
         bool watching;
         hf_nsec watch_again_at;
 
@@ -112,7 +112,7 @@ static void on_event(void *ctx, const struct hf_event *event) {
         if (!wanted)
                 return;
         pthread_mutex_lock(&candidate->mu);
-        candidate->poked = true;
+        candidate->woken = true;
         pthread_cond_broadcast(&candidate->changed);
         pthread_mutex_unlock(&candidate->mu);
 }
@@ -191,14 +191,14 @@ static int write_object(struct hf_candidate *candidate, struct hf__json *object,
                 r = text.error;
         }
         if (r == 0) {
-                struct hf_call call = {.verb = verb,
-                                       .resource = candidates,
-                                       .ns = candidate->config.ns,
-                                       .name = verb == HF_VERB_UPDATE ? candidate->config.name
-                                                                      : NULL,
-                                       .body = text.data,
-                                       .n_body = text.n};
-                r = hf_client_do(candidate->config.client, &call, candidate->stop, NULL, NULL,
+                struct hf_request request = {.verb = verb,
+                                             .resource = candidates,
+                                             .ns = candidate->config.ns,
+                                             .name = verb == HF_VERB_UPDATE ? candidate->config.name
+                                                                            : NULL,
+                                             .body = text.data,
+                                             .n_body = text.n};
+                r = hf_client_do(candidate->config.client, &request, candidate->stop, NULL, NULL,
                                  reterr_status);
         }
         hf__strbuf_done(&text);
@@ -206,10 +206,10 @@ static int write_object(struct hf_candidate *candidate, struct hf__json *object,
 }
 
 static int publish(struct hf_candidate *candidate, struct hf_status *reterr_status) {
-        struct hf_call get = {.verb = HF_VERB_GET,
-                              .resource = candidates,
-                              .ns = candidate->config.ns,
-                              .name = candidate->config.name};
+        struct hf_request get = {.verb = HF_VERB_GET,
+                                 .resource = candidates,
+                                 .ns = candidate->config.ns,
+                                 .name = candidate->config.name};
         struct hf__json *object = NULL;
         char *body = NULL;
         size_t n = 0;
@@ -238,7 +238,7 @@ static hf_nsec retry_after(struct hf_candidate *candidate) {
 }
 
 /* Publishes and returns when to do so again. */
-static hf_nsec turn(struct hf_candidate *candidate) {
+static hf_nsec iteration(struct hf_candidate *candidate) {
         struct hf_status status = {0};
         int r = publish(candidate, &status);
 
@@ -265,7 +265,7 @@ static void *run(void *ctx) {
                         hf_nsec at = now(candidate), until = due;
                         /* A failed attempt sets the pace, pokes or not. */
                         bool publish_now =
-                                at >= due || (candidate->poked && candidate->n_failures == 0);
+                                at >= due || (candidate->woken && candidate->n_failures == 0);
                         bool watch_now = !candidate->watching && at >= candidate->watch_again_at;
                         if (candidate->state == STOPPED || publish_now || watch_now)
                                 break;
@@ -275,8 +275,8 @@ static void *run(void *ctx) {
                 }
                 bool stopped = candidate->state == STOPPED, watching = candidate->watching;
                 bool open = !watching && now(candidate) >= candidate->watch_again_at;
-                bool poked = candidate->poked && candidate->n_failures == 0;
-                candidate->poked = candidate->poked && !poked;
+                bool woken = candidate->woken && candidate->n_failures == 0;
+                candidate->woken = candidate->woken && !woken;
                 pthread_mutex_unlock(&candidate->mu);
                 if (stopped) {
                         if (watching)
@@ -286,8 +286,8 @@ static void *run(void *ctx) {
                 }
                 if (open)
                         open_watch(candidate);
-                if (poked || now(candidate) >= due)
-                        due = turn(candidate);
+                if (woken || now(candidate) >= due)
+                        due = iteration(candidate);
         }
 }
 
@@ -380,10 +380,10 @@ static int make(const struct hf_host *host, const struct hf_candidate_config *co
 int hf_candidate_new(const struct hf_host *host, const struct hf_candidate_config *config,
                      struct hf_candidate **ret_candidate, struct hf_status *reterr_status) {
         struct hf_candidate_config mine;
-        int r = config ? hf__config_take(&mine, sizeof mine,
-                                         HF__CONFIG_LEAST(struct hf_candidate_config,
-                                                          binary_version),
-                                         config)
+        int r = config ? hf__sized_config_take(&mine, sizeof mine,
+                                               HF__SIZED_CONFIG_LEAST(struct hf_candidate_config,
+                                                                      binary_version),
+                                               config)
                        : -EINVAL;
 
         if (r != 0)

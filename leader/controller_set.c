@@ -31,7 +31,7 @@ static const char **copy_names(const char *const *from) {
         return names;
 }
 
-struct hf_controller *hf__controllers_free(struct hf_controller *controllers, size_t n) {
+struct hf_controller *hf__controller_set_free(struct hf_controller *controllers, size_t n) {
         for (size_t i = 0; controllers && i < n; i++) {
                 free((char *)controllers[i].name);
                 free_names((const char **)controllers[i].after);
@@ -40,8 +40,8 @@ struct hf_controller *hf__controllers_free(struct hf_controller *controllers, si
         return NULL;
 }
 
-const struct hf_controller *hf__controllers_find(const struct hf_controller *controllers, size_t n,
-                                                 const char *name) {
+const struct hf_controller *hf__controller_set_find(const struct hf_controller *controllers,
+                                                    size_t n, const char *name) {
         for (size_t i = 0; i < n; i++)
                 if (strcmp(controllers[i].name, name) == 0)
                         return &controllers[i];
@@ -53,7 +53,7 @@ static int check_after(const struct hf_controller *set, size_t n,
                        struct hf_status *reterr_status) {
         const char *const *names = controller->after;
         for (size_t i = 0; names && names[i]; i++) {
-                const struct hf_controller *before = hf__controllers_find(set, n, names[i]);
+                const struct hf_controller *before = hf__controller_set_find(set, n, names[i]);
                 if (!before)
                         return hf_fail(reterr_status, HF_E_INVALID,
                                        "elector %s: controller \"%s\" is after \"%s\", which is "
@@ -79,7 +79,7 @@ static int check_after(const struct hf_controller *set, size_t n,
 static size_t waits_for(const struct hf_controller *set, size_t n, const bool *placed,
                         size_t controller) {
         for (const char *const *name = set[controller].after; name && *name; name++) {
-                size_t before = (size_t)(hf__controllers_find(set, n, *name) - set);
+                size_t before = (size_t)(hf__controller_set_find(set, n, *name) - set);
                 if (!placed[before])
                         return before;
         }
@@ -138,7 +138,7 @@ static int copy(const struct hf_controller *from, size_t n, const char *label,
                         return hf_fail(reterr_status, HF_E_INVALID,
                                        "elector %s: controller %zu has no %s", label, i,
                                        from[i].run ? "name" : "run function");
-                if (hf__controllers_find(set, i, from[i].name))
+                if (hf__controller_set_find(set, i, from[i].name))
                         return hf_fail(reterr_status, HF_E_EXISTS,
                                        "elector %s: controller \"%s\" is registered twice", label,
                                        from[i].name);
@@ -154,12 +154,13 @@ static int copy(const struct hf_controller *from, size_t n, const char *label,
         return r ? r : check_order(set, n, label, reterr_status);
 }
 
-int hf__controllers_copy(const struct hf_controller *from, size_t n, const char *label,
-                         struct hf_controller **ret_controllers, struct hf_status *reterr_status) {
+int hf__controller_set_copy(const struct hf_controller *from, size_t n, const char *label,
+                            struct hf_controller **ret_controllers,
+                            struct hf_status *reterr_status) {
         struct hf_controller *set = calloc(n ? n : 1, sizeof *set);
         int r = set ? copy(from, n, label, set, reterr_status) : -ENOMEM;
         if (r != 0) {
-                hf__controllers_free(set, n);
+                hf__controller_set_free(set, n);
                 return r;
         }
         *ret_controllers = set;

@@ -95,7 +95,7 @@ bool hf__core_learn(struct hf__core *core, const struct hf__record *record, hf_n
 bool hf__core_learn_read(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
         struct hf__record absent;
 
-        if (core->news_since_send) {
+        if (core->event_since_send) {
                 if (!record || record->rv_number == 0 || core->observed.rv_number == 0) {
                         core->must_read = true;
                         return false;

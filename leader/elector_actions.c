@@ -19,7 +19,7 @@ static double seconds(hf_nsec duration) { return (double)duration / (double)HF_N
 
 /* ---- from the term's own threads ---- */
 
-static void on_joined(void *ctx) { hf__electors_poke(((struct hf_elector *)ctx)->electors); }
+static void on_joined(void *ctx) { hf__electors_wake(((struct hf_elector *)ctx)->electors); }
 
 /* Only the client of the term that is there calls this: a client is silenced before its term is
  * freed. */
@@ -27,7 +27,7 @@ static void on_stale(void *ctx, int error) {
         struct hf_elector *elector = ctx;
         hf_metric_add(elector->metrics.stale_writes, 1);
         atomic_store(&elector->stale, true);
-        hf__electors_poke(elector->electors);
+        hf__electors_wake(elector->electors);
 }
 
 /* ---- actions ---- */
@@ -41,7 +41,7 @@ static void shut_gate(struct hf_elector *elector) {
 static void start_term(struct hf_elector *elector, const struct hf__core_action *action) {
         const struct hf__record *taken = &elector->core.mine; /* the write that began the term */
         char acquired_at[HF__REVISION_MAX];
-        struct hf__work_config config = {
+        struct hf__term_config config = {
                 .controllers = elector->controllers,
                 .n_controllers = elector->n_controllers,
                 .class = HF_LEADER_ONLY,
@@ -72,12 +72,12 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
         hf_metric_set(elector->metrics.gap_seconds, (double)taken->gap_us / 1e6);
         /* The work first, the log after it: a sink that writes to a disk must not make the
          * hand-over longer. */
-        int r = hf__work_new(elector->electors->host, &config, &elector->work);
+        int r = hf__term_new(elector->electors->host, &config, &elector->work);
         hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT,
                "%s: leading, term %llu (%s%s%s, gap %.3f s)", elector->label,
                (unsigned long long)action->term, hf__cause_text(taken->cause),
                taken->previous[0] ? " by " : "", taken->previous, (double)taken->gap_us / 1e6);
-        if (r == 0 && hf__work_is_complete(elector->work))
+        if (r == 0 && hf__term_is_complete(elector->work))
                 return;
         /* A term whose work does not run is ended like one that was lost: the backoff then keeps it
          * from coming back at once. */
@@ -87,7 +87,7 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
                r ? hf_strerror(r) : "not every thread could be made");
         shut_gate(elector);
         atomic_store(&elector->stale, true);
-        hf__electors_poke(elector->electors);
+        hf__electors_wake(elector->electors);
 }
 
 static void report(struct hf_elector *elector, const char *text) {
@@ -109,7 +109,7 @@ static void report(struct hf_elector *elector, const char *text) {
 static void stuck(struct hf_elector *elector) {
         char name[64] = "";
         if (elector->work)
-                hf__work_stuck_name(elector->work, name, sizeof name);
+                hf__term_stuck_name(elector->work, name, sizeof name);
         hf_metric_set(elector->metrics.is_stuck, 1);
         hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT,
                "%s: controller %s has not returned within the stop grace of %.3f s: the Lease is "
@@ -146,9 +146,9 @@ static void end_term(struct hf_elector *elector, const struct hf__core_action *a
         if (!elector->work)
                 return;
         if (drain)
-                hf__work_fire_drain(elector->work);
+                hf__term_fire_drain(elector->work);
         else
-                hf__work_fire_abort(elector->work, HF_CANCEL_LOST);
+                hf__term_fire_abort(elector->work, HF_CANCEL_LOST);
 }
 
 static void stopped(struct hf_elector *elector, bool released) {

@@ -186,7 +186,7 @@ static void send_op(struct hf__core *core, int kind, struct hf__core_time now,
         core->op_sent_at = now.boot;
         core->op_deadline = now.boot + timing_of(core)->request_timeout;
         core->op_looks = false;
-        core->news_since_send = false;
+        core->event_since_send = false;
         if (leads(core))
                 core->op_deadline = earlier(core->op_deadline, core->valid_until);
         else if (core->state == HF_RELEASING)
@@ -297,7 +297,7 @@ static void acquired(struct hf__core *core, const struct hf__record *record, hf_
          * taken. */
         if (!hf__core_is_mine(core, &core->observed))
                 return;
-        if (core->news_since_send && !ordered)
+        if (core->event_since_send && !ordered)
                 core->must_read = true;
         if (now >= core->op_sent_at + timing_of(core)->renew_deadline &&
             !HF__MUTANT(count_from_reply)) {
@@ -413,7 +413,7 @@ static void watched(struct hf__core *core, const struct hf__record *record, hf_n
         }
         if (!hf__core_learn(core, record, now))
                 return;
-        core->news_since_send = true;
+        core->event_since_send = true;
         if (HF__MUTANT(extend_by_watch) && leads(core) && hf__core_is_mine(core, record))
                 push(actions, HF__ACT_EXTEND)->valid_until = core->valid_until =
                         now + timing_of(core)->renew_deadline;

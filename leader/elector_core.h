@@ -159,16 +159,16 @@ struct hf__core {
         uint64_t term;
         hf_nsec term_started_at, valid_until, drain_until, abort_at, release_until;
         bool joined;
-        bool must_read;       /* a doubt (lost reply, odd revision) that only a read settles */
-        bool in_doubt;        /* a write of mine may or may not have been applied */
-        bool op_settles;      /* the read under way is to settle a doubt; a mere poll may fail */
-        bool news_since_send; /* the watch told something new while the operation was under way */
-        unsigned n_failures;  /* of operations, in a row */
-        hf_nsec renew_at;     /* leading: the next renewal is due */
-        hf_nsec poll_at;      /* following without a watch: the next read is due */
-        hf_nsec contend_at;   /* following: no acquire before (backoff) */
-        hf_nsec yields_until; /* following: nor before this until the Lease names somebody (after
-                                 release) */
+        bool must_read;        /* a doubt (lost reply, odd revision) that only a read settles */
+        bool in_doubt;         /* a write of mine may or may not have been applied */
+        bool op_settles;       /* the read under way is to settle a doubt; a mere poll may fail */
+        bool event_since_send; /* the watch told something new while the operation was under way */
+        unsigned n_failures;   /* of operations, in a row */
+        hf_nsec renew_at;      /* leading: the next renewal is due */
+        hf_nsec poll_at;       /* following without a watch: the next read is due */
+        hf_nsec contend_at;    /* following: no acquire before (backoff) */
+        hf_nsec yields_until;  /* following: nor before this until the Lease names somebody (after
+                                  release) */
         int64_t own_acquires[HF__CORE_OWN_ACQUIRES]; /* acquire times written by this core, a ring:
                                                         what else bears my identity is a twin */
         unsigned n_own_acquires;

@@ -53,14 +53,14 @@ static void post(struct hf_elector *elector, const struct hf__elector_message *f
         if (message) {
                 *message = *from;
                 message->elector = elector;
-                hf__mailbox_post(&elector->electors->mailbox, &message->letter);
+                hf__mailbox_post(&elector->electors->mailbox, &message->message);
                 return;
         }
         /* An answer that is lost is one that does not come: the core gives the operation up at its
          * deadline. News that is lost is a lost watch: the core reads. */
         if (!from->is_reply)
-                atomic_store(&elector->news_lost, true);
-        hf__electors_poke(elector->electors);
+                atomic_store(&elector->event_lost, true);
+        hf__electors_wake(elector->electors);
 }
 
 void hf__elector_on_reply(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply) {
@@ -107,7 +107,7 @@ static void publish(struct hf_elector *elector, hf_nsec now) {
         (void)snprintf(info->last_end, sizeof info->last_end, "%s",
                        core->last_end ? core->last_end : "");
         if (core->state == HF_STUCK && elector->work && !info->stuck_controller[0])
-                hf__work_stuck_name(elector->work, info->stuck_controller,
+                hf__term_stuck_name(elector->work, info->stuck_controller,
                                     sizeof info->stuck_controller);
         pthread_mutex_unlock(&elector->electors->mu);
 
@@ -191,11 +191,11 @@ static void note_reply(struct hf_elector *elector, struct hf__elector_message *m
         }
 }
 
-static void take_letters(struct hf_electors *electors) {
-        struct hf__letter *letter = hf__mailbox_take(&electors->mailbox);
-        while (letter) {
-                struct hf__elector_message *message = (struct hf__elector_message *)letter;
-                letter = letter->next;
+static void take_messages(struct hf_electors *electors) {
+        struct hf__message *posted = hf__mailbox_take(&electors->mailbox);
+        while (posted) {
+                struct hf__elector_message *message = (struct hf__elector_message *)posted;
+                posted = posted->next;
                 if (message->is_reply)
                         note_reply(message->elector, message);
                 step(message->elector, &message->event);
@@ -206,23 +206,23 @@ static void take_letters(struct hf_electors *electors) {
 static bool work_is_over(const struct hf_elector *elector) {
         if (elector->core.state != HF_DRAINING && elector->core.state != HF_ABORTING)
                 return false;
-        return !elector->work || hf__work_is_joined(elector->work);
+        return !elector->work || hf__term_is_joined(elector->work);
 }
 
 static void join_work(struct hf_elector *elector) {
         /* The client is silenced and the threads have made their last step: this is a matter of
          * their exit. */
-        elector->work = hf__work_free(elector->work);
+        elector->work = hf__term_free(elector->work);
         hf_metric_observe(elector->metrics.stop_seconds,
                           seconds(hf_now(clock_of(elector)) - elector->ending_at));
         elector->ending_at = 0;
         step_plain(elector, HF__EV_JOINED);
 }
 
-static void turn(struct hf_elector *elector) {
+static void iteration(struct hf_elector *elector) {
         elector->stepped = false;
         count_leaderless(elector, hf_now(clock_of(elector)));
-        if (atomic_exchange(&elector->news_lost, false))
+        if (atomic_exchange(&elector->event_lost, false))
                 step_plain(elector, HF__EV_WATCH_LOST);
         bool stale = atomic_exchange(&elector->stale, false),
              doubted = atomic_exchange(&elector->doubted, false);
@@ -237,11 +237,12 @@ static void turn(struct hf_elector *elector) {
         if (work_is_over(elector))
                 join_work(elector);
         if (elector->events)
-                hf__lease_events_turn(elector->events, hf_now(clock_of(elector)));
+                hf__lease_events_iterate(elector->events, hf_now(clock_of(elector)));
 }
 
 /* With a thousand electors most wake-ups are the business of one. */
-static void turn_those_concerned(struct hf_electors *electors, hf_nsec now, hf_nsec *seen_all_at) {
+static void iteration_those_concerned(struct hf_electors *electors, hf_nsec now,
+                                      hf_nsec *seen_all_at) {
         bool all = atomic_exchange(&electors->attention, false) ||
                    now - *seen_all_at >= HF_NSEC_PER_SEC;
 
@@ -249,7 +250,7 @@ static void turn_those_concerned(struct hf_electors *electors, hf_nsec now, hf_n
                 *seen_all_at = now;
         for (size_t i = 0; i < electors->n; i++)
                 if (all || electors->list[i]->stepped || now >= electors->list[i]->wake_at)
-                        turn(electors->list[i]);
+                        iteration(electors->list[i]);
 }
 
 /* Sets the timer to the nearest wake-up. */
@@ -288,7 +289,7 @@ static void write_last_events(struct hf_electors *electors) {
                                              hf_now(hf_host_clock(electors->host)) +
                                                      SUCCESSOR_FIRST);
                 waited = true;
-                hf__lease_events_turn(events, HF_NSEC_NEVER);
+                hf__lease_events_iterate(events, HF_NSEC_NEVER);
         }
 }
 
@@ -304,12 +305,12 @@ void *hf__electors_loop(void *ctx) {
                 uint64_t expirations;
                 arm(electors, hf_now(clock));
                 int n = epoll_wait(electors->epoll_fd, events, 2, 1000);
-                atomic_fetch_add(&electors->turns, 1);
+                atomic_fetch_add(&electors->iterations, 1);
                 for (int i = 0; i < n; i++)
                         if (events[i].data.fd == electors->timer_fd)
                                 (void)!read(electors->timer_fd, &expirations, sizeof expirations);
-                take_letters(electors);
-                turn_those_concerned(electors, hf_now(clock), &seen_all_at);
+                take_messages(electors);
+                iteration_those_concerned(electors, hf_now(clock), &seen_all_at);
         }
         write_last_events(electors);
         pthread_mutex_lock(&electors->mu);

@@ -17,7 +17,7 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
         if (elector->lock)
                 elector->lock->ops->free(elector->lock);
         hf__lease_events_free(elector->events);
-        hf__controllers_free(elector->controllers, elector->n_controllers);
+        hf__controller_set_free(elector->controllers, elector->n_controllers);
         free(elector);
         return NULL;
 }
@@ -100,16 +100,16 @@ static int check_config(const struct hf_elector_config *config, struct hf_leader
 static int copy_controllers(struct hf_electors *electors, struct hf_elector *elector,
                             const struct hf_elector_config *config,
                             struct hf_status *reterr_status) {
-        int r = hf__controllers_copy(config->controllers, config->n_controllers, elector->label,
-                                     &elector->controllers, reterr_status);
+        int r = hf__controller_set_copy(config->controllers, config->n_controllers, elector->label,
+                                        &elector->controllers, reterr_status);
         if (r != 0)
                 return r;
         elector->n_controllers = config->n_controllers;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *other = electors->list[i];
                 for (size_t k = 0; k < elector->n_controllers; k++)
-                        if (hf__controllers_find(other->controllers, other->n_controllers,
-                                                 elector->controllers[k].name))
+                        if (hf__controller_set_find(other->controllers, other->n_controllers,
+                                                    elector->controllers[k].name))
                                 return hf_fail(reterr_status, HF_E_EXISTS,
                                                "elector %s: controller \"%s\" is registered "
                                                "already, with %s",

@@ -64,8 +64,9 @@ int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config
         struct hf_elector_config config;
         struct hf_elector *elector = NULL;
         if (!given ||
-            hf__config_take(&config, sizeof config,
-                            HF__CONFIG_LEAST(struct hf_elector_config, client), given) != 0)
+            hf__sized_config_take(&config, sizeof config,
+                                  HF__SIZED_CONFIG_LEAST(struct hf_elector_config, client),
+                                  given) != 0)
                 return hf_fail(reterr_status, -EINVAL,
                                "the size of the elector's configuration is wrong, or it has "
                                "members that this library does not know");
@@ -96,7 +97,7 @@ static void on_instance_joined(void *ctx) {
 }
 
 static int start_instance(struct hf_elector *elector) {
-        struct hf__work_config config = {
+        struct hf__term_config config = {
                 .controllers = elector->controllers,
                 .n_controllers = elector->n_controllers,
                 .class = HF_EVERY_INSTANCE,
@@ -105,15 +106,15 @@ static int start_instance(struct hf_elector *elector) {
                 .joined = on_instance_joined,
                 .ctx = elector->electors,
         };
-        int r = hf__work_new(elector->electors->host, &config, &elector->instance);
-        if (r == 0 && !hf__work_is_complete(elector->instance))
+        int r = hf__term_new(elector->electors->host, &config, &elector->instance);
+        if (r == 0 && !hf__term_is_complete(elector->instance))
                 r = -EAGAIN;
         return r;
 }
 
 static bool all_instances_joined(struct hf_electors *electors) {
         for (size_t i = 0; i < electors->n; i++)
-                if (electors->list[i]->instance && !hf__work_is_joined(electors->list[i]->instance))
+                if (electors->list[i]->instance && !hf__term_is_joined(electors->list[i]->instance))
                         return false;
         return true;
 }
@@ -140,18 +141,18 @@ static bool stop_instances(struct hf_electors *electors, hf_nsec until) {
                 if (elector->timing.stop_grace > grace)
                         grace = elector->timing.stop_grace;
                 if (elector->instance)
-                        hf__work_fire_drain(elector->instance);
+                        hf__term_fire_drain(elector->instance);
         }
         if (!wait_for_instances(electors, until)) {
                 for (size_t i = 0; i < electors->n; i++)
                         if (electors->list[i]->instance)
-                                hf__work_fire_abort(electors->list[i]->instance,
+                                hf__term_fire_abort(electors->list[i]->instance,
                                                     HF_CANCEL_DEADLINE);
                 if (!wait_for_instances(electors, hf_now(hf_host_clock(electors->host)) + grace))
                         return false;
         }
         for (size_t i = 0; i < electors->n; i++)
-                electors->list[i]->instance = hf__work_free(electors->list[i]->instance);
+                electors->list[i]->instance = hf__term_free(electors->list[i]->instance);
         return true;
 }
 
@@ -258,7 +259,7 @@ static int outcome(struct hf_electors *electors, bool instances_joined,
                 char name[64] = "";
                 hf__elector_info(elector, &info);
                 if (elector->instance)
-                        hf__work_stuck_name(elector->instance, name, sizeof name);
+                        hf__term_stuck_name(elector->instance, name, sizeof name);
                 if (info.state == HF_STUCK)
                         return hf_fail(reterr_status, HF_E_STUCK,
                                        "controller %s of %s ignores its tokens: its Lease is not "
@@ -316,7 +317,7 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
 
         hf_nsec until = hf_now(hf_host_clock(electors->host)) + stop_bound(electors) + SLACK;
         atomic_store(&electors->stop_asked, true);
-        hf__electors_poke(electors);
+        hf__electors_wake(electors);
         bool loop_over = wait_for_loop(electors, until);
         bool instances_joined = stop_instances(electors, until);
         if (loop_over) {
@@ -342,20 +343,20 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
                 return NULL;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
-                if ((elector->work && !hf__work_is_joined(elector->work)) ||
-                    (elector->instance && !hf__work_is_joined(elector->instance)))
+                if ((elector->work && !hf__term_is_joined(elector->work)) ||
+                    (elector->instance && !hf__term_is_joined(elector->instance)))
                         return NULL;
         }
         for (size_t i = 0; i < electors->n; i++) {
-                electors->list[i]->work = hf__work_free(electors->list[i]->work);
-                electors->list[i]->instance = hf__work_free(electors->list[i]->instance);
+                electors->list[i]->work = hf__term_free(electors->list[i]->work);
+                electors->list[i]->instance = hf__term_free(electors->list[i]->instance);
                 hf__elector_free(electors->list[i]);
         }
-        struct hf__letter *letter = hf__mailbox_take(&electors->mailbox);
-        while (letter) { /* answers that came after the loop had ended */
-                struct hf__letter *next = letter->next;
-                free((struct hf__elector_message *)letter);
-                letter = next;
+        struct hf__message *message = hf__mailbox_take(&electors->mailbox);
+        while (message) { /* answers that came after the loop had ended */
+                struct hf__message *next = message->next;
+                free((struct hf__elector_message *)message);
+                message = next;
         }
         hf__mailbox_done(&electors->mailbox);
         if (electors->epoll_fd >= 0)
@@ -422,7 +423,7 @@ static int give_up_lease(struct hf_elector *elector, const char *successor) {
         message->elector = elector;
         message->event.type = HF__EV_HAND_OVER;
         (void)snprintf(message->event.successor, sizeof message->event.successor, "%s", successor);
-        hf__mailbox_post(&elector->electors->mailbox, &message->letter);
+        hf__mailbox_post(&elector->electors->mailbox, &message->message);
         return 0;
 }
 
@@ -434,7 +435,9 @@ int hf_elector_step_down(struct hf_elector *elector) { return give_up_lease(elec
 
 void hf_elector_end_term(struct hf_elector *elector) {
         atomic_store(&elector->doubted, true);
-        hf__electors_poke(elector->electors);
+        hf__electors_wake(elector->electors);
 }
 
-uint64_t hf_electors_turns(struct hf_electors *electors) { return atomic_load(&electors->turns); }
+uint64_t hf_electors_iterations(struct hf_electors *electors) {
+        return atomic_load(&electors->iterations);
+}

@@ -38,14 +38,14 @@ struct hf_elector {
         struct hf__gate gate;
         atomic_bool
                 stale; /* a write of the present term met a fence that is not its own, or none */
-        atomic_bool doubted;   /* the host says so of whichever term there is, also of one whose
-                                  acquire is under way */
-        atomic_bool news_lost; /* an observation could not be kept for want of memory */
+        atomic_bool doubted;    /* the host says so of whichever term there is, also of one whose
+                                   acquire is under way */
+        atomic_bool event_lost; /* an observation could not be kept for want of memory */
 
         /* the loop's only */
         struct hf__core core;
         hf_nsec wake_at;
-        struct hf__work *work; /* owned; NULL = no work */
+        struct hf__term *work; /* owned; NULL = no work */
         uint32_t write_id;     /* of the last write, to tell its answer from a read's */
         hf_nsec write_sent_at, ending_at;
         unsigned n_failed_ops; /* in a row: the first is worth a line */
@@ -57,7 +57,7 @@ struct hf_elector {
         hf_nsec counted_at; /* until when the time without a leader is counted */
 
         /* the starting and stopping thread's only */
-        struct hf__work *instance; /* owned; the controllers of every instance */
+        struct hf__term *instance; /* owned; the controllers of every instance */
 
         /* guarded by electors->mu */
         struct hf_leader_info info;
@@ -88,7 +88,7 @@ struct hf_electors {
         atomic_bool stop_asked;
         atomic_bool attention; /* a flag was raised: the loop looks at all electors, not only at
                                   those whose time has come */
-        _Atomic uint64_t turns;
+        _Atomic uint64_t iterations;
 
         pthread_mutex_t mu;
         pthread_cond_t changed;
@@ -100,14 +100,14 @@ struct hf_electors {
 };
 
 /* After raising a flag. Thread: any. */
-static inline void hf__electors_poke(struct hf_electors *electors) {
+static inline void hf__electors_wake(struct hf_electors *electors) {
         atomic_store(&electors->attention, true);
-        hf__mailbox_poke(&electors->mailbox);
+        hf__mailbox_wake(&electors->mailbox);
 }
 
 /* A letter to the loop: news for one elector. malloc'ed, the loop frees it. */
 struct hf__elector_message {
-        struct hf__letter letter; /* first */
+        struct hf__message message; /* first */
         struct hf_elector *elector;
         bool is_reply; /* of the lock: event.type is set by the loop, from op_id */
         struct hf__core_event event;

@@ -27,7 +27,7 @@
 struct write {
         struct write *next, **at; /* on the list; guarded by client->mu, like all below */
         struct leader_client *client;
-        hf_reply_fn done;
+        hf_response_fn done;
         void *ctx;
         uint64_t inner_id; /* 0 = not known yet */
         bool answered, cancel_wanted;
@@ -75,7 +75,7 @@ static void write_over_locked(struct write *write) {
                 write->next->at = write->at;
 }
 
-static struct write *write_new(struct leader_client *client, hf_reply_fn done, void *ctx) {
+static struct write *write_new(struct leader_client *client, hf_response_fn done, void *ctx) {
         struct write *write = calloc(1, sizeof *write);
         if (!write)
                 return NULL;
@@ -91,8 +91,8 @@ static struct write *write_new(struct leader_client *client, hf_reply_fn done, v
         return write;
 }
 
-static void refuse(hf_reply_fn done, void *ctx, int error, const char *why) {
-        struct hf_reply reply = {.error = error};
+static void refuse(hf_response_fn done, void *ctx, int error, const char *why) {
+        struct hf_response reply = {.error = error};
         (void)hf_fail(&reply.status, error, "%s", why);
         done(ctx, &reply);
 }
@@ -106,10 +106,10 @@ static void report_stale(struct leader_client *client, int error) {
         pthread_mutex_unlock(&client->mu);
 }
 
-static void on_written(void *ctx, const struct hf_reply *from) {
+static void on_written(void *ctx, const struct hf_response *from) {
         struct write *write = ctx;
         struct leader_client *client = write->client;
-        struct hf_reply reply = *from;
+        struct hf_response reply = *from;
         if (from->error == 0 && !from->fence_echoed && !client->config.unfenced &&
             !write->dry_run) {
                 reply.error = HF_E_UNFENCED;
@@ -129,7 +129,7 @@ static void on_written(void *ctx, const struct hf_reply *from) {
 }
 
 /* Is the write to be sent? Caps its deadline. 0, or the refusal. */
-static int admit(struct leader_client *client, struct hf_call *call, const char **ret_why) {
+static int admit(struct leader_client *client, struct hf_request *request, const char **ret_why) {
         pthread_mutex_lock(&client->mu);
         bool aborted = client->aborted;
         hf_nsec now = hf_now(hf_host_clock(client->base.host));
@@ -144,44 +144,44 @@ static int admit(struct leader_client *client, struct hf_call *call, const char 
                 *ret_why = aborted ? "the term is over" : "this process does not lead now";
                 return HF_E_NOT_LEADER;
         }
-        if (call->deadline == 0 || call->deadline > valid_until)
-                call->deadline = valid_until;
+        if (request->deadline == 0 || request->deadline > valid_until)
+                request->deadline = valid_until;
         return 0;
 }
 
 /* A delete may say it in its options instead: then they are a small object, and say it in a list.
  */
-static bool options_say_dry_run(const struct hf_call *call) {
+static bool options_say_dry_run(const struct hf_request *request) {
         struct hf__json *options = NULL;
 
-        if ((call->verb != HF_VERB_DELETE && call->verb != HF_VERB_DELETE_COLLECTION) ||
-            !call->body || !call->n_body ||
-            hf__json_parse(call->body, call->n_body, &options, NULL) != 0)
+        if ((request->verb != HF_VERB_DELETE && request->verb != HF_VERB_DELETE_COLLECTION) ||
+            !request->body || !request->n_body ||
+            hf__json_parse(request->body, request->n_body, &options, NULL) != 0)
                 return false;
         bool dry_run = hf__json_count(hf__json_get(options, "dryRun")) > 0;
         hf__json_free(options);
         return dry_run;
 }
 
-static bool is_dry_run(const struct hf_call *call) {
-        const char *at = call->query ? strstr(call->query, "dryRun=All") : NULL;
-        return (at && (at == call->query || at[-1] == '&')) || options_say_dry_run(call);
+static bool is_dry_run(const struct hf_request *request) {
+        const char *at = request->query ? strstr(request->query, "dryRun=All") : NULL;
+        return (at && (at == request->query || at[-1] == '&')) || options_say_dry_run(request);
 }
 
-static int send_write(struct leader_client *client, const struct hf_call *from, hf_reply_fn done,
-                      void *ctx, uint64_t *ret_id) {
-        struct hf_call call = *from;
+static int send_write(struct leader_client *client, const struct hf_request *from,
+                      hf_response_fn done, void *ctx, uint64_t *ret_id) {
+        struct hf_request request = *from;
         const char *why = "";
         uint64_t id = 0;
-        call.fence = client->config.fence.term ? &client->config.fence : NULL;
+        request.fence = client->config.fence.term ? &client->config.fence : NULL;
         struct write *write = write_new(client, done, ctx);
         if (!write)
                 return -ENOMEM;
         write->dry_run = is_dry_run(from);
-        int r = admit(client, &call, &why);
+        int r = admit(client, &request, &why);
         bool refused = r != 0;
         if (!refused)
-                r = hf_client_call(client->config.inner, &call, on_written, write, &id);
+                r = hf_client_request(client->config.inner, &request, on_written, write, &id);
         pthread_mutex_lock(&client->mu);
         write->inner_id = id;
         bool cancel = r == 0 && write->cancel_wanted && !write->answered;
@@ -209,13 +209,13 @@ static bool is_aborted(struct leader_client *client) {
         return aborted;
 }
 
-static int leader_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
-                       void *ctx, uint64_t *ret_id) {
+static int leader_call(struct hf_client *self, const struct hf_request *request,
+                       hf_response_fn done, void *ctx, uint64_t *ret_id) {
         struct leader_client *client = (struct leader_client *)self;
-        if (call->verb != HF_VERB_GET && call->verb != HF_VERB_LIST)
-                return send_write(client, call, done, ctx, ret_id);
+        if (request->verb != HF_VERB_GET && request->verb != HF_VERB_LIST)
+                return send_write(client, request, done, ctx, ret_id);
         if (!is_aborted(client))
-                return hf_client_call(client->config.inner, call, done, ctx, ret_id);
+                return hf_client_request(client->config.inner, request, done, ctx, ret_id);
         if (ret_id)
                 *ret_id = 0;
         refuse(done, ctx, HF_E_CANCELED, "the term is over");
@@ -273,7 +273,7 @@ void hf__leader_client_release(struct hf_client *self) {
 int hf__leader_client_new(const struct hf_host *host, const struct hf__leader_client_config *config,
                           struct hf_client **ret_client) {
         static const struct hf_client_ops ops = {
-                .call = leader_call,
+                .request = leader_call,
                 .cancel = leader_cancel,
                 .watch = leader_watch,
                 .watch_cancel = leader_watch_cancel,

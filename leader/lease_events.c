@@ -189,7 +189,7 @@ static void settle(struct note *note, int error) {
         unref(events);
 }
 
-static void on_reply(void *ctx, const struct hf_reply *reply) { settle(ctx, reply->error); }
+static void on_reply(void *ctx, const struct hf_response *reply) { settle(ctx, reply->error); }
 
 /* The note is UNDER_WAY: it is this thread's until the call is made, then the answer's. */
 static void send(struct note *note) {
@@ -202,22 +202,23 @@ static void send(struct note *note) {
         compose(note, name, &body);
         int r = body.error;
         if (r == 0) {
-                const struct hf_call call = {.verb = note->create ? HF_VERB_CREATE : HF_VERB_UPDATE,
-                                             .resource = {"", "v1", "events"},
-                                             .ns = events->ns,
-                                             .name = note->create ? NULL : name,
-                                             .body = body.data,
-                                             .n_body = body.n,
-                                             .deadline = hf_now(hf_host_clock(events->host)) +
-                                                         PATIENCE};
-                r = hf_client_call(events->client, &call, on_reply, note, NULL);
+                const struct hf_request request = {.verb = note->create ? HF_VERB_CREATE
+                                                                        : HF_VERB_UPDATE,
+                                                   .resource = {"", "v1", "events"},
+                                                   .ns = events->ns,
+                                                   .name = note->create ? NULL : name,
+                                                   .body = body.data,
+                                                   .n_body = body.n,
+                                                   .deadline = hf_now(hf_host_clock(events->host)) +
+                                                               PATIENCE};
+                r = hf_client_request(events->client, &request, on_reply, note, NULL);
         }
         hf__strbuf_done(&body);
         if (r != 0)
                 settle(note, r);
 }
 
-void hf__lease_events_turn(struct hf__lease_events *events, hf_nsec now) {
+void hf__lease_events_iterate(struct hf__lease_events *events, hf_nsec now) {
         unsigned is_due = 0;
         pthread_mutex_lock(&events->mu);
         for (unsigned i = 0; i < MAX_NOTES; i++)

@@ -24,7 +24,7 @@ int hf__lease_events_new(const struct hf_host *host, struct hf_client *client, c
 void hf__lease_events_note(struct hf__lease_events *events, bool began,
                            const struct hf__record *lease, int64_t real_us, hf_nsec due);
 /* Writes what is due. */
-void hf__lease_events_turn(struct hf__lease_events *events, hf_nsec now);
+void hf__lease_events_iterate(struct hf__lease_events *events, hf_nsec now);
 /* Whether any is noted that was not sent, or is to be sent again. Thread: any. */
 bool hf__lease_events_waiting(struct hf__lease_events *events);
 /* What is under way goes on, and touches nothing but its own memory. Accepts NULL, returns NULL. */

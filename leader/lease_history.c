@@ -33,8 +33,9 @@ static bool take_text(const struct hf__json *entry, const char *key, char *to, s
         return true;
 }
 
-static bool take_entry(const struct hf__json *entry, struct hf__transition *ret_transition) {
-        struct hf__transition *to = ret_transition;
+static bool take_entry(const struct hf__json *entry,
+                       struct hf__lease_history_entry *ret_transition) {
+        struct hf__lease_history_entry *to = ret_transition;
         const char *at = hf__json_string(entry, "at");
 
         return at && hf__microtime_parse(at, &to->at_us) == 0 &&
@@ -44,15 +45,15 @@ static bool take_entry(const struct hf__json *entry, struct hf__transition *ret_
                hf__json_i64(entry, "gapMs", &to->gap_ms) && to->gap_ms >= 0;
 }
 
-unsigned hf__transitions_read(const char *text, struct hf__transition *ret_list) {
-        size_t n = text ? strnlen(text, HF__TRANSITIONS_MAX_BYTES + 1) : 0;
+unsigned hf__lease_history_read(const char *text, struct hf__lease_history_entry *ret_list) {
+        size_t n = text ? strnlen(text, HF__LEASE_HISTORY_MAX_BYTES + 1) : 0;
         struct hf__json *json = NULL;
         unsigned n_list = 0;
 
-        if (n == 0 || n > HF__TRANSITIONS_MAX_BYTES || hf__json_parse(text, n, &json, NULL) != 0)
+        if (n == 0 || n > HF__LEASE_HISTORY_MAX_BYTES || hf__json_parse(text, n, &json, NULL) != 0)
                 return 0;
         const struct hf__json *entry = hf__json_is_array(json) ? hf__json_first(json) : NULL;
-        for (size_t skip = hf__json_count(json); entry && skip > HF__TRANSITIONS_MAX; skip--)
+        for (size_t skip = hf__json_count(json); entry && skip > HF__LEASE_HISTORY_MAX; skip--)
                 entry = hf__json_next(entry);
         for (; entry; entry = hf__json_next(entry), n_list++)
                 if (!take_entry(entry, &ret_list[n_list])) {
@@ -68,7 +69,7 @@ static void print_text(struct hf__strbuf *out, const char *key, const char *text
         hf__strbuf_json(out, text, strlen(text));
 }
 
-static void print_entry(struct hf__strbuf *out, const struct hf__transition *entry) {
+static void print_entry(struct hf__strbuf *out, const struct hf__lease_history_entry *entry) {
         char at[HF__MICROTIME_MAX];
 
         hf__microtime_format(entry->at_us, at);
@@ -79,11 +80,11 @@ static void print_entry(struct hf__strbuf *out, const struct hf__transition *ent
         hf__strbuf_printf(out, ",\"gapMs\":%" PRId64 "}", entry->gap_ms);
 }
 
-void hf__transitions_append(const char *text, const struct hf__record *record,
-                            struct hf__strbuf *out) {
-        struct hf__transition list[HF__TRANSITIONS_MAX + 1];
-        unsigned n = hf__transitions_read(text, list), first = n == HF__TRANSITIONS_MAX;
-        struct hf__transition *entry = &list[n];
+void hf__lease_history_append(const char *text, const struct hf__record *record,
+                              struct hf__strbuf *out) {
+        struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX + 1];
+        unsigned n = hf__lease_history_read(text, list), first = n == HF__LEASE_HISTORY_MAX;
+        struct hf__lease_history_entry *entry = &list[n];
         const char *previous = record->previous;
 
         /* A released Lease does not say who had it; who has just come learns it from the history.
@@ -91,8 +92,8 @@ void hf__transitions_append(const char *text, const struct hf__record *record,
         if (!previous[0] && n &&
             (record->cause == HF__CAUSE_RELEASED || record->cause == HF__CAUSE_HANDED_OVER))
                 previous = list[n - 1].holder;
-        *entry = (struct hf__transition){.at_us = record->acquire_us,
-                                         .gap_ms = record->gap_us / 1000};
+        *entry = (struct hf__lease_history_entry){.at_us = record->acquire_us,
+                                                  .gap_ms = record->gap_us / 1000};
         (void)snprintf(entry->holder, sizeof entry->holder, "%s", record->holder);
         (void)snprintf(entry->previous, sizeof entry->previous, "%s", previous);
         (void)snprintf(entry->cause, sizeof entry->cause, "%s", hf__cause_text(record->cause));

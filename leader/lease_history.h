@@ -16,11 +16,11 @@
 
 struct hf__strbuf;
 
-#define HF__TRANSITIONS_ANNOTATION "holdfast.dev/transitions"
-#define HF__TRANSITIONS_MAX        8
-#define HF__TRANSITIONS_MAX_BYTES  ((size_t)16 << 10) /* a longer text is none of ours */
+#define HF__LEASE_HISTORY_ANNOTATION "holdfast.dev/transitions"
+#define HF__LEASE_HISTORY_MAX        8
+#define HF__LEASE_HISTORY_MAX_BYTES  ((size_t)16 << 10) /* a longer text is none of ours */
 
-struct hf__transition {
+struct hf__lease_history_entry {
         int64_t at_us;  /* acquireTime of the term that began, microseconds since 1970 */
         int64_t gap_ms; /* since the last sign of the former holder, by the taker's real-time clock;
                            never negative */
@@ -32,8 +32,8 @@ struct hf__transition {
 const char *hf__cause_text(enum hf__cause cause); /* "released"; static */
 /* Fills ret_list with the newest of text, oldest first, and returns how many. text NULL or
  * malformed: 0. */
-unsigned hf__transitions_read(const char *text, struct hf__transition *ret_list);
+unsigned hf__lease_history_read(const char *text, struct hf__lease_history_entry *ret_list);
 /* Writes what text (may be NULL or malformed) becomes when record, which begins a term, is written.
  * -ENOMEM sticks in out. */
-void hf__transitions_append(const char *text, const struct hf__record *record,
-                            struct hf__strbuf *out);
+void hf__lease_history_append(const char *text, const struct hf__record *record,
+                              struct hf__strbuf *out);

@@ -225,14 +225,14 @@ static bool nothing_written(int error) {
         }
 }
 
-static void answer(struct lease_lock *lock, uint32_t id, int error, const char *what) {
+static void response(struct lease_lock *lock, uint32_t id, int error, const char *what) {
         struct hf__lock_reply reply = {.result = error};
         (void)hf_fail(&reply.status, error, "lease %s/%s: %s: %s", lock->ns, lock->name, what,
                       hf_strerror(error));
         lock->base.done(lock->base.ctx, id, &reply);
 }
 
-static void on_reply(void *ctx, const struct hf_reply *from) {
+static void on_reply(void *ctx, const struct hf_response *from) {
         struct op *op = ctx;
         struct lease_lock *lock = op->lock;
         struct hf__lock_reply reply = {.result = from->error};
@@ -264,30 +264,30 @@ static void on_reply(void *ctx, const struct hf_reply *from) {
         op_unref(op);
 }
 
-static void start_call(struct lease_lock *lock, struct op *op, struct hf_call *call) {
+static void start_call(struct lease_lock *lock, struct op *op, struct hf_request *request) {
         uint64_t client_id = 0;
         uint32_t id = op->id;
-        call->resource = leases;
-        call->ns = lock->ns;
-        call->name = lock->name;
-        call->lane = HF_LANE_LEASE;
-        int r = hf_client_call(lock->client, call, on_reply, op, &client_id);
+        request->resource = leases;
+        request->ns = lock->ns;
+        request->name = lock->name;
+        request->lane = HF_LANE_LEASE;
+        int r = hf_client_request(lock->client, request, on_reply, op, &client_id);
         if (r == 0) {
                 op_started(op, client_id);
                 return;
         }
         op_not_started(op);
-        answer(lock, id, r, "cannot ask the server");
+        response(lock, id, r, "cannot ask the server");
 }
 
 static void lease_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
         struct lease_lock *lock = (struct lease_lock *)base;
-        struct hf_call call = {.verb = HF_VERB_GET, .deadline = deadline};
+        struct hf_request request = {.verb = HF_VERB_GET, .deadline = deadline};
         struct op *op = op_new(lock, OP_READ, op_id);
         if (op)
-                start_call(lock, op, &call);
+                start_call(lock, op, &request);
         else
-                answer(lock, op_id, -ENOMEM, "cannot ask the server");
+                response(lock, op_id, -ENOMEM, "cannot ask the server");
 }
 
 /* The text to write, from the last object. HF_E_CONFLICT: that object is of another revision. */
@@ -320,13 +320,14 @@ static void lease_write(struct hf__lock *base, uint32_t op_id, const struct hf__
         int r = compose(lock, record, &text);
         struct op *op = r == 0 ? op_new(lock, OP_WRITE, op_id) : NULL;
         if (op) {
-                struct hf_call call = {.verb = record->exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
-                                       .body = text.data,
-                                       .n_body = text.n,
-                                       .deadline = deadline};
-                start_call(lock, op, &call);
+                struct hf_request request = {.verb = record->exists ? HF_VERB_UPDATE
+                                                                    : HF_VERB_CREATE,
+                                             .body = text.data,
+                                             .n_body = text.n,
+                                             .deadline = deadline};
+                start_call(lock, op, &request);
         } else {
-                answer(lock, op_id, r ? r : -ENOMEM, "cannot write");
+                response(lock, op_id, r ? r : -ENOMEM, "cannot write");
         }
         hf__strbuf_done(&text);
 }

@@ -135,9 +135,9 @@ static int set_history(struct hf__json *metadata, const struct hf__json *last,
         struct hf__strbuf text = {0};
         if (record->cause == HF__CAUSE_NONE)
                 return 0;
-        hf__transitions_append(annotation_of(last, HF__TRANSITIONS_ANNOTATION), record, &text);
+        hf__lease_history_append(annotation_of(last, HF__LEASE_HISTORY_ANNOTATION), record, &text);
         int r = text.error ? text.error
-                           : set_in_map(metadata, "annotations", HF__TRANSITIONS_ANNOTATION,
+                           : set_in_map(metadata, "annotations", HF__LEASE_HISTORY_ANNOTATION,
                                         text.data);
         hf__strbuf_done(&text);
         return r;

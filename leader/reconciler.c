@@ -47,8 +47,8 @@ struct run {
 struct feed {
         struct run *run;
         hf_reconciler_map_fn map;
-        struct hf_cache *cache;           /* borrowed */
-        struct hf_cache_handler *handler; /* owned by the cache; NULL = not added */
+        struct hf_informer *informer;        /* borrowed */
+        struct hf_informer_handler *handler; /* owned by the cache; NULL = not added */
 };
 
 /* ---- what goes in ---- */
@@ -71,27 +71,29 @@ static int add_handlers(struct run *run) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < reconciler->n_sources; i++)
-                r = hf_cache_add_handler(run->feeds[i].cache, on_object, &run->feeds[i],
-                                         &run->feeds[i].handler);
+                r = hf_informer_add_handler(run->feeds[i].informer, on_object, &run->feeds[i],
+                                            &run->feeds[i].handler);
         return r;
 }
 
 static void remove_handlers(struct run *run) {
         for (size_t i = 0; i < run->reconciler.n_sources; i++)
-                hf_cache_remove_handler(run->feeds[i].cache, run->feeds[i].handler);
+                hf_informer_remove_handler(run->feeds[i].informer, run->feeds[i].handler);
 }
 
 static int wait_for_caches(struct run *run) {
         const char *acquired_at = hf_term_acquired_at(run->term);
-        struct hf_cache **caches = calloc(run->reconciler.n_sources, sizeof(struct hf_cache *));
+        struct hf_informer **informers =
+                calloc(run->reconciler.n_sources, sizeof(struct hf_informer *));
 
-        if (!caches)
+        if (!informers)
                 return -ENOMEM;
         for (size_t i = 0; i < run->reconciler.n_sources; i++)
-                caches[i] = run->feeds[i].cache;
-        int r = hf__cache_wait_term(caches, run->reconciler.n_sources,
-                                    acquired_at[0] ? acquired_at : NULL, hf_term_drain(run->term));
-        free(caches);
+                informers[i] = run->feeds[i].informer;
+        int r = hf__informer_wait_term(informers, run->reconciler.n_sources,
+                                       acquired_at[0] ? acquired_at : NULL,
+                                       hf_term_drain(run->term));
+        free(informers);
         return r;
 }
 
@@ -242,8 +244,9 @@ static int lead(struct run *run) {
 static int prepare(struct run *run, const struct hf_reconciler *given) {
         struct hf_reconciler *reconciler = &run->reconciler;
 
-        if (hf__config_take(reconciler, sizeof *reconciler,
-                            HF__CONFIG_LEAST(struct hf_reconciler, n_sources), given) != 0)
+        if (hf__sized_config_take(reconciler, sizeof *reconciler,
+                                  HF__SIZED_CONFIG_LEAST(struct hf_reconciler, n_sources),
+                                  given) != 0)
                 return -EINVAL;
         if (!reconciler->name || !reconciler->reconcile || !reconciler->sources ||
             reconciler->n_sources == 0 || reconciler->n_workers > HF_RECONCILER_WORKERS_MAX)
@@ -252,11 +255,11 @@ static int prepare(struct run *run, const struct hf_reconciler *given) {
         if (!run->feeds)
                 return -ENOMEM;
         for (size_t i = 0; i < reconciler->n_sources; i++) {
-                if (!reconciler->sources[i].cache)
+                if (!reconciler->sources[i].informer)
                         return -EINVAL;
                 run->feeds[i] = (struct feed){.run = run,
                                               .map = reconciler->sources[i].map,
-                                              .cache = reconciler->sources[i].cache};
+                                              .informer = reconciler->sources[i].informer};
         }
         int r = hf_workqueue_new(hf_term_host(run->term), reconciler->name, &run->queue);
         if (r == 0 && reconciler->retries_per_s > 0)

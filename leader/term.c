@@ -24,7 +24,7 @@
  * begin wakes for an earlier one too.
  *
  * Threads are made on the elector loop, which does not wait for them; they are joined in
- * hf__work_free, when each has made its last step but its exit. Tokens and parts live until then,
+ * hf__term_free, when each has made its last step but its exit. Tokens and parts live until then,
  * so that a part may be told of by others after it has returned.
  */
 #include "leader/term.h"
@@ -42,7 +42,7 @@
 
 struct hf_term {
         /* immutable, once the threads are made */
-        struct hf__work *work;
+        struct hf__term *work;
         const struct hf_controller *controller; /* borrowed */
         struct hf_cancel *drain, *begin;        /* owned */
         struct hf_term **before;                /* n_before of them; borrowed from work->edges */
@@ -54,7 +54,7 @@ struct hf_term {
         atomic_size_t n_not_started, n_after_alive;
 };
 
-struct hf__work {
+struct hf__term {
         /* immutable */
         const struct hf_host *host; /* borrowed */
         struct hf_cancel *abort;    /* owned */
@@ -74,13 +74,13 @@ struct hf__work {
         atomic_size_t n_alive;
 };
 
-static const struct hf_clock *clock_of(const struct hf__work *work) {
+static const struct hf_clock *clock_of(const struct hf__term *work) {
         return hf_host_clock(work->host);
 }
 
 /* ---- order ---- */
 
-static void let_go(struct hf__work *work) {
+static void let_go(struct hf__term *work) {
         void (*joined)(void *) = work->joined;
         void *ctx = work->ctx;
         /* After the decrement the work may be freed by the loop, but not before this thread has
@@ -90,7 +90,7 @@ static void let_go(struct hf__work *work) {
 }
 
 void hf_term_started(struct hf_term *term) {
-        struct hf__work *work = term->work;
+        struct hf__term *work = term->work;
         if (atomic_exchange(&term->started, true))
                 return;
         for (size_t i = 0; i < work->n_parts; i++) {
@@ -149,7 +149,7 @@ static void *part_main(void *ctx) {
 
 /* ---- making ---- */
 
-static void work_destroy(struct hf__work *work) {
+static void work_destroy(struct hf__term *work) {
         if (work->gate)
                 hf__leader_client_release(work->client);
         for (size_t i = 0; i < work->n_parts; i++) {
@@ -162,7 +162,7 @@ static void work_destroy(struct hf__work *work) {
         free(work);
 }
 
-static struct hf_term *find_part(struct hf__work *work, const char *name) {
+static struct hf_term *find_part(struct hf__term *work, const char *name) {
         for (size_t i = 0; i < work->n_parts; i++)
                 if (strcmp(work->parts[i].controller->name, name) == 0)
                         return &work->parts[i];
@@ -171,7 +171,7 @@ static struct hf_term *find_part(struct hf__work *work, const char *name) {
 
 /* Resolves the names in `after`. They are known to exist: whoever registered the controllers was
  * told otherwise. */
-static int link_parts(struct hf__work *work) {
+static int link_parts(struct hf__term *work) {
         size_t n_edges = 0;
         for (size_t i = 0; i < work->n_parts; i++)
                 for (const char *const *name = work->parts[i].controller->after; name && *name;
@@ -199,7 +199,7 @@ static int link_parts(struct hf__work *work) {
         return 0;
 }
 
-static int make_parts(struct hf__work *work, const struct hf__work_config *config) {
+static int make_parts(struct hf__term *work, const struct hf__term_config *config) {
         work->parts =
                 calloc(config->n_controllers ? config->n_controllers : 1, sizeof *work->parts);
         if (!work->parts)
@@ -220,7 +220,7 @@ static int make_parts(struct hf__work *work, const struct hf__work_config *confi
         return r;
 }
 
-static int prepare(struct hf__work *work, const struct hf__work_config *config) {
+static int prepare(struct hf__term *work, const struct hf__term_config *config) {
         int r = hf_cancel_new(NULL, clock_of(work), &work->abort);
         r = r ? r : make_parts(work, config);
         if (r != 0)
@@ -234,7 +234,7 @@ static int prepare(struct hf__work *work, const struct hf__work_config *config) 
         return r;
 }
 
-static void make_threads(struct hf__work *work) {
+static void make_threads(struct hf__term *work) {
         int r = 0;
         for (size_t i = 0; i < work->n_parts && r == 0; i++) {
                 struct hf_term *part = &work->parts[i];
@@ -256,9 +256,9 @@ static void make_threads(struct hf__work *work) {
                 }
 }
 
-int hf__work_new(const struct hf_host *host, const struct hf__work_config *config,
-                 struct hf__work **ret_work) {
-        struct hf__work *work = calloc(1, sizeof *work);
+int hf__term_new(const struct hf_host *host, const struct hf__term_config *config,
+                 struct hf__term **ret_work) {
+        struct hf__term *work = calloc(1, sizeof *work);
         if (!work)
                 return -ENOMEM;
         work->host = host;
@@ -286,12 +286,12 @@ int hf__work_new(const struct hf_host *host, const struct hf__work_config *confi
 
 /* ---- ending ---- */
 
-static void let_hold_go(struct hf__work *work) {
+static void let_hold_go(struct hf__term *work) {
         if (!atomic_exchange(&work->ending, true))
                 let_go(work);
 }
 
-void hf__work_fire_drain(struct hf__work *work) {
+void hf__term_fire_drain(struct hf__term *work) {
         atomic_store(&work->draining, true);
         for (size_t i = 0; i < work->n_parts; i++)
                 if (atomic_load(&work->parts[i].n_after_alive) == 0)
@@ -299,7 +299,7 @@ void hf__work_fire_drain(struct hf__work *work) {
         let_hold_go(work);
 }
 
-void hf__work_fire_abort(struct hf__work *work, enum hf_cancel_reason reason) {
+void hf__term_fire_abort(struct hf__term *work, enum hf_cancel_reason reason) {
         if (work->gate)
                 hf__leader_client_abort(work->client); /* before the controllers hear of it: what
                                                           they then try is refused */
@@ -307,16 +307,16 @@ void hf__work_fire_abort(struct hf__work *work, enum hf_cancel_reason reason) {
         let_hold_go(work);
 }
 
-bool hf__work_is_complete(struct hf__work *work) {
+bool hf__term_is_complete(struct hf__term *work) {
         for (size_t i = 0; i < work->n_parts; i++)
                 if (!work->parts[i].made)
                         return false;
         return true;
 }
 
-bool hf__work_is_joined(struct hf__work *work) { return atomic_load(&work->n_alive) == 0; }
+bool hf__term_is_joined(struct hf__term *work) { return atomic_load(&work->n_alive) == 0; }
 
-void hf__work_stuck_name(struct hf__work *work, char *name, size_t max_name) {
+void hf__term_stuck_name(struct hf__term *work, char *name, size_t max_name) {
         (void)snprintf(name, max_name, "%s", "");
         for (size_t i = 0; i < work->n_parts; i++)
                 if (!atomic_load(&work->parts[i].returned)) {
@@ -325,7 +325,7 @@ void hf__work_stuck_name(struct hf__work *work, char *name, size_t max_name) {
                 }
 }
 
-struct hf__work *hf__work_free(struct hf__work *work) {
+struct hf__term *hf__term_free(struct hf__term *work) {
         if (!work)
                 return NULL;
         for (size_t i = 0; i < work->n_parts; i++)
@@ -353,7 +353,7 @@ const char *hf_term_acquired_at(struct hf_term *term) { return term->work->acqui
 const struct hf_host *hf_term_host(struct hf_term *term) { return term->work->host; }
 
 bool hf_term_may_act(struct hf_term *term) {
-        struct hf__work *work = term->work;
+        struct hf__term *work = term->work;
         if (hf_cancel_fired(work->abort))
                 return false;
         return !work->gate || hf__gate_may_act(work->gate, hf_now(clock_of(work)));

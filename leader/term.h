@@ -10,10 +10,10 @@
 #include "leader/gate.h"
 #include "leader/leader_client.h"
 
-struct hf__work;
+struct hf__term;
 
-struct hf__work_config {
-        const struct hf_controller *controllers; /* borrowed; checked by hf__controllers_check */
+struct hf__term_config {
+        const struct hf_controller *controllers; /* borrowed; checked by hf__controller_set_check */
         size_t n_controllers;
         enum hf_controller_class class; /* only these are run */
         const char *label;              /* "namespace/name" of the Lease, for the log; borrowed */
@@ -30,15 +30,15 @@ struct hf__work_config {
  * Starts the threads; does not wait for anything. On failure nothing runs. When a thread could not
  * be made the work exists but is not complete: the caller aborts it, and it joins like any other.
  */
-int hf__work_new(const struct hf_host *host, const struct hf__work_config *config,
-                 struct hf__work **ret_work);
-bool hf__work_is_complete(struct hf__work *work);
-void hf__work_fire_drain(struct hf__work *work); /* idempotent; never blocks */
-void hf__work_fire_abort(
-        struct hf__work *work,
+int hf__term_new(const struct hf_host *host, const struct hf__term_config *config,
+                 struct hf__term **ret_work);
+bool hf__term_is_complete(struct hf__term *work);
+void hf__term_fire_drain(struct hf__term *work); /* idempotent; never blocks */
+void hf__term_fire_abort(
+        struct hf__term *work,
         enum hf_cancel_reason reason);          /* likewise; the client refuses from now on */
-bool hf__work_is_joined(struct hf__work *work); /* `joined` was called, or is about to be */
+bool hf__term_is_joined(struct hf__term *work); /* `joined` was called, or is about to be */
 /* The name of a controller that has not returned ("" = none), into name. */
-void hf__work_stuck_name(struct hf__work *work, char *name, size_t max_name);
+void hf__term_stuck_name(struct hf__term *work, char *name, size_t max_name);
 /* Only when joined: frees. Accepts NULL, returns NULL. */
-struct hf__work *hf__work_free(struct hf__work *work);
+struct hf__term *hf__term_free(struct hf__term *work);

@@ -170,10 +170,10 @@ static void ask(struct hf__two *two, enum hf__two_command_type type, enum hf__tw
         command->deadline = two->deadline;
 }
 
-static void answer(struct hf__two *two, int result, hf_nsec retry_after,
-                   struct hf__two_commands *commands) {
+static void response(struct hf__two *two, int result, hf_nsec retry_after,
+                     struct hf__two_commands *commands) {
         if (two->op_id) {
-                struct hf__two_command *command = push(commands, HF__TWO_ANSWER);
+                struct hf__two_command *command = push(commands, HF__TWO_RESPONSE);
                 command->op_id = two->op_id;
                 command->result = result;
                 command->retry_after = retry_after;
@@ -188,7 +188,7 @@ static void begin(struct hf__two *two, uint32_t op_id, hf_nsec deadline,
                   struct hf__two_commands *commands) {
         commands->n = 0;
         if (two->stage != IDLE)
-                answer(two, HF_E_TIMEOUT, 0, commands);
+                response(two, HF_E_TIMEOUT, 0, commands);
         assert(op_id != 0);
         two->op_id = op_id;
         two->deadline = deadline;
@@ -199,7 +199,7 @@ static void begin(struct hf__two *two, uint32_t op_id, hf_nsec deadline,
 static void read_ends(struct hf__two *two, struct hf__two_commands *commands) {
         bool exists = two->part[HF__TWO_OLD].record.exists || two->part[HF__TWO_NEW].record.exists;
 
-        answer(two, exists ? 0 : HF_E_NOT_FOUND, 0, commands);
+        response(two, exists ? 0 : HF_E_NOT_FOUND, 0, commands);
 }
 
 static void give_back(struct hf__two *two, int stage, struct hf__core_time now,
@@ -228,7 +228,7 @@ void hf__two_read(struct hf__two *two, uint32_t op_id, hf_nsec deadline, struct 
 static void read_answered(struct hf__two *two, int result, hf_nsec retry_after,
                           struct hf__core_time now, struct hf__two_commands *commands) {
         if (result != 0 && result != HF_E_NOT_FOUND) {
-                answer(two, result, retry_after, commands);
+                response(two, result, retry_after, commands);
                 return;
         }
         if (two->part[HF__TWO_OLD].asked || two->part[HF__TWO_NEW].asked)
@@ -280,9 +280,9 @@ static void write_from(struct hf__two *two, enum hf__two_side side, struct hf__c
                !two->part[side].doubtful)
                 side++;
         if (side == HF__TWO_SIDES)
-                answer(two, 0, 0, commands);
+                response(two, 0, 0, commands);
         else if (now.boot >= two->deadline)
-                answer(two, HF_E_TIMEOUT, 0, commands);
+                response(two, HF_E_TIMEOUT, 0, commands);
         else
                 write_side(two, side, commands);
 }
@@ -294,7 +294,7 @@ void hf__two_write(struct hf__two *two, uint32_t op_id, const struct hf__record 
         two->record = *record;
         if (!is_current(two) || (!is_taking(two) && !is_release(two) &&
                                  !(is_mine(two, HF__TWO_OLD) && is_mine(two, HF__TWO_NEW)))) {
-                answer(two, HF_E_CONFLICT, 0, ret_commands);
+                response(two, HF_E_CONFLICT, 0, ret_commands);
                 return;
         }
         if (is_taking(two) &&
@@ -310,7 +310,7 @@ static void old_written(struct hf__two *two, int result, hf_nsec retry_after,
                         const struct hf__record *record, struct hf__core_time now,
                         struct hf__two_commands *commands) {
         if (result != 0) {
-                answer(two, result, retry_after, commands);
+                response(two, result, retry_after, commands);
                 return;
         }
         if (is_taking(two))
@@ -326,7 +326,7 @@ static void new_written(struct hf__two *two, int result, hf_nsec retry_after,
         bool is_told = result == HF_E_CONFLICT || result == HF_E_NOT_FOUND;
 
         if (result == 0) {
-                answer(two, 0, 0, commands);
+                response(two, 0, 0, commands);
                 if (is_taking(two)) {
                         commands->list[commands->n - 1].record.term = record->rv_number;
                         strcpy(two->acquired_at, record->rv);
@@ -337,14 +337,14 @@ static void new_written(struct hf__two *two, int result, hf_nsec retry_after,
                 two->refusal_retry_after = retry_after;
                 give_back(two, UNDOING, now, commands);
         } else {
-                answer(two, !is_taking(two) && is_told ? result : HF_E_TIMEOUT, retry_after,
-                       commands);
+                response(two, !is_taking(two) && is_told ? result : HF_E_TIMEOUT, retry_after,
+                         commands);
         }
 }
 
 /* ---- events ---- */
 
-void hf__two_answered(struct hf__two *two, enum hf__two_side side, uint32_t op_id, int result,
+void hf__two_response(struct hf__two *two, enum hf__two_side side, uint32_t op_id, int result,
                       hf_nsec retry_after, const struct hf__record *record,
                       struct hf__core_time now, struct hf__two_commands *ret_commands) {
         ret_commands->n = 0;
@@ -360,8 +360,8 @@ void hf__two_answered(struct hf__two *two, enum hf__two_side side, uint32_t op_i
         case WRITING_OLD: old_written(two, result, retry_after, record, now, ret_commands); break;
         case WRITING_NEW: new_written(two, result, retry_after, record, now, ret_commands); break;
         case UNDOING:
-                answer(two, result == 0 ? two->refusal : HF_E_TIMEOUT, two->refusal_retry_after,
-                       ret_commands);
+                response(two, result == 0 ? two->refusal : HF_E_TIMEOUT, two->refusal_retry_after,
+                         ret_commands);
                 break;
         case GIVING_BACK: read_ends(two, ret_commands); break;
         default: break;
@@ -376,7 +376,7 @@ void hf__two_watched(struct hf__two *two, enum hf__two_side side, const struct h
         two->part[side].told_since = true;
         note(two, side, record, now.boot);
         if (two->part[HF__TWO_OLD].known && two->part[HF__TWO_NEW].known)
-                compose(two, &push(ret_commands, HF__TWO_NEWS)->record);
+                compose(two, &push(ret_commands, HF__TWO_EVENT)->record);
         if (two->stage == IDLE &&
             is_half_for_long(two, now.boot)) { /* who is told everything by watches does not read */
                 two->deadline = now.boot + two->lease_duration / 3;

@@ -35,11 +35,11 @@
 enum hf__two_side { HF__TWO_OLD, HF__TWO_NEW, HF__TWO_SIDES };
 
 enum hf__two_command_type {
-        HF__TWO_READ,   /* side, op_id, deadline */
-        HF__TWO_WRITE,  /* side, op_id, deadline, record */
-        HF__TWO_ANSWER, /* op_id of the caller's operation, result, retry_after, record: what it
+        HF__TWO_READ,     /* side, op_id, deadline */
+        HF__TWO_WRITE,    /* side, op_id, deadline, record */
+        HF__TWO_RESPONSE, /* op_id of the caller's operation, result, retry_after, record: what it
                            came to */
-        HF__TWO_NEWS,   /* record: as the watches tell it */
+        HF__TWO_EVENT,    /* record: as the watches tell it */
 };
 struct hf__two_command {
         enum hf__two_command_type type;
@@ -98,7 +98,7 @@ void hf__two_write(struct hf__two *two, uint32_t op_id, const struct hf__record 
                    struct hf__two_commands *ret_commands);
 /* The answer to a command's request; record is read when result is 0. An answer to another one than
  * is under way does nothing. */
-void hf__two_answered(struct hf__two *two, enum hf__two_side side, uint32_t op_id, int result,
+void hf__two_response(struct hf__two *two, enum hf__two_side side, uint32_t op_id, int result,
                       hf_nsec retry_after, const struct hf__record *record,
                       struct hf__core_time now, struct hf__two_commands *ret_commands);
 void hf__two_watched(struct hf__two *two, enum hf__two_side side, const struct hf__record *record,

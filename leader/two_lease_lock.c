@@ -95,8 +95,8 @@ static void carry_out(struct two_lease_lock *lock, const struct hf__two_commands
                         lease->ops->write(lease, command->op_id, &command->record,
                                           command->deadline);
                         break;
-                case HF__TWO_ANSWER: tell(lock, command, why); break;
-                case HF__TWO_NEWS: lock->base.on_record(lock->base.ctx, &command->record); break;
+                case HF__TWO_RESPONSE: tell(lock, command, why); break;
+                case HF__TWO_EVENT: lock->base.on_record(lock->base.ctx, &command->record); break;
                 }
         }
         pthread_mutex_lock(&lock->mu);
@@ -114,7 +114,7 @@ static void on_done(void *ctx, uint32_t op_id, const struct hf__lock_reply *repl
 
         if (!enter(lock))
                 return;
-        hf__two_answered(&lock->two, side->which, op_id, reply->result, reply->retry_after,
+        hf__two_response(&lock->two, side->which, op_id, reply->result, reply->retry_after,
                          &reply->record, now_of(lock), &commands);
         carry_out(lock, &commands, reply->result ? &reply->status : NULL);
 }

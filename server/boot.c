@@ -31,8 +31,8 @@ static int read_optional(const char *path, char **ret_text, struct hf_status *re
         return path && *path ? hfd_read_file(path, ret_text, reterr_status) : 0;
 }
 
-static int make_store(struct hfd_host *h, struct hf_status *reterr_status) {
-        const struct hfd_config *config = h->config;
+static int make_store(struct hfd_server *server, struct hf_status *reterr_status) {
+        const struct hfd_config *config = server->config;
         char *ca = NULL, *cert = NULL, *key = NULL;
         int r = read_optional(config->etcd_ca_file, &ca, reterr_status);
 
@@ -46,7 +46,7 @@ static int make_store(struct hfd_host *h, struct hf_status *reterr_status) {
                                                .ca_pem = ca,
                                                .cert_pem = cert,
                                                .key_pem = key};
-                r = hfd_etcd_store_new(&h->host, &etcd, &h->store, reterr_status);
+                r = hfd_etcd_store_new(&server->host, &etcd, &server->store, reterr_status);
         }
         free(ca);
         free(cert);
@@ -56,9 +56,9 @@ static int make_store(struct hfd_host *h, struct hf_status *reterr_status) {
 
 /* Certificates: the given ones, else self-made ones under --cert-dir. Also called on SIGHUP;
  * replaces all or nothing. */
-int hfd_read_certificates(struct hfd_host *h, struct hf_status *reterr_status) {
-        const struct hfd_config *config = h->config;
-        const char *const names[] = {config->bind_address, h->identity.host, NULL};
+int hfd_read_certificates(struct hfd_server *server, struct hf_status *reterr_status) {
+        const struct hfd_config *config = server->config;
+        const char *const names[] = {config->bind_address, server->identity.host, NULL};
         char *cert = NULL, *key = NULL, *client_ca = NULL;
         struct hfd_pki pki = {0};
 
@@ -80,25 +80,25 @@ int hfd_read_certificates(struct hfd_host *h, struct hf_status *reterr_status) {
                 hfd_pki_done(&pki);
                 return r;
         }
-        free(h->server_cert_pem);
-        free(h->server_key_pem);
-        free(h->client_ca_pem);
-        h->server_cert_pem = cert;
-        h->server_key_pem = key;
-        h->client_ca_pem = client_ca;
-        hfd_pki_done(&h->pki);
-        h->pki = pki;
+        free(server->server_cert_pem);
+        free(server->server_key_pem);
+        free(server->client_ca_pem);
+        server->server_cert_pem = cert;
+        server->server_key_pem = key;
+        server->client_ca_pem = client_ca;
+        hfd_pki_done(&server->pki);
+        server->pki = pki;
         return 0;
 }
 
 static void on_ready(void *ctx) {
-        struct hfd_host *h = ctx;
-        hfd_lifecycle_signal(&h->lifecycle, HFD_HAS_BEEN_READY);
+        struct hfd_server *server = ctx;
+        hfd_lifecycle_signal(&server->lifecycle, HFD_HAS_BEEN_READY);
 }
 
 static bool shutdown_check(void *ctx, char *reason, size_t max_reason) {
-        struct hfd_host *h = ctx;
-        bool stopping = hfd_lifecycle_signalled(&h->lifecycle, HFD_SHUTDOWN_INITIATED);
+        struct hfd_server *server = ctx;
+        bool stopping = hfd_lifecycle_signalled(&server->lifecycle, HFD_SHUTDOWN_INITIATED);
 
         if (stopping)
                 (void)snprintf(reason, max_reason, "process is shutting down");
@@ -110,9 +110,9 @@ static bool shutdown_check(void *ctx, char *reason, size_t max_reason) {
                                 */
 
 static bool store_check(void *ctx, char *reason, size_t max_reason) {
-        struct hfd_host *h = ctx;
-        hf_nsec heard = hfd_api_store_heard_at(h->api),
-                age = hf_now(hf_host_clock(&h->host)) - heard;
+        struct hfd_server *server = ctx;
+        hf_nsec heard = hfd_api_store_heard_at(server->api),
+                age = hf_now(hf_host_clock(&server->host)) - heard;
         bool fresh = heard != 0 && age < STORE_STALE;
 
         if (!fresh)
@@ -128,37 +128,38 @@ static bool always_healthy(void *ctx, char *reason, size_t max_reason) {
         return true;
 }
 
-static int add_health_checks(struct hfd_host *h) {
-        struct hf_health *health = h->host.health;
-        int r = hf_health_add(health, "ping", HF_HEALTHZ | HF_LIVEZ | HF_READYZ, always_healthy, h);
+static int add_health_checks(struct hfd_server *server) {
+        struct hf_health *health = server->host.health;
+        int r = hf_health_add(health, "ping", HF_HEALTHZ | HF_LIVEZ | HF_READYZ, always_healthy,
+                              server);
 
         /* Not under livez: a server must not be killed because etcd is away. */
         if (r == 0)
-                r = hf_health_add(health, "etcd", HF_HEALTHZ | HF_READYZ, store_check, h);
+                r = hf_health_add(health, "etcd", HF_HEALTHZ | HF_READYZ, store_check, server);
         if (r == 0)
-                r = hf_health_add(health, "shutdown", HF_READYZ, shutdown_check, h);
+                r = hf_health_add(health, "shutdown", HF_READYZ, shutdown_check, server);
         return r;
 }
 
-static int make_http(struct hfd_host *h, struct hf_status *reterr_status) {
-        const struct hfd_config *config = h->config;
-        struct hfd_filters_config filters = {.router = h->router,
-                                             .auth = h->auth,
+static int make_http(struct hfd_server *server, struct hf_status *reterr_status) {
+        const struct hfd_config *config = server->config;
+        struct hfd_filters_config filters = {.router = server->router,
+                                             .auth = server->auth,
                                              .max_inflight = (size_t)config->max_requests_inflight,
                                              .max_mutating_inflight =
                                                      (size_t)config->max_mutating_requests_inflight,
                                              .send_retry_after = config->shutdown_send_retry_after};
-        int r = hfd_filters_new(&h->host, &filters, &h->filters);
+        int r = hfd_filters_new(&server->host, &filters, &server->filters);
 
         if (r == 0)
-                r = hfd_endpoints_new(&h->host, on_ready, h, &h->endpoints);
+                r = hfd_healthz_new(&server->host, on_ready, server, &server->healthz);
         if (r == 0)
-                r = hfd_endpoints_install(h->endpoints, h->router);
+                r = hfd_healthz_install(server->healthz, server->router);
         static const char *const api_paths[] = {"/api", "/api/", "/apis", "/apis/", "/openapi/"};
         for (size_t i = 0; r == 0 && i < sizeof api_paths / sizeof *api_paths; i++)
-                r = hfd_router_add(h->router, api_paths[i], hfd_api_handle, h->api);
+                r = hfd_router_add(server->router, api_paths[i], hfd_api_handle, server->api);
         if (r == 0)
-                r = hfd_router_add(h->router, "/debug/leader", hfd_debug_leader, h);
+                r = hfd_router_add(server->router, "/debug/leader", hfd_debug_leader, server);
         if (r)
                 return hf_fail(reterr_status, r, "cannot set up the endpoints: %s", hf_strerror(r));
         int listen_fd;
@@ -168,18 +169,19 @@ static int make_http(struct hfd_host *h, struct hf_status *reterr_status) {
         struct hfd_http_config http = {.bind_address = config->bind_address,
                                        .port = (uint16_t)config->secure_port,
                                        .listen_fd = listen_fd,
-                                       .cert_pem = h->server_cert_pem,
-                                       .key_pem = h->server_key_pem,
-                                       .client_ca_pem = h->client_ca_pem,
+                                       .cert_pem = server->server_cert_pem,
+                                       .key_pem = server->server_key_pem,
+                                       .client_ca_pem = server->client_ca_pem,
                                        .handler = hfd_filters_handle,
                                        .on_head = hfd_filters_head,
-                                       .ctx = h->filters};
-        r = hfd_http_new(&h->host, &http, &h->http, reterr_status);
+                                       .ctx = server->filters};
+        r = hfd_http_new(&server->host, &http, &server->http, reterr_status);
         if (r)
                 return r;
         bool v6 = strchr(config->bind_address, ':') != NULL;
-        (void)snprintf(h->identity.endpoint, sizeof h->identity.endpoint, "https://%s%s%s:%u",
-                       v6 ? "[" : "", config->bind_address, v6 ? "]" : "", hfd_http_port(h->http));
+        (void)snprintf(server->identity.endpoint, sizeof server->identity.endpoint,
+                       "https://%s%s%s:%u", v6 ? "[" : "", config->bind_address, v6 ? "]" : "",
+                       hfd_http_port(server->http));
         return 0;
 }
 
@@ -187,18 +189,18 @@ static bool runs_controller(void *config, const char *name) {
         return hfd_config_runs_controller(config, name);
 }
 
-static int make_controllers(struct hfd_host *h, struct hf_status *reterr_status) {
+static int make_controllers(struct hfd_server *server, struct hf_status *reterr_status) {
         struct hfd_kind_row rows[HFD_KINDS_MAX];
         size_t n;
         const struct hfd_resource *resources = hfd_resources(&n);
-        struct hfd_controllers_config config = {.client = h->loopback,
-                                                .identity = &h->identity,
-                                                .stopping = h->stop,
+        struct hfd_controllers_config config = {.client = server->loopback,
+                                                .identity = &server->identity,
+                                                .stopping = server->stop,
                                                 .rows = rows,
                                                 .n_rows = n,
-                                                .event_ttl = h->config->event_ttl,
+                                                .event_ttl = server->config->event_ttl,
                                                 .runs = runs_controller,
-                                                .ctx = (void *)h->config};
+                                                .ctx = (void *)server->config};
         int r = n <= HFD_KINDS_MAX ? 0 : HF_E_TOO_LARGE;
 
         for (size_t i = 0; r == 0 && i < n; i++)
@@ -208,33 +210,33 @@ static int make_controllers(struct hfd_host *h, struct hf_status *reterr_status)
                                               .kind = resources[i].kind,
                                               .namespaced = resources[i].namespaced};
         if (r == 0)
-                r = hfd_controllers_new(&h->host, &config, &h->controllers);
+                r = hfd_controllers_new(&server->host, &config, &server->controllers);
         return r ? hf_fail(reterr_status, r, "cannot set up the controllers: %s", hf_strerror(r))
                  : 0;
 }
 
-static int make_electors(struct hfd_host *h, struct hf_status *reterr_status) {
-        const struct hfd_config *config = h->config;
+static int make_electors(struct hfd_server *server, struct hf_status *reterr_status) {
+        const struct hfd_config *config = server->config;
         const struct hf_controller *own;
         struct hf_controller all[HFD_N_CONTROLLERS + 16];
         size_t n = 0, n_own, n_bootstrap;
-        const char *const after_bootstrap[] = {hfd_bootstrap_last_controller(h), NULL};
+        const char *const after_bootstrap[] = {hfd_bootstrap_phases_last_controller(server), NULL};
         bool elects = config->leader_elect;
 
-        int r = hf_electors_new(&h->host, &h->electors);
+        int r = hf_electors_new(&server->host, &server->electors);
         if (r)
                 return hf_fail(reterr_status, r, "cannot set up the electors: %s", hf_strerror(r));
-        r = make_controllers(h, reterr_status);
+        r = make_controllers(server, reterr_status);
         if (r)
                 return r;
-        own = hf_bootstrap_controllers(h->bootstrap, &n_bootstrap);
+        own = hf_bootstrap_controllers(server->bootstrap, &n_bootstrap);
         for (; n < n_bootstrap; n++)
                 all[n] = own[n];
-        own = hfd_controllers_table(h->controllers, &n_own);
+        own = hfd_controllers_table(server->controllers, &n_own);
         for (size_t i = 0; i < n_own; i++)
                 all[n++] = own[i];
-        for (size_t i = 0; i < h->extra->n_controllers && n < sizeof all / sizeof *all; i++)
-                all[n++] = h->extra->controllers[i];
+        for (size_t i = 0; i < server->extra->n_controllers && n < sizeof all / sizeof *all; i++)
+                all[n++] = server->extra->controllers[i];
         /* Who comes after another one of these comes after the bootstrap by that. */
         for (size_t i = n_bootstrap; i < n; i++)
                 if (all[i].class == HF_LEADER_ONLY && !all[i].after)
@@ -248,161 +250,164 @@ static int make_electors(struct hfd_host *h, struct hf_status *reterr_status) {
                  .migrate_from = elects && config->migrate_from[0] ? config->migrate_from : NULL,
                  .migrate_from_ns =
                          elects && config->migrate_from_ns[0] ? config->migrate_from_ns : NULL,
-                 .identity = h->identity.identity,
-                 .client = h->loopback,
+                 .identity = server->identity.identity,
+                 .client = server->loopback,
                  .timing = elects ? config->timing : (struct hf_leader_timing){0},
                  .controllers = all,
                  .n_controllers = n,
                  .events = true,
-                 .unsafe_gate_off = h->extra->unsafe_gate_off,
-                 .on_change = hfd_host_leader_changed,
-                 .ctx = h};
-        r = hf_electors_add(h->electors, &elector, &h->elector, reterr_status);
+                 .unsafe_gate_off = server->extra->unsafe_gate_off,
+                 .on_change = hfd_server_leader_changed,
+                 .ctx = server};
+        r = hf_electors_add(server->electors, &elector, &server->elector, reterr_status);
         if (r == 0)
-                hf_bootstrap_set_elector(h->bootstrap, h->elector);
+                hf_bootstrap_set_elector(server->bootstrap, server->elector);
         return r;
 }
 
-static int make_core(struct hfd_host *h, struct hf_status *reterr_status) {
-        int r = hf_metrics_new(&h->host.metrics);
+static int make_core(struct hfd_server *server, struct hf_status *reterr_status) {
+        int r = hf_metrics_new(&server->host.metrics);
 
         if (r == 0)
-                r = hf_health_new(&h->host.health);
+                r = hf_health_new(&server->host.health);
         if (r == 0)
-                r = hfd_router_new(&h->router);
+                r = hfd_router_new(&server->router);
         if (r)
                 return hf_fail(reterr_status, r, "%s", hf_strerror(r));
-        r = hfd_identity_make(h->config->instance, &h->identity);
+        r = hfd_identity_make(server->config->instance, &server->identity);
         if (r)
                 return hf_fail(reterr_status, r, "cannot make an identity: %s", hf_strerror(r));
         return 0;
 }
 
 static void end_term(void *ctx) {
-        struct hfd_host *h = ctx;
-        if (h->elector) /* made after the API, which is quiet until boot */
-                hf_elector_end_term(h->elector);
+        struct hfd_server *server = ctx;
+        if (server->elector) /* made after the API, which is quiet until boot */
+                hf_elector_end_term(server->elector);
 }
 
-int hfd_host_make(struct hfd_host *h, struct hf_status *reterr_status) {
-        int r = make_core(h, reterr_status);
+int hfd_server_make(struct hfd_server *server, struct hf_status *reterr_status) {
+        int r = make_core(server, reterr_status);
 
         /* Before anything is written or locked: a mistake in a manifest is one in the command line.
          */
-        if (r == 0 && (r = hfd_bootstrap_make(h, reterr_status)) != 0)
-                atomic_store(&h->exit_status, r == -ENOMEM ? 1 : 2);
+        if (r == 0 && (r = hfd_bootstrap_phases_make(server, reterr_status)) != 0)
+                atomic_store(&server->exit_status, r == -ENOMEM ? 1 : 2);
         if (r == 0)
-                r = make_directory(h->config->data_dir, "--data-dir", reterr_status);
+                r = make_directory(server->config->data_dir, "--data-dir", reterr_status);
         if (r == 0)
-                r = hfd_runfile_take(h->config->data_dir, "holdfastd", &h->data_lock,
+                r = hfd_runfile_take(server->config->data_dir, "holdfastd", &server->data_lock,
                                      reterr_status);
         if (r == 0)
-                r = hfd_runfile_take(h->config->runtime_dir, h->config->instance, &h->runfile,
-                                     reterr_status);
+                r = hfd_runfile_take(server->config->runtime_dir, server->config->instance,
+                                     &server->runfile, reterr_status);
         if (r == 0)
-                r = hfd_read_certificates(h, reterr_status);
+                r = hfd_read_certificates(server, reterr_status);
         if (r == 0)
-                r = make_store(h, reterr_status);
+                r = make_store(server, reterr_status);
         if (r == 0)
-                r = hfd_auth_new(&h->host,
-                                 *h->config->token_auth_file ? h->config->token_auth_file : NULL,
-                                 &h->auth, reterr_status);
+                r = hfd_auth_new(&server->host,
+                                 *server->config->token_auth_file ? server->config->token_auth_file
+                                                                  : NULL,
+                                 &server->auth, reterr_status);
         if (r)
                 return r;
-        struct hfd_api_config api = {.store = h->store,
-                                     .prefix = h->config->etcd_prefix,
-                                     .auth = h->auth,
+        struct hfd_api_config api = {.store = server->store,
+                                     .prefix = server->config->etcd_prefix,
+                                     .auth = server->auth,
                                      .on_history_replaced = end_term,
-                                     .ctx = h};
-        r = hfd_api_new(&h->host, &api, &h->api);
+                                     .ctx = server};
+        r = hfd_api_new(&server->host, &api, &server->api);
         if (r == 0)
-                r = hfd_api_loopback(h->api, &h->loopback);
+                r = hfd_api_loopback(server->api, &server->loopback);
         if (r == 0)
-                r = hfd_compactor_new(&h->host, h->store, h->config->etcd_prefix, &h->compactor);
+                r = hfd_compactor_new(&server->host, server->store, server->config->etcd_prefix,
+                                      &server->compactor);
         if (r == 0)
-                r = add_health_checks(h);
+                r = add_health_checks(server);
         if (r)
                 return hf_fail(reterr_status, r, "cannot set up the API: %s", hf_strerror(r));
-        r = make_http(h, reterr_status);
+        r = make_http(server, reterr_status);
         if (r == 0)
-                r = make_electors(h, reterr_status);
+                r = make_electors(server, reterr_status);
         if (r == 0)
-                r = hf_hooks_new(&h->host, h->loopback, &h->hooks);
-        return r == 0 ? hfd_host_add_hooks(h, reterr_status) : r;
+                r = hf_hooks_new(&server->host, server->loopback, &server->hooks);
+        return r == 0 ? hfd_server_hooks_add(server, reterr_status) : r;
 }
 
 /* Writes <data-dir>/admin.kubeconfig and says where it is. */
-static int write_kubeconfig(struct hfd_host *h, struct hf_status *reterr_status) {
+static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status) {
         char path[4096];
 
-        (void)snprintf(path, sizeof path, "%s/admin.kubeconfig", h->config->data_dir);
-        int r = hfd_pki_write_kubeconfig(&h->pki, path, h->identity.endpoint, reterr_status);
+        (void)snprintf(path, sizeof path, "%s/admin.kubeconfig", server->config->data_dir);
+        int r = hfd_pki_write_kubeconfig(&server->pki, path, server->identity.endpoint,
+                                         reterr_status);
         if (r == 0)
-                hf_log(&h->host.log, HF_LOG_NOTICE, "holdfastd", "serving %s; kubeconfig %s",
-                       h->identity.endpoint, path);
+                hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd", "serving %s; kubeconfig %s",
+                       server->identity.endpoint, path);
         return r;
 }
 
 /* One bounded look at the store: HF_E_CANCELED with *ret_why when it has not answered until then,
  * or the stop was asked for. */
-static int look_for_store(struct hfd_host *h, hf_nsec until, struct hf_status *ret_why) {
+static int look_for_store(struct hfd_server *server, hf_nsec until, struct hf_status *ret_why) {
         struct hf_cancel *token;
-        int r = hf_cancel_new(h->stop, hf_host_clock(&h->host), &token);
+        int r = hf_cancel_new(server->stop, hf_host_clock(&server->host), &token);
 
         if (r)
                 return r;
         hf_cancel_set_deadline(token, until);
-        r = hfd_api_wait_synced(h->api, token, ret_why);
+        r = hfd_api_wait_synced(server->api, token, ret_why);
         hf_cancel_unref(token);
         return r;
 }
 
-static int wait_for_store(struct hfd_host *h, struct hf_status *reterr_status) {
-        const struct hf_clock *clock = hf_host_clock(&h->host);
+static int wait_for_store(struct hfd_server *server, struct hf_status *reterr_status) {
+        const struct hf_clock *clock = hf_host_clock(&server->host);
         hf_nsec until = hf_now(clock) + STORE_PATIENCE;
         struct hf_status why = {0}, said = {0};
         int r;
 
-        atomic_store(&h->waiting_for_store, true);
-        hfd_host_wake(h);
+        atomic_store(&server->waiting_for_store, true);
+        hfd_server_wake(server);
         do {
                 hf_nsec look = hf_now(clock) + STORE_LOOK;
-                r = look_for_store(h, look < until ? look : until, &why);
-                if (r == HF_E_CANCELED && !hf_cancel_fired(h->stop) &&
+                r = look_for_store(server, look < until ? look : until, &why);
+                if (r == HF_E_CANCELED && !hf_cancel_fired(server->stop) &&
                     strcmp(why.message, said.message) != 0) {
-                        hf_log(&h->host.log, HF_LOG_WARNING, "holdfastd",
-                               "waiting for etcd at %s: %s", h->config->etcd_servers[0],
+                        hf_log(&server->host.log, HF_LOG_WARNING, "holdfastd",
+                               "waiting for etcd at %s: %s", server->config->etcd_servers[0],
                                why.message);
                         said = why;
                 }
-        } while (r == HF_E_CANCELED && !hf_cancel_fired(h->stop) && hf_now(clock) < until);
-        atomic_store(&h->waiting_for_store, false);
-        if (r == HF_E_CANCELED && !hf_cancel_fired(h->stop))
+        } while (r == HF_E_CANCELED && !hf_cancel_fired(server->stop) && hf_now(clock) < until);
+        atomic_store(&server->waiting_for_store, false);
+        if (r == HF_E_CANCELED && !hf_cancel_fired(server->stop))
                 r = hf_fail(reterr_status, HF_E_UNAVAILABLE,
                             "flag --etcd-servers: etcd at %s did not answer within %d s: %s",
-                            h->config->etcd_servers[0], (int)(STORE_PATIENCE / HF_NSEC_PER_SEC),
-                            why.message);
+                            server->config->etcd_servers[0],
+                            (int)(STORE_PATIENCE / HF_NSEC_PER_SEC), why.message);
         return r;
 }
 
-int hfd_host_boot(struct hfd_host *h, struct hf_status *reterr_status) {
-        int r = hfd_api_start(h->api);
+int hfd_server_boot(struct hfd_server *server, struct hf_status *reterr_status) {
+        int r = hfd_api_start(server->api);
 
         if (r == 0)
-                r = hfd_http_start(h->http);
+                r = hfd_http_start(server->http);
         if (r)
                 return hf_fail(reterr_status, r, "cannot start serving: %s", hf_strerror(r));
-        hfd_lifecycle_signal(&h->lifecycle, HFD_MUX_AND_DISCOVERY_COMPLETE);
-        r = write_kubeconfig(h, reterr_status);
+        hfd_lifecycle_signal(&server->lifecycle, HFD_MUX_AND_DISCOVERY_COMPLETE);
+        r = write_kubeconfig(server, reterr_status);
         if (r == 0)
-                r = wait_for_store(h, reterr_status);
+                r = wait_for_store(server, reterr_status);
         if (r == 0)
-                r = hfd_controllers_start(h->controllers);
+                r = hfd_controllers_start(server->controllers);
         if (r == 0)
-                r = hf_hooks_start(h->hooks, reterr_status);
+                r = hf_hooks_start(server->hooks, reterr_status);
         if (r == 0) {
-                atomic_store(&h->ready, true);
-                hfd_host_wake(h);
+                atomic_store(&server->ready, true);
+                hfd_server_wake(server);
         }
         return r;
 }

@@ -17,11 +17,11 @@
 
 static void on_progress(void *ctx, enum hf_bootstrap_point point,
                         const struct hf_bootstrap_info *info) {
-        struct hfd_host *h = ctx;
+        struct hfd_server *server = ctx;
 
-        hfd_host_wake(h);
-        if (h->extra->on_bootstrap)
-                h->extra->on_bootstrap(point, info);
+        hfd_server_wake(server);
+        if (server->extra->on_bootstrap)
+                server->extra->on_bootstrap(point, info);
 }
 
 static size_t fill_kinds(struct hf_bootstrap_kind *kinds, char (*versions)[128]) {
@@ -36,7 +36,7 @@ static size_t fill_kinds(struct hf_bootstrap_kind *kinds, char (*versions)[128])
         return n;
 }
 
-int hfd_bootstrap_make(struct hfd_host *h, struct hf_status *reterr_status) {
+int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reterr_status) {
         struct hf_bootstrap_kind kinds[HFD_RESOURCES_MAX];
         char versions[HFD_RESOURCES_MAX][128];
         struct hf_bootstrap_phase phases[2] = {
@@ -44,46 +44,48 @@ int hfd_bootstrap_make(struct hfd_host *h, struct hf_status *reterr_status) {
                         .name = "phase-0",
                         .manifests = hfd_manifests_phase_0,
                         .n_manifests = hfd_manifests_phase_0_n,
-                        .directories = h->extra->phase_0_directories,
+                        .directories = server->extra->phase_0_directories,
                 },
                 {
                         .name = "phase-1",
                         .manifests = hfd_manifests_phase_1,
                         .n_manifests = hfd_manifests_phase_1_n,
-                        .directories = (const char *const *)h->config->bootstrap_manifests,
+                        .directories = (const char *const *)server->config->bootstrap_manifests,
                         .hook_patience = PHASE_1_PATIENCE,
                 },
         };
         struct hf_bootstrap_config config = {.size = sizeof config,
-                                             .version = h->extra->version ? h->extra->version
-                                                                          : HFD_VERSION,
+                                             .version = server->extra->version
+                                                                ? server->extra->version
+                                                                : HFD_VERSION,
                                              .kinds = kinds,
                                              .n_kinds = fill_kinds(kinds, versions),
                                              .phases = phases,
                                              .n_phases = 2,
                                              .one_revision = true,
-                                             .give_way_after = h->config->timing.lease_duration,
+                                             .give_way_after =
+                                                     server->config->timing.lease_duration,
                                              .on_progress = on_progress,
-                                             .ctx = h};
+                                             .ctx = server};
         struct hf_status why = {0};
 
-        int r = hf_bootstrap_new(&h->host, &config, &h->bootstrap, &why);
+        int r = hf_bootstrap_new(&server->host, &config, &server->bootstrap, &why);
         /* The directories are the only thing of these that a user has a hand in. */
         return r ? hf_fail(reterr_status, r, "flag --bootstrap-manifests: %s", why.message) : 0;
 }
 
-const char *hfd_bootstrap_last_controller(struct hfd_host *h) {
+const char *hfd_bootstrap_phases_last_controller(struct hfd_server *server) {
         size_t n;
-        const struct hf_controller *controllers = hf_bootstrap_controllers(h->bootstrap, &n);
+        const struct hf_controller *controllers = hf_bootstrap_controllers(server->bootstrap, &n);
         return controllers[n - 1].name;
 }
 
-bool hfd_bootstrap_says(struct hfd_host *h, char *text, size_t max_text) {
+bool hfd_bootstrap_phases_status(struct hfd_server *server, char *text, size_t max_text) {
         struct hf_bootstrap_info info;
-        size_t n = hf_bootstrap_n_phases(h->bootstrap);
+        size_t n = hf_bootstrap_n_phases(server->bootstrap);
 
         for (size_t i = 0; i < n; i++) {
-                hf_bootstrap_info(h->bootstrap, i, &info);
+                hf_bootstrap_info(server->bootstrap, i, &info);
                 if (info.failing)
                         (void)snprintf(text, max_text, "bootstrap %s fails, try %u: %s", info.phase,
                                        info.n_failures, info.message);
@@ -94,9 +96,9 @@ bool hfd_bootstrap_says(struct hfd_host *h, char *text, size_t max_text) {
                         continue;
                 return true;
         }
-        hf_bootstrap_info(h->bootstrap, 0, &info);
-        if (!atomic_load(&h->ready) && !info.complete)
+        hf_bootstrap_info(server->bootstrap, 0, &info);
+        if (!atomic_load(&server->ready) && !info.complete)
                 (void)snprintf(text, max_text, "waiting for the leader to complete bootstrap %s",
                                info.phase);
-        return !atomic_load(&h->ready) && !info.complete;
+        return !atomic_load(&server->ready) && !info.complete;
 }

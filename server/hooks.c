@@ -28,11 +28,11 @@ static int ensure_namespace(struct hf_hook_context *context, const char *name,
                          "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%"
                          "s\"}}",
                          name);
-        struct hf_call get = {.verb = HF_VERB_GET, .resource = namespaces, .name = name};
-        struct hf_call create = {.verb = HF_VERB_CREATE,
-                                 .resource = namespaces,
-                                 .body = body,
-                                 .n_body = (size_t)n};
+        struct hf_request get = {.verb = HF_VERB_GET, .resource = namespaces, .name = name};
+        struct hf_request create = {.verb = HF_VERB_CREATE,
+                                    .resource = namespaces,
+                                    .body = body,
+                                    .n_body = (size_t)n};
         struct hf_cancel *token = hf_hook_shutting_down(context);
 
         int r = hf_client_do(hf_hook_client(context), &get, token, NULL, NULL, reterr_status);
@@ -46,7 +46,7 @@ static int start_system_namespaces(struct hf_hook_context *context, void *ctx,
                                    struct hf_status *reterr_status) {
         static const char *const names[] = {"kube-system", "kube-public", "kube-node-lease",
                                             "default"};
-        struct hfd_host *h = ctx;
+        struct hfd_server *server = ctx;
 
         for (size_t i = 0; i < sizeof names / sizeof *names;) {
                 int r = ensure_namespace(context, names[i], reterr_status);
@@ -57,36 +57,37 @@ static int start_system_namespaces(struct hf_hook_context *context, void *ctx,
                 /* The store may stumble at start as at any time: it is asked until the hook's
                  * deadline. */
                 if (hf_cancel_wait(hf_hook_shutting_down(context),
-                                   hf_now(hf_host_clock(&h->host)) + RETRY) == HF_E_CANCELED)
+                                   hf_now(hf_host_clock(&server->host)) + RETRY) == HF_E_CANCELED)
                         return HF_E_CANCELED;
         }
         return 0;
 }
 
-int hfd_host_add_hooks(struct hfd_host *h, struct hf_status *reterr_status) {
+int hfd_server_hooks_add(struct hfd_server *server, struct hf_status *reterr_status) {
         static const char *const before_controllers[] = {"system-namespaces", NULL},
                                  *const before_bootstrap[] = {"start-controllers", NULL};
         struct hf_hook namespaces = {.name = "system-namespaces",
                                      .start = start_system_namespaces,
-                                     .ctx = h};
-        int r = hf_hooks_add(h->hooks, &namespaces, HF_HOOKS_HERE, reterr_status);
+                                     .ctx = server};
+        int r = hf_hooks_add(server->hooks, &namespaces, HF_HOOKS_HERE, reterr_status);
 
         /* --leader-elect=false: this instance serves only, it neither contends nor runs
          * controllers. */
-        if (r == 0 && h->config->leader_elect)
-                r = hf_controllers_install(h->hooks, h->electors, before_controllers,
+        if (r == 0 && server->config->leader_elect)
+                r = hf_controllers_install(server->hooks, server->electors, before_controllers,
                                            reterr_status);
         if (r)
                 return r;
-        return hf_bootstrap_install(h->bootstrap, h->hooks,
-                                    h->config->leader_elect ? before_bootstrap : before_controllers,
+        return hf_bootstrap_install(server->bootstrap, server->hooks,
+                                    server->config->leader_elect ? before_bootstrap
+                                                                 : before_controllers,
                                     reterr_status);
 }
 
 /* On the elector's loop: the run file is a few hundred bytes on a tmpfs, all else is a flag and a
  * wake-up. */
-void hfd_host_leader_changed(void *host, const struct hf_leader_info *info) {
-        struct hfd_host *h = host;
+void hfd_server_leader_changed(void *host, const struct hf_leader_info *info) {
+        struct hfd_server *server = host;
         bool may_hold = info->term != 0 && info->state != HF_FOLLOWING && info->state != HF_STOPPED;
         struct hf_fence leads = {.term = info->term};
 
@@ -95,18 +96,18 @@ void hfd_host_leader_changed(void *host, const struct hf_leader_info *info) {
         memcpy(leads.ns, info->ns, sizeof leads.ns);
         memcpy(leads.name, info->name, sizeof leads.name);
         memcpy(leads.identity, info->identity, sizeof leads.identity);
-        if (h->config->migrate_from[0]) {
-                const char *ns = h->config->migrate_from_ns;
+        if (server->config->migrate_from[0]) {
+                const char *ns = server->config->migrate_from_ns;
                 (void)snprintf(leads.also_ns, sizeof leads.also_ns, "%s", ns[0] ? ns : info->ns);
                 (void)snprintf(leads.also_name, sizeof leads.also_name, "%s",
-                               h->config->migrate_from);
+                               server->config->migrate_from);
         }
-        int r = hfd_runfile_write(h->runfile, may_hold ? &leads : NULL);
+        int r = hfd_runfile_write(server->runfile, may_hold ? &leads : NULL);
         if (r)
-                hf_log(&h->host.log, HF_LOG_WARNING, "holdfastd",
+                hf_log(&server->host.log, HF_LOG_WARNING, "holdfastd",
                        "run file in %s: %s; a crash now costs a lease duration",
-                       h->config->runtime_dir, hf_strerror(r));
+                       server->config->runtime_dir, hf_strerror(r));
         if (info->state == HF_STUCK)
-                atomic_store(&h->stuck, true);
-        hfd_host_wake(h);
+                atomic_store(&server->stuck, true);
+        hfd_server_wake(server);
 }

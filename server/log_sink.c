@@ -16,7 +16,7 @@ static bool to_journal;
 
 static void write_line(void *ctx, enum hf_log_level level, const char *component,
                        const char *message) {
-        static const char letters[] = "EEEEWNID";
+        static const char messages[] = "EEEEWNID";
         char line[1400], when[40] = "";
         int n;
 
@@ -30,7 +30,7 @@ static void write_line(void *ctx, enum hf_log_level level, const char *component
                 if (gmtime_r(&now.tv_sec, &tm))
                         (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &tm);
                 n = snprintf(line, sizeof line, "%s.%06ldZ %c %s: %s\n", when, now.tv_nsec / 1000,
-                             letters[level & 7], component, message);
+                             messages[level & 7], component, message);
         }
         if (n >= (int)sizeof line) {
                 n = (int)sizeof line - 1;
@@ -41,7 +41,7 @@ static void write_line(void *ctx, enum hf_log_level level, const char *component
         (void)written;
 }
 
-void hfd_log_init(struct hf_log *log, int verbosity) {
+void hfd_log_sink_init(struct hf_log *log, int verbosity) {
         to_journal = getenv("JOURNAL_STREAM") != NULL;
         *log = (struct hf_log){.write = write_line,
                                .max_level = verbosity >= 4   ? HF_LOG_DEBUG

@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/program.h"
 
-int main(int argc, char **argv) { return hfd_main(argc, argv, 0); }
+int main(int argc, char **argv) { return hfd_program_main(argc, argv, 0); }

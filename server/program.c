@@ -36,10 +36,10 @@ static int run_command(const struct hfd_config *config, const struct hfd_extra *
         case HFD_COMMAND_STATUS: return hfd_status_main(config);
         case HFD_COMMAND_SERVE: break;
         }
-        return hfd_host_run(config, extra);
+        return hfd_server_run(config, extra);
 }
 
-int hfd_main(int argc, char **argv, const struct hfd_extra *extra) {
+int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra) {
         struct hfd_config config;
         struct hf_status status = {0};
 

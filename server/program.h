@@ -5,4 +5,4 @@ struct hfd_extra;
 
 /* Parses the command line and runs the sub-command. extra may be NULL. Returns the exit status: 2
  * for a usage error. */
-int hfd_main(int argc, char **argv, const struct hfd_extra *extra);
+int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra);

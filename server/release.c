@@ -247,7 +247,7 @@ int hfd_release_main(const struct hfd_config *config) {
                 (void)fprintf(stderr, "holdfastd release: %s\n", status.message);
                 return 1;
         }
-        hfd_log_init(&host.log, (int)config->v);
+        hfd_log_sink_init(&host.log, (int)config->v);
         int exit_status = release_leases(&host, config, &fence);
         if (exit_status == 0)
                 (void)hfd_runfile_write(runfile, NULL);

@@ -44,7 +44,7 @@ struct hfd_extra {
         void (*on_bootstrap)(enum hf_bootstrap_point point, const struct hf_bootstrap_info *info);
 };
 
-struct hfd_host {
+struct hfd_server {
         /* immutable after boot */
         struct hf_host host;
         const struct hfd_config *config; /* borrowed */
@@ -59,7 +59,7 @@ struct hfd_host {
         struct hf_client *loopback;
         struct hfd_router *router;
         struct hfd_filters *filters;
-        struct hfd_endpoints *endpoints;
+        struct hfd_healthz *healthz;
         struct hfd_http *http;
         struct hfd_compactor *compactor;
         struct hfd_controllers *controllers;
@@ -83,33 +83,35 @@ struct hfd_host {
 
 /* Runs one server until it is told to stop. Returns the process's exit status. Signals must not
  * have been unblocked yet. */
-int hfd_host_run(const struct hfd_config *config, const struct hfd_extra *extra);
+int hfd_server_run(const struct hfd_config *config, const struct hfd_extra *extra);
 
 /* The steps of the sequence thread. */
-int hfd_host_make(
-        struct hfd_host *h,
+int hfd_server_make(
+        struct hfd_server *server,
         struct hf_status *reterr_status); /* boot.c: objects, listening socket; no waiting */
-int hfd_host_boot(
-        struct hfd_host *h,
+int hfd_server_boot(
+        struct hfd_server *server,
         struct hf_status *reterr_status); /* boot.c: store, hooks, ready; HF_E_CANCELED on stop */
-int hfd_host_shut_down(
-        struct hfd_host *h,
+int hfd_server_shut_down(
+        struct hfd_server *server,
         struct hf_status *reterr_status); /* shutdown.c; HF_E_STUCK: the process must _exit */
-void hfd_host_free(struct hfd_host *h);   /* shutdown.c; not after HF_E_STUCK */
-int hfd_host_add_hooks(struct hfd_host *h, struct hf_status *reterr_status); /* server_hooks.c */
+void hfd_server_free(struct hfd_server *server); /* shutdown.c; not after HF_E_STUCK */
+int hfd_server_hooks_add(struct hfd_server *server,
+                         struct hf_status *reterr_status); /* server_hooks.c */
 /* bootstrap.c: reads and checks the manifests; HF_E_INVALID and the like are a user's mistake. */
-int hfd_bootstrap_make(struct hfd_host *h, struct hf_status *reterr_status);
-const char *hfd_bootstrap_last_controller(
-        struct hfd_host *h); /* the one that other leader-only controllers come after */
-bool hfd_bootstrap_says(struct hfd_host *h, char *text,
-                        size_t max_text); /* has it something for the status line? */
-void hfd_host_wake(struct hfd_host *h);   /* host.c; any thread */
+int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reterr_status);
+const char *hfd_bootstrap_phases_last_controller(
+        struct hfd_server *server); /* the one that other leader-only controllers come after */
+bool hfd_bootstrap_phases_status(struct hfd_server *server, char *text,
+                                 size_t max_text); /* has it something for the status line? */
+void hfd_server_wake(struct hfd_server *server);   /* host.c; any thread */
 /* elector's on_change: keeps the run file, the status line and the stuck flag. server_hooks.c */
-void hfd_host_leader_changed(void *host, const struct hf_leader_info *info);
-void hfd_debug_leader(void *host, struct hfd_request *request);                 /* debug_leader.c */
-int hfd_read_certificates(struct hfd_host *h, struct hf_status *reterr_status); /* boot.c */
+void hfd_server_leader_changed(void *host, const struct hf_leader_info *info);
+void hfd_debug_leader(void *host, struct hfd_http_request *request); /* debug_leader.c */
+int hfd_read_certificates(struct hfd_server *server, struct hf_status *reterr_status); /* boot.c */
 
-void hfd_log_init(struct hf_log *log,
-                  int verbosity); /* log_sink.c: lines to stderr, with priorities under systemd */
+void hfd_log_sink_init(
+        struct hf_log *log,
+        int verbosity); /* log_sink.c: lines to stderr, with priorities under systemd */
 int hfd_release_main(const struct hfd_config *config); /* release.c: the sub-command; exit status */
 int hfd_status_main(const struct hfd_config *config);  /* status.c: the sub-command; exit status */

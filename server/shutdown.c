@@ -17,98 +17,101 @@
         (2 * HF_NSEC_PER_SEC) /* for the last bytes of answers and of watches to be taken by their \
                                  readers */
 
-static int stop_hooks(struct hfd_host *h, struct hf_status *reterr_status) {
-        int r = h->hooks ? hf_hooks_stop(h->hooks, reterr_status) : 0;
+static int stop_hooks(struct hfd_server *server, struct hf_status *reterr_status) {
+        int r = server->hooks ? hf_hooks_stop(server->hooks, reterr_status) : 0;
 
         if (r)
-                hf_log(&h->host.log, HF_LOG_ERROR, "lifecycle", "pre-shutdown hooks: %s",
+                hf_log(&server->host.log, HF_LOG_ERROR, "lifecycle", "pre-shutdown hooks: %s",
                        reterr_status->message);
-        hfd_lifecycle_signal(&h->lifecycle, HFD_PRE_SHUTDOWN_HOOKS_STOPPED);
+        hfd_lifecycle_signal(&server->lifecycle, HFD_PRE_SHUTDOWN_HOOKS_STOPPED);
         return r;
 }
 
-static void stop_listening(struct hfd_host *h) {
-        hfd_http_stop_accepting(h->http);
-        hfd_lifecycle_signal(&h->lifecycle, HFD_HTTP_SERVER_STOPPED_LISTENING);
+static void stop_listening(struct hfd_server *server) {
+        hfd_http_stop_accepting(server->http);
+        hfd_lifecycle_signal(&server->lifecycle, HFD_HTTP_SERVER_STOPPED_LISTENING);
 }
 
-static void drain_requests(struct hfd_host *h) {
-        hf_nsec deadline = hf_now(hf_host_clock(&h->host)) + DRAIN_DEADLINE;
+static void drain_requests(struct hfd_server *server) {
+        hf_nsec deadline = hf_now(hf_host_clock(&server->host)) + DRAIN_DEADLINE;
 
-        hfd_api_end_watches(h->api);
-        if (hfd_filters_wait_drained(h->filters, deadline) == HF_E_TIMEOUT)
-                hf_log(&h->host.log, HF_LOG_WARNING, "lifecycle",
+        hfd_api_end_watches(server->api);
+        if (hfd_filters_wait_drained(server->filters, deadline) == HF_E_TIMEOUT)
+                hf_log(&server->host.log, HF_LOG_WARNING, "lifecycle",
                        "%zu requests are still under way after %d s: they are cut",
-                       hfd_filters_inflight(h->filters), (int)(DRAIN_DEADLINE / HF_NSEC_PER_SEC));
-        hfd_lifecycle_signal(&h->lifecycle, HFD_IN_FLIGHT_REQUESTS_DRAINED);
+                       hfd_filters_inflight(server->filters),
+                       (int)(DRAIN_DEADLINE / HF_NSEC_PER_SEC));
+        hfd_lifecycle_signal(&server->lifecycle, HFD_IN_FLIGHT_REQUESTS_DRAINED);
 }
 
-static bool is_leading(struct hfd_host *h) {
+static bool is_leading(struct hfd_server *server) {
         struct hf_leader_info info = {0};
 
-        if (h->elector)
-                hf_elector_info(h->elector, &info);
+        if (server->elector)
+                hf_elector_info(server->elector, &info);
         return info.state == HF_LEADING;
 }
 
-int hfd_host_shut_down(struct hfd_host *h, struct hf_status *reterr_status) {
-        hfd_lifecycle_signal(&h->lifecycle, HFD_SHUTDOWN_INITIATED);
-        hfd_host_wake(h); /* main starts the shutdown delay, which runs beside the hooks */
-        if (h->controllers)
-                hfd_controllers_leave(h->controllers);
-        bool led = is_leading(h);
-        int r = stop_hooks(h, reterr_status);
+int hfd_server_shut_down(struct hfd_server *server, struct hf_status *reterr_status) {
+        hfd_lifecycle_signal(&server->lifecycle, HFD_SHUTDOWN_INITIATED);
+        hfd_server_wake(server); /* main starts the shutdown delay, which runs beside the hooks */
+        if (server->controllers)
+                hfd_controllers_leave(server->controllers);
+        bool led = is_leading(server);
+        int r = stop_hooks(server, reterr_status);
         if (r == HF_E_STUCK)
                 return r;
         if (led)
                 (void)hf_cancel_wait(hf_cancel_never(),
-                                     hf_now(hf_host_clock(&h->host)) + SUCCESSOR_FIRST);
+                                     hf_now(hf_host_clock(&server->host)) + SUCCESSOR_FIRST);
         /* Their work has joined. Their caches' watches are not to be refused by the API that stops,
          * for they would say so as a fault. */
-        h->controllers = hfd_controllers_free(h->controllers);
+        server->controllers = hfd_controllers_free(server->controllers);
         /* Load balancers are given that time to notice that readyz is red. */
-        (void)hfd_lifecycle_wait(&h->lifecycle, HFD_AFTER_SHUTDOWN_DELAY_DURATION, HF_NSEC_NEVER);
-        hfd_filters_refuse(h->filters);
-        hfd_lifecycle_signal(&h->lifecycle, HFD_NOT_ACCEPTING_NEW_REQUEST);
-        if (h->config->shutdown_send_retry_after) {
-                drain_requests(h);
-                stop_listening(h);
+        (void)hfd_lifecycle_wait(&server->lifecycle, HFD_AFTER_SHUTDOWN_DELAY_DURATION,
+                                 HF_NSEC_NEVER);
+        hfd_filters_refuse(server->filters);
+        hfd_lifecycle_signal(&server->lifecycle, HFD_NOT_ACCEPTING_NEW_REQUEST);
+        if (server->config->shutdown_send_retry_after) {
+                drain_requests(server);
+                stop_listening(server);
         } else {
-                stop_listening(h);
-                drain_requests(h);
+                stop_listening(server);
+                drain_requests(server);
         }
-        (void)hfd_http_wait_closed(h->http, hf_now(hf_host_clock(&h->host)) + CLOSE_DEADLINE);
-        if (h->hooks)
-                hf_hooks_stopped(h->hooks);
+        (void)hfd_http_wait_closed(server->http,
+                                   hf_now(hf_host_clock(&server->host)) + CLOSE_DEADLINE);
+        if (server->hooks)
+                hf_hooks_stopped(server->hooks);
         return r;
 }
 
 /* From the outside in: first what calls, then what is called; nobody waits for the store any more.
  */
-void hfd_host_free(struct hfd_host *h) {
-        if (h->store)
-                h->store->ops->stop(
-                        h->store); /* what still waits for a store that hangs is told now */
-        hf_hooks_free(h->hooks);
-        hf_electors_free(h->electors);
-        hf_bootstrap_free(h->bootstrap);
-        hfd_controllers_free(h->controllers);
-        hfd_http_free(h->http);
-        hf_client_free(h->loopback);
-        hfd_compactor_free(h->compactor);
-        hfd_api_free(h->api);
-        if (h->store)
-                h->store->ops->free(h->store);
-        hfd_filters_free(h->filters);
-        hfd_endpoints_free(h->endpoints);
-        hfd_router_free(h->router);
-        hfd_auth_free(h->auth);
-        hfd_pki_done(&h->pki);
-        hfd_runfile_free(h->runfile);
-        hfd_runfile_free(h->data_lock);
-        free(h->server_cert_pem);
-        free(h->server_key_pem);
-        free(h->client_ca_pem);
-        hf_health_free(h->host.health);
-        hf_metrics_free(h->host.metrics);
+void hfd_server_free(struct hfd_server *server) {
+        if (server->store)
+                server->store->ops->stop(
+                        server->store); /* what still waits for a store that hangs is told now */
+        hf_hooks_free(server->hooks);
+        hf_electors_free(server->electors);
+        hf_bootstrap_free(server->bootstrap);
+        hfd_controllers_free(server->controllers);
+        hfd_http_free(server->http);
+        hf_client_free(server->loopback);
+        hfd_compactor_free(server->compactor);
+        hfd_api_free(server->api);
+        if (server->store)
+                server->store->ops->free(server->store);
+        hfd_filters_free(server->filters);
+        hfd_healthz_free(server->healthz);
+        hfd_router_free(server->router);
+        hfd_auth_free(server->auth);
+        hfd_pki_done(&server->pki);
+        hfd_runfile_free(server->runfile);
+        hfd_runfile_free(server->data_lock);
+        free(server->server_cert_pem);
+        free(server->server_key_pem);
+        free(server->client_ca_pem);
+        hf_health_free(server->host.health);
+        hf_metrics_free(server->host.metrics);
 }

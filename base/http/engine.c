@@ -31,7 +31,7 @@
 
 struct timer {
         struct hf__note note;
-        struct hf__due due;
+        struct hf__timer due;
         hf_nsec when;
         void (*fn)(void *ctx);
         void *ctx;
@@ -49,7 +49,7 @@ static struct hf__exchange **bucket_of(struct hf__http_engine *engine, uint64_t 
 static void post_locked(struct hf__http_engine *engine, struct hf__note *note,
                         enum hf__note_kind kind) {
         note->kind = kind;
-        hf__mailbox_post(&engine->box, &note->letter);
+        hf__mailbox_post(&engine->box, &note->message);
 }
 
 static struct hf__exchange *find_locked(struct hf__http_engine *engine, uint64_t id) {
@@ -110,8 +110,8 @@ void hf__http_cancel(struct hf__http_engine *engine, uint64_t id) {
         pthread_mutex_unlock(&engine->mu);
 }
 
-int hf__http_call_at(struct hf__http_engine *engine, hf_nsec when, void (*fn)(void *ctx),
-                     void *ctx) {
+int hf__http_schedule(struct hf__http_engine *engine, hf_nsec when, void (*fn)(void *ctx),
+                      void *ctx) {
         struct timer *timer = calloc(1, sizeof *timer);
 
         if (!timer)
@@ -129,8 +129,8 @@ int hf__http_call_at(struct hf__http_engine *engine, hf_nsec when, void (*fn)(vo
         return closed ? HF_E_CLOSED : 0;
 }
 
-uint64_t hf__http_engine_turns(struct hf__http_engine *engine) {
-        return __atomic_load_n(&engine->turns, __ATOMIC_RELAXED);
+uint64_t hf__http_engine_iterations(struct hf__http_engine *engine) {
+        return __atomic_load_n(&engine->iterations, __ATOMIC_RELAXED);
 }
 
 /* ---- the engine's thread ---- */
@@ -181,11 +181,11 @@ static void take_cancel(struct hf__exchange *x) {
         hf__exchange_abort(x, HF_E_CANCELED);
 }
 
-static void take_letters(struct hf__http_engine *engine) {
-        for (struct hf__letter *letter = hf__mailbox_take(&engine->box), *next; letter;
-             letter = next) {
-                struct hf__note *note = CONTAINER(letter, struct hf__note, letter);
-                next = letter->next;
+static void take_messages(struct hf__http_engine *engine) {
+        for (struct hf__message *message = hf__mailbox_take(&engine->box), *next; message;
+             message = next) {
+                struct hf__note *note = CONTAINER(message, struct hf__note, message);
+                next = message->next;
                 switch (note->kind) {
                 case HF__NOTE_SUBMIT:
                         take_submit(engine, CONTAINER(note, struct hf__exchange, note));
@@ -195,7 +195,7 @@ static void take_letters(struct hf__http_engine *engine) {
                         break;
                 case HF__NOTE_TIMER: {
                         struct timer *timer = CONTAINER(note, struct timer, note);
-                        hf__duequeue_add(&engine->due_timers, &timer->due, timer->when);
+                        hf__timer_heap_add(&engine->due_timers, &timer->due, timer->when);
                         break;
                 }
                 case HF__NOTE_STOP: engine->stopping = true; break;
@@ -204,12 +204,12 @@ static void take_letters(struct hf__http_engine *engine) {
 }
 
 static void run_due(struct hf__http_engine *engine) {
-        struct hf__due *due;
+        struct hf__timer *due;
 
         while ((due = engine->due_exchanges.first) && due->at <= engine->now)
                 hf__exchange_due(CONTAINER(due, struct hf__exchange, due));
         while ((due = engine->due_timers.first) && (due->at <= engine->now || engine->stopping)) {
-                hf__duequeue_remove(&engine->due_timers, due);
+                hf__timer_heap_remove(&engine->due_timers, due);
                 run_timer(CONTAINER(due, struct timer, due));
         }
 }
@@ -236,17 +236,17 @@ static int prepare_wait(struct hf__http_engine *engine) {
         return MAX_WAIT_MS;
 }
 
-static void turn(struct hf__http_engine *engine) {
+static void iteration(struct hf__http_engine *engine) {
         struct epoll_event events[N_EVENTS];
         int n = epoll_wait(engine->epoll_fd, events, N_EVENTS, prepare_wait(engine));
-        bool letters = false;
+        bool messages = false;
 
         engine->now = hf_now(engine->clock);
-        __atomic_add_fetch(&engine->turns, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&engine->iterations, 1, __ATOMIC_RELAXED);
         for (int i = 0; i < n; i++) {
                 int fd = events[i].data.fd;
                 if (fd == engine->box.fd) {
-                        letters = true;
+                        messages = true;
                 } else if (fd == engine->timer_fd) {
                         uint64_t count;
                         ssize_t n_read = read(fd, &count, sizeof count);
@@ -256,8 +256,8 @@ static void turn(struct hf__http_engine *engine) {
                         hf__lanes_socket_event(engine, fd, events[i].events);
                 }
         }
-        if (letters)
-                take_letters(engine);
+        if (messages)
+                take_messages(engine);
         hf__lanes_run(engine);
         run_due(engine);
         hf__lanes_flush(engine);
@@ -267,8 +267,8 @@ static void *loop(void *ctx) {
         struct hf__http_engine *engine = ctx;
 
         while (!engine->stopping)
-                turn(engine);
-        take_letters(engine); /* nothing is posted any more: the last of them was the stop, or came
+                iteration(engine);
+        take_messages(engine); /* nothing is posted any more: the last of them was the stop, or came
                                  before it */
         while (engine->exchanges)
                 hf__exchange_abort(engine->exchanges, HF_E_CANCELED);
@@ -315,8 +315,8 @@ int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
                 return -ENOMEM;
         engine->host = host;
         engine->clock = hf_host_clock(host);
-        engine->needs_gate = curl_version_info(CURLVERSION_NOW)->version_num <
-                             0x080000; /* it prints texts each time it is asked */
+        engine->needs_h2c_guard = curl_version_info(CURLVERSION_NOW)->version_num <
+                                  0x080000; /* it prints texts each time it is asked */
         engine->epoll_fd = engine->timer_fd = -1;
         engine->armed_at = HF_NSEC_NEVER;
         engine->now = hf_now(engine->clock);

@@ -111,11 +111,11 @@ int hf__http_submit_again(struct hf__http_engine *engine, const struct hf__http_
 void hf__http_cancel(struct hf__http_engine *engine, uint64_t id);
 /* Calls fn on the engine's thread, soon (or at boot time `when` if it is later). -ENOMEM,
  * HF_E_CLOSED: never called. At stop the timers not yet due are called at once. */
-int hf__http_call_at(struct hf__http_engine *engine, hf_nsec when, void (*fn)(void *ctx),
-                     void *ctx);
+int hf__http_schedule(struct hf__http_engine *engine, hf_nsec when, void (*fn)(void *ctx),
+                      void *ctx);
 /* A counter that rises each time the loop turns (at least once a second): the watchdog's witness.
  */
-uint64_t hf__http_engine_turns(struct hf__http_engine *engine);
+uint64_t hf__http_engine_iterations(struct hf__http_engine *engine);
 
 /* PEM text, copied; each may be NULL. insecure skips verification (never set by Holdfast's own
  * defaults). */

@@ -28,7 +28,7 @@ CURLcode hf__http_tls_apply(struct hf__http_tls *tls, CURL *easy);
 /* What comes through the mailbox. */
 enum hf__note_kind { HF__NOTE_SUBMIT, HF__NOTE_CANCEL, HF__NOTE_TIMER, HF__NOTE_STOP };
 struct hf__note {
-        struct hf__letter letter;
+        struct hf__message message;
         enum hf__note_kind kind;
 };
 
@@ -51,8 +51,8 @@ struct hf__pool {
         long max_connections; /* to one origin; 0 = no limit, which is also what it begins with */
         bool unlimited, restart_waiting;
         /* of clear-text HTTP/2: see http_engine_gate.c */
-        bool h2c_up, gate_moved;
-        struct hf__exchange *pioneers, *held;
+        bool h2c_up, h2c_guard_moved;
+        struct hf__exchange *first_requests, *held;
 };
 
 /*
@@ -76,7 +76,7 @@ struct hf__http_idle {
  * no time left. */
 struct hf__exchange {
         struct hf__note note; /* HF__NOTE_SUBMIT */
-        struct hf__due due;   /* the deadline, the head's until it is there, or not_before */
+        struct hf__timer due; /* the deadline, the head's until it is there, or not_before */
         struct hf__http_engine *engine;
         struct hf__http_tls *tls;        /* a reference of its own */
         struct hf__http_request request; /* its strings and body lie behind the struct, but for
@@ -103,8 +103,8 @@ struct hf__exchange {
         /* of clear-text HTTP/2: see http_engine_gate.c */
         bool is_h2c, expects_reuse, must_restart;
         int n_restarts;
-        struct hf__pool *gate; /* whose pioneers or held list it is in; NULL = none */
-        struct hf__exchange *next_gate, **link_gate;
+        struct hf__pool *h2c_guard; /* whose pioneers or held list it is in; NULL = none */
+        struct hf__exchange *next_h2c_guard, **link_h2c_guard;
         hf_nsec sent_at;
         int local_port; /* of its connection: the only thing curl tells about that while it is used;
                            0 = not TCP */
@@ -142,10 +142,10 @@ struct hf__http_engine {
         const struct hf_clock *clock;
         pthread_t thread;
         int epoll_fd, timer_fd;
-        bool needs_gate; /* libcurl is one of those for which http_engine_gate.c is there */
+        bool needs_h2c_guard; /* libcurl is one of those for which http_engine_gate.c is there */
         struct hf__mailbox box;
         /* atomic */
-        uint64_t turns;
+        uint64_t iterations;
         /* guarded by mu; mu is taken before box.mu */
         pthread_mutex_t mu;
         bool closed;
@@ -156,7 +156,7 @@ struct hf__http_engine {
         hf_nsec armed_at; /* what timer_fd is set to; HF_NSEC_NEVER = off */
         bool stopping;
         struct hf__note stop_note;
-        struct hf__duequeue due_exchanges, due_timers;
+        struct hf__timer_heap due_exchanges, due_timers;
         struct hf__exchange *exchanges;
         struct hf__pool *lanes[HF__N_POOLS]; /* each lane has a second one for clear-text HTTP/2 */
         struct hf__socket *sockets;          /* by descriptor */
@@ -219,19 +219,20 @@ bool hf__http_shares_connections(
         const struct hf__http_request *request); /* as far as is known before there is one */
 
 /* http_engine_answer.c; for curl */
-size_t hf__answer_on_header(char *line, size_t size, size_t n, void *x);
-size_t hf__answer_on_body(char *data, size_t size, size_t n, void *x);
+size_t hf__response_on_header(char *line, size_t size, size_t n, void *x);
+size_t hf__response_on_body(char *data, size_t size, size_t n, void *x);
 
 /* http_engine_gate.c */
-bool hf__gate_concerns(const struct hf__http_engine *engine,
-                       const struct hf__http_request *request);
-bool hf__gate_holds(
+bool hf__h2c_guard_concerns(const struct hf__http_engine *engine,
+                            const struct hf__http_request *request);
+bool hf__h2c_guard_holds(
         struct hf__exchange *x,
         struct hf__pool *pool); /* true: it waits for another's; else it is a pioneer itself */
-bool hf__gate_guessed_wrong(struct hf__exchange *x); /* at on_prereq; true: it must start again */
-void hf__gate_leave(struct hf__exchange *x);         /* accepts one that is in no list */
-void hf__gate_heard(struct hf__pool *pool);          /* bytes came in the pool */
-void hf__gate_release(struct hf__pool *pool); /* when gate_moved: starts those that are held */
+bool hf__h2c_guard_guessed_wrong(
+        struct hf__exchange *x);                   /* at on_prereq; true: it must start again */
+void hf__h2c_guard_leave(struct hf__exchange *x);  /* accepts one that is in no list */
+void hf__h2c_guard_heard(struct hf__pool *pool);   /* bytes came in the pool */
+void hf__h2c_guard_release(struct hf__pool *pool); /* when gate_moved: starts those that are held */
 
 /* http_engine.c: takes it off the lists and frees it, or leaves that to the cancel note under way.
  */

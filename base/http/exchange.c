@@ -129,22 +129,22 @@ void hf__exchange_free(struct hf__exchange *x) {
 }
 
 void hf__exchange_set_due(struct hf__exchange *x) {
-        struct hf__duequeue *queue = &x->engine->due_exchanges;
+        struct hf__timer_heap *queue = &x->engine->due_exchanges;
         hf_nsec at = x->request.deadline;
 
         if (!x->head_done && x->head_deadline < at)
                 at = x->head_deadline;
         if (x->is_held && x->request.not_before < at)
                 at = x->request.not_before;
-        hf__duequeue_remove(queue, &x->due);
+        hf__timer_heap_remove(queue, &x->due);
         if (at != HF_NSEC_NEVER)
-                hf__duequeue_add(queue, &x->due, at);
+                hf__timer_heap_add(queue, &x->due, at);
 }
 
 int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, int local_port) {
         struct hf__exchange *x = ctx;
 
-        if (hf__gate_guessed_wrong(x))
+        if (hf__h2c_guard_guessed_wrong(x))
                 return CURL_PREREQFUNC_ABORT;
         if (x->may_have_sent && !x->request.idempotent) {
                 x->verdict = HF_E_TIMEOUT;
@@ -162,7 +162,7 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
 
 /* Gives the curl handle back; its connection stays with the pool. */
 static void detach(struct hf__exchange *x) {
-        hf__gate_leave(x);
+        hf__h2c_guard_leave(x);
         if (!x->easy)
                 return;
         if (x->pool) {
@@ -176,7 +176,7 @@ static void detach(struct hf__exchange *x) {
 
 /* The last act: answers, and forgets it. */
 static void finish(struct hf__exchange *x, int outcome) {
-        hf__duequeue_remove(&x->engine->due_exchanges, &x->due);
+        hf__timer_heap_remove(&x->engine->due_exchanges, &x->due);
         detach(x);
         bool whole = outcome == 0 && !x->request.on_data;
         struct hf__http_result result = {
@@ -303,7 +303,7 @@ void hf__exchange_begin(struct hf__exchange *x) {
         struct hf__http_engine *engine = x->engine;
         struct hf__pool *pool = engine->lanes[lane_of(x)];
 
-        if (x->is_h2c && !x->expects_reuse && hf__gate_holds(x, pool))
+        if (x->is_h2c && !x->expects_reuse && hf__h2c_guard_holds(x, pool))
                 return;
         CURLcode code = hf__exchange_take_handle(x);
         x->pool = pool; /* before the handle is added: callbacks look at it */
@@ -331,7 +331,7 @@ void hf__exchange_start(struct hf__exchange *x) {
         }
         if (x->is_held)
                 return;
-        x->is_h2c = hf__gate_concerns(engine, &x->request);
+        x->is_h2c = hf__h2c_guard_concerns(engine, &x->request);
         x->expects_reuse = engine->lanes[lane_of(x)]->h2c_up;
         hf__exchange_begin(x);
 }

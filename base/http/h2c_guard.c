@@ -11,8 +11,8 @@
  * A pool has the gate's two lists. While one request, the pioneer, makes the first connection to an
  * origin, the others to that origin are held: no curl handle yet, only their deadline runs. A
  * pioneer leaves when the peer has spoken, or with its end; that sets gate_moved, and the loop then
- * starts all that are held, as things stand then. Later libcurls need no gate: hf__gate_concerns is
- * false for all.
+ * starts all that are held, as things stand then. Later libcurls need no gate:
+ * hf__h2c_guard_concerns is false for all.
  *
  * All is the engine thread's.
  */
@@ -20,46 +20,47 @@
 
 #include "base/http/engine_private.h"
 
-bool hf__gate_concerns(const struct hf__http_engine *engine,
-                       const struct hf__http_request *request) {
-        return engine->needs_gate && request->version == HF__HTTP_2_PRIOR_KNOWLEDGE &&
+bool hf__h2c_guard_concerns(const struct hf__http_engine *engine,
+                            const struct hf__http_request *request) {
+        return engine->needs_h2c_guard && request->version == HF__HTTP_2_PRIOR_KNOWLEDGE &&
                strncmp(request->url, "http:", 5) == 0;
 }
 
-static void enter_gate(struct hf__pool *pool, struct hf__exchange **list, struct hf__exchange *x) {
-        x->gate = pool;
-        x->next_gate = *list;
-        if (x->next_gate)
-                x->next_gate->link_gate = &x->next_gate;
-        x->link_gate = list;
+static void enter_h2c_guard(struct hf__pool *pool, struct hf__exchange **list,
+                            struct hf__exchange *x) {
+        x->h2c_guard = pool;
+        x->next_h2c_guard = *list;
+        if (x->next_h2c_guard)
+                x->next_h2c_guard->link_h2c_guard = &x->next_h2c_guard;
+        x->link_h2c_guard = list;
         *list = x;
 }
 
 /* The loop then looks at those that are held. */
-void hf__gate_leave(struct hf__exchange *x) {
-        if (!x->gate)
+void hf__h2c_guard_leave(struct hf__exchange *x) {
+        if (!x->h2c_guard)
                 return;
-        *x->link_gate = x->next_gate;
-        if (x->next_gate)
-                x->next_gate->link_gate = x->link_gate;
-        x->gate->gate_moved = true;
-        x->gate->curl_due = 0;
-        x->gate = NULL;
+        *x->link_h2c_guard = x->next_h2c_guard;
+        if (x->next_h2c_guard)
+                x->next_h2c_guard->link_h2c_guard = x->link_h2c_guard;
+        x->h2c_guard->h2c_guard_moved = true;
+        x->h2c_guard->curl_due = 0;
+        x->h2c_guard = NULL;
 }
 
 /* A pioneer's connection can be shared once the peer has spoken: its first words say how many
  * streams it takes. */
-void hf__gate_heard(struct hf__pool *pool) {
-        for (struct hf__exchange *x = pool->pioneers, *next; x; x = next) {
-                next = x->next_gate;
+void hf__h2c_guard_heard(struct hf__pool *pool) {
+        for (struct hf__exchange *x = pool->first_requests, *next; x; x = next) {
+                next = x->next_h2c_guard;
                 if (x->may_have_sent) {
                         pool->h2c_up = true;
-                        hf__gate_leave(x);
+                        hf__h2c_guard_leave(x);
                 }
         }
 }
 
-bool hf__gate_guessed_wrong(struct hf__exchange *x) {
+bool hf__h2c_guard_guessed_wrong(struct hf__exchange *x) {
         long n_connects = 0;
 
         if (!x->is_h2c || curl_easy_getinfo(x->easy, CURLINFO_NUM_CONNECTS, &n_connects))
@@ -85,26 +86,26 @@ static bool same_origin(const struct hf__exchange *a, const struct hf__exchange 
 }
 
 /* True when it must wait for another's connection; else it is a pioneer itself. */
-bool hf__gate_holds(struct hf__exchange *x, struct hf__pool *pool) {
-        struct hf__exchange *pioneer = pool->pioneers;
+bool hf__h2c_guard_holds(struct hf__exchange *x, struct hf__pool *pool) {
+        struct hf__exchange *first_request = pool->first_requests;
 
-        while (pioneer && !same_origin(pioneer, x))
-                pioneer = pioneer->next_gate;
-        enter_gate(pool, pioneer ? &pool->held : &pool->pioneers, x);
-        return pioneer != NULL;
+        while (first_request && !same_origin(first_request, x))
+                first_request = first_request->next_h2c_guard;
+        enter_h2c_guard(pool, first_request ? &pool->held : &pool->first_requests, x);
+        return first_request != NULL;
 }
 
 /* Each starts as things stand now, or is held once more. One that ends here and now calls back,
  * which may change the lists only by way of the mailbox. */
-void hf__gate_release(struct hf__pool *pool) {
+void hf__h2c_guard_release(struct hf__pool *pool) {
         struct hf__exchange *held = pool->held, *next;
 
-        for (struct hf__exchange *x = held; x; x = x->next_gate)
-                x->gate = NULL;
+        for (struct hf__exchange *x = held; x; x = x->next_h2c_guard)
+                x->h2c_guard = NULL;
         pool->held = NULL;
-        pool->gate_moved = false;
+        pool->h2c_guard_moved = false;
         for (struct hf__exchange *x = held; x; x = next) {
-                next = x->next_gate;
+                next = x->next_h2c_guard;
                 x->expects_reuse = pool->h2c_up;
                 hf__exchange_begin(x);
         }

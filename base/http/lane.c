@@ -294,7 +294,7 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
         hf__lanes_stir(pool);
         (void)curl_multi_socket_action(pool->multi, fd, mask, &n_running);
         if (events & EPOLLIN)
-                hf__gate_heard(pool);
+                hf__h2c_guard_heard(pool);
         end_done(pool);
         if (events & EPOLLIN && pool->kick_at == HF_NSEC_NEVER && pool->n_active > 0)
                 pool->kick_at = engine->now + KICK_DELAY;
@@ -328,8 +328,8 @@ void hf__lanes_run(struct hf__http_engine *engine) {
                         }
                         if (pool->kick_at <= engine->now)
                                 kick(engine, pool);
-                        if (pool->gate_moved)
-                                hf__gate_release(pool);
+                        if (pool->h2c_guard_moved)
+                                hf__h2c_guard_release(pool);
                         if (pool->restart_waiting)
                                 restart_waiting(pool);
                         if (link != &engine->lanes[i] && pool->n_active == 0) {

@@ -160,8 +160,8 @@ static CURLcode set_all(struct hf__exchange *x, CURL *easy) {
         if (x->url)
                 SET(CURLOPT_CURLU, x->url->parsed);
         SET(CURLOPT_PREREQFUNCTION, hf__exchange_on_prereq);
-        SET(CURLOPT_HEADERFUNCTION, hf__answer_on_header);
-        SET(CURLOPT_WRITEFUNCTION, hf__answer_on_body);
+        SET(CURLOPT_HEADERFUNCTION, hf__response_on_header);
+        SET(CURLOPT_WRITEFUNCTION, hf__response_on_body);
         if (!code)
                 code = set_own(x, easy);
         if (!code)

@@ -114,7 +114,7 @@ static int status_code(const char *line, size_t n) {
         return code;
 }
 
-size_t hf__answer_on_header(char *line, size_t size, size_t n, void *ctx) {
+size_t hf__response_on_header(char *line, size_t size, size_t n, void *ctx) {
         struct hf__exchange *x = ctx;
 
         x->pool->n_moved++;
@@ -142,7 +142,7 @@ size_t hf__answer_on_header(char *line, size_t size, size_t n, void *ctx) {
         return n;
 }
 
-size_t hf__answer_on_body(char *data, size_t size, size_t n, void *ctx) {
+size_t hf__response_on_body(char *data, size_t size, size_t n, void *ctx) {
         struct hf__exchange *x = ctx;
 
         x->pool->n_moved++;

@@ -131,17 +131,17 @@ static const char *bearer_token(const char *header) {
         return header + 6 + strspn(header + 6, " ");
 }
 
-int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_request *request,
+int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user) {
         const char *common_name = NULL, *const *organisations = NULL;
         size_t n_organisations = 0;
         enum hfd_peer_cert peer =
-                hfd_request_peer(request, &common_name, &organisations, &n_organisations);
+                hfd_http_request_peer(request, &common_name, &organisations, &n_organisations);
         if (peer == HFD_PEER_BAD)
                 return HF_E_UNAUTHORIZED;
         if (peer == HFD_PEER_VERIFIED && common_name && common_name[0])
                 return authenticate_cert(common_name, organisations, n_organisations, ret_user);
-        const char *header = hfd_request_header(request, "authorization");
+        const char *header = hfd_http_request_header(request, "authorization");
         const char *token = header ? bearer_token(header) : NULL;
         if (token)
                 return authenticate_token(auth, token, ret_user);
@@ -167,12 +167,12 @@ static bool add_groups(struct hfd_user *user, const char *list) {
         return true;
 }
 
-int hfd_auth_impersonate(struct hfd_request *request, struct hfd_user *user,
+int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user,
                          struct hfd_user *ret_asked) {
-        const char *name = hfd_request_header(request, "impersonate-user"),
-                   *groups = hfd_request_header(request, "impersonate-group");
+        const char *name = hfd_http_request_header(request, "impersonate-user"),
+                   *groups = hfd_http_request_header(request, "impersonate-group");
         struct hfd_user asked = {0};
-        if (!name && !groups && !hfd_request_header(request, "impersonate-uid"))
+        if (!name && !groups && !hfd_http_request_header(request, "impersonate-uid"))
                 return 0;
         if (!name || !name[0] || !copy_text(asked.name, sizeof asked.name, name) ||
             !add_groups(&asked, groups ? groups : ""))

@@ -34,7 +34,7 @@ int hfd_auth_reload(struct hfd_auth *auth,
 
 /* 0, or HF_E_UNAUTHORIZED: a bad certificate or an unknown token. No credentials at all is
  * anonymous, and 0. */
-int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_request *request,
+int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user);
 
 /*
@@ -43,7 +43,7 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_request *request,
  * (unchanged without such headers). HF_E_FORBIDDEN: *user may not be *ret_asked. HF_E_INVALID:
  * groups or a uid without a user, or more or longer ones than there may be.
  */
-int hfd_auth_impersonate(struct hfd_request *request, struct hfd_user *user,
+int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user,
                          struct hfd_user *ret_asked);
 
 /* What is asked for; strings may be "" where they do not apply. */

@@ -28,28 +28,30 @@
 
 /* ---- the cache: a tree per resource, ordered as the store orders keys (cache.c) ---- */
 
-struct hfd_node {
-        struct hfd_node *left, *right;
+struct hfd_object_node {
+        struct hfd_object_node *left, *right;
         uint32_t priority;
         struct hfd_object *object; /* owned */
         struct hfd_object *newer; /* owned; what an own write has made of it already; NULL = nothing
                                      known. For writes only */
 };
-struct hfd_tree {
-        struct hfd_node *root;
+struct hfd_object_tree {
+        struct hfd_object_node *root;
         size_t n;
 };
-struct hfd_node *hfd_tree_find(const struct hfd_tree *tree, const char *path);
+struct hfd_object_node *hfd_object_tree_find(const struct hfd_object_tree *tree, const char *path);
 /* Takes object. *ret_old gets what it replaces (the caller unrefs) or NULL. 0 or -ENOMEM (object is
  * then dropped). */
-int hfd_tree_put(struct hfd_tree *tree, struct hfd_object *object, struct hfd_object **ret_old);
-struct hfd_object *hfd_tree_remove(struct hfd_tree *tree,
-                                   const char *path); /* the caller unrefs; NULL = was not there */
+int hfd_object_tree_put(struct hfd_object_tree *tree, struct hfd_object *object,
+                        struct hfd_object **ret_old);
+struct hfd_object *
+hfd_object_tree_remove(struct hfd_object_tree *tree,
+                       const char *path); /* the caller unrefs; NULL = was not there */
 /* Visits in order what begins with prefix and sorts after `after` ("" = all), until visit returns
  * false. */
-void hfd_tree_walk(const struct hfd_tree *tree, const char *prefix, const char *after,
-                   bool (*visit)(void *ctx, struct hfd_object *object), void *ctx);
-void hfd_tree_clear(struct hfd_tree *tree);
+void hfd_object_tree_walk(const struct hfd_object_tree *tree, const char *prefix, const char *after,
+                          bool (*visit)(void *ctx, struct hfd_object *object), void *ctx);
+void hfd_object_tree_clear(struct hfd_object_tree *tree);
 
 /* What happened to one object; kept in the history for watches from a resourceVersion. */
 struct hfd_change {
@@ -61,21 +63,21 @@ struct hfd_change {
 
 /* ---- readers that wait for the cache (consistent_read.c) ---- */
 
-struct hfd_reader {
-        struct hfd_reader *next; /* the api's while waiting */
-        uint64_t revision;       /* what the cache must have passed */
-        hf_nsec until;           /* when to stop waiting for the cache */
-        hf_nsec deadline;        /* the call's */
+struct hfd_consistent_read {
+        struct hfd_consistent_read *next; /* the api's while waiting */
+        uint64_t revision;                /* what the cache must have passed */
+        hf_nsec until;                    /* when to stop waiting for the cache */
+        hf_nsec deadline;                 /* the call's */
         bool by_client; /* the revision is a client's word, and may never come: its lateness says
                            nothing about the cache */
         int outcome;
         struct hf_status status;
         /* outcome 0: the cache has passed revision. HF_E_TIMEOUT: it has not, in time: ask the
          * store. Else the store's failure. */
-        void (*ready)(struct hfd_reader *reader);
+        void (*ready)(struct hfd_consistent_read *reader);
 };
 
-struct hfd_watch;
+struct hfd_watcher;
 
 struct hfd_api {
         /* immutable after new */
@@ -90,21 +92,22 @@ struct hfd_api {
         /* guarded by mu */
         pthread_mutex_t mu;
         pthread_cond_t cond; /* the timer's wake-up; synced; the last call of the store is back */
-        struct hfd_tree trees[HFD_RESOURCES_MAX];
-        struct hfd_tree unreadable; /* by key: what is stored where objects are and is none; not
-                                       served, but expected by the audit */
-        uint64_t revision;          /* all changes up to it are in the trees */
+        struct hfd_object_tree trees[HFD_RESOURCES_MAX];
+        struct hfd_object_tree unreadable; /* by key: what is stored where objects are and is none;
+                                       not served, but expected by the audit */
+        uint64_t revision;                 /* all changes up to it are in the trees */
         bool synced, stopping, watches_ended;
         struct hf_status fill_status;                  /* why the cache is not filled */
         struct hfd_change history[HFD_HISTORY_EVENTS]; /* ring: n_history from first_history on */
         size_t first_history, n_history, history_bytes;
         uint64_t history_floor; /* every change after it is in the ring */
-        struct hfd_watch *watches[HFD_RESOURCES_MAX];
+        struct hfd_watcher *watches[HFD_RESOURCES_MAX];
         size_t n_watches;
         hf_nsec watches_due; /* when the next bookmark or end of a watch may be due */
 
-        struct hfd_reader *probing, *to_probe; /* those of the probe under way, those of the next */
-        struct hfd_reader *waiting;            /* for the cache to pass their revision */
+        struct hfd_consistent_read *probing,
+                *to_probe;                   /* those of the probe under way, those of the next */
+        struct hfd_consistent_read *waiting; /* for the cache to pass their revision */
         bool probe_running;
         unsigned n_late;      /* consistent reads in a row that the cache answered too late */
         hf_nsec direct_until; /* until then reads go to the store at once */
@@ -118,9 +121,9 @@ struct hfd_api {
         hf_nsec fill_again_at, fill_backoff;
         size_t n_store_calls;
 
-        /* the history's identity (history_guard.c) */
-        unsigned long n_signs; /* of a replacement: what began before the last one says nothing
-                                  about what is there now */
+        /* the history's identity (store_identity.c) */
+        unsigned long replacement_epoch; /* of a replacement: what began before the last one says
+                                  nothing about what is there now */
         uint64_t known_revision, known_cluster; /* the highest revision answered, and by which
                                                    cluster; 0 = nothing known */
         struct hf__buf *epoch; /* owned; as last read, "" when there is none; NULL = not read yet */
@@ -157,81 +160,84 @@ int hfd_object_key(struct hfd_api *api, const struct hfd_resource *resource, con
 const struct hfd_resource *hfd_object_of_key(struct hfd_api *api, const char *key,
                                              const char **ret_path);
 /* "ns/name" or "name" of a call. */
-void hfd_call_path(const struct hfd_call *call, char path[2 * HF_NAME_MAX + 2]);
+void hfd_request_object_path(const struct hfd_request *request, char path[2 * HF_NAME_MAX + 2]);
 
 int hfd_store_keys(struct hfd_api *api, const char *prefix, const char *start_key,
                    uint64_t revision, size_t limit, hf_nsec deadline, hfd_store_fn done,
                    void *ctx); /* a list without values */
 
-/* ---- the history behind the cache (history_guard.c) ---- */
+/* ---- the history behind the cache (store_identity.c) ---- */
 
 #define HFD_AUDIT_INTERVAL (3 * 60 * HF_NSEC_PER_SEC)
 
 /* The history is another one: ends the term and the watches, and has the cache filled anew. */
-void hfd_history_replaced(struct hfd_api *api, const char *why);
+void hfd_store_identity_replaced(struct hfd_api *api, const char *why);
 /* What was known when a request was sent (read under the lock), to compare its reply with. */
-struct hfd_history_mark {
-        unsigned long n_signs;
+struct hfd_store_identity_mark {
+        unsigned long replacement_epoch;
         uint64_t revision;
 };
-struct hfd_history_mark hfd_history_mark_locked(const struct hfd_api *api);
-void hfd_history_check(struct hfd_api *api, struct hfd_history_mark sent,
-                       const struct hfd_store_reply *reply);
-int hfd_epoch_key(struct hfd_api *api, char key[HFD_KEY_MAX]);
+struct hfd_store_identity_mark hfd_store_identity_mark_locked(const struct hfd_api *api);
+void hfd_store_identity_check(struct hfd_api *api, struct hfd_store_identity_mark sent,
+                              const struct hfd_store_reply *reply);
+int hfd_store_identity_epoch_key(struct hfd_api *api, char key[HFD_KEY_MAX]);
 /* Notes the epoch; whether it is another than the one known. value NULL: there is none. */
-bool hfd_epoch_changed(struct hfd_api *api, const struct hf__buf *value);
+bool hfd_store_identity_epoch_changed(struct hfd_api *api, const struct hf__buf *value);
 /* The epoch as it is known, to be dropped; *ret_exists: whether the key was there. NULL: not read
  * yet. */
-struct hf__buf *hfd_epoch_known(struct hfd_api *api, bool *ret_exists);
+struct hf__buf *hfd_store_identity_epoch_known(struct hfd_api *api, bool *ret_exists);
 /* Another history was noticed, and the cache is not filled from it yet. */
-bool hfd_history_settles(struct hfd_api *api);
-void hfd_audit_run(struct hfd_api *api); /* begins an audit, if the cache is in a state for one.
-                                            Never blocks */
+bool hfd_store_identity_settles(struct hfd_api *api);
+void hfd_store_identity_audit(struct hfd_api *api); /* begins an audit, if the cache is in a state
+                                            for one. Never blocks */
 
 /* ---- filling (watch_cache.c) ---- */
 
-void hfd_fill_run(struct hfd_api *api); /* starts or goes on with it; not under mu */
-void hfd_fill_stop(struct hfd_api *api);
+void hfd_reflector_run(struct hfd_api *api); /* starts or goes on with it; not under mu */
+void hfd_reflector_stop(struct hfd_api *api);
 /* An own write is known before the watch tells: the next write starts from it. Takes nothing. */
-void hfd_cache_note_write(struct hfd_api *api, struct hfd_object *object);
+void hfd_cacher_note_write(struct hfd_api *api, struct hfd_object *object);
 /* For writes: the newest known version, a reference; NULL = not cached. *ret_synced: whether the
  * cache may be asked at all. */
-struct hfd_object *hfd_cache_newest(struct hfd_api *api, const struct hfd_resource *resource,
-                                    const char *path, bool *ret_synced);
+struct hfd_object *hfd_cacher_newest(struct hfd_api *api, const struct hfd_resource *resource,
+                                     const char *path, bool *ret_synced);
 
 /* ---- readers (consistent_read.c) ---- */
 
-void hfd_reader_consistent(struct hfd_api *api, struct hfd_reader *reader);
-void hfd_reader_after(struct hfd_api *api, struct hfd_reader *reader, uint64_t revision,
-                      hf_nsec timeout);
-struct hfd_reader *hfd_readers_passed_locked(struct hfd_api *api); /* those that may go on */
-struct hfd_reader *hfd_readers_late_locked(struct hfd_api *api, hf_nsec now,
-                                           hf_nsec *ret_next); /* those that gave up */
-void hfd_readers_go(struct hfd_reader *readers);               /* calls ready of each */
-struct hfd_reader *hfd_readers_all_locked(struct hfd_api *api, int outcome); /* at the end */
+void hfd_consistent_read_start(struct hfd_api *api, struct hfd_consistent_read *reader);
+void hfd_consistent_read_after(struct hfd_api *api, struct hfd_consistent_read *reader,
+                               uint64_t revision, hf_nsec timeout);
+struct hfd_consistent_read *
+hfd_consistent_reads_passed_locked(struct hfd_api *api); /* those that may go on */
+struct hfd_consistent_read *
+hfd_consistent_reads_late_locked(struct hfd_api *api, hf_nsec now,
+                                 hf_nsec *ret_next);               /* those that gave up */
+void hfd_consistent_reads_go(struct hfd_consistent_read *readers); /* calls ready of each */
+struct hfd_consistent_read *hfd_consistent_reads_all_locked(struct hfd_api *api,
+                                                            int outcome); /* at the end */
 
 /* ---- watches (watch.c) ---- */
 
-/* Queues a change for whom it concerns; they are linked into *dirty for hfd_watches_deliver. */
-void hfd_watches_change_locked(struct hfd_api *api, const struct hfd_change *change,
-                               struct hfd_watch **dirty);
-void hfd_watches_expire_locked(struct hfd_api *api,
-                               struct hfd_watch **dirty); /* 410 for all: the history was lost */
-void hfd_watches_end_locked(struct hfd_api *api,
-                            struct hfd_watch **dirty); /* a clean end for all */
+/* Queues a change for whom it concerns; they are linked into *dirty for hfd_watchers_deliver. */
+void hfd_watchers_change_locked(struct hfd_api *api, const struct hfd_change *change,
+                                struct hfd_watcher **dirty);
+void hfd_watchers_expire_locked(struct hfd_api *api,
+                                struct hfd_watcher **dirty); /* 410 for all: the history was lost */
+void hfd_watchers_end_locked(struct hfd_api *api,
+                             struct hfd_watcher **dirty); /* a clean end for all */
 /*
  * A bookmark for each watch of holdfastd's own client that wants them: a Lease has changed hands,
  * and the new holder's controllers wait until their caches have reached its acquiring write.
  */
-void hfd_watches_taken_locked(struct hfd_api *api, struct hfd_watch **dirty);
-void hfd_watches_tick_locked(struct hfd_api *api, hf_nsec now, struct hfd_watch **dirty);
-void hfd_watches_deliver(struct hfd_watch *dirty);
+void hfd_watchers_taken_locked(struct hfd_api *api, struct hfd_watcher **dirty);
+void hfd_watchers_tick_locked(struct hfd_api *api, hf_nsec now, struct hfd_watcher **dirty);
+void hfd_watchers_deliver(struct hfd_watcher *dirty);
 
 /* ---- Table and PartialObjectMetadata (table.c) ---- */
 
 /* A Table of these objects. list_meta: the inside of metadata ("resourceVersion":...). columns:
  * with the column definitions. */
-struct hf__buf *hfd_table_render(struct hfd_api *api, const struct hfd_call *call,
+struct hf__buf *hfd_table_render(struct hfd_api *api, const struct hfd_request *request,
                                  struct hfd_object *const *objects, size_t n,
                                  const char *list_meta);
 struct hf__buf *hfd_partial_render(const struct hfd_object *object);

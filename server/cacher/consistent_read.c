@@ -22,23 +22,23 @@
 
 static void send_probe(struct hfd_api *api);
 
-static void push(struct hfd_reader **list, struct hfd_reader *reader) {
+static void push(struct hfd_consistent_read **list, struct hfd_consistent_read *reader) {
         reader->next = *list;
         *list = reader;
 }
 
-void hfd_readers_go(struct hfd_reader *readers) {
-        for (struct hfd_reader *next; readers; readers = next) {
+void hfd_consistent_reads_go(struct hfd_consistent_read *readers) {
+        for (struct hfd_consistent_read *next; readers; readers = next) {
                 next = readers->next;
                 readers->ready(readers);
         }
 }
 
-struct hfd_reader *hfd_readers_passed_locked(struct hfd_api *api) {
-        struct hfd_reader *passed = NULL, **link = &api->waiting;
+struct hfd_consistent_read *hfd_consistent_reads_passed_locked(struct hfd_api *api) {
+        struct hfd_consistent_read *passed = NULL, **link = &api->waiting;
 
         while (*link) {
-                struct hfd_reader *reader = *link;
+                struct hfd_consistent_read *reader = *link;
                 if (reader->revision > api->revision) {
                         link = &reader->next;
                         continue;
@@ -51,12 +51,13 @@ struct hfd_reader *hfd_readers_passed_locked(struct hfd_api *api) {
         return passed;
 }
 
-struct hfd_reader *hfd_readers_late_locked(struct hfd_api *api, hf_nsec now, hf_nsec *ret_next) {
-        struct hfd_reader *late = NULL, **link = &api->waiting;
+struct hfd_consistent_read *hfd_consistent_reads_late_locked(struct hfd_api *api, hf_nsec now,
+                                                             hf_nsec *ret_next) {
+        struct hfd_consistent_read *late = NULL, **link = &api->waiting;
         bool counted = false;
 
         while (*link) {
-                struct hfd_reader *reader = *link;
+                struct hfd_consistent_read *reader = *link;
                 if (reader->until > now) {
                         if (reader->until < *ret_next)
                                 *ret_next = reader->until;
@@ -75,12 +76,12 @@ struct hfd_reader *hfd_readers_late_locked(struct hfd_api *api, hf_nsec now, hf_
         return late;
 }
 
-struct hfd_reader *hfd_readers_all_locked(struct hfd_api *api, int outcome) {
-        struct hfd_reader *all = NULL, **lists[] = {&api->waiting, &api->to_probe};
+struct hfd_consistent_read *hfd_consistent_reads_all_locked(struct hfd_api *api, int outcome) {
+        struct hfd_consistent_read *all = NULL, **lists[] = {&api->waiting, &api->to_probe};
 
         for (size_t i = 0; i < 2; i++)
                 while (*lists[i]) {
-                        struct hfd_reader *reader = *lists[i];
+                        struct hfd_consistent_read *reader = *lists[i];
                         *lists[i] = reader->next;
                         reader->outcome = outcome;
                         push(&all, reader);
@@ -89,8 +90,8 @@ struct hfd_reader *hfd_readers_all_locked(struct hfd_api *api, int outcome) {
 }
 
 /* Waits for the cache to pass its revision; those that need not are linked into *passed. */
-static void wait_locked(struct hfd_api *api, struct hfd_reader *reader, hf_nsec timeout,
-                        struct hfd_reader **passed) {
+static void wait_locked(struct hfd_api *api, struct hfd_consistent_read *reader, hf_nsec timeout,
+                        struct hfd_consistent_read **passed) {
         hf_nsec now = hfd_api_now(api);
 
         /* A cache of another history passes nothing, whatever its revision; and nobody wakes a
@@ -107,12 +108,12 @@ static void wait_locked(struct hfd_api *api, struct hfd_reader *reader, hf_nsec 
 
 static void on_probe(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_api *api = ctx;
-        struct hfd_reader *go = NULL;
+        struct hfd_consistent_read *go = NULL;
         hf_nsec now = hfd_api_now(api);
 
         pthread_mutex_lock(&api->mu);
         while (api->probing) {
-                struct hfd_reader *reader = api->probing;
+                struct hfd_consistent_read *reader = api->probing;
                 api->probing = reader->next;
                 if (!reply->error) {
                         reader->revision = reply->revision;
@@ -131,7 +132,7 @@ static void on_probe(void *ctx, const struct hfd_store_reply *reply) {
         api->probe_running = false;
         pthread_mutex_unlock(&api->mu);
         send_probe(api);
-        hfd_readers_go(go);
+        hfd_consistent_reads_go(go);
 }
 
 static void send_probe(struct hfd_api *api) {
@@ -145,7 +146,7 @@ static void send_probe(struct hfd_api *api) {
         api->probe_running = true;
         api->probing = api->to_probe;
         api->to_probe = NULL;
-        for (struct hfd_reader *r = api->probing; r; r = r->next)
+        for (struct hfd_consistent_read *r = api->probing; r; r = r->next)
                 if (r->deadline < deadline)
                         deadline = r->deadline;
         pthread_mutex_unlock(&api->mu);
@@ -156,7 +157,7 @@ static void send_probe(struct hfd_api *api) {
         on_probe(api, &failed);
 }
 
-void hfd_reader_consistent(struct hfd_api *api, struct hfd_reader *reader) {
+void hfd_consistent_read_start(struct hfd_api *api, struct hfd_consistent_read *reader) {
         pthread_mutex_lock(&api->mu);
         if (!api->synced || api->stopping || api->replaced ||
             api->direct_until > hfd_api_now(api)) {
@@ -170,9 +171,9 @@ void hfd_reader_consistent(struct hfd_api *api, struct hfd_reader *reader) {
         send_probe(api);
 }
 
-void hfd_reader_after(struct hfd_api *api, struct hfd_reader *reader, uint64_t revision,
-                      hf_nsec timeout) {
-        struct hfd_reader *passed = NULL;
+void hfd_consistent_read_after(struct hfd_api *api, struct hfd_consistent_read *reader,
+                               uint64_t revision, hf_nsec timeout) {
+        struct hfd_consistent_read *passed = NULL;
 
         pthread_mutex_lock(&api->mu);
         reader->revision = revision;
@@ -184,5 +185,5 @@ void hfd_reader_after(struct hfd_api *api, struct hfd_reader *reader, uint64_t r
                 wait_locked(api, reader, timeout, &passed);
         }
         pthread_mutex_unlock(&api->mu);
-        hfd_readers_go(passed);
+        hfd_consistent_reads_go(passed);
 }

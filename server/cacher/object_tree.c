@@ -10,8 +10,8 @@
 
 #include "server/cacher/cacher.h"
 
-struct hfd_node *hfd_tree_find(const struct hfd_tree *tree, const char *path) {
-        struct hfd_node *node = tree->root;
+struct hfd_object_node *hfd_object_tree_find(const struct hfd_object_tree *tree, const char *path) {
+        struct hfd_object_node *node = tree->root;
 
         while (node) {
                 int order = strcmp(path, node->object->path);
@@ -23,8 +23,8 @@ struct hfd_node *hfd_tree_find(const struct hfd_tree *tree, const char *path) {
 }
 
 /* Splits into what sorts before path and the rest. */
-static void split(struct hfd_node *node, const char *path, struct hfd_node **ret_left,
-                  struct hfd_node **ret_right) {
+static void split(struct hfd_object_node *node, const char *path, struct hfd_object_node **ret_left,
+                  struct hfd_object_node **ret_right) {
         if (!node) {
                 *ret_left = *ret_right = NULL;
         } else if (strcmp(node->object->path, path) < 0) {
@@ -36,7 +36,7 @@ static void split(struct hfd_node *node, const char *path, struct hfd_node **ret
         }
 }
 
-static struct hfd_node *join(struct hfd_node *left, struct hfd_node *right) {
+static struct hfd_object_node *join(struct hfd_object_node *left, struct hfd_object_node *right) {
         if (!left || !right)
                 return left ? left : right;
         if (left->priority > right->priority) {
@@ -49,7 +49,7 @@ static struct hfd_node *join(struct hfd_node *left, struct hfd_node *right) {
 
 /* Priorities need no secrecy beyond what the order of arrivals gives a client; a hash of path and
  * place is enough. */
-static uint32_t priority_of(const struct hfd_node *node, const char *path) {
+static uint32_t priority_of(const struct hfd_object_node *node, const char *path) {
         uint64_t h = UINT64_C(1469598103934665603) ^ (uintptr_t)node;
 
         for (; *path; path++)
@@ -58,8 +58,10 @@ static uint32_t priority_of(const struct hfd_node *node, const char *path) {
         return (uint32_t)(h * UINT64_C(0x9E3779B97F4A7C15) >> 32);
 }
 
-int hfd_tree_put(struct hfd_tree *tree, struct hfd_object *object, struct hfd_object **ret_old) {
-        struct hfd_node *node = hfd_tree_find(tree, object->path), **link = &tree->root;
+int hfd_object_tree_put(struct hfd_object_tree *tree, struct hfd_object *object,
+                        struct hfd_object **ret_old) {
+        struct hfd_object_node *node = hfd_object_tree_find(tree, object->path),
+                               **link = &tree->root;
 
         *ret_old = NULL;
         if (node) {
@@ -83,8 +85,8 @@ int hfd_tree_put(struct hfd_tree *tree, struct hfd_object *object, struct hfd_ob
         return 0;
 }
 
-struct hfd_object *hfd_tree_remove(struct hfd_tree *tree, const char *path) {
-        struct hfd_node **link = &tree->root;
+struct hfd_object *hfd_object_tree_remove(struct hfd_object_tree *tree, const char *path) {
+        struct hfd_object_node **link = &tree->root;
 
         while (*link) {
                 int order = strcmp(path, (*link)->object->path);
@@ -92,7 +94,7 @@ struct hfd_object *hfd_tree_remove(struct hfd_tree *tree, const char *path) {
                         break;
                 link = order < 0 ? &(*link)->left : &(*link)->right;
         }
-        struct hfd_node *node = *link;
+        struct hfd_object_node *node = *link;
         if (!node)
                 return NULL;
         struct hfd_object *object = node->object;
@@ -110,7 +112,7 @@ struct walk {
         void *ctx;
 };
 
-static bool walk_node(const struct hfd_node *node, const struct walk *w) {
+static bool walk_node(const struct hfd_object_node *node, const struct walk *w) {
         if (!node)
                 return true;
         const char *path = node->object->path;
@@ -125,14 +127,14 @@ static bool walk_node(const struct hfd_node *node, const struct walk *w) {
         return walk_node(node->right, w);
 }
 
-void hfd_tree_walk(const struct hfd_tree *tree, const char *prefix, const char *after,
-                   bool (*visit)(void *ctx, struct hfd_object *object), void *ctx) {
+void hfd_object_tree_walk(const struct hfd_object_tree *tree, const char *prefix, const char *after,
+                          bool (*visit)(void *ctx, struct hfd_object *object), void *ctx) {
         struct walk w = {prefix, after, strlen(prefix), visit, ctx};
 
         walk_node(tree->root, &w);
 }
 
-static void clear_node(struct hfd_node *node) {
+static void clear_node(struct hfd_object_node *node) {
         if (!node)
                 return;
         clear_node(node->left);
@@ -142,7 +144,7 @@ static void clear_node(struct hfd_node *node) {
         free(node);
 }
 
-void hfd_tree_clear(struct hfd_tree *tree) {
+void hfd_object_tree_clear(struct hfd_object_tree *tree) {
         clear_node(tree->root);
-        *tree = (struct hfd_tree){0};
+        *tree = (struct hfd_object_tree){0};
 }

@@ -27,9 +27,9 @@
 
 struct listing {
         struct hfd_api *api;
-        struct hfd_tree trees[HFD_RESOURCES_MAX], unreadable;
-        uint64_t revision;     /* the first page's; 0 = no page yet */
-        unsigned long n_signs; /* of a replaced history, when it began */
+        struct hfd_object_tree trees[HFD_RESOURCES_MAX], unreadable;
+        uint64_t revision;               /* the first page's; 0 = no page yet */
+        unsigned long replacement_epoch; /* of a replaced history, when it began */
         char start[HFD_KEY_MAX];
 };
 
@@ -37,8 +37,8 @@ static void begin_watch(struct hfd_api *api);
 
 static struct listing *listing_free(struct listing *listing) {
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
-                hfd_tree_clear(&listing->trees[i]);
-        hfd_tree_clear(&listing->unreadable);
+                hfd_object_tree_clear(&listing->trees[i]);
+        hfd_object_tree_clear(&listing->unreadable);
         free(listing);
         return NULL;
 }
@@ -98,36 +98,37 @@ static void read_epoch(struct hfd_api *api);
 
 static void publish(struct listing *listing) {
         struct hfd_api *api = listing->api;
-        struct hfd_watch *dirty = NULL;
-        struct hfd_reader *passed;
+        struct hfd_watcher *dirty = NULL;
+        struct hfd_consistent_read *passed;
 
         pthread_mutex_lock(&api->mu);
-        if (listing->n_signs != api->n_signs) { /* begun on the history that was replaced */
+        if (listing->replacement_epoch !=
+            api->replacement_epoch) { /* begun on the history that was replaced */
                 pthread_mutex_unlock(&api->mu);
                 listing_free(listing);
                 read_epoch(api);
                 return;
         }
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
-                struct hfd_tree old = api->trees[i];
+                struct hfd_object_tree old = api->trees[i];
                 api->trees[i] = listing->trees[i];
                 listing->trees[i] = old;
         }
-        struct hfd_tree unreadable = api->unreadable;
+        struct hfd_object_tree unreadable = api->unreadable;
         api->unreadable = listing->unreadable;
         listing->unreadable = unreadable;
-        hfd_watches_expire_locked(api, &dirty);
+        hfd_watchers_expire_locked(api, &dirty);
         history_clear_locked(api);
         api->history_floor = api->revision = listing->revision;
         api->synced = true;
         api->replaced = api->settles = false;
         api->fill_relist = false;
         api->fill_backoff = BACKOFF_MIN;
-        passed = hfd_readers_passed_locked(api);
+        passed = hfd_consistent_reads_passed_locked(api);
         pthread_cond_broadcast(&api->cond);
         pthread_mutex_unlock(&api->mu);
-        hfd_readers_go(passed);
-        hfd_watches_deliver(dirty);
+        hfd_consistent_reads_go(passed);
+        hfd_watchers_deliver(dirty);
         listing_free(listing);
         begin_watch(api);
 }
@@ -146,14 +147,14 @@ static struct hfd_object *unreadable(struct hfd_api *api, const struct hfd_resou
 }
 
 /* Takes mark, NULL = key is readable or gone. False: out of memory. */
-static bool remember(struct hfd_tree *tree, const char *key, struct hfd_object *mark) {
+static bool remember(struct hfd_object_tree *tree, const char *key, struct hfd_object *mark) {
         struct hfd_object *old = NULL;
         bool good = true;
 
         if (mark)
-                good = hfd_tree_put(tree, mark, &old) == 0;
+                good = hfd_object_tree_put(tree, mark, &old) == 0;
         else if (tree->n)
-                old = hfd_tree_remove(tree, key);
+                old = hfd_object_tree_remove(tree, key);
         hfd_object_unref(old);
         return good;
 }
@@ -174,7 +175,8 @@ static int listing_take(struct listing *listing, const struct hfd_store_reply *r
                                 return -ENOMEM;
                         continue;
                 }
-                if (hfd_tree_put(&listing->trees[hfd_resource_index(resource)], object, &old))
+                if (hfd_object_tree_put(&listing->trees[hfd_resource_index(resource)], object,
+                                        &old))
                         return -ENOMEM;
                 hfd_object_unref(old);
         }
@@ -226,7 +228,8 @@ static struct hfd_object *object_of_put(struct hfd_api *api, const struct hfd_re
         struct hfd_object *object = NULL;
 
         pthread_mutex_lock(&api->mu);
-        struct hfd_node *node = hfd_tree_find(&api->trees[hfd_resource_index(resource)], path);
+        struct hfd_object_node *node =
+                hfd_object_tree_find(&api->trees[hfd_resource_index(resource)], path);
         if (node && node->newer && node->newer->revision == kv->mod_revision)
                 object = hfd_object_ref(node->newer);
         pthread_mutex_unlock(&api->mu);
@@ -236,21 +239,21 @@ static struct hfd_object *object_of_put(struct hfd_api *api, const struct hfd_re
 /* Takes object (NULL = deleted at revision). False: out of memory, the cache must be filled anew.
  */
 static bool apply_locked(struct hfd_api *api, const struct hfd_resource *resource, const char *path,
-                         struct hfd_object *object, uint64_t revision, struct hfd_watch **dirty) {
-        struct hfd_tree *tree = &api->trees[hfd_resource_index(resource)];
+                         struct hfd_object *object, uint64_t revision, struct hfd_watcher **dirty) {
+        struct hfd_object_tree *tree = &api->trees[hfd_resource_index(resource)];
         struct hfd_change change = {.object = object};
 
         if (object) {
-                if (hfd_tree_put(tree, hfd_object_ref(object), &change.before)) {
+                if (hfd_object_tree_put(tree, hfd_object_ref(object), &change.before)) {
                         hfd_object_unref(object);
                         return false;
                 }
-                struct hfd_node *node = hfd_tree_find(tree, path);
+                struct hfd_object_node *node = hfd_object_tree_find(tree, path);
                 if (node->newer && node->newer->revision <= revision)
                         node->newer = hfd_object_unref(node->newer);
                 change.type = change.before ? HF_EVENT_MODIFIED : HF_EVENT_ADDED;
         } else {
-                change.before = hfd_tree_remove(tree, path);
+                change.before = hfd_object_tree_remove(tree, path);
                 if (!change.before)
                         return true;
                 change.type = HF_EVENT_DELETED;
@@ -260,7 +263,7 @@ static bool apply_locked(struct hfd_api *api, const struct hfd_resource *resourc
                         return false;
                 }
         }
-        hfd_watches_change_locked(api, &change, dirty);
+        hfd_watchers_change_locked(api, &change, dirty);
         history_add_locked(api, change);
         return true;
 }
@@ -268,8 +271,9 @@ static bool apply_locked(struct hfd_api *api, const struct hfd_resource *resourc
 static bool is_new_epoch(struct hfd_api *api, const struct hfd_watch_event *event) {
         char key[HFD_KEY_MAX];
 
-        return event->type == HFD_WATCH_PUT && hfd_epoch_key(api, key) == 0 &&
-               strcmp(key, event->kv.key) == 0 && hfd_epoch_changed(api, event->kv.value);
+        return event->type == HFD_WATCH_PUT && hfd_store_identity_epoch_key(api, key) == 0 &&
+               strcmp(key, event->kv.key) == 0 &&
+               hfd_store_identity_epoch_changed(api, event->kv.value);
 }
 
 /* Whether a term record names a holder anew. */
@@ -282,8 +286,8 @@ static bool is_taking(struct hfd_api *api, const struct hfd_watch_event *event) 
 
 static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n) {
         struct hfd_api *api = ctx;
-        struct hfd_watch *dirty = NULL;
-        struct hfd_reader *passed;
+        struct hfd_watcher *dirty = NULL;
+        struct hfd_consistent_read *passed;
         bool whole = true, replaced = false, taken = false;
 
         for (size_t i = 0; i < n && whole; i++) {
@@ -318,18 +322,18 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
         if (!whole)
                 api->fill_relist = true;
         else if (taken)
-                hfd_watches_taken_locked(api, &dirty);
+                hfd_watchers_taken_locked(api, &dirty);
         uint64_t cancel = whole ? 0 : api->fill_watch_id;
         api->fill_backoff = BACKOFF_MIN;
-        passed = hfd_readers_passed_locked(api);
+        passed = hfd_consistent_reads_passed_locked(api);
         pthread_mutex_unlock(&api->mu);
         atomic_store(&api->heard_at, hfd_api_now(api));
-        hfd_readers_go(passed);
-        hfd_watches_deliver(dirty);
+        hfd_consistent_reads_go(passed);
+        hfd_watchers_deliver(dirty);
         if (cancel)
                 api->store->ops->watch_cancel(api->store, cancel);
         if (replaced)
-                hfd_history_replaced(api, "the epoch key changed");
+                hfd_store_identity_replaced(api, "the epoch key changed");
 }
 
 static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
@@ -381,8 +385,8 @@ static void on_epoch(void *ctx, const struct hfd_store_reply *reply) {
                 fill_failed(api, reply->error, &reply->status, false);
                 return;
         }
-        if (hfd_epoch_changed(api, reply->n_kvs ? reply->kvs[0].value : NULL))
-                hfd_history_replaced(api, "the epoch key changed");
+        if (hfd_store_identity_epoch_changed(api, reply->n_kvs ? reply->kvs[0].value : NULL))
+                hfd_store_identity_replaced(api, "the epoch key changed");
         pthread_mutex_lock(&api->mu);
         bool relist = api->fill_relist;
         pthread_mutex_unlock(&api->mu);
@@ -394,7 +398,7 @@ static void on_epoch(void *ctx, const struct hfd_store_reply *reply) {
 
 static void read_epoch(struct hfd_api *api) {
         char key[HFD_KEY_MAX];
-        int e = hfd_epoch_key(api, key);
+        int e = hfd_store_identity_epoch_key(api, key);
 
         if (!e)
                 e = hfd_store_get(api, key, hfd_api_now(api) + EPOCH_DEADLINE, on_epoch, api);
@@ -402,7 +406,7 @@ static void read_epoch(struct hfd_api *api) {
                 fill_failed(api, e, NULL, false);
 }
 
-void hfd_fill_run(struct hfd_api *api) {
+void hfd_reflector_run(struct hfd_api *api) {
         pthread_mutex_lock(&api->mu);
         bool go = !api->stopping && api->fill != HFD_FILL_RUNNING;
         if (go)
@@ -423,12 +427,12 @@ static void begin_list(struct hfd_api *api) {
         }
         listing->api = api;
         pthread_mutex_lock(&api->mu);
-        listing->n_signs = api->n_signs;
+        listing->replacement_epoch = api->replacement_epoch;
         pthread_mutex_unlock(&api->mu);
         listing_next(listing);
 }
 
-void hfd_fill_stop(struct hfd_api *api) {
+void hfd_reflector_stop(struct hfd_api *api) {
         pthread_mutex_lock(&api->mu);
         api->stopping = true;
         uint64_t id = api->fill_watch_id;
@@ -445,12 +449,13 @@ void hfd_fill_stop(struct hfd_api *api) {
         pthread_mutex_unlock(&api->mu);
 }
 
-void hfd_cache_note_write(struct hfd_api *api, struct hfd_object *object) {
+void hfd_cacher_note_write(struct hfd_api *api, struct hfd_object *object) {
         struct hfd_object *old = NULL;
 
         pthread_mutex_lock(&api->mu);
-        struct hfd_node *node =
-                hfd_tree_find(&api->trees[hfd_resource_index(object->resource)], object->path);
+        struct hfd_object_node *node =
+                hfd_object_tree_find(&api->trees[hfd_resource_index(object->resource)],
+                                     object->path);
         if (node && node->object->revision < object->revision &&
             (!node->newer || node->newer->revision < object->revision)) {
                 old = node->newer;
@@ -460,14 +465,15 @@ void hfd_cache_note_write(struct hfd_api *api, struct hfd_object *object) {
         hfd_object_unref(old);
 }
 
-struct hfd_object *hfd_cache_newest(struct hfd_api *api, const struct hfd_resource *resource,
-                                    const char *path, bool *ret_synced) {
+struct hfd_object *hfd_cacher_newest(struct hfd_api *api, const struct hfd_resource *resource,
+                                     const char *path, bool *ret_synced) {
         struct hfd_object *object = NULL;
 
         pthread_mutex_lock(&api->mu);
         *ret_synced = api->synced;
-        struct hfd_node *node =
-                api->synced ? hfd_tree_find(&api->trees[hfd_resource_index(resource)], path) : NULL;
+        struct hfd_object_node *node =
+                api->synced ? hfd_object_tree_find(&api->trees[hfd_resource_index(resource)], path)
+                            : NULL;
         if (node)
                 object = hfd_object_ref(node->newer ? node->newer : node->object);
         pthread_mutex_unlock(&api->mu);

@@ -15,7 +15,7 @@ struct tracked {
         void *ctx;
         hf_nsec started;
         struct hf_metric *metric;
-        struct hfd_history_mark sent;
+        struct hfd_store_identity_mark sent;
 };
 
 static void untrack(struct tracked *t) {
@@ -37,7 +37,7 @@ static void tracked_done(void *ctx, const struct hfd_store_reply *reply) {
         if (reply->error != HF_E_UNAVAILABLE && reply->error != HF_E_TIMEOUT &&
             reply->error != HF_E_CANCELED)
                 atomic_store(&t->api->heard_at, now);
-        hfd_history_check(t->api, t->sent, reply);
+        hfd_store_identity_check(t->api, t->sent, reply);
         t->done(t->ctx, reply);
         untrack(t);
 }
@@ -53,7 +53,7 @@ static struct tracked *track(struct hfd_api *api, int op, hfd_store_fn done, voi
                               .started = hfd_api_now(api),
                               .metric = api->metrics[op]};
         pthread_mutex_lock(&api->mu);
-        t->sent = hfd_history_mark_locked(api);
+        t->sent = hfd_store_identity_mark_locked(api);
         api->n_store_calls++;
         pthread_mutex_unlock(&api->mu);
         return t;
@@ -134,9 +134,9 @@ const struct hfd_resource *hfd_object_of_key(struct hfd_api *api, const char *ke
         return NULL;
 }
 
-void hfd_call_path(const struct hfd_call *call, char path[2 * HF_NAME_MAX + 2]) {
-        bool namespaced = call->resource->namespaced;
+void hfd_request_object_path(const struct hfd_request *request, char path[2 * HF_NAME_MAX + 2]) {
+        bool namespaced = request->resource->namespaced;
 
-        (void)hf__join(path, 2 * HF_NAME_MAX + 2, namespaced ? call->ns : "", namespaced ? "/" : "",
-                       call->name, NULL);
+        (void)hf__join(path, 2 * HF_NAME_MAX + 2, namespaced ? request->ns : "",
+                       namespaced ? "/" : "", request->name, NULL);
 }

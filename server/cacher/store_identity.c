@@ -34,13 +34,13 @@ static void refill_locked(struct hfd_api *api, uint64_t *ret_cancel) {
         pthread_cond_broadcast(&api->cond);
 }
 
-void hfd_history_replaced(struct hfd_api *api, const char *why) {
+void hfd_store_identity_replaced(struct hfd_api *api, const char *why) {
         uint64_t cancel;
 
         pthread_mutex_lock(&api->mu);
         bool told = api->replaced; /* until the cache is filled again, further signs are of the same
                                       event */
-        api->n_signs++;
+        api->replacement_epoch++;
         api->replaced = api->settles = true;
         api->known_revision = 0;
         api->known_cluster = 0;
@@ -59,18 +59,18 @@ void hfd_history_replaced(struct hfd_api *api, const char *why) {
                 api->store->ops->watch_cancel(api->store, cancel);
 }
 
-struct hfd_history_mark hfd_history_mark_locked(const struct hfd_api *api) {
-        return (struct hfd_history_mark){api->n_signs, api->known_revision};
+struct hfd_store_identity_mark hfd_store_identity_mark_locked(const struct hfd_api *api) {
+        return (struct hfd_store_identity_mark){api->replacement_epoch, api->known_revision};
 }
 
-void hfd_history_check(struct hfd_api *api, struct hfd_history_mark sent,
-                       const struct hfd_store_reply *reply) {
+void hfd_store_identity_check(struct hfd_api *api, struct hfd_store_identity_mark sent,
+                              const struct hfd_store_reply *reply) {
         char why[96] = "";
 
         if (!reply->revision || (reply->error && reply->error != HF_E_CONFLICT))
                 return;
         pthread_mutex_lock(&api->mu);
-        bool current = !api->replaced && sent.n_signs == api->n_signs;
+        bool current = !api->replaced && sent.replacement_epoch == api->replacement_epoch;
         if (current && reply->cluster_id && api->known_cluster &&
             reply->cluster_id != api->known_cluster)
                 (void)snprintf(why, sizeof why, "another cluster answers: %" PRIx64,
@@ -86,17 +86,17 @@ void hfd_history_check(struct hfd_api *api, struct hfd_history_mark sent,
         }
         pthread_mutex_unlock(&api->mu);
         if (*why)
-                hfd_history_replaced(api, why);
+                hfd_store_identity_replaced(api, why);
 }
 
 /* ---- the epoch key ---- */
 
-int hfd_epoch_key(struct hfd_api *api, char key[HFD_KEY_MAX]) {
+int hfd_store_identity_epoch_key(struct hfd_api *api, char key[HFD_KEY_MAX]) {
         int n = snprintf(key, HFD_KEY_MAX, "%s.holdfast/epoch", api->prefix);
         return n < 0 || n >= HFD_KEY_MAX ? HF_E_TOO_LARGE : 0;
 }
 
-bool hfd_epoch_changed(struct hfd_api *api, const struct hf__buf *value) {
+bool hfd_store_identity_epoch_changed(struct hfd_api *api, const struct hf__buf *value) {
         const char *text = value ? value->data : "";
         size_t n = value ? value->n : 0;
 
@@ -117,7 +117,7 @@ bool hfd_epoch_changed(struct hfd_api *api, const struct hf__buf *value) {
         return changed;
 }
 
-struct hf__buf *hfd_epoch_known(struct hfd_api *api, bool *ret_exists) {
+struct hf__buf *hfd_store_identity_epoch_known(struct hfd_api *api, bool *ret_exists) {
         pthread_mutex_lock(&api->mu);
         struct hf__buf *epoch = api->epoch ? hf__buf_ref(api->epoch) : NULL;
         *ret_exists = api->epoch_exists;
@@ -125,7 +125,7 @@ struct hf__buf *hfd_epoch_known(struct hfd_api *api, bool *ret_exists) {
         return epoch;
 }
 
-bool hfd_history_settles(struct hfd_api *api) {
+bool hfd_store_identity_settles(struct hfd_api *api) {
         pthread_mutex_lock(&api->mu);
         bool settles = api->settles;
         pthread_mutex_unlock(&api->mu);
@@ -137,7 +137,7 @@ bool hfd_history_settles(struct hfd_api *api) {
 struct audit {
         struct hfd_api *api;
         uint64_t revision;
-        unsigned long n_signs; /* of a replacement, when it began */
+        unsigned long replacement_epoch; /* of a replacement, when it began */
         char start[HFD_KEY_MAX];
         size_t n_keys;                     /* of resources that are served */
         char difference[HFD_KEY_MAX + 64]; /* "" = none so far */
@@ -181,11 +181,12 @@ static void audit_end(struct audit *audit, bool whole) {
 /* Whether the cache has this key at this version, or has moved on from it. */
 static bool agrees_locked(struct hfd_api *api, const struct hfd_resource *resource,
                           const struct hfd_kv *kv, const char *path, uint64_t at) {
-        struct hfd_node *node = hfd_tree_find(&api->trees[hfd_resource_index(resource)], path);
+        struct hfd_object_node *node =
+                hfd_object_tree_find(&api->trees[hfd_resource_index(resource)], path);
         uint64_t stored = kv->mod_revision;
 
         if (!node)
-                node = hfd_tree_find(&api->unreadable, kv->key);
+                node = hfd_object_tree_find(&api->unreadable, kv->key);
         if (node)
                 return node->object->revision == stored || node->object->revision > at;
         for (size_t i = 0; i < api->n_history; i++) {
@@ -208,7 +209,7 @@ static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
                 return;
         }
         pthread_mutex_lock(&api->mu);
-        bool same_history = audit->n_signs == api->n_signs;
+        bool same_history = audit->replacement_epoch == api->replacement_epoch;
         for (size_t i = 0; i < reply->n_kvs && !*audit->difference && api->synced && same_history;
              i++) {
                 const struct hfd_kv *kv = &reply->kvs[i];
@@ -241,7 +242,7 @@ static void audit_next(struct audit *audit) {
                 audit_end(audit, false);
 }
 
-void hfd_audit_run(struct hfd_api *api) {
+void hfd_store_identity_audit(struct hfd_api *api) {
         struct audit *audit = calloc(1, sizeof *audit);
 
         pthread_mutex_lock(&api->mu);
@@ -252,7 +253,7 @@ void hfd_audit_run(struct hfd_api *api) {
                 api->audit_running = true;
                 *audit = (struct audit){.api = api,
                                         .revision = api->revision,
-                                        .n_signs = api->n_signs};
+                                        .replacement_epoch = api->replacement_epoch};
         }
         pthread_mutex_unlock(&api->mu);
         if (go)

@@ -31,7 +31,7 @@ struct queued {
         uint64_t revision;
 };
 
-struct hfd_watch {
+struct hfd_watcher {
         /* immutable */
         atomic_int refs;
         struct hfd_api *api;
@@ -43,12 +43,12 @@ struct hfd_watch {
         char name_in_path[HF_NAME_MAX + 1];
         bool bookmarks, in_process;
         uint64_t after; /* changes up to it are not for this watch */
-        struct hfd_watch_sink sink;
+        struct hfd_watcher_sink sink;
         void *ctx;
 
         /* guarded by api->mu */
-        struct hfd_watch *next, **link; /* listed */
-        struct hfd_watch *dirty_next;
+        struct hfd_watcher *next, **link; /* listed */
+        struct hfd_watcher *dirty_next;
         bool dirty, started, delivering, ended;
         bool end_wanted;
         int end_error;
@@ -62,7 +62,7 @@ static void queued_done(struct queued *q) {
         hfd_object_unref(q->change.before);
 }
 
-struct hfd_watch *hfd_watch_unref(struct hfd_watch *watch) {
+struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watch) {
         if (!watch || atomic_fetch_sub_explicit(&watch->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         for (size_t i = 0; i < watch->n_queue; i++)
@@ -76,7 +76,7 @@ struct hfd_watch *hfd_watch_unref(struct hfd_watch *watch) {
 
 /* ---- queueing, under mu ---- */
 
-static void mark_dirty_locked(struct hfd_watch *watch, struct hfd_watch **dirty) {
+static void mark_dirty_locked(struct hfd_watcher *watch, struct hfd_watcher **dirty) {
         if (watch->dirty || watch->ended)
                 return;
         watch->dirty = true;
@@ -85,7 +85,7 @@ static void mark_dirty_locked(struct hfd_watch *watch, struct hfd_watch **dirty)
         *dirty = watch;
 }
 
-static void want_end_locked(struct hfd_watch *watch, int error) {
+static void want_end_locked(struct hfd_watcher *watch, int error) {
         if (watch->end_wanted)
                 return;
         watch->end_wanted = true;
@@ -94,7 +94,7 @@ static void want_end_locked(struct hfd_watch *watch, int error) {
 
 /* Takes new references. A watch that cannot take it ends; its client comes again from what it has
  * seen. */
-static void queue_locked(struct hfd_watch *watch, const struct hfd_change *change,
+static void queue_locked(struct hfd_watcher *watch, const struct hfd_change *change,
                          uint64_t revision) {
         if (watch->end_wanted)
                 return;
@@ -116,16 +116,16 @@ static void queue_locked(struct hfd_watch *watch, const struct hfd_change *chang
         hfd_object_ref(q->change.before);
 }
 
-static bool concerns(const struct hfd_watch *watch, const struct hfd_object *object) {
+static bool concerns(const struct hfd_watcher *watch, const struct hfd_object *object) {
         if (watch->n_ns &&
             (watch->n_ns != object->n_ns || memcmp(watch->ns, object->path, watch->n_ns)))
                 return false;
         return !watch->name || !strcmp(watch->name, object->name);
 }
 
-void hfd_watches_change_locked(struct hfd_api *api, const struct hfd_change *change,
-                               struct hfd_watch **dirty) {
-        for (struct hfd_watch *w = api->watches[hfd_resource_index(change->object->resource)]; w;
+void hfd_watchers_change_locked(struct hfd_api *api, const struct hfd_change *change,
+                                struct hfd_watcher **dirty) {
+        for (struct hfd_watcher *w = api->watches[hfd_resource_index(change->object->resource)]; w;
              w = w->next) {
                 if (change->object->revision <= w->after || !concerns(w, change->object))
                         continue;
@@ -134,43 +134,43 @@ void hfd_watches_change_locked(struct hfd_api *api, const struct hfd_change *cha
         }
 }
 
-static void end_all_locked(struct hfd_api *api, int error, struct hfd_watch **dirty) {
+static void end_all_locked(struct hfd_api *api, int error, struct hfd_watcher **dirty) {
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
-                for (struct hfd_watch *w = api->watches[i]; w; w = w->next) {
+                for (struct hfd_watcher *w = api->watches[i]; w; w = w->next) {
                         want_end_locked(w, error);
                         mark_dirty_locked(w, dirty);
                 }
 }
 
-void hfd_watches_expire_locked(struct hfd_api *api, struct hfd_watch **dirty) {
+void hfd_watchers_expire_locked(struct hfd_api *api, struct hfd_watcher **dirty) {
         end_all_locked(api, HF_E_GONE, dirty);
 }
 
-void hfd_watches_end_locked(struct hfd_api *api, struct hfd_watch **dirty) {
+void hfd_watchers_end_locked(struct hfd_api *api, struct hfd_watcher **dirty) {
         end_all_locked(api, 0, dirty);
 }
 
-static void bookmark_locked(struct hfd_watch *watch) {
+static void bookmark_locked(struct hfd_watcher *watch) {
         struct hfd_change none = {.type = HF_EVENT_BOOKMARK};
 
         queue_locked(watch, &none,
                      watch->api->revision > watch->after ? watch->api->revision : watch->after);
 }
 
-void hfd_watches_taken_locked(struct hfd_api *api, struct hfd_watch **dirty) {
+void hfd_watchers_taken_locked(struct hfd_api *api, struct hfd_watcher **dirty) {
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
-                for (struct hfd_watch *w = api->watches[i]; w; w = w->next)
+                for (struct hfd_watcher *w = api->watches[i]; w; w = w->next)
                         if (w->in_process && w->bookmarks && !w->end_wanted) {
                                 bookmark_locked(w);
                                 mark_dirty_locked(w, dirty);
                         }
 }
 
-void hfd_watches_tick_locked(struct hfd_api *api, hf_nsec now, struct hfd_watch **dirty) {
+void hfd_watchers_tick_locked(struct hfd_api *api, hf_nsec now, struct hfd_watcher **dirty) {
         hf_nsec next = HF_NSEC_NEVER;
 
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
-                for (struct hfd_watch *w = api->watches[i]; w; w = w->next) {
+                for (struct hfd_watcher *w = api->watches[i]; w; w = w->next) {
                         if (w->end_wanted)
                                 continue;
                         if (w->bookmark_at <= now) {
@@ -195,14 +195,14 @@ void hfd_watches_tick_locked(struct hfd_api *api, hf_nsec now, struct hfd_watch 
 
 /* ---- delivering, under no lock ---- */
 
-static bool selected(struct hfd_watch *watch, struct hfd_object *object) {
+static bool selected(struct hfd_watcher *watch, struct hfd_object *object) {
         return object && hfd_selector_matches(&watch->labels, object) &&
                hfd_selector_matches(&watch->fields, object);
 }
 
 /* What the change is for this watch: an object that begins or ceases to match is added or deleted.
  * False: nothing. */
-static bool translate(struct hfd_watch *watch, struct queued *q) {
+static bool translate(struct hfd_watcher *watch, struct queued *q) {
         struct hfd_change *change = &q->change;
 
         if (change->type == HF_EVENT_BOOKMARK || (!watch->labels.n && !watch->fields.n))
@@ -225,7 +225,7 @@ static bool translate(struct hfd_watch *watch, struct queued *q) {
 }
 
 /* False: the sink wants no more, or memory ran out. */
-static bool deliver_batch(struct hfd_watch *watch, struct queued *queue, size_t n) {
+static bool deliver_batch(struct hfd_watcher *watch, struct queued *queue, size_t n) {
         struct hfd_watch_item *items = n ? malloc(n * sizeof *items) : NULL;
         size_t n_items = 0;
         bool good = items || !n;
@@ -244,17 +244,17 @@ static bool deliver_batch(struct hfd_watch *watch, struct queued *queue, size_t 
         return good;
 }
 
-static void deliver_end(struct hfd_watch *watch, int error) {
-        struct hfd_answer answer = {0};
+static void deliver_end(struct hfd_watcher *watch, int error) {
+        struct hfd_response response = {0};
 
         if (error == HF_E_GONE)
-                hfd_answer_status(&answer, HF_E_GONE, 410, "Expired",
-                                  "The resourceVersion for the provided watch is too old.", NULL);
-        watch->sink.end(watch->ctx, error, &answer);
-        hfd_answer_done(&answer);
+                hfd_response_status(&response, HF_E_GONE, 410, "Expired",
+                                    "The resourceVersion for the provided watch is too old.", NULL);
+        watch->sink.end(watch->ctx, error, &response);
+        hfd_response_done(&response);
 }
 
-static void deliver(struct hfd_watch *watch) {
+static void deliver(struct hfd_watcher *watch) {
         struct hfd_api *api = watch->api;
 
         pthread_mutex_lock(&api->mu);
@@ -287,31 +287,31 @@ static void deliver(struct hfd_watch *watch) {
         pthread_mutex_unlock(&api->mu);
         if (end) {
                 deliver_end(watch, error);
-                hfd_watch_unref(watch);
+                hfd_watcher_unref(watch);
         }
 }
 
-void hfd_watches_deliver(struct hfd_watch *dirty) {
+void hfd_watchers_deliver(struct hfd_watcher *dirty) {
         while (dirty) {
-                struct hfd_watch *watch = dirty;
+                struct hfd_watcher *watch = dirty;
                 struct hfd_api *api = watch->api;
                 pthread_mutex_lock(&api->mu);
                 dirty = watch->dirty_next;
                 watch->dirty = false;
                 pthread_mutex_unlock(&api->mu);
                 deliver(watch);
-                hfd_watch_unref(watch);
+                hfd_watcher_unref(watch);
         }
 }
 
-void hfd_watch_go(struct hfd_watch *watch) {
+void hfd_watcher_go(struct hfd_watcher *watch) {
         pthread_mutex_lock(&watch->api->mu);
         watch->started = true;
         pthread_mutex_unlock(&watch->api->mu);
         deliver(watch);
 }
 
-void hfd_watch_cancel(struct hfd_watch *watch) {
+void hfd_watcher_cancel(struct hfd_watcher *watch) {
         pthread_mutex_lock(&watch->api->mu);
         if (!watch->ended) {
                 watch->end_wanted = true;
@@ -325,7 +325,7 @@ void hfd_watch_cancel(struct hfd_watch *watch) {
 /* ---- beginning ---- */
 
 static bool queue_initial(void *ctx, struct hfd_object *object) {
-        struct hfd_watch *watch = ctx;
+        struct hfd_watcher *watch = ctx;
         struct hfd_change change = {.type = HF_EVENT_ADDED, .object = object};
 
         watch->n_initial++; /* so that the limit does not count it */
@@ -335,7 +335,7 @@ static bool queue_initial(void *ctx, struct hfd_object *object) {
 }
 
 /* Queues what the watch begins with. False: its resourceVersion is too old. */
-static bool begin_locked(struct hfd_watch *watch, const struct hfd_options *options) {
+static bool begin_locked(struct hfd_watcher *watch, const struct hfd_options *options) {
         struct hfd_api *api = watch->api;
         size_t index = hfd_resource_index(watch->resource);
         char prefix[HF_NAME_MAX + 2] = "";
@@ -343,7 +343,7 @@ static bool begin_locked(struct hfd_watch *watch, const struct hfd_options *opti
         if (!options->revision) {
                 if (watch->n_ns)
                         (void)snprintf(prefix, sizeof prefix, "%s/", watch->ns);
-                hfd_tree_walk(&api->trees[index], prefix, "", queue_initial, watch);
+                hfd_object_tree_walk(&api->trees[index], prefix, "", queue_initial, watch);
                 return true;
         }
         if (options->revision < api->history_floor)
@@ -362,33 +362,33 @@ static bool begin_locked(struct hfd_watch *watch, const struct hfd_options *opti
         return true;
 }
 
-static struct hfd_watch *watch_alloc(struct hfd_api *api, struct hfd_call *call,
-                                     const struct hfd_watch_sink *sink, void *ctx) {
-        struct hfd_watch *watch = calloc(1, sizeof *watch);
+static struct hfd_watcher *watch_alloc(struct hfd_api *api, struct hfd_request *request,
+                                       const struct hfd_watcher_sink *sink, void *ctx) {
+        struct hfd_watcher *watch = calloc(1, sizeof *watch);
         hf_nsec now = hfd_api_now(api);
 
         if (!watch)
                 return NULL;
         atomic_init(&watch->refs, 2);
         watch->api = api;
-        watch->resource = call->resource;
-        (void)snprintf(watch->ns, sizeof watch->ns, "%s", call->ns);
+        watch->resource = request->resource;
+        (void)snprintf(watch->ns, sizeof watch->ns, "%s", request->ns);
         watch->n_ns = strlen(watch->ns);
-        watch->labels = call->options.labels;
-        watch->fields = call->options.fields;
-        call->options.labels = call->options.fields = (struct hfd_selector){0};
-        (void)snprintf(watch->name_in_path, sizeof watch->name_in_path, "%s", call->name);
+        watch->labels = request->options.labels;
+        watch->fields = request->options.fields;
+        request->options.labels = request->options.fields = (struct hfd_selector){0};
+        (void)snprintf(watch->name_in_path, sizeof watch->name_in_path, "%s", request->name);
         watch->name =
                 *watch->name_in_path ? watch->name_in_path : hfd_selector_name(&watch->fields);
-        watch->bookmarks = call->options.bookmarks;
-        watch->in_process = call->in_process;
+        watch->bookmarks = request->options.bookmarks;
+        watch->in_process = request->in_process;
         watch->sink = *sink;
         watch->ctx = ctx;
         /* Without a wish the ends are spread over half an hour, so that clients do not come back
          * all at once. */
         int64_t seconds =
-                call->options.timeout_s
-                        ? call->options.timeout_s
+                request->options.timeout_s
+                        ? request->options.timeout_s
                         : DEFAULT_SECONDS + (int64_t)(((uintptr_t)watch >> 6) % DEFAULT_SECONDS);
         watch->ends_at = now + seconds * HF_NSEC_PER_SEC;
         watch->bookmark_at = HF_NSEC_NEVER;
@@ -400,9 +400,9 @@ static struct hfd_watch *watch_alloc(struct hfd_api *api, struct hfd_call *call,
         return watch;
 }
 
-static void list_locked(struct hfd_watch *watch) {
+static void list_locked(struct hfd_watcher *watch) {
         struct hfd_api *api = watch->api;
-        struct hfd_watch **head = &api->watches[hfd_resource_index(watch->resource)];
+        struct hfd_watcher **head = &api->watches[hfd_resource_index(watch->resource)];
         hf_nsec due = watch->bookmark_at < watch->ends_at ? watch->bookmark_at : watch->ends_at;
 
         watch->next = *head;
@@ -418,7 +418,7 @@ static void list_locked(struct hfd_watch *watch) {
 }
 
 /* Apart, for its 15 KiB of stack, that no other watch shall touch. */
-static __attribute__((noinline)) void refuse_initial(struct hfd_answer *answer) {
+static __attribute__((noinline)) void refuse_initial(struct hfd_response *response) {
         static const struct hfd_resource list_options = {.group = "meta.k8s.io",
                                                          .kind = "ListOptions"};
         struct hfd_causes causes = {0};
@@ -426,7 +426,7 @@ static __attribute__((noinline)) void refuse_initial(struct hfd_answer *answer) 
         hfd_cause_forbidden(&causes, "sendInitialEvents",
                             "sendInitialEvents is forbidden for watch unless the WatchList feature "
                             "gate is enabled");
-        hfd_answer_invalid(answer, &list_options, "", &causes);
+        hfd_response_invalid(response, &list_options, "", &causes);
 }
 
 /*
@@ -435,7 +435,7 @@ static __attribute__((noinline)) void refuse_initial(struct hfd_answer *answer) 
  * one has got there; it is told to list again.
  */
 static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
-        struct hfd_watch *watch = ctx;
+        struct hfd_watcher *watch = ctx;
 
         if (!reply->error && reply->revision < watch->after) {
                 pthread_mutex_lock(&watch->api->mu);
@@ -443,34 +443,35 @@ static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
                 pthread_mutex_unlock(&watch->api->mu);
                 deliver(watch);
         }
-        hfd_watch_unref(watch);
+        hfd_watcher_unref(watch);
 }
 
 /* Of a watch from beyond the cache: which may only be late. */
-static void doubt_revision(struct hfd_watch *watch) {
+static void doubt_revision(struct hfd_watcher *watch) {
         struct hfd_api *api = watch->api;
 
         atomic_fetch_add(&watch->refs, 1);
         if (hfd_store_revision(api, hfd_api_now(api) + HFD_DEFAULT_DEADLINE, on_revision, watch))
-                hfd_watch_unref(watch);
+                hfd_watcher_unref(watch);
 }
 
-bool hfd_watch_new(struct hfd_api *api, struct hfd_call *call, const struct hfd_watch_sink *sink,
-                   void *ctx, struct hfd_answer *answer, struct hfd_watch **ret_watch) {
+bool hfd_watcher_new(struct hfd_api *api, struct hfd_request *request,
+                     const struct hfd_watcher_sink *sink, void *ctx, struct hfd_response *response,
+                     struct hfd_watcher **ret_watch) {
         const struct hfd_details soon = {.retry_after_s = 1};
 
-        if (call->options.has_send_initial) {
-                refuse_initial(answer);
+        if (request->options.has_send_initial) {
+                refuse_initial(response);
                 return false;
         }
-        struct hfd_watch *watch = watch_alloc(api, call, sink, ctx);
+        struct hfd_watcher *watch = watch_alloc(api, request, sink, ctx);
         if (!watch) {
-                hfd_answer_no_memory(answer);
+                hfd_response_no_memory(response);
                 return false;
         }
         pthread_mutex_lock(&api->mu);
         bool ended = api->watches_ended, synced = api->synced, good = false, ahead = false;
-        if (!ended && synced && begin_locked(watch, &call->options)) {
+        if (!ended && synced && begin_locked(watch, &request->options)) {
                 list_locked(watch);
                 good = true;
                 ahead = watch->after > api->revision;
@@ -482,16 +483,16 @@ bool hfd_watch_new(struct hfd_api *api, struct hfd_call *call, const struct hfd_
                 *ret_watch = watch;
                 return true;
         }
-        hfd_watch_unref(watch);
-        hfd_watch_unref(watch);
+        hfd_watcher_unref(watch);
+        hfd_watcher_unref(watch);
         if (ended)
-                hfd_answer_status(answer, HF_E_UNAVAILABLE, 503, "ServiceUnavailable",
-                                  "the server is shutting down", &soon);
+                hfd_response_status(response, HF_E_UNAVAILABLE, 503, "ServiceUnavailable",
+                                    "the server is shutting down", &soon);
         else if (!synced)
-                hfd_answer_status(answer, HF_E_TOO_MANY, 429, "TooManyRequests",
-                                  "storage is (re)initializing", &soon);
+                hfd_response_status(response, HF_E_TOO_MANY, 429, "TooManyRequests",
+                                    "storage is (re)initializing", &soon);
         else
-                hfd_answer_status(answer, HF_E_GONE, 410, "Expired",
-                                  "The resourceVersion for the provided watch is too old.", NULL);
+                hfd_response_status(response, HF_E_GONE, 410, "Expired",
+                                    "The resourceVersion for the provided watch is too old.", NULL);
         return false;
 }

@@ -69,7 +69,7 @@ static int make_kinds(struct hfd_controllers *controllers,
 
 static int make_caches(struct hfd_controllers *controllers,
                        const struct hfd_controllers_config *config, unsigned needs) {
-        struct hf_cache_config initializer_config =
+        struct hf_informer_config initializer_config =
                 {.size = sizeof initializer_config,
                  .client = config->client,
                  .resource = configmaps,
@@ -77,7 +77,7 @@ static int make_caches(struct hfd_controllers *controllers,
                  .one_revision = true,
                  .metadata_only = true,
                  .query = "labelSelector=tenancy.holdfast.dev%2Finitializer"};
-        struct hf_cache_config lease_config =
+        struct hf_informer_config lease_config =
                 {.size = sizeof lease_config,
                  .client = config->client,
                  .resource = leases,
@@ -87,10 +87,11 @@ static int make_caches(struct hfd_controllers *controllers,
         int r = make_kinds(controllers, config, needs);
 
         if (r == 0 && needs & NEEDS_WORKSPACES)
-                r = hf_cache_new(controllers->host, &initializer_config,
-                                 &controllers->initializers);
+                r = hf_informer_new(controllers->host, &initializer_config,
+                                    &controllers->initializers);
         if (r == 0 && needs & NEEDS_IDENTITY)
-                r = hf_cache_new(controllers->host, &lease_config, &controllers->identity_leases);
+                r = hf_informer_new(controllers->host, &lease_config,
+                                    &controllers->identity_leases);
         return r;
 }
 
@@ -131,9 +132,9 @@ int hfd_controllers_start(struct hfd_controllers *controllers) {
         int r = hfd_kinds_start(&controllers->kinds);
 
         if (r == 0 && controllers->initializers)
-                r = hf_cache_start(controllers->initializers);
+                r = hf_informer_start(controllers->initializers);
         if (r == 0 && controllers->identity_leases)
-                r = hf_cache_start(controllers->identity_leases);
+                r = hf_informer_start(controllers->identity_leases);
         return r;
 }
 
@@ -147,8 +148,8 @@ struct hfd_controllers *hfd_controllers_free(struct hfd_controllers *controllers
         if (!controllers)
                 return NULL;
         hfd_kinds_done(&controllers->kinds);
-        hf_cache_free(controllers->initializers);
-        hf_cache_free(controllers->identity_leases);
+        hf_informer_free(controllers->initializers);
+        hf_informer_free(controllers->identity_leases);
         hf_cancel_unref(controllers->left);
         free(controllers);
         return NULL;

@@ -90,9 +90,9 @@ struct hfd_controllers {
         hf_nsec event_ttl;
         struct hfd_kinds kinds; /* those that a selected controller needs */
         const struct hfd_kind *workspaces, *namespaces, *events; /* of them; NULL = not needed */
-        struct hf_cache
+        struct hf_informer
                 *initializers; /* owned; kube-system, label HFD_INITIALIZER_LABEL; may be NULL */
-        struct hf_cache
+        struct hf_informer
                 *identity_leases; /* owned; kube-system, label HFD_IDENTITY_LABEL; may be NULL */
         struct hf_controller table[HFD_N_CONTROLLERS];
         size_t n_controllers;

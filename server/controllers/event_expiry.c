@@ -57,7 +57,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
         int r = hf_key_split(key, ns, name);
         if (r == 0)
-                r = hfd_object_cached(controllers->events->cache, ns, name, &event);
+                r = hfd_object_cached(controllers->events->informer, ns, name, &event);
         if (r)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         hf_nsec left = left_of(controllers, term, event);
@@ -74,7 +74,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 int hfd_run_event_expiry(struct hf_term *term, void *ctx) {
         struct hfd_controllers *controllers = ctx;
-        const struct hf_reconciler_source source = {.cache = controllers->events->cache};
+        const struct hf_reconciler_source source = {.informer = controllers->events->informer};
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,
                 .name = HFD_EVENT_EXPIRY,

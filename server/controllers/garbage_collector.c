@@ -54,9 +54,9 @@
 #define KEY_MAX (2 * HF_NAME_MAX + 8)
 
 struct collector {
-        const struct hfd_kinds *kinds;               /* borrowed */
-        const struct hfd_kind *graph[HFD_KINDS_MAX]; /* the kinds it looks after */
-        struct hf_cache *caches[HFD_KINDS_MAX];      /* theirs, in the same order */
+        const struct hfd_kinds *kinds;                /* borrowed */
+        const struct hfd_kind *graph[HFD_KINDS_MAX];  /* the kinds it looks after */
+        struct hf_informer *informers[HFD_KINDS_MAX]; /* theirs, in the same order */
         size_t n_graph;
 
         pthread_mutex_t mu;
@@ -161,7 +161,8 @@ static void walk_dependents(struct walk *walk,
 
         for (size_t i = 0; i < collector->n_graph; i++) {
                 walk->kind = collector->graph[i];
-                (void)hf_cache_by_index(walk->kind->cache, HFD_KIND_INDEX, walk->uid, each, walk);
+                (void)hf_informer_by_index(walk->kind->informer, HFD_KIND_INDEX, walk->uid, each,
+                                           walk);
         }
 }
 
@@ -233,8 +234,8 @@ static void search_one(void *ctx, const char *ns, const char *name, const char *
 static bool lives_elsewhere(const struct hfd_kind *kind, const char *ns, const char *uid) {
         struct search search = {.uid = uid, .ns = ns};
 
-        if (hf_cache_count(kind->cache) <= SEARCH_MAX)
-                hf_cache_each(kind->cache, search_one, &search);
+        if (hf_informer_count(kind->informer) <= SEARCH_MAX)
+                hf_informer_each(kind->informer, search_one, &search);
         return search.found;
 }
 
@@ -245,7 +246,7 @@ static int look_up(struct item *item, const struct hfd_kind *kind, const char *n
         char known[KEY_MAX + UID_MAX];
         struct hf__json *owner;
 
-        int r = hfd_object_cached(kind->cache, ns, name, &owner);
+        int r = hfd_object_cached(kind->informer, ns, name, &owner);
         if (r == 0) {
                 *ret_owner = judge(owner, uid);
                 hf__json_free(owner);
@@ -447,7 +448,7 @@ static int orphan_one(struct item *owner, const char *key, struct hf__json *uids
 
         int r = hf_key_split(rest, ns, name);
         if (r == 0)
-                r = hfd_object_cached(kind->cache, ns, name, &dependent);
+                r = hfd_object_cached(kind->informer, ns, name, &dependent);
         if (r)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         const char *text = hf__json_string(dependent, "metadata.uid");
@@ -463,8 +464,8 @@ static int let_dependents_go(struct item *item) {
 
         for (size_t i = 0; i < item->collector->n_graph; i++) {
                 orphans.kind = item->collector->graph[i];
-                (void)hf_cache_by_index(orphans.kind->cache, HFD_KIND_INDEX, item->uid,
-                                        collect_orphan, &orphans);
+                (void)hf_informer_by_index(orphans.kind->informer, HFD_KIND_INDEX, item->uid,
+                                           collect_orphan, &orphans);
         }
         if (r == 0)
                 r = orphans.error;
@@ -481,8 +482,8 @@ static int look_at_deleted(struct item *item, hf_nsec *ret_again) {
 
         if (!orphan && !hfd_list_has(item->object, "metadata.finalizers", HFD_FOREGROUND))
                 return 0;
-        int r = hf_cache_wait_all(item->collector->caches, item->collector->n_graph,
-                                  item->resource_version, hf_term_abort(item->term));
+        int r = hf_informer_wait_all(item->collector->informers, item->collector->n_graph,
+                                     item->resource_version, hf_term_abort(item->term));
 
         if (r)
                 return r;
@@ -507,7 +508,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
                 return HF_E_INVALID;
         int r = hf_key_split(rest, item.ns, item.name);
         if (r == 0)
-                r = hfd_object_cached(item.kind->cache, item.ns, item.name, &item.object);
+                r = hfd_object_cached(item.kind->informer, item.ns, item.name, &item.object);
         if (r)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         item.uid = hf__json_string(item.object, "metadata.uid");
@@ -584,9 +585,9 @@ int hfd_run_garbage_collector(struct hf_term *term, void *ctx) {
                 if (kind == controllers->events)
                         continue;
                 sources[collector->n_graph] =
-                        (struct hf_reconciler_source){.cache = kind->cache, .map = map};
+                        (struct hf_reconciler_source){.informer = kind->informer, .map = map};
                 collector->graph[collector->n_graph] = kind;
-                collector->caches[collector->n_graph++] = kind->cache;
+                collector->informers[collector->n_graph++] = kind->informer;
         }
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,

@@ -86,7 +86,7 @@ static struct hf__json *new_lease(struct hf_term *term, const struct hfd_identit
 static int send_lease(struct hf_term *term, const struct hfd_identity *me, enum hf_verb verb,
                       struct hf__json **lease) {
         struct hf__strbuf body = {0};
-        char now[HF__MICROTIME_MAX], *answer = NULL;
+        char now[HF__MICROTIME_MAX], *response = NULL;
         struct hf_status status;
         size_t n = 0;
 
@@ -97,40 +97,40 @@ static int send_lease(struct hf_term *term, const struct hfd_identity *me, enum 
                 r = body.error;
         }
         if (r == 0) {
-                struct hf_call call = {.verb = verb,
-                                       .resource = leases,
-                                       .ns = HFD_SYSTEM_NAMESPACE,
-                                       .name = verb == HF_VERB_UPDATE ? me->lease_name : NULL,
-                                       .deadline = patience(term),
-                                       .body = body.data,
-                                       .n_body = body.n};
-                r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), &answer, &n,
+                struct hf_request request = {.verb = verb,
+                                             .resource = leases,
+                                             .ns = HFD_SYSTEM_NAMESPACE,
+                                             .name = verb == HF_VERB_UPDATE ? me->lease_name : NULL,
+                                             .deadline = patience(term),
+                                             .body = body.data,
+                                             .n_body = body.n};
+                r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), &response, &n,
                                  &status);
         }
         hf__strbuf_done(&body);
         *lease = hf__json_free(*lease);
         if (r == 0)
-                r = hf__json_parse(answer, n, lease, NULL);
-        free(answer);
+                r = hf__json_parse(response, n, lease, NULL);
+        free(response);
         return r;
 }
 
 static int read_lease(struct hf_term *term, const struct hfd_identity *me,
                       struct hf__json **lease) {
-        struct hf_call call = {.verb = HF_VERB_GET,
-                               .resource = leases,
-                               .ns = HFD_SYSTEM_NAMESPACE,
-                               .name = me->lease_name,
-                               .deadline = patience(term)};
+        struct hf_request request = {.verb = HF_VERB_GET,
+                                     .resource = leases,
+                                     .ns = HFD_SYSTEM_NAMESPACE,
+                                     .name = me->lease_name,
+                                     .deadline = patience(term)};
         struct hf_status status;
-        char *answer = NULL;
+        char *response = NULL;
         size_t n = 0;
-        int r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), &answer, &n,
+        int r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), &response, &n,
                              &status);
 
         if (r == 0)
-                r = hf__json_parse(answer, n, lease, NULL);
-        free(answer);
+                r = hf__json_parse(response, n, lease, NULL);
+        free(response);
         return r;
 }
 
@@ -145,15 +145,16 @@ static int keep(struct hf_term *term, const struct hfd_identity *me, struct hf__
 }
 
 static void delete_lease(struct hf_term *term, const struct hfd_identity *me) {
-        struct hf_call call = {.verb = HF_VERB_DELETE,
-                               .resource = leases,
-                               .ns = HFD_SYSTEM_NAMESPACE,
-                               .name = me->lease_name,
-                               .deadline = patience(term)};
+        struct hf_request request = {.verb = HF_VERB_DELETE,
+                                     .resource = leases,
+                                     .ns = HFD_SYSTEM_NAMESPACE,
+                                     .name = me->lease_name,
+                                     .deadline = patience(term)};
         struct hf_status status;
 
         /* A store that is gone keeps the Lease: the collector of the next leader deletes it. */
-        (void)hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL, &status);
+        (void)hf_client_do(hf_term_client(term), &request, hf_term_abort(term), NULL, NULL,
+                           &status);
 }
 
 /* Renews until leave fires, then deletes. */

@@ -9,7 +9,7 @@
 
 /* Runs on a cache's thread for each object that comes or changes, most of which have no owner. */
 static void index_owners(void *ctx, const char *ns, const char *name, const char *object, size_t n,
-                         struct hf_cache_values *values) {
+                         struct hf_informer_values *values) {
         struct hf__json *json;
 
         if (!hfd_gc_concerns(object, n) || hf__json_parse(object, n, &json, NULL))
@@ -19,17 +19,17 @@ static void index_owners(void *ctx, const char *ns, const char *name, const char
              m; m = hf__json_next(m)) {
                 const char *uid = hf__json_string(m, "uid");
                 if (uid)
-                        (void)hf_cache_value(values, uid);
+                        (void)hf_informer_value(values, uid);
         }
         hf__json_free(json);
 }
 
 static void index_held(void *ctx, const char *ns, const char *name, const char *object, size_t n,
-                       struct hf_cache_values *values) {
+                       struct hf_informer_values *values) {
         static const char held[] = "\"finalizers\"";
 
         if (memmem(object, n, held, sizeof held - 1))
-                (void)hf_cache_value(values, ns);
+                (void)hf_informer_value(values, ns);
 }
 
 static bool is_kept_whole(const struct hf_resource *resource) {
@@ -43,21 +43,21 @@ int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct h
 
         *kinds = (struct hfd_kinds){0};
         for (size_t i = 0; r == 0 && i < n; i++) {
-                struct hf_cache_config config = {.size = sizeof config,
-                                                 .client = client,
-                                                 .resource = rows[i].resource,
-                                                 .one_revision = true,
-                                                 .metadata_only =
-                                                         !is_kept_whole(&rows[i].resource)};
+                struct hf_informer_config config = {.size = sizeof config,
+                                                    .client = client,
+                                                    .resource = rows[i].resource,
+                                                    .one_revision = true,
+                                                    .metadata_only =
+                                                            !is_kept_whole(&rows[i].resource)};
                 kinds->kinds[i].row = rows[i];
-                r = hf_cache_new(host, &config, &kinds->kinds[i].cache);
+                r = hf_informer_new(host, &config, &kinds->kinds[i].informer);
                 if (r == 0) {
                         kinds->n++;
-                        r = hf_cache_add_index(kinds->kinds[i].cache, HFD_KIND_INDEX, index_owners,
-                                               NULL);
+                        r = hf_informer_add_index(kinds->kinds[i].informer, HFD_KIND_INDEX,
+                                                  index_owners, NULL);
                         if (r == 0 && rows[i].namespaced)
-                                r = hf_cache_add_index(kinds->kinds[i].cache, HFD_HELD_INDEX,
-                                                       index_held, NULL);
+                                r = hf_informer_add_index(kinds->kinds[i].informer, HFD_HELD_INDEX,
+                                                          index_held, NULL);
                 }
         }
         if (r)
@@ -69,13 +69,13 @@ int hfd_kinds_start(struct hfd_kinds *kinds) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < kinds->n; i++)
-                r = hf_cache_start(kinds->kinds[i].cache);
+                r = hf_informer_start(kinds->kinds[i].informer);
         return r;
 }
 
 void hfd_kinds_done(struct hfd_kinds *kinds) {
         for (size_t i = 0; i < kinds->n; i++)
-                hf_cache_free(kinds->kinds[i].cache);
+                hf_informer_free(kinds->kinds[i].informer);
         *kinds = (struct hfd_kinds){0};
 }
 

@@ -23,7 +23,7 @@ struct hfd_kind_row {
 
 struct hfd_kind {
         struct hfd_kind_row row;
-        struct hf_cache *cache; /* owned by the kinds */
+        struct hf_informer *informer; /* owned by the kinds */
 };
 
 struct hfd_kinds {

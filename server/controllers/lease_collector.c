@@ -129,7 +129,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 int hfd_run_lease_collector(struct hf_term *term, void *ctx) {
         struct collector collector = {.controllers = ctx};
-        const struct hf_reconciler_source source = {.cache =
+        const struct hf_reconciler_source source = {.informer =
                                                             collector.controllers->identity_leases};
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,

@@ -49,15 +49,16 @@ static const struct hf_resource namespaces = {"", "v1", "namespaces"};
  * revision, which then is enough. */
 static int list(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                 const char *query, struct hf__json **ret_list, size_t *ret_n) {
-        struct hf_call call = {.verb = HF_VERB_LIST,
-                               .resource = kind->row.resource,
-                               .ns = ns,
-                               .query = query};
+        struct hf_request request = {.verb = HF_VERB_LIST,
+                                     .resource = kind->row.resource,
+                                     .ns = ns,
+                                     .query = query};
         struct hf_status status;
         char *text = NULL;
         size_t n = 0;
         int64_t beyond = 0;
-        int r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), &text, &n, &status);
+        int r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), &text, &n,
+                             &status);
 
         if (r == 0)
                 r = hf__json_parse(text, n, ret_list, NULL);
@@ -92,15 +93,15 @@ static int count(struct hf_term *term, const struct hfd_kind *kind, const char *
 static int delete_collection(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                              const char *at, struct hf_status *reterr_status) {
         char query[128];
-        struct hf_call call = {.verb = HF_VERB_DELETE_COLLECTION,
-                               .resource = kind->row.resource,
-                               .ns = ns,
-                               .query = query,
-                               .deadline = hf_now(hf_host_clock(hf_term_host(term))) +
-                                           COLLECTION_LIMIT};
+        struct hf_request request = {.verb = HF_VERB_DELETE_COLLECTION,
+                                     .resource = kind->row.resource,
+                                     .ns = ns,
+                                     .query = query,
+                                     .deadline = hf_now(hf_host_clock(hf_term_host(term))) +
+                                                 COLLECTION_LIMIT};
 
         (void)snprintf(query, sizeof query, "resourceVersionMatch=Exact&resourceVersion=%s", at);
-        return hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL,
+        return hf_client_do(hf_term_client(term), &request, hf_term_abort(term), NULL, NULL,
                             reterr_status);
 }
 
@@ -168,7 +169,7 @@ static int empty_kind(struct hf_term *term, const struct hfd_kind *kind,
         hfd_ns_report_remaining(report, kind->row.resource.plural, kind->row.resource.group, n);
         /* What holds them is read off the cache: for the words it is new enough, and its next event
          * brings better ones. */
-        (void)hf_cache_by_index(kind->cache, HFD_HELD_INDEX, ns, report_held, &held);
+        (void)hf_informer_by_index(kind->informer, HFD_HELD_INDEX, ns, report_held, &held);
         return 0;
 }
 
@@ -281,7 +282,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         bool grown = *key == GROWN;
         const char *name = key + grown;
         struct hf__json *ns;
-        int r = hfd_object_cached(controllers->namespaces->cache, NULL, name, &ns);
+        int r = hfd_object_cached(controllers->namespaces->informer, NULL, name, &ns);
 
         if (r == HF_E_NOT_FOUND)
                 return grown && !is_system(name) ? sweep(controllers, term, name, ret_again) : 0;
@@ -311,7 +312,7 @@ static void map_gone(struct hfd_controllers *controllers, struct hf_workqueue *q
 
         for (size_t i = 0; !left && i < controllers->kinds.n; i++)
                 left = controllers->kinds.kinds[i].row.namespaced &&
-                       hf__cache_has_in(controllers->kinds.kinds[i].cache, name);
+                       hf__informer_has_in(controllers->kinds.kinds[i].informer, name);
         (void)snprintf(key, sizeof key, "%c%s", GROWN, name);
         if (left)
                 (void)hf_workqueue_add(queue, key);
@@ -335,10 +336,10 @@ int hfd_run_namespace_lifecycle(struct hf_term *term, void *ctx) {
         for (size_t i = 0; i < controllers->kinds.n; i++) {
                 const struct hfd_kind *kind = &controllers->kinds.kinds[i];
                 if (kind->row.namespaced)
-                        sources[n++] = (struct hf_reconciler_source){.cache = kind->cache,
+                        sources[n++] = (struct hf_reconciler_source){.informer = kind->informer,
                                                                      .map = map_content};
                 else if (kind == controllers->namespaces)
-                        sources[n++] = (struct hf_reconciler_source){.cache = kind->cache,
+                        sources[n++] = (struct hf_reconciler_source){.informer = kind->informer,
                                                                      .map = map_namespace};
         }
         const struct hf_reconciler reconciler = {

@@ -54,11 +54,11 @@ int hfd_list_drop(struct hf__json *object, const char *path, const char *text) {
 
 /* ---- calls ---- */
 
-int hfd_object_cached(struct hf_cache *cache, const char *ns, const char *name,
+int hfd_object_cached(struct hf_informer *informer, const char *ns, const char *name,
                       struct hf__json **ret_object) {
         char *text;
         size_t n;
-        int r = hf_cache_get(cache, ns, name, &text, &n);
+        int r = hf_informer_get(informer, ns, name, &text, &n);
 
         if (r)
                 return r;
@@ -69,11 +69,15 @@ int hfd_object_cached(struct hf_cache *cache, const char *ns, const char *name,
 
 int hfd_object_read(struct hf_term *term, const struct hf_resource *resource, const char *ns,
                     const char *name, struct hf__json **ret_object) {
-        struct hf_call call = {.verb = HF_VERB_GET, .resource = *resource, .ns = ns, .name = name};
+        struct hf_request request = {.verb = HF_VERB_GET,
+                                     .resource = *resource,
+                                     .ns = ns,
+                                     .name = name};
         struct hf_status status;
         char *text = NULL;
         size_t n = 0;
-        int r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), &text, &n, &status);
+        int r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), &text, &n,
+                             &status);
 
         if (r == 0)
                 r = hf__json_parse(text, n, ret_object, NULL);
@@ -81,16 +85,17 @@ int hfd_object_read(struct hf_term *term, const struct hf_resource *resource, co
         return r;
 }
 
-static int write_object(struct hf_term *term, struct hf_call *call, const struct hf__json *object) {
+static int write_object(struct hf_term *term, struct hf_request *request,
+                        const struct hf__json *object) {
         struct hf__strbuf body = {0};
         struct hf_status status;
 
         hf__json_print(object, &body);
         int r = body.error;
         if (r == 0) {
-                call->body = body.data;
-                call->n_body = body.n;
-                r = hf_client_do(hf_term_client(term), call, hf_term_abort(term), NULL, NULL,
+                request->body = body.data;
+                request->n_body = body.n;
+                r = hf_client_do(hf_term_client(term), request, hf_term_abort(term), NULL, NULL,
                                  &status);
         }
         hf__strbuf_done(&body);
@@ -99,18 +104,18 @@ static int write_object(struct hf_term *term, struct hf_call *call, const struct
 
 int hfd_object_create(struct hf_term *term, const struct hf_resource *resource, const char *ns,
                       const struct hf__json *object) {
-        struct hf_call call = {.verb = HF_VERB_CREATE, .resource = *resource, .ns = ns};
-        return write_object(term, &call, object);
+        struct hf_request request = {.verb = HF_VERB_CREATE, .resource = *resource, .ns = ns};
+        return write_object(term, &request, object);
 }
 
 int hfd_object_update(struct hf_term *term, const struct hf_resource *resource, const char *ns,
                       const char *name, const char *subresource, const struct hf__json *object) {
-        struct hf_call call = {.verb = HF_VERB_UPDATE,
-                               .resource = *resource,
-                               .ns = ns,
-                               .name = name,
-                               .subresource = subresource};
-        return write_object(term, &call, object);
+        struct hf_request request = {.verb = HF_VERB_UPDATE,
+                                     .resource = *resource,
+                                     .ns = ns,
+                                     .name = name,
+                                     .subresource = subresource};
+        return write_object(term, &request, object);
 }
 
 static void delete_options(const struct hfd_delete *what, struct hf__strbuf *out) {
@@ -143,13 +148,13 @@ int hfd_object_delete(struct hf_term *term, const struct hf_resource *resource, 
         delete_options(what, &body);
         int r = body.error;
         if (r == 0) {
-                struct hf_call call = {.verb = HF_VERB_DELETE,
-                                       .resource = *resource,
-                                       .ns = ns,
-                                       .name = name,
-                                       .body = body.data,
-                                       .n_body = body.n};
-                r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL,
+                struct hf_request request = {.verb = HF_VERB_DELETE,
+                                             .resource = *resource,
+                                             .ns = ns,
+                                             .name = name,
+                                             .body = body.data,
+                                             .n_body = body.n};
+                r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), NULL, NULL,
                                  &status);
         }
         hf__strbuf_done(&body);

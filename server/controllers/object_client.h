@@ -21,7 +21,7 @@ int hfd_list_drop(struct hf__json *object, const char *path,
 /* ---- calls ---- */
 
 /* A copy out of a cache, parsed; the caller frees. HF_E_NOT_FOUND. */
-int hfd_object_cached(struct hf_cache *cache, const char *ns, const char *name,
+int hfd_object_cached(struct hf_informer *informer, const char *ns, const char *name,
                       struct hf__json **ret_object);
 /* A consistent read; the caller frees. */
 int hfd_object_read(struct hf_term *term, const struct hf_resource *resource, const char *ns,

@@ -132,7 +132,7 @@ static int make_namespace(struct hf_term *term, const char *full, const char *na
 static int end_namespace(struct hfd_controllers *controllers, struct hf_term *term,
                          const char *full, const char *uid, bool *ret_gone) {
         struct hf__json *ns;
-        int r = hfd_object_cached(controllers->namespaces->cache, NULL, full, &ns);
+        int r = hfd_object_cached(controllers->namespaces->informer, NULL, full, &ns);
 
         if (r == 0 && whose_namespace(ns, uid) != OURS) {
                 hf__json_free(ns);
@@ -182,13 +182,13 @@ static void collect(void *ctx, const char *ns, const char *name, const char *obj
 static int initialize(struct hfd_controllers *controllers, struct hf_term *term,
                       struct hf__json *workspace) {
         struct registered registered = {0};
-        int r = hf_cache_wait(controllers->initializers,
-                              hf__json_string(workspace, "metadata.resourceVersion"),
-                              hf_term_abort(term));
+        int r = hf_informer_wait(controllers->initializers,
+                                 hf__json_string(workspace, "metadata.resourceVersion"),
+                                 hf_term_abort(term));
 
         if (r)
                 return r;
-        hf_cache_each(controllers->initializers, collect, &registered);
+        hf_informer_each(controllers->initializers, collect, &registered);
         r = hfd_ws_initialize(workspace, (const char *const *)registered.names, registered.n);
         while (registered.n > 0)
                 free(registered.names[--registered.n]);
@@ -264,7 +264,7 @@ static int step(struct hfd_controllers *controllers, struct hf_term *term,
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct hfd_controllers *controllers = ctx;
         struct hf__json *workspace;
-        int r = hfd_object_cached(controllers->workspaces->cache, NULL, key, &workspace);
+        int r = hfd_object_cached(controllers->workspaces->informer, NULL, key, &workspace);
 
         if (r)
                 return r == HF_E_NOT_FOUND ? 0 : r;
@@ -284,8 +284,8 @@ static void map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_t
 int hfd_run_workspace_initializer(struct hf_term *term, void *ctx) {
         struct hfd_controllers *controllers = ctx;
         const struct hf_reconciler_source sources[] = {
-                {.cache = controllers->workspaces->cache},
-                {.cache = controllers->namespaces->cache, .map = map_namespace},
+                {.informer = controllers->workspaces->informer},
+                {.informer = controllers->namespaces->informer, .map = map_namespace},
         };
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,

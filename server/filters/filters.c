@@ -38,10 +38,10 @@ struct hfd_filters {
         size_t n_lane[HFD_N_LANES];
 };
 
-struct passage {
-        struct hfd_request_info info; /* first: what hfd_request_info hands out */
-        struct hfd_filters *filters;  /* borrowed; outlives all requests */
-        struct hfd_request *request;  /* borrowed: the request owns this */
+struct request_context {
+        struct hfd_request_info info;     /* first: what hfd_request_info hands out */
+        struct hfd_filters *filters;      /* borrowed; outlives all requests */
+        struct hfd_http_request *request; /* borrowed: the request owns this */
         struct hfd_request_kind kind;
         const char *verb; /* static text; "" = the method is not one of ours */
         bool bad_path;
@@ -50,9 +50,9 @@ struct passage {
         enum hfd_lane lane; /* HFD_LANE_NONE = holds no place */
 };
 
-const struct hfd_request_info *hfd_request_info(struct hfd_request *request) {
-        const struct passage *passage = hfd_request_context(request);
-        return &passage->info;
+const struct hfd_request_info *hfd_request_info(struct hfd_http_request *request) {
+        const struct request_context *request_context = hfd_http_request_context(request);
+        return &request_context->info;
 }
 
 int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config *config,
@@ -108,42 +108,42 @@ static bool is_exempt(const char *path) {
 
 /* Counts the request as under way, unless the server ends: then false, and it must be refused. A
  * watch is only let in. */
-static bool enter(struct passage *passage) {
-        struct hfd_filters *filters = passage->filters;
+static bool enter(struct request_context *request_context) {
+        struct hfd_filters *filters = request_context->filters;
         pthread_mutex_lock(&filters->mu);
         bool open = !filters->refusing;
-        if (open && !passage->info.watch) {
+        if (open && !request_context->info.watch) {
                 filters->n_draining++;
-                passage->counted = true;
+                request_context->counted = true;
         }
         pthread_mutex_unlock(&filters->mu);
-        passage->admitted = open;
+        request_context->admitted = open;
         return open;
 }
 
-static bool take_place(struct passage *passage, enum hfd_lane lane) {
-        struct hfd_filters *filters = passage->filters;
+static bool take_place(struct request_context *request_context, enum hfd_lane lane) {
+        struct hfd_filters *filters = request_context->filters;
         pthread_mutex_lock(&filters->mu);
         bool free_place = filters->n_lane[lane] < filters->max[lane];
         if (free_place) {
                 filters->n_lane[lane]++;
-                passage->lane = lane;
+                request_context->lane = lane;
         }
         hfd_request_metrics_inflight(filters->metrics, lane, filters->n_lane[lane]);
         pthread_mutex_unlock(&filters->mu);
         return free_place;
 }
 
-static void leave(struct passage *passage) {
-        struct hfd_filters *filters = passage->filters;
-        enum hfd_lane lane = passage->lane;
+static void leave(struct request_context *request_context) {
+        struct hfd_filters *filters = request_context->filters;
+        enum hfd_lane lane = request_context->lane;
         pthread_mutex_lock(&filters->mu);
         if (lane != HFD_LANE_NONE)
                 hfd_request_metrics_inflight(filters->metrics, lane, --filters->n_lane[lane]);
-        if (passage->counted && --filters->n_draining == 0)
+        if (request_context->counted && --filters->n_draining == 0)
                 pthread_cond_broadcast(&filters->drained);
-        passage->counted = false;
-        passage->lane = HFD_LANE_NONE;
+        request_context->counted = false;
+        request_context->lane = HFD_LANE_NONE;
         pthread_mutex_unlock(&filters->mu);
 }
 
@@ -175,31 +175,31 @@ int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline) {
 /* ---- the passage ---- */
 
 static void finished(void *ctx, int code, size_t n_bytes) {
-        struct passage *passage = ctx;
-        struct hfd_filters *filters = passage->filters;
-        struct hfd_request *request = passage->request;
-        leave(passage);
+        struct request_context *request_context = ctx;
+        struct hfd_filters *filters = request_context->filters;
+        struct hfd_http_request *request = request_context->request;
+        leave(request_context);
         hf_nsec received =
-                hfd_request_received_at(request); /* 0: it ended before it was complete */
+                hfd_http_request_received_at(request); /* 0: it ended before it was complete */
         hf_nsec took = received ? hf_now(hf_host_clock(filters->host)) - received : 0;
-        hfd_request_metrics_done(filters->metrics, passage->kind, code,
-                                 passage->info.watch || !received ? -1 : took);
-        const char *query = hfd_request_query(request);
+        hfd_request_metrics_done(filters->metrics, request_context->kind, code,
+                                 request_context->info.watch || !received ? -1 : took);
+        const char *query = hfd_http_request_query(request);
         hf_log(&filters->host->log, code >= 500 ? HF_LOG_INFO : HF_LOG_DEBUG, "http",
-               "%s %.400s%s%.200s %d %.3f ms %zu bytes %s %s %s", hfd_request_method(request),
-               hfd_request_path(request), query[0] ? "?" : "", query, code, (double)took / 1e6,
-               n_bytes, hfd_request_protocol(request), hfd_request_remote(request),
-               passage->info.user);
+               "%s %.400s%s%.200s %d %.3f ms %zu bytes %s %s %s", hfd_http_request_method(request),
+               hfd_http_request_path(request), query[0] ? "?" : "", query, code, (double)took / 1e6,
+               n_bytes, hfd_http_request_protocol(request), hfd_http_request_remote(request),
+               request_context->info.user);
 }
 
-static void reply_simple(struct hfd_request *request, int code, uint32_t retry_after_s,
+static void reply_simple(struct hfd_http_request *request, int code, uint32_t retry_after_s,
                          const char *message) {
         struct hf_status status = {.http_code = code, .retry_after_s = retry_after_s};
         (void)snprintf(status.message, sizeof status.message, "%s", message);
-        hfd_request_reply_status(request, &status);
+        hfd_http_request_reply_status(request, &status);
 }
 
-static void refuse(struct hfd_filters *filters, struct hfd_request *request) {
+static void refuse(struct hfd_filters *filters, struct hfd_http_request *request) {
         if (filters->send_retry_after)
                 hfd_reply_text(request, 429,
                                "The apiserver is shutting down, please try again later.\n", 5,
@@ -221,31 +221,33 @@ static bool is_lease(const struct hfd_request_path *path) {
                strcmp(path->group, "coordination.k8s.io") == 0;
 }
 
-static bool authorized(struct passage *passage, const struct hfd_user *user,
+static bool authorized(struct request_context *request_context, const struct hfd_user *user,
                        const struct hfd_request_path *path) {
-        const char *verb = passage->verb;
+        const char *verb = request_context->verb;
         char single[HF_NAME_MAX + 1];
         bool many = strcmp(verb, "list") == 0 || strcmp(verb, "watch") == 0;
         const char *name = path->name;
-        if (many && !name[0] && hfd_query_single_name(hfd_request_query(passage->request), single))
+        if (many && !name[0] &&
+            hfd_query_single_name(hfd_http_request_query(request_context->request), single))
                 name = single;
         const struct hfd_attributes asked = {.verb = verb,
                                              .group = path->group,
                                              .resource = path->resource,
                                              .ns = path->ns,
                                              .name = name,
-                                             .path = hfd_request_path(passage->request),
+                                             .path = hfd_http_request_path(
+                                                     request_context->request),
                                              .is_resource = path->is_resource};
-        if (hfd_auth_allows(passage->filters->auth, user, &asked))
+        if (hfd_auth_allows(request_context->filters->auth, user, &asked))
                 return true;
-        hfd_reply_forbidden(passage->request, user, &asked, path->subresource);
+        hfd_reply_forbidden(request_context->request, user, &asked, path->subresource);
         return false;
 }
 
 /* For whom the request is made, where it is for somebody else. False: it has been answered. */
-static bool impersonated(struct passage *passage, struct hfd_user *user) {
+static bool impersonated(struct request_context *request_context, struct hfd_user *user) {
         struct hfd_user asked;
-        int r = hfd_auth_impersonate(passage->request, user, &asked);
+        int r = hfd_auth_impersonate(request_context->request, user, &asked);
         if (r == 0)
                 return true;
         if (r == HF_E_FORBIDDEN) {
@@ -255,38 +257,39 @@ static bool impersonated(struct passage *passage, struct hfd_user *user) {
                                                      .ns = "",
                                                      .name = asked.name,
                                                      .is_resource = true};
-                hfd_reply_forbidden(passage->request, user, &users, "");
+                hfd_reply_forbidden(request_context->request, user, &users, "");
         } else
-                reply_simple(passage->request, 400, 0,
+                reply_simple(request_context->request, 400, 0,
                              "the headers of the impersonation name no user, or too many groups");
         return false;
 }
 
 /* True: the request may go on to its handler. False: it has been answered. */
-static bool pass(struct passage *passage, const struct hfd_request_path *path, bool exempt) {
-        struct hfd_filters *filters = passage->filters;
+static bool pass(struct request_context *request_context, const struct hfd_request_path *path,
+                 bool exempt) {
+        struct hfd_filters *filters = request_context->filters;
         struct hfd_user user;
-        if (!exempt && !passage->admitted && !enter(passage)) {
-                refuse(filters, passage->request);
+        if (!exempt && !request_context->admitted && !enter(request_context)) {
+                refuse(filters, request_context->request);
                 return false;
         }
         user.name[0] = '\0';
-        int unknown = hfd_auth_authenticate(filters->auth, passage->request, &user);
-        (void)stpcpy(passage->info.user,
+        int unknown = hfd_auth_authenticate(filters->auth, request_context->request, &user);
+        (void)stpcpy(request_context->info.user,
                      user.name); /* for the log; the groups have served once it is authorized */
         if (unknown) {
-                reply_simple(passage->request, 401, 0, "Unauthorized");
+                reply_simple(request_context->request, 401, 0, "Unauthorized");
                 return false;
         }
-        if (!impersonated(passage, &user) || !authorized(passage, &user, path))
+        if (!impersonated(request_context, &user) || !authorized(request_context, &user, path))
                 return false;
-        if (exempt || passage->info.watch)
+        if (exempt || request_context->info.watch)
                 return true;
-        enum hfd_lane lane = is_lease(path)           ? HFD_LANE_LEASE
-                             : passage->info.mutating ? HFD_LANE_MUTATE
-                                                      : HFD_LANE_READ;
-        if (!take_place(passage, lane)) {
-                hfd_reply_text(passage->request, 429,
+        enum hfd_lane lane = is_lease(path)                   ? HFD_LANE_LEASE
+                             : request_context->info.mutating ? HFD_LANE_MUTATE
+                                                              : HFD_LANE_READ;
+        if (!take_place(request_context, lane)) {
+                hfd_reply_text(request_context->request, 429,
                                "Too many requests, please try again later.\n", 1, false);
                 return false;
         }
@@ -294,65 +297,68 @@ static bool pass(struct passage *passage, const struct hfd_request_path *path, b
 }
 
 /* What kind of request it is. */
-static void classify(struct passage *passage, struct hfd_request_path *ret_path) {
-        struct hfd_request *request = passage->request;
-        passage->bad_path = hfd_request_path_parse(hfd_request_path(request), ret_path) != 0;
-        passage->verb =
-                hfd_request_verb(hfd_request_method(request), ret_path, hfd_request_query(request));
-        passage->kind = hfd_request_kind(passage->verb, ret_path->resource);
-        passage->info.watch = strcmp(passage->verb, "watch") == 0;
-        passage->info.mutating = !is_reading(passage->verb);
+static void classify(struct request_context *request_context, struct hfd_request_path *ret_path) {
+        struct hfd_http_request *request = request_context->request;
+        request_context->bad_path =
+                hfd_request_path_parse(hfd_http_request_path(request), ret_path) != 0;
+        request_context->verb = hfd_request_verb(hfd_http_request_method(request), ret_path,
+                                                 hfd_http_request_query(request));
+        request_context->kind = hfd_request_kind(request_context->verb, ret_path->resource);
+        request_context->info.watch = strcmp(request_context->verb, "watch") == 0;
+        request_context->info.mutating = !is_reading(request_context->verb);
 }
 
-static struct passage *begin(struct hfd_filters *filters, struct hfd_request *request,
-                             struct hfd_request_path *ret_path) {
-        struct passage *passage = malloc(sizeof *passage);
-        if (!passage)
+static struct request_context *begin(struct hfd_filters *filters, struct hfd_http_request *request,
+                                     struct hfd_request_path *ret_path) {
+        struct request_context *request_context = malloc(sizeof *request_context);
+        if (!request_context)
                 return NULL;
-        *passage = (struct passage){.filters = filters, .request = request, .lane = HFD_LANE_NONE};
-        hfd_request_set_context(request, passage, free);
-        hfd_request_on_finished(request, finished, passage);
-        classify(passage, ret_path);
-        return passage;
+        *request_context = (struct request_context){.filters = filters,
+                                                    .request = request,
+                                                    .lane = HFD_LANE_NONE};
+        hfd_http_request_set_context(request, request_context, free);
+        hfd_http_request_on_finished(request, finished, request_context);
+        classify(request_context, ret_path);
+        return request_context;
 }
 
-void hfd_filters_head(void *ctx, struct hfd_request *request) {
+void hfd_filters_head(void *ctx, struct hfd_http_request *request) {
         struct hfd_request_path path;
-        struct passage *passage = begin(ctx, request, &path);
-        if (!passage)
+        struct request_context *request_context = begin(ctx, request, &path);
+        if (!request_context)
                 return; /* the handler tries again */
-        if (!is_exempt(hfd_request_path(request)))
-                (void)enter(
-                        passage); /* refused: the answer is given when the request is complete */
+        if (!is_exempt(hfd_http_request_path(request)))
+                (void)enter(request_context); /* refused: the answer is given when the request is
+                                                 complete */
 }
 
-void hfd_filters_handle(void *ctx, struct hfd_request *request) {
+void hfd_filters_handle(void *ctx, struct hfd_http_request *request) {
         struct hfd_filters *filters = ctx;
         struct hfd_request_path path;
         hfd_http_handler handler = NULL;
         void *handler_ctx = NULL;
-        struct passage *passage = hfd_request_context(request);
-        if (passage) /* begun at the head */
-                (void)hfd_request_path_parse(hfd_request_path(request), &path);
+        struct request_context *request_context = hfd_http_request_context(request);
+        if (request_context) /* begun at the head */
+                (void)hfd_request_path_parse(hfd_http_request_path(request), &path);
         else
-                passage = begin(filters, request, &path);
-        if (!passage) {
+                request_context = begin(filters, request, &path);
+        if (!request_context) {
                 reply_simple(request, 503, 1, "out of memory");
-                hfd_request_unref(request);
+                hfd_http_request_unref(request);
                 return;
         }
-        if (passage->bad_path)
+        if (request_context->bad_path)
                 reply_simple(request, 400, 0, "the path is not valid");
-        else if (!passage->verb[0])
+        else if (!request_context->verb[0])
                 reply_simple(request, 405, 0,
                              "the server does not allow this method on the requested resource");
-        else if (pass(passage, &path, is_exempt(hfd_request_path(request)))) {
-                if (hfd_router_find(filters->router, hfd_request_path(request), &handler,
+        else if (pass(request_context, &path, is_exempt(hfd_http_request_path(request)))) {
+                if (hfd_router_find(filters->router, hfd_http_request_path(request), &handler,
                                     &handler_ctx) == 0) {
                         handler(handler_ctx, request); /* takes the reference */
                         return;
                 }
                 hfd_reply_text(request, 404, "404 page not found\n", 0, false);
         }
-        hfd_request_unref(request);
+        hfd_http_request_unref(request);
 }

@@ -35,17 +35,17 @@ struct hfd_request_info {
         bool mutating;
 };
 /* What the filters found out about a request; never NULL within a routed handler. */
-const struct hfd_request_info *hfd_request_info(struct hfd_request *request);
+const struct hfd_request_info *hfd_request_info(struct hfd_http_request *request);
 
 int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config *config,
                     struct hfd_filters **ret_filters);
 struct hfd_filters *hfd_filters_free(struct hfd_filters *filters);
-void hfd_filters_handle(void *filters, struct hfd_request *request);
+void hfd_filters_handle(void *filters, struct hfd_http_request *request);
 /*
  * The on_head given to it: a request counts as under way from its head on, so that one whose body
  * was still being sent when the server began to refuse is waited for, and served.
  */
-void hfd_filters_head(void *filters, struct hfd_request *request);
+void hfd_filters_head(void *filters, struct hfd_http_request *request);
 
 /* From now on new non-exempt requests get 429 (send_retry_after) or 503 (else). Thread: any. */
 void hfd_filters_refuse(struct hfd_filters *filters);
@@ -56,4 +56,5 @@ int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline);
 
 /* Answers with a Kubernetes Status body (used by all layers of the server). status.http_code must
  * be set. Takes no reference. */
-void hfd_request_reply_status(struct hfd_request *request, const struct hf_status *status);
+void hfd_http_request_reply_status(struct hfd_http_request *request,
+                                   const struct hf_status *status);

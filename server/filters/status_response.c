@@ -34,7 +34,7 @@ static const char *reason_of(int code) {
 }
 
 /* Out of memory, an answer still comes: the code without a body. */
-static void reply(struct hfd_request *request, int code, const char *content_type,
+static void reply(struct hfd_http_request *request, int code, const char *content_type,
                   struct hf__strbuf *body, unsigned retry_after_s, bool close) {
         struct hfd_header headers[4];
         char retry_after[16];
@@ -46,11 +46,11 @@ static void reply(struct hfd_request *request, int code, const char *content_typ
                 headers[n++] = (struct hfd_header){"retry-after", retry_after};
         }
         /* HTTP/2 has no such header. */
-        if (close && strncmp(hfd_request_protocol(request), "HTTP/1", 6) == 0)
+        if (close && strncmp(hfd_http_request_protocol(request), "HTTP/1", 6) == 0)
                 headers[n++] = (struct hfd_header){"connection", "close"};
         struct hf__buf *buf = hf__strbuf_to_buf(body);
         hf__strbuf_done(body);
-        hfd_request_reply(request, code, content_type, headers, n, buf);
+        hfd_http_request_reply(request, code, content_type, headers, n, buf);
         hf__buf_unref(buf);
 }
 
@@ -65,7 +65,7 @@ static void add_member(struct hf__strbuf *out, const char *key, const char *valu
         hf__strbuf_json(out, value, strlen(value));
 }
 
-static void reply_status(struct hfd_request *request, const struct hf_status *status,
+static void reply_status(struct hfd_http_request *request, const struct hf_status *status,
                          const char *message, const struct about *about) {
         const char *reason = status->reason[0] ? status->reason : reason_of(status->http_code);
         struct hf__strbuf out = {0};
@@ -89,12 +89,13 @@ static void reply_status(struct hfd_request *request, const struct hf_status *st
         reply(request, status->http_code, "application/json", &out, status->retry_after_s, false);
 }
 
-void hfd_request_reply_status(struct hfd_request *request, const struct hf_status *status) {
+void hfd_http_request_reply_status(struct hfd_http_request *request,
+                                   const struct hf_status *status) {
         reply_status(request, status, status->message, NULL);
 }
 
-void hfd_reply_text(struct hfd_request *request, int code, const char *text, unsigned retry_after_s,
-                    bool close) {
+void hfd_reply_text(struct hfd_http_request *request, int code, const char *text,
+                    unsigned retry_after_s, bool close) {
         struct hf__strbuf out = {0};
         hf__strbuf_puts(&out, text);
         reply(request, code, "text/plain; charset=utf-8", &out, retry_after_s, close);
@@ -120,7 +121,7 @@ static void describe_resource(struct hf__strbuf *out, const struct hfd_user *use
                 hf__strbuf_puts(out, " at the cluster scope");
 }
 
-void hfd_reply_forbidden(struct hfd_request *request, const struct hfd_user *user,
+void hfd_reply_forbidden(struct hfd_http_request *request, const struct hfd_user *user,
                          const struct hfd_attributes *attributes, const char *subresource) {
         const struct hf_status status = {.error = HF_E_FORBIDDEN, .http_code = 403};
         const struct about about = {.group = attributes->group,

@@ -19,12 +19,12 @@
 
 /* One of the three health endpoints. */
 struct probe {
-        struct hfd_endpoints *endpoints; /* borrowed: contains this */
-        const char *name;                /* "readyz" */
-        unsigned bit;                    /* of health.h */
+        struct hfd_healthz *healthz; /* borrowed: contains this */
+        const char *name;            /* "readyz" */
+        unsigned bit;                /* of health.h */
 };
 
-struct hfd_endpoints {
+struct hfd_healthz {
         const struct hf_host *host; /* borrowed */
         void (*on_ready)(void *ctx);
         void *ctx;
@@ -36,40 +36,40 @@ struct hfd_endpoints {
 
 static bool always_healthy(void *ctx, char *reason, size_t max_reason) { return true; }
 
-int hfd_endpoints_new(const struct hf_host *host, void (*on_ready)(void *ctx), void *ctx,
-                      struct hfd_endpoints **ret_endpoints) {
-        struct hfd_endpoints *endpoints = calloc(1, sizeof *endpoints);
-        if (!endpoints)
+int hfd_healthz_new(const struct hf_host *host, void (*on_ready)(void *ctx), void *ctx,
+                    struct hfd_healthz **ret_endpoints) {
+        struct hfd_healthz *healthz = calloc(1, sizeof *healthz);
+        if (!healthz)
                 return -ENOMEM;
-        endpoints->host = host;
-        endpoints->on_ready = on_ready;
-        endpoints->ctx = ctx;
-        atomic_flag_clear(&endpoints->has_been_ready);
-        endpoints->probes[0] = (struct probe){endpoints, "healthz", HF_HEALTHZ};
-        endpoints->probes[1] = (struct probe){endpoints, "livez", HF_LIVEZ};
-        endpoints->probes[2] = (struct probe){endpoints, "readyz", HF_READYZ};
+        healthz->host = host;
+        healthz->on_ready = on_ready;
+        healthz->ctx = ctx;
+        atomic_flag_clear(&healthz->has_been_ready);
+        healthz->probes[0] = (struct probe){healthz, "healthz", HF_HEALTHZ};
+        healthz->probes[1] = (struct probe){healthz, "livez", HF_LIVEZ};
+        healthz->probes[2] = (struct probe){healthz, "readyz", HF_READYZ};
         int r = host->health
                         ? hf_health_add(host->health, "ping", HF_HEALTHZ | HF_LIVEZ | HF_READYZ,
                                         always_healthy, NULL)
                         : 0;
-        endpoints->added_ping = host->health && r == 0;
+        healthz->added_ping = host->health && r == 0;
         if (r == 0 || r == HF_E_EXISTS)
-                r = hfd_process_metrics_new(host, &endpoints->process);
+                r = hfd_process_metrics_new(host, &healthz->process);
         if (r != 0) {
-                hfd_endpoints_free(endpoints);
+                hfd_healthz_free(healthz);
                 return r;
         }
-        *ret_endpoints = endpoints;
+        *ret_endpoints = healthz;
         return 0;
 }
 
-struct hfd_endpoints *hfd_endpoints_free(struct hfd_endpoints *endpoints) {
-        if (!endpoints)
+struct hfd_healthz *hfd_healthz_free(struct hfd_healthz *healthz) {
+        if (!healthz)
                 return NULL;
-        if (endpoints->added_ping)
-                hf_health_remove(endpoints->host->health, "ping");
-        hfd_process_metrics_free(endpoints->process);
-        free(endpoints);
+        if (healthz->added_ping)
+                hf_health_remove(healthz->host->health, "ping");
+        hfd_process_metrics_free(healthz->process);
+        free(healthz);
         return NULL;
 }
 
@@ -149,7 +149,7 @@ static bool read_excludes(const char *query, struct excludes *excludes) {
         }
 }
 
-static void answer_round(struct hfd_request *request, struct round *round, const char *query) {
+static void answer_round(struct hfd_http_request *request, struct round *round, const char *query) {
         const char *name = round->probe->name;
         char ignored[2];
         bool verbose =
@@ -163,16 +163,16 @@ static void answer_round(struct hfd_request *request, struct round *round, const
                 hfd_reply_text(request, round->n_failed > 0 ? 500 : 200, text, 0, false);
 }
 
-static void handle_probe(struct probe *probe, struct hfd_request *request) {
-        struct hfd_endpoints *endpoints = probe->endpoints;
-        const char *query = hfd_request_query(request);
+static void handle_probe(struct probe *probe, struct hfd_http_request *request) {
+        struct hfd_healthz *healthz = probe->healthz;
+        const char *query = hfd_http_request_query(request);
         struct round *round = calloc(1, sizeof *round);
         if (!round) {
                 hfd_reply_text(request, 500, "internal server error: out of memory\n", 0, false);
                 return;
         }
         round->probe = probe;
-        round->log = &endpoints->host->log;
+        round->log = &healthz->host->log;
         round->lines.max = 256 * 1024;
         if (!read_excludes(query, &round->excludes)) {
                 hfd_reply_text(request, 400, "too many or too long values of exclude\n", 0, false);
@@ -180,16 +180,16 @@ static void handle_probe(struct probe *probe, struct hfd_request *request) {
                 return;
         }
         memset(round->excludes.met, 0, sizeof round->excludes.met);
-        if (endpoints->host->health)
-                (void)hf_health_each(endpoints->host->health, probe->bit, add_check, round);
+        if (healthz->host->health)
+                (void)hf_health_each(healthz->host->health, probe->bit, add_check, round);
         if (round->n_checks == 0)
                 add_check(round, "ping", true, "");
         add_unmet(round);
         answer_round(request, round, query);
         /* A round with checks left out proves nothing. */
         if (probe->bit == HF_READYZ && round->n_failed == 0 && round->excludes.n == 0 &&
-            !atomic_flag_test_and_set(&endpoints->has_been_ready) && endpoints->on_ready)
-                endpoints->on_ready(endpoints->ctx);
+            !atomic_flag_test_and_set(&healthz->has_been_ready) && healthz->on_ready)
+                healthz->on_ready(healthz->ctx);
         hf__strbuf_done(&round->lines);
         free(round);
 }
@@ -210,12 +210,11 @@ static void pick_check(void *ctx, const char *name, bool healthy, const char *re
         (void)snprintf(single->reason, sizeof single->reason, "%s", reason ? reason : "");
 }
 
-static void handle_single(struct probe *probe, struct hfd_request *request, const char *name) {
+static void handle_single(struct probe *probe, struct hfd_http_request *request, const char *name) {
         struct single single = {.name = name};
         char text[700];
-        if (probe->endpoints->host->health)
-                (void)hf_health_each(probe->endpoints->host->health, probe->bit, pick_check,
-                                     &single);
+        if (probe->healthz->host->health)
+                (void)hf_health_each(probe->healthz->host->health, probe->bit, pick_check, &single);
         if (!single.found) {
                 hfd_reply_text(request, 404, "404 page not found\n", 0, false);
                 return;
@@ -226,42 +225,43 @@ static void handle_single(struct probe *probe, struct hfd_request *request, cons
 
 /* ---- handlers: each consumes the request's reference ---- */
 
-static bool is_read(struct hfd_request *request) {
-        const char *method = hfd_request_method(request);
+static bool is_read(struct hfd_http_request *request) {
+        const char *method = hfd_http_request_method(request);
         if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
                 return true;
         const struct hf_status status =
                 {.http_code = 405,
                  .message = "the server does not allow this method on the requested resource"};
-        hfd_request_reply_status(request, &status);
+        hfd_http_request_reply_status(request, &status);
         return false;
 }
 
-static void on_health(void *ctx, struct hfd_request *request) {
+static void on_health(void *ctx, struct hfd_http_request *request) {
         struct probe *probe = ctx;
-        const char *rest = hfd_request_path(request) + 1 + strlen(probe->name); /* "" or "/..." */
+        const char *rest =
+                hfd_http_request_path(request) + 1 + strlen(probe->name); /* "" or "/..." */
         if (is_read(request)) {
                 if (rest[0] == '/' && rest[1])
                         handle_single(probe, request, rest + 1);
                 else
                         handle_probe(probe, request);
         }
-        hfd_request_unref(request);
+        hfd_http_request_unref(request);
 }
 
-static void reply_body(struct hfd_request *request, const char *content_type,
+static void reply_body(struct hfd_http_request *request, const char *content_type,
                        struct hf__strbuf *body) {
         struct hf__buf *buf = hf__strbuf_to_buf(body);
         if (buf)
-                hfd_request_reply(request, 200, content_type,
-                                  &(struct hfd_header){"cache-control", "no-cache, private"}, 1,
-                                  buf);
+                hfd_http_request_reply(request, 200, content_type,
+                                       &(struct hfd_header){"cache-control", "no-cache, private"},
+                                       1, buf);
         else
                 hfd_reply_text(request, 500, "internal server error: out of memory\n", 0, false);
         hf__buf_unref(buf);
 }
 
-static void on_version(void *ctx, struct hfd_request *request) {
+static void on_version(void *ctx, struct hfd_http_request *request) {
         struct hf__strbuf body = {0};
         if (is_read(request)) {
                 hf__strbuf_puts(&body, "{\n  \"major\": \"" HFD_KUBERNETES_MAJOR
@@ -274,36 +274,35 @@ static void on_version(void *ctx, struct hfd_request *request) {
                 reply_body(request, "application/json", &body);
         }
         hf__strbuf_done(&body);
-        hfd_request_unref(request);
+        hfd_http_request_unref(request);
 }
 
 static void add_text(void *ctx, const char *text, size_t n) { hf__strbuf_add(ctx, text, n); }
 
-static void on_metrics(void *ctx, struct hfd_request *request) {
-        const struct hfd_endpoints *endpoints = ctx;
+static void on_metrics(void *ctx, struct hfd_http_request *request) {
+        const struct hfd_healthz *healthz = ctx;
         struct hf__strbuf body = {.max = (size_t)16 << 20};
         if (is_read(request)) {
                 hf__strbuf_puts(&body, "");
-                if (endpoints->host->metrics)
-                        hf_metrics_write(endpoints->host->metrics, add_text, &body);
+                if (healthz->host->metrics)
+                        hf_metrics_write(healthz->host->metrics, add_text, &body);
                 reply_body(request, "text/plain; version=0.0.4; charset=utf-8", &body);
         }
         hf__strbuf_done(&body);
-        hfd_request_unref(request);
+        hfd_http_request_unref(request);
 }
 
-int hfd_endpoints_install(struct hfd_endpoints *endpoints, struct hfd_router *router) {
+int hfd_healthz_install(struct hfd_healthz *healthz, struct hfd_router *router) {
         char path[32];
-        int r = hfd_router_add(router, "/version", on_version, endpoints);
+        int r = hfd_router_add(router, "/version", on_version, healthz);
         if (r == 0)
-                r = hfd_router_add(router, "/metrics", on_metrics, endpoints);
-        for (size_t i = 0; r == 0 && i < sizeof endpoints->probes / sizeof endpoints->probes[0];
-             i++) {
-                (void)snprintf(path, sizeof path, "/%s/", endpoints->probes[i].name);
-                r = hfd_router_add(router, path, on_health, &endpoints->probes[i]);
+                r = hfd_router_add(router, "/metrics", on_metrics, healthz);
+        for (size_t i = 0; r == 0 && i < sizeof healthz->probes / sizeof healthz->probes[0]; i++) {
+                (void)snprintf(path, sizeof path, "/%s/", healthz->probes[i].name);
+                r = hfd_router_add(router, path, on_health, &healthz->probes[i]);
                 path[strlen(path) - 1] = '\0';
                 if (r == 0)
-                        r = hfd_router_add(router, path, on_health, &endpoints->probes[i]);
+                        r = hfd_router_add(router, path, on_health, &healthz->probes[i]);
         }
         return r;
 }

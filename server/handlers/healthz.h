@@ -10,8 +10,8 @@
 
 #include "server/http/router.h"
 
-struct hfd_endpoints;
-int hfd_endpoints_new(const struct hf_host *host, void (*on_ready)(void *ctx), void *ctx,
-                      struct hfd_endpoints **ret_endpoints);
-int hfd_endpoints_install(struct hfd_endpoints *endpoints, struct hfd_router *router);
-struct hfd_endpoints *hfd_endpoints_free(struct hfd_endpoints *endpoints);
+struct hfd_healthz;
+int hfd_healthz_new(const struct hf_host *host, void (*on_ready)(void *ctx), void *ctx,
+                    struct hfd_healthz **ret_endpoints);
+int hfd_healthz_install(struct hfd_healthz *healthz, struct hfd_router *router);
+struct hfd_healthz *hfd_healthz_free(struct hfd_healthz *healthz);

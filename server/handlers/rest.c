@@ -22,12 +22,12 @@
 
 /* ---- replies ---- */
 
-static bool wants_pretty(struct hfd_request *request) {
-        const char *agent = hfd_request_header(request, "user-agent");
+static bool wants_pretty(struct hfd_http_request *http_request) {
+        const char *agent = hfd_http_request_header(http_request, "user-agent");
         char value[8];
 
-        if (!hfd_query_get(hfd_request_query(request), "pretty", 0, value, sizeof value))
-                return hfd_query_bool(hfd_request_query(request), "pretty");
+        if (!hfd_query_get(hfd_http_request_query(http_request), "pretty", 0, value, sizeof value))
+                return hfd_query_bool(hfd_http_request_query(http_request), "pretty");
         return agent && (!strncmp(agent, "curl", 4) || !strncmp(agent, "Wget", 4) ||
                          !strncmp(agent, "Mozilla/5.0", 11));
 }
@@ -68,45 +68,46 @@ static size_t put_warnings(const char *unknown, char text[WARNINGS_MAX][WARNING_
         return n;
 }
 
-static void reply(struct hfd_request *request, const struct hfd_answer *answer,
+static void reply(struct hfd_http_request *http_request, const struct hfd_response *response,
                   const char *unknown_fields) {
         struct hfd_header headers[4 + WARNINGS_MAX];
         char warnings[WARNINGS_MAX][WARNING_TEXT];
         size_t n = 0;
         char retry[16];
-        const char *fence = hfd_request_header(request, "holdfast-fence");
-        bool small = answer->body && answer->body->n <= PRETTY_MAX;
-        struct hf__buf *body = small && wants_pretty(request) ? pretty(answer->body) : NULL;
+        const char *fence = hfd_http_request_header(http_request, "holdfast-fence");
+        bool small = response->body && response->body->n <= PRETTY_MAX;
+        struct hf__buf *body = small && wants_pretty(http_request) ? pretty(response->body) : NULL;
 
         headers[n++] = (struct hfd_header){"cache-control", "no-cache, private"};
-        if (answer->status.retry_after_s) {
-                (void)snprintf(retry, sizeof retry, "%u", answer->status.retry_after_s);
+        if (response->status.retry_after_s) {
+                (void)snprintf(retry, sizeof retry, "%u", response->status.retry_after_s);
                 headers[n++] = (struct hfd_header){"retry-after", retry};
         }
-        if (answer->fence_compared && fence)
+        if (response->fence_compared && fence)
                 headers[n++] = (struct hfd_header){"holdfast-fence", fence};
         n += put_warnings(unknown_fields, warnings, headers + n);
-        hfd_request_reply(request, answer->code, "application/json", headers, n,
-                          body ? body : answer->body);
+        hfd_http_request_reply(http_request, response->code, "application/json", headers, n,
+                               body ? body : response->body);
         hf__buf_unref(body);
 }
 
-void hfd_rest_reply(struct hfd_request *request, const struct hfd_answer *answer) {
-        reply(request, answer, NULL);
+void hfd_rest_reply(struct hfd_http_request *http_request, const struct hfd_response *response) {
+        reply(http_request, response, NULL);
 }
 
-void hfd_rest_free(struct hfd_rest_call *rest) {
-        hfd_options_done(&rest->call.options);
+void hfd_rest_free(struct hfd_rest_request *rest) {
+        hfd_options_done(&rest->request.options);
         hf__strbuf_done(&rest->translated);
         free(rest->fence);
-        hfd_request_unref(rest->request);
+        hfd_http_request_unref(rest->http_request);
         free(rest);
 }
 
-static void on_done(struct hfd_call *call, const struct hfd_answer *answer) {
-        struct hfd_rest_call *rest = (struct hfd_rest_call *)call;
+static void on_done(struct hfd_request *request, const struct hfd_response *response) {
+        struct hfd_rest_request *rest = (struct hfd_rest_request *)request;
 
-        reply(rest->request, answer, answer->status.error ? NULL : call->options.unknown_fields);
+        reply(rest->http_request, response,
+              response->status.error ? NULL : request->options.unknown_fields);
         hfd_rest_free(rest);
 }
 
@@ -114,7 +115,7 @@ static void on_done(struct hfd_call *call, const struct hfd_answer *answer) {
 
 /* One element of Accept: `application/json;as=Table;v=v1;g=meta.k8s.io`. False: not one we can
  * give. */
-static bool accepts(struct hfd_call *call, char *element) {
+static bool accepts(struct hfd_request *request, char *element) {
         char *save = NULL, *type = strtok_r(element, ";", &save), as[40] = "", version[16] = "v1",
              group[64] = "meta.k8s.io";
 
@@ -133,32 +134,33 @@ static bool accepts(struct hfd_call *call, char *element) {
                 else if (!strncmp(p, "g=", 2))
                         (void)snprintf(group, sizeof group, "%s", p + 2);
         }
-        bool reads = call->verb == HFD_GET || call->verb == HFD_LIST || call->verb == HFD_WATCH;
+        bool reads =
+                request->verb == HFD_GET || request->verb == HFD_LIST || request->verb == HFD_WATCH;
         if (!*as)
                 return true;
         if (!reads || strcmp(group, "meta.k8s.io") ||
             (strcmp(version, "v1") && strcmp(version, "v1beta1")))
                 return false;
-        (void)snprintf(call->table_version, sizeof call->table_version, "%s", version);
+        (void)snprintf(request->table_version, sizeof request->table_version, "%s", version);
         if (!strcmp(as, "Table"))
-                call->format = HFD_AS_TABLE;
-        else if (!strcmp(as, "PartialObjectMetadata") && call->verb != HFD_LIST)
-                call->format = HFD_AS_PARTIAL;
-        else if (!strcmp(as, "PartialObjectMetadataList") && call->verb == HFD_LIST)
-                call->format = HFD_AS_PARTIAL;
+                request->format = HFD_AS_TABLE;
+        else if (!strcmp(as, "PartialObjectMetadata") && request->verb != HFD_LIST)
+                request->format = HFD_AS_PARTIAL;
+        else if (!strcmp(as, "PartialObjectMetadataList") && request->verb == HFD_LIST)
+                request->format = HFD_AS_PARTIAL;
         else
                 return false;
         return true;
 }
 
-static bool negotiate(struct hfd_call *call, const char *accept) {
+static bool negotiate(struct hfd_request *request, const char *accept) {
         char copy[2048], *save = NULL;
 
         if (!accept || !*accept || strlen(accept) >= sizeof copy)
                 return true;
         memcpy(copy, accept, strlen(accept) + 1);
         for (char *e = strtok_r(copy, ",", &save); e; e = strtok_r(NULL, ",", &save))
-                if (accepts(call, e))
+                if (accepts(request, e))
                         return true;
         return false;
 }
@@ -170,7 +172,7 @@ static bool is_json(const char *content_type) {
 
 /* ---- a request for a resource ---- */
 
-static bool set_verb(struct hfd_call *call, const char *verb) {
+static bool set_verb(struct hfd_request *request, const char *verb) {
         static const struct {
                 const char *name;
                 enum hfd_verb verb;
@@ -181,216 +183,226 @@ static bool set_verb(struct hfd_call *call, const char *verb) {
 
         for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
                 if (!strcmp(verbs[i].name, verb)) {
-                        call->verb = verbs[i].verb;
+                        request->verb = verbs[i].verb;
                         return true;
                 }
         return false;
 }
 
 /* Which patch the body is. False: answer is filled. */
-static bool take_patch(struct hfd_rest_call *rest, struct hfd_answer *answer) {
+static bool take_patch(struct hfd_rest_request *rest, struct hfd_response *response) {
         static const struct {
                 const char *type;
                 enum hfd_patch patch;
         } types[] = {{"application/json-patch+json", HFD_PATCH_JSON},
                      {"application/merge-patch+json", HFD_PATCH_MERGE},
                      {"application/strategic-merge-patch+json", HFD_PATCH_STRATEGIC}};
-        const char *type = hfd_request_header(rest->request, "content-type");
-        bool strategic = !rest->call.resource->no_strategic_patch;
+        const char *type = hfd_http_request_header(rest->http_request, "content-type");
+        bool strategic = !rest->request.resource->no_strategic_patch;
 
         for (size_t i = 0; type && i < (strategic ? 3 : 2); i++) {
                 size_t n = strlen(types[i].type);
                 if (strncasecmp(type, types[i].type, n) || (type[n] && !strchr("; ", type[n])))
                         continue;
-                rest->call.patch = types[i].patch;
+                rest->request.patch = types[i].patch;
                 return true;
         }
-        hfd_answer_status(answer, HF_E_INVALID, 415, "UnsupportedMediaType",
-                          strategic ? "the body of the request was in an unknown format - accepted "
+        hfd_response_status(response, HF_E_INVALID, 415, "UnsupportedMediaType",
+                            strategic
+                                    ? "the body of the request was in an unknown format - accepted "
                                       "media types include: "
                                       "application/json-patch+json, application/merge-patch+json, "
                                       "application/strategic-merge-patch+json"
                                     : "the body of the request was in an unknown format - accepted "
                                       "media types include: "
                                       "application/json-patch+json, application/merge-patch+json",
-                          NULL);
+                            NULL);
         return false;
 }
 
 /* The body as JSON, whatever it came as. False: answer is filled. */
-static bool take_body(struct hfd_rest_call *rest, struct hfd_answer *answer) {
-        struct hfd_call *call = &rest->call;
-        const char *type = hfd_request_header(rest->request, "content-type");
+static bool take_body(struct hfd_rest_request *rest, struct hfd_response *response) {
+        struct hfd_request *request = &rest->request;
+        const char *type = hfd_http_request_header(rest->http_request, "content-type");
         struct hf__json *json = NULL;
 
         if (is_json(type))
                 return true;
-        if (!hfd_is_protobuf(type) || !hfd_protobuf_known(call->resource)) {
-                hfd_answer_status(answer, HF_E_INVALID, 415, "UnsupportedMediaType",
-                                  "the body of the request was in an unknown format - accepted "
-                                  "media types include: application/json, "
-                                  "application/vnd.kubernetes.protobuf",
-                                  NULL);
+        if (!hfd_is_protobuf(type) || !hfd_protobuf_known(request->resource)) {
+                hfd_response_status(response, HF_E_INVALID, 415, "UnsupportedMediaType",
+                                    "the body of the request was in an unknown format - accepted "
+                                    "media types include: application/json, "
+                                    "application/vnd.kubernetes.protobuf",
+                                    NULL);
                 return false;
         }
-        int e = hfd_protobuf_to_json(call->resource,
-                                     call->verb == HFD_DELETE_ONE || call->verb == HFD_DELETE_MANY,
-                                     call->body, call->n_body, &json);
+        int e = hfd_protobuf_to_json(request->resource,
+                                     request->verb == HFD_DELETE_ONE ||
+                                             request->verb == HFD_DELETE_MANY,
+                                     request->body, request->n_body, &json);
         if (!e) {
                 hf__json_print(json, &rest->translated);
                 e = rest->translated.error;
         }
         hf__json_free(json);
         if (e == HF_E_INVALID)
-                hfd_answer_bad_request(answer,
-                                       "the object provided is unrecognized (must be of type %s): "
-                                       "malformed protobuf",
-                                       call->resource->kind);
+                hfd_response_bad_request(response,
+                                         "the object provided is unrecognized (must be of type "
+                                         "%s): "
+                                         "malformed protobuf",
+                                         request->resource->kind);
         else if (e)
-                hfd_answer_no_memory(answer);
-        call->body = rest->translated.data;
-        call->n_body = rest->translated.n;
+                hfd_response_no_memory(response);
+        request->body = rest->translated.data;
+        request->n_body = rest->translated.n;
         return !e;
 }
 
 /* False: answer is filled. */
-static bool take_fence(struct hfd_rest_call *rest, const char *text, struct hfd_answer *answer) {
+static bool take_fence(struct hfd_rest_request *rest, const char *text,
+                       struct hfd_response *response) {
         rest->fence = malloc(sizeof *rest->fence);
         if (!rest->fence) {
-                hfd_answer_no_memory(answer);
+                hfd_response_no_memory(response);
                 return false;
         }
         if (hf_fence_parse(text, strlen(text), rest->fence)) {
-                hfd_answer_bad_request(answer,
-                                       "the header " HF_FENCE_HEADER
-                                       " is malformed: namespace/name;term;identity is expected");
+                hfd_response_bad_request(response,
+                                         "the header " HF_FENCE_HEADER
+                                         " is malformed: namespace/name;term;identity is expected");
                 return false;
         }
-        rest->call.fence = rest->fence;
+        rest->request.fence = rest->fence;
         return true;
 }
 
 /* Whether the verb is one of this path's. */
-static bool verb_fits(const struct hfd_call *call, const struct hfd_request_path *path) {
-        if (call->resource->namespaced && !*path->ns && call->verb != HFD_LIST)
+static bool verb_fits(const struct hfd_request *request, const struct hfd_request_path *path) {
+        if (request->resource->namespaced && !*path->ns && request->verb != HFD_LIST)
                 return false;
-        if (call->subresource)
-                return call->verb == HFD_GET || call->verb == HFD_UPDATE || call->verb == HFD_PATCH;
-        return call->verb == HFD_CREATE
+        if (request->subresource)
+                return request->verb == HFD_GET || request->verb == HFD_UPDATE ||
+                       request->verb == HFD_PATCH;
+        return request->verb == HFD_CREATE
                        ? !*path->name
-                       : (call->verb != HFD_UPDATE && call->verb != HFD_PATCH) || *path->name;
+                       : (request->verb != HFD_UPDATE && request->verb != HFD_PATCH) || *path->name;
 }
 
 /* Checks what does not depend on the verb's own work. False: answer is filled. */
-static bool fill_call(struct hfd_rest_call *rest, const struct hfd_request_path *path,
-                      const char *verb, struct hfd_answer *answer) {
-        struct hfd_request *request = rest->request;
-        struct hfd_call *call = &rest->call;
-        const char *fence = hfd_request_header(request, "holdfast-fence");
+static bool fill_call(struct hfd_rest_request *rest, const struct hfd_request_path *path,
+                      const char *verb, struct hfd_response *response) {
+        struct hfd_http_request *http_request = rest->http_request;
+        struct hfd_request *request = &rest->request;
+        const char *fence = hfd_http_request_header(http_request, "holdfast-fence");
 
-        call->resource = hfd_resource_find(path->group, path->version, path->resource);
-        if (!call->resource || (*path->ns && !call->resource->namespaced) ||
-            !hfd_resource_subresource(call->resource, path->subresource, &call->subresource)) {
-                hfd_answer_no_such_resource(answer);
+        request->resource = hfd_resource_find(path->group, path->version, path->resource);
+        if (!request->resource || (*path->ns && !request->resource->namespaced) ||
+            !hfd_resource_subresource(request->resource, path->subresource,
+                                      &request->subresource)) {
+                hfd_response_no_such_resource(response);
                 return false;
         }
-        if (!set_verb(call, verb) || !verb_fits(call, path)) {
-                hfd_answer_not_allowed(answer);
+        if (!set_verb(request, verb) || !verb_fits(request, path)) {
+                hfd_response_not_allowed(response);
                 return false;
         }
-        _Static_assert(sizeof call->ns == sizeof path->ns && sizeof call->name == sizeof path->name,
+        _Static_assert(sizeof request->ns == sizeof path->ns &&
+                               sizeof request->name == sizeof path->name,
                        "what fits there fits here");
-        (void)stpcpy(call->ns, path->ns);
-        (void)stpcpy(call->name, path->name);
-        call->body = hfd_request_body(request, &call->n_body);
-        call->deadline = hfd_api_now(rest->api) +
-                         (call->verb == HFD_DELETE_MANY ? HFD_MANY_DEADLINE : HFD_DEFAULT_DEADLINE);
-        if (!negotiate(call, hfd_request_header(request, "accept"))) {
-                hfd_answer_status(answer, HF_E_INVALID, 406, "NotAcceptable",
-                                  "only the following media types are accepted: application/json",
-                                  NULL);
+        (void)stpcpy(request->ns, path->ns);
+        (void)stpcpy(request->name, path->name);
+        request->body = hfd_http_request_body(http_request, &request->n_body);
+        request->deadline =
+                hfd_api_now(rest->api) +
+                (request->verb == HFD_DELETE_MANY ? HFD_MANY_DEADLINE : HFD_DEFAULT_DEADLINE);
+        if (!negotiate(request, hfd_http_request_header(http_request, "accept"))) {
+                hfd_response_status(response, HF_E_INVALID, 406, "NotAcceptable",
+                                    "only the following media types are accepted: application/json",
+                                    NULL);
                 return false;
         }
-        bool deletes = call->verb == HFD_DELETE_ONE || call->verb == HFD_DELETE_MANY;
-        bool sends =
-                call->verb == HFD_CREATE || call->verb == HFD_UPDATE || (deletes && call->n_body);
-        if (sends && !take_body(rest, answer))
+        bool deletes = request->verb == HFD_DELETE_ONE || request->verb == HFD_DELETE_MANY;
+        bool sends = request->verb == HFD_CREATE || request->verb == HFD_UPDATE ||
+                     (deletes && request->n_body);
+        if (sends && !take_body(rest, response))
                 return false;
-        if (call->verb == HFD_PATCH && !take_patch(rest, answer))
+        if (request->verb == HFD_PATCH && !take_patch(rest, response))
                 return false;
-        if (fence && (sends || deletes || call->verb == HFD_PATCH) &&
-            !take_fence(rest, fence, answer))
+        if (fence && (sends || deletes || request->verb == HFD_PATCH) &&
+            !take_fence(rest, fence, response))
                 return false;
-        return hfd_options_parse(call, hfd_request_query(request), answer);
+        return hfd_options_parse(request, hfd_http_request_query(http_request), response);
 }
 
-static void handle_resource(struct hfd_api *api, struct hfd_request *request,
+static void handle_resource(struct hfd_api *api, struct hfd_http_request *http_request,
                             const struct hfd_request_path *path) {
-        struct hfd_rest_call *rest = malloc(sizeof *rest);
-        const char *verb =
-                hfd_request_verb(hfd_request_method(request), path, hfd_request_query(request));
-        struct hfd_answer answer = {0};
+        struct hfd_rest_request *rest = malloc(sizeof *rest);
+        const char *verb = hfd_request_verb(hfd_http_request_method(http_request), path,
+                                            hfd_http_request_query(http_request));
+        struct hfd_response response = {0};
 
         if (!rest) {
-                hfd_answer_no_memory(&answer);
-                hfd_rest_reply(request, &answer);
-                hfd_answer_done(&answer);
-                hfd_request_unref(request);
+                hfd_response_no_memory(&response);
+                hfd_rest_reply(http_request, &response);
+                hfd_response_done(&response);
+                hfd_http_request_unref(http_request);
                 return;
         }
-        *rest = (struct hfd_rest_call){.call.done = on_done, .api = api, .request = request};
-        if (!fill_call(rest, path, verb, &answer)) {
-                hfd_rest_reply(request, &answer);
-                hfd_answer_done(&answer);
+        *rest = (struct hfd_rest_request){.request.done = on_done,
+                                          .api = api,
+                                          .http_request = http_request};
+        if (!fill_call(rest, path, verb, &response)) {
+                hfd_rest_reply(http_request, &response);
+                hfd_response_done(&response);
                 hfd_rest_free(rest);
                 return;
         }
         /* A single object is watched as a collection of one. */
-        if (rest->call.verb == HFD_WATCH)
+        if (rest->request.verb == HFD_WATCH)
                 hfd_rest_watch(rest);
         else
-                hfd_api_call(api, &rest->call);
+                hfd_api_call(api, &rest->request);
 }
 
 /* ---- discovery and OpenAPI ---- */
 
-static void handle_document(struct hfd_request *request) {
-        const char *path = hfd_request_path(request),
-                   *accept = hfd_request_header(request, "accept");
+static void handle_document(struct hfd_http_request *http_request) {
+        const char *path = hfd_http_request_path(http_request),
+                   *accept = hfd_http_request_header(http_request, "accept");
         const char *type = "application/json";
-        struct hfd_answer answer = {.code = 200};
+        struct hfd_response response = {.code = 200};
 
-        if (strcmp(hfd_request_method(request), "GET") &&
-            strcmp(hfd_request_method(request), "HEAD")) {
-                hfd_answer_not_allowed(&answer);
+        if (strcmp(hfd_http_request_method(http_request), "GET") &&
+            strcmp(hfd_http_request_method(http_request), "HEAD")) {
+                hfd_response_not_allowed(&response);
         } else if (!strcmp(path, "/openapi/v2") && accept && strstr(accept, "proto-openapi")) {
-                answer.body = hfd_openapi_v2();
+                response.body = hfd_openapi_v2();
                 type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
         } else {
-                answer.body = hfd_discovery(path, &answer.code);
+                response.body = hfd_discovery(path, &response.code);
         }
-        if (!answer.body && answer.code == 404)
-                hfd_answer_no_such_resource(&answer);
-        else if (!answer.body)
-                hfd_answer_no_memory(&answer);
-        hfd_request_reply(request, answer.code, type, NULL, 0, answer.body);
-        hfd_answer_done(&answer);
-        hfd_request_unref(request);
+        if (!response.body && response.code == 404)
+                hfd_response_no_such_resource(&response);
+        else if (!response.body)
+                hfd_response_no_memory(&response);
+        hfd_http_request_reply(http_request, response.code, type, NULL, 0, response.body);
+        hfd_response_done(&response);
+        hfd_http_request_unref(http_request);
 }
 
 /* The filters authorize every path alike; a host without them has no user to ask about. */
-void hfd_api_handle(void *ctx, struct hfd_request *request) {
+void hfd_api_handle(void *ctx, struct hfd_http_request *http_request) {
         struct hfd_request_path path;
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
 
-        if (hfd_request_path_parse(hfd_request_path(request), &path)) {
-                hfd_answer_bad_request(&answer, "the path is not valid");
-                hfd_rest_reply(request, &answer);
-                hfd_answer_done(&answer);
-                hfd_request_unref(request);
+        if (hfd_request_path_parse(hfd_http_request_path(http_request), &path)) {
+                hfd_response_bad_request(&response, "the path is not valid");
+                hfd_rest_reply(http_request, &response);
+                hfd_response_done(&response);
+                hfd_http_request_unref(http_request);
         } else if (path.is_resource) {
-                handle_resource(ctx, request, &path);
+                handle_resource(ctx, http_request, &path);
         } else {
-                handle_document(request);
+                handle_document(http_request);
         }
 }

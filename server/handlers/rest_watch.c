@@ -20,16 +20,16 @@
 #define PIECE_BYTES (256u << 10)
 
 struct stream {
-        struct hfd_rest_call *rest;  /* owned; its request reference is dropped at the end */
-        struct hfd_request *request; /* the same request; alive as long as this is */
-        struct hfd_watch *watch;     /* a reference; set before the first event, immutable then */
-        bool begun;                  /* the first batch is out; only whoever delivers looks */
+        struct hfd_rest_request *rest; /* owned; its request reference is dropped at the end */
+        struct hfd_http_request *http_request; /* the same request; alive as long as this is */
+        struct hfd_watcher *watch; /* a reference; set before the first event, immutable then */
+        bool begun;                /* the first batch is out; only whoever delivers looks */
 };
 
 static void stream_free(void *ctx) {
         struct stream *stream = ctx;
 
-        hfd_watch_unref(stream->watch);
+        hfd_watcher_unref(stream->watch);
         free(stream);
 }
 
@@ -47,46 +47,48 @@ static struct hf__buf *wrap(enum hf_event_type type, struct hf__buf *object) {
         return frame;
 }
 
-static struct hf__buf *bookmark(const struct hfd_call *call, uint64_t revision) {
+static struct hf__buf *bookmark(const struct hfd_request *request, uint64_t revision) {
         struct hf__strbuf s = {0};
         char version[128];
 
-        hfd_resource_api_version(call->resource, version);
-        if (call->format == HFD_AS_TABLE)
+        hfd_resource_api_version(request->resource, version);
+        if (request->format == HFD_AS_TABLE)
                 hf__strbuf_printf(&s,
                                   "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Table\","
                                   "\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":"
                                   "{\"resourceVersion\":\"%" PRIu64
                                   "\"},\"columnDefinitions\":null,\"rows\":[]}}\n",
-                                  *call->table_version ? call->table_version : "v1", revision);
+                                  *request->table_version ? request->table_version : "v1",
+                                  revision);
         else
                 hf__strbuf_printf(&s,
                                   "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\","
                                   "\"apiVersion\":\"%s\",\"metadata\":{"
                                   "\"resourceVersion\":"
                                   "\"%" PRIu64 "\"}}}\n",
-                                  call->resource->kind, version, revision);
+                                  request->resource->kind, version, revision);
         struct hf__buf *frame = hf__strbuf_to_buf(&s);
         hf__strbuf_done(&s);
         return frame;
 }
 
 static struct hf__buf *frame_of(struct stream *stream, struct hfd_watch_item *item) {
-        const struct hfd_call *call = &stream->rest->call;
+        const struct hfd_request *request = &stream->rest->request;
         char meta[64];
 
         if (!item->object)
-                return bookmark(call, item->revision);
-        if (call->format == HFD_AS_JSON)
+                return bookmark(request, item->revision);
+        if (request->format == HFD_AS_JSON)
                 return hfd_object_frame(item->object, item->type);
-        if (call->format == HFD_AS_PARTIAL)
+        if (request->format == HFD_AS_PARTIAL)
                 return wrap(item->type, hfd_partial_render(item->object));
         (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", item->revision);
-        return wrap(item->type, hfd_table_render(stream->rest->api, call, &item->object, 1, meta));
+        return wrap(item->type,
+                    hfd_table_render(stream->rest->api, request, &item->object, 1, meta));
 }
 
 static bool push_and_drop(struct stream *stream, struct hf__buf *piece) {
-        bool good = piece && !hfd_request_push(stream->request, piece);
+        bool good = piece && !hfd_http_request_push(stream->http_request, piece);
 
         hf__buf_unref(piece);
         return good;
@@ -124,56 +126,57 @@ static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         return good;
 }
 
-static void on_end(void *ctx, int error, const struct hfd_answer *answer) {
+static void on_end(void *ctx, int error, const struct hfd_response *response) {
         struct stream *stream = ctx;
 
-        if (error && error != HF_E_CANCELED && answer->body) {
+        if (error && error != HF_E_CANCELED && response->body) {
                 struct hf__strbuf s = {0};
                 hf__strbuf_puts(&s, "{\"type\":\"ERROR\",\"object\":");
-                size_t n = answer->body->n;
-                hf__strbuf_add(&s, answer->body->data,
-                               n && answer->body->data[n - 1] == '\n' ? n - 1 : n);
+                size_t n = response->body->n;
+                hf__strbuf_add(&s, response->body->data,
+                               n && response->body->data[n - 1] == '\n' ? n - 1 : n);
                 hf__strbuf_puts(&s, "}\n");
                 (void)push_and_drop(stream, hf__strbuf_to_buf(&s));
                 hf__strbuf_done(&s);
         }
-        hfd_request_end(stream->request);
+        hfd_http_request_end(stream->http_request);
         hfd_rest_free(
                 stream->rest); /* perhaps the request's last reference, and so the stream's end */
 }
 
-static const struct hfd_watch_sink sink = {on_events, on_end};
+static const struct hfd_watcher_sink sink = {on_events, on_end};
 
 static void on_gone(void *ctx) {
         struct stream *stream = ctx;
 
-        hfd_watch_cancel(stream->watch);
+        hfd_watcher_cancel(stream->watch);
 }
 
-void hfd_rest_watch(struct hfd_rest_call *rest) {
+void hfd_rest_watch(struct hfd_rest_request *rest) {
         struct stream *stream = calloc(1, sizeof *stream);
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
         static const struct hfd_header headers[] = {{"cache-control", "no-cache, private"}};
-        struct hfd_request *request = rest->request;
+        struct hfd_http_request *http_request = rest->http_request;
 
         if (!stream) {
-                hfd_answer_no_memory(&answer);
+                hfd_response_no_memory(&response);
         } else {
                 stream->rest = rest;
-                stream->request = request;
-                if (!hfd_watch_new(rest->api, &rest->call, &sink, stream, &answer, &stream->watch))
+                stream->http_request = http_request;
+                if (!hfd_watcher_new(rest->api, &rest->request, &sink, stream, &response,
+                                     &stream->watch))
                         free(stream);
         }
-        if (answer.code) {
-                hfd_rest_reply(request, &answer);
-                hfd_answer_done(&answer);
+        if (response.code) {
+                hfd_rest_reply(http_request, &response);
+                hfd_response_done(&response);
                 hfd_rest_free(rest);
                 return;
         }
-        hfd_request_ref(request); /* the stream's end may come within go */
-        hfd_request_set_handler_context(request, stream, stream_free);
-        hfd_request_on_gone(request, on_gone, stream);
-        hfd_request_stream(request, 200, "application/json", headers, 1);
-        hfd_watch_go(stream->watch);
-        hfd_request_unref(request);
+        hfd_http_request_ref(http_request); /* the stream's end may come within go */
+        hfd_http_request_set_handler_context(http_request, stream, stream_free);
+        hfd_http_request_on_gone(http_request, on_gone, stream);
+        hfd_http_request_stream(http_request, 200, "application/json", headers, 1);
+        hfd_watcher_go(stream->watch);
+        hfd_http_request_unref(http_request);
 }

@@ -366,29 +366,29 @@ int hfd_connection_account_body(struct hfd_connection *connection, size_t n) {
         return 0;
 }
 
-void hfd_connection_detach(struct hfd_connection *connection, struct hfd_request *request) {
+void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request) {
         connection->body_bytes -= request->n_body;
         __atomic_sub_fetch(&connection->worker->http->body_bytes, request->n_body,
                            __ATOMIC_RELAXED);
-        hfd_request_detach(request);
+        hfd_http_request_detach(request);
 }
 
-void hfd_connection_show_head(struct hfd_connection *connection, struct hfd_request *request) {
+void hfd_connection_show_head(struct hfd_connection *connection, struct hfd_http_request *request) {
         struct hfd_http *http = connection->worker->http;
 
         if (http->on_head)
                 http->on_head(http->ctx, request);
 }
 
-void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_request *request) {
+void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request) {
         struct hfd_http *http = connection->worker->http;
 
         request->received_at = connection->worker->now;
         request->received = request->dispatched = true;
-        http->handler(http->ctx, hfd_request_ref(request));
+        http->handler(http->ctx, hfd_http_request_ref(request));
 }
 
-void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_request *request,
+void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_http_request *request,
                            int code) {
         const char *phrase = hfd_reason_phrase(code);
         char status[256];
@@ -406,8 +406,8 @@ void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_request
                 too_large ? hf__buf_copy(status, (size_t)n) : hf__buf_copy(phrase, strlen(phrase));
 
         request->answered_early = true;
-        hfd_request_reply(request, code, too_large ? "application/json" : "text/plain", NULL, 0,
-                          body);
+        hfd_http_request_reply(request, code, too_large ? "application/json" : "text/plain", NULL,
+                               0, body);
         hf__buf_unref(body);
 }
 

@@ -20,8 +20,8 @@ struct hfd_protocol {
         bool (*wants_input)(const struct hfd_connection *connection);
         /* Puts up to HFD_OUT_SPACE + HFD_OUT_SLACK bytes to send into out; 0 = nothing now. */
         size_t (*fill)(struct hfd_connection *connection, char *out);
-        void (*answer)(struct hfd_connection *connection,
-                       struct hfd_request *request); /* the answer has news */
+        void (*response)(struct hfd_connection *connection,
+                         struct hfd_http_request *request); /* the answer has news */
         bool (*finished)(
                 const struct hfd_connection *connection); /* nothing more will be sent: close */
         void (*drain)(
@@ -68,12 +68,12 @@ void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
 /* For the protocols. Accounts n more body bytes: 0 or HF_E_TOO_LARGE. */
 int hfd_connection_account_body(struct hfd_connection *connection, size_t n);
 /* Detaches a request of this connection and gives its body's account back. */
-void hfd_connection_detach(struct hfd_connection *connection, struct hfd_request *request);
+void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request);
 /* Shows the head of a request whose body is still to come. */
-void hfd_connection_show_head(struct hfd_connection *connection, struct hfd_request *request);
+void hfd_connection_show_head(struct hfd_connection *connection, struct hfd_http_request *request);
 /* Hands the complete request to the handler. */
-void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_request *request);
+void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request);
 /* Answers for the handler: a short text that says why. */
-void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_request *request,
+void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_http_request *request,
                            int code);
 const char *hfd_reason_phrase(int code);

@@ -25,9 +25,9 @@
 #define CHUNK_OVERHEAD 24
 
 struct h1 {
-        struct hfd_h1_parser *parser; /* owned */
-        struct hfd_request *request;  /* owned reference; NULL between requests */
-        struct hf__strbuf head;       /* to be sent: 100 Continue, or the answer's head */
+        struct hfd_h1_parser *parser;     /* owned */
+        struct hfd_http_request *request; /* owned reference; NULL between requests */
+        struct hf__strbuf head;           /* to be sent: 100 Continue, or the answer's head */
         size_t head_at;
         char *pending; /* owned; input that waits for the answer to be out */
         size_t n_pending;
@@ -74,7 +74,7 @@ static void refuse(struct hfd_connection *connection, struct h1 *h1, int code) {
 
 /* waiting: no byte of the body came along, so the peer may be waiting for our word. */
 static void on_head(struct hfd_connection *connection, struct h1 *h1, bool waiting) {
-        const char *expect = hfd_request_header(h1->request, "expect");
+        const char *expect = hfd_http_request_header(h1->request, "expect");
 
         hfd_connection_show_head(connection, h1->request);
         if (!expect || hfd_h1_parser_http10(h1->parser))
@@ -114,8 +114,8 @@ static int h1_input(struct hfd_connection *connection, const char *data, size_t 
                 int code = 400;
 
                 if (!h1->request) {
-                        if (hfd_request_new(connection->worker, connection, connection->origin,
-                                            &h1->request))
+                        if (hfd_http_request_new(connection->worker, connection, connection->origin,
+                                                 &h1->request))
                                 return -ENOMEM;
                         h1->since = connection->worker->now;
                 }
@@ -143,8 +143,8 @@ static bool h1_wants_input(const struct hfd_connection *connection) {
 
 /* ---- output ---- */
 
-static void make_head(struct h1 *h1, const struct hfd_answer_state *state) {
-        struct hfd_request *request = h1->request;
+static void make_head(struct h1 *h1, const struct hfd_http_response_state *state) {
+        struct hfd_http_request *request = h1->request;
         const char *cursor = NULL, *name, *value;
         bool http10 = hfd_h1_parser_http10(h1->parser);
 
@@ -152,7 +152,7 @@ static void make_head(struct h1 *h1, const struct hfd_answer_state *state) {
         h1->closing |= request->close_after;
         hf__strbuf_printf(&h1->head, "HTTP/1.1 %d %s\r\n", request->code,
                           hfd_reason_phrase(request->code));
-        while (hfd_answer_next_header(request, &cursor, &name, &value))
+        while (hfd_http_response_next_header(request, &cursor, &name, &value))
                 hf__strbuf_printf(&h1->head, "%s: %s\r\n", name, value);
         h1->chunked = state->streaming && !http10;
         if (state->streaming && http10)
@@ -211,17 +211,17 @@ static void next_request(struct hfd_connection *connection, struct h1 *h1) {
 }
 
 /* Some of the body; *ret_done when it is all in out. */
-static size_t send_body(struct h1 *h1, const struct hfd_answer_state *state, char *out,
+static size_t send_body(struct h1 *h1, const struct hfd_http_response_state *state, char *out,
                         size_t space, bool *ret_done) {
-        struct hfd_request *request = h1->request;
+        struct hfd_http_request *request = h1->request;
         size_t n = 0;
 
-        if (!hfd_answer_has_body(request)) {
+        if (!hfd_http_response_has_body(request)) {
                 *ret_done = true;
                 return 0;
         }
         if (!h1->chunked) {
-                n = hfd_answer_read(request, out, state->n < space ? state->n : space);
+                n = hfd_http_response_read(request, out, state->n < space ? state->n : space);
                 *ret_done = state->ended && n == state->n;
                 return n;
         }
@@ -229,7 +229,7 @@ static size_t send_body(struct h1 *h1, const struct hfd_answer_state *state, cha
                 size_t part = state->n < space - CHUNK_OVERHEAD ? state->n : space - CHUNK_OVERHEAD;
 
                 n = (size_t)sprintf(out, "%zx\r\n", part);
-                n += hfd_answer_read(request, out + n, part);
+                n += hfd_http_response_read(request, out + n, part);
                 memcpy(out + n, "\r\n", 2);
                 n += 2;
                 if (part < state->n)
@@ -245,12 +245,12 @@ static size_t send_body(struct h1 *h1, const struct hfd_answer_state *state, cha
 
 static size_t h1_fill(struct hfd_connection *connection, char *out) {
         struct h1 *h1 = h1_of(connection);
-        struct hfd_answer_state state = {0};
+        struct hfd_http_response_state state = {0};
         size_t n = 0;
         bool done = false;
 
         if (h1->answering && h1->request)
-                hfd_answer_look(h1->request, &state);
+                hfd_http_response_look(h1->request, &state);
         if (state.started && !h1->head_made)
                 make_head(h1, &state);
         if (state.cut || h1->head.error) {
@@ -267,10 +267,10 @@ static size_t h1_fill(struct hfd_connection *connection, char *out) {
         return n;
 }
 
-static void h1_answer(struct hfd_connection *connection, struct hfd_request *request) {
-        struct hfd_answer_state state;
+static void h1_answer(struct hfd_connection *connection, struct hfd_http_request *request) {
+        struct hfd_http_response_state state;
 
-        hfd_answer_look(request, &state);
+        hfd_http_response_look(request, &state);
         connection->dead |= state.cut; /* a shorter body must not look complete */
 }
 
@@ -307,7 +307,7 @@ const struct hfd_protocol hfd_h1 = {
         .input = h1_input,
         .wants_input = h1_wants_input,
         .fill = h1_fill,
-        .answer = h1_answer,
+        .response = h1_answer,
         .finished = h1_finished,
         .drain = h1_drain,
         .tick = h1_tick,

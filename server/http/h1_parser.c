@@ -36,9 +36,9 @@ struct hfd_h1_parser {
         llhttp_t llhttp;
         llhttp_settings_t settings;
         size_t max_header_bytes, max_body;
-        struct hf__strbuf head;      /* of a head that came in pieces; owned */
-        struct hfd_request *request; /* borrowed during a feed */
-        const char *name;            /* the header whose value comes next; within the head */
+        struct hf__strbuf head;           /* of a head that came in pieces; owned */
+        struct hfd_http_request *request; /* borrowed during a feed */
+        const char *name;                 /* the header whose value comes next; within the head */
         size_t n_name;
         size_t framing; /* bytes of the body that were not data */
         unsigned n_hosts, n_lengths, n_encodings;
@@ -61,7 +61,7 @@ static int fail_result(struct hfd_h1_parser *p, int r) {
 
 static int on_url(llhttp_t *llhttp, const char *at, size_t n) {
         struct hfd_h1_parser *p = llhttp->data;
-        int r = hfd_request_set_target(p->request, at, n);
+        int r = hfd_http_request_set_target(p->request, at, n);
 
         return r ? fail_result(p, r) : 0;
 }
@@ -98,7 +98,7 @@ static int on_value(llhttp_t *llhttp, const char *at, size_t n) {
                 p->n_encodings++;
                 p->bad_encoding |= n != 7 || strncasecmp(at, "chunked", 7) != 0;
         }
-        r = hfd_request_add_header(p->request, p->name, p->n_name, at, n);
+        r = hfd_http_request_add_header(p->request, p->name, p->n_name, at, n);
         p->name = NULL;
         return r ? fail_result(p, r) : 0;
 }
@@ -124,12 +124,12 @@ static int on_head(llhttp_t *llhttp) {
                 return fail(p, 413);
         p->request->protocol = p->http10 ? "HTTP/1.0" : "HTTP/1.1";
         llhttp->upgrade = 0; /* none is offered; the request is answered as it is */
-        return hfd_request_set_method(p->request, method, strlen(method)) ? fail(p, 500) : 0;
+        return hfd_http_request_set_method(p->request, method, strlen(method)) ? fail(p, 500) : 0;
 }
 
 static int on_body(llhttp_t *llhttp, const char *at, size_t n) {
         struct hfd_h1_parser *p = llhttp->data;
-        int r = hfd_request_add_body(p->request, at, n, p->max_body);
+        int r = hfd_http_request_add_body(p->request, at, n, p->max_body);
 
         return r ? fail(p, r == HF_E_TOO_LARGE ? 413 : 500) : 0;
 }
@@ -272,7 +272,7 @@ static enum hfd_h1_event feed_head(struct hfd_h1_parser *p, const char *data, si
         return finish(p, ret_code);
 }
 
-enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *p, struct hfd_request *request,
+enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *p, struct hfd_http_request *request,
                                      const char *data, size_t n, size_t *ret_used, int *ret_code) {
         enum hfd_h1_event event;
         size_t before = request->n_body, used;

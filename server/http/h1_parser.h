@@ -20,7 +20,7 @@ int hfd_h1_parser_new(size_t max_header_bytes, size_t max_body,
 struct hfd_h1_parser *hfd_h1_parser_free(struct hfd_h1_parser *parser); /* accepts NULL */
 /* request (borrowed for the call) is the same one until DONE or BAD. *ret_code: 400, 413, 431, 500
  * (out of memory), 501, 505. */
-enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *parser, struct hfd_request *request,
+enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *parser, struct hfd_http_request *request,
                                      const char *data, size_t n, size_t *ret_used, int *ret_code);
 bool hfd_h1_parser_idle(
         const struct hfd_h1_parser *parser); /* between requests, not one byte of the next seen */

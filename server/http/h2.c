@@ -45,8 +45,8 @@
 enum drain_stage { RUNNING, NOTICED, SAID };
 
 struct h2 {
-        nghttp2_session *session;     /* owned */
-        struct hfd_request *requests; /* list; each an owned reference */
+        nghttp2_session *session;          /* owned */
+        struct hfd_http_request *requests; /* list; each an owned reference */
         size_t n_requests;
         hf_nsec since; /* the last request left, or the connection opened */
         enum drain_stage stage;
@@ -62,11 +62,11 @@ static struct h2 *h2_of(const struct hfd_connection *connection) {
         return connection->protocol_state;
 }
 
-static struct hfd_request *request_of(nghttp2_session *session, int32_t stream_id) {
+static struct hfd_http_request *request_of(nghttp2_session *session, int32_t stream_id) {
         return nghttp2_session_get_stream_user_data(session, stream_id);
 }
 
-static void add(struct h2 *h2, struct hfd_request *request) {
+static void add(struct h2 *h2, struct hfd_http_request *request) {
         request->next = h2->requests;
         if (request->next)
                 request->next->prev = request;
@@ -74,7 +74,8 @@ static void add(struct h2 *h2, struct hfd_request *request) {
         h2->n_requests++;
 }
 
-static void drop(struct hfd_connection *connection, struct h2 *h2, struct hfd_request *request) {
+static void drop(struct hfd_connection *connection, struct h2 *h2,
+                 struct hfd_http_request *request) {
         if (request->next)
                 request->next->prev = request->prev;
         if (request->prev)
@@ -95,11 +96,11 @@ static int terminate(struct h2 *h2, uint32_t error_code) {
 
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *ctx) {
         struct hfd_connection *connection = ctx;
-        struct hfd_request *request;
+        struct hfd_http_request *request;
 
         if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
                 return 0;
-        if (hfd_request_new(connection->worker, connection, connection->origin, &request))
+        if (hfd_http_request_new(connection->worker, connection, connection->origin, &request))
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
         request->protocol = "HTTP/2.0";
         request->stream_id = frame->hd.stream_id;
@@ -109,33 +110,33 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
         return 0;
 }
 
-static int store_header(struct hfd_request *request, const char *name, size_t n_name,
+static int store_header(struct hfd_http_request *request, const char *name, size_t n_name,
                         const char *value, size_t n_value) {
         size_t n;
 
         if (n_name == 7 && !memcmp(name, ":method", 7))
-                return hfd_request_set_method(request, value, n_value);
+                return hfd_http_request_set_method(request, value, n_value);
         if (n_name == 5 && !memcmp(name, ":path", 5))
-                return hfd_request_set_target(request, value, n_value);
+                return hfd_http_request_set_target(request, value, n_value);
         if (n_name == 10 && !memcmp(name, ":authority", 10))
-                return hfd_request_add_header(request, "host", 4, value, n_value);
+                return hfd_http_request_add_header(request, "host", 4, value, n_value);
         if (n_name > 0 && name[0] == ':')
                 return 0;
         /* A host beside :authority says nothing new, or lies. */
-        if (n_name == 4 && !memcmp(name, "host", 4) && hfd_request_header(request, "host")) {
-                const char *authority = hfd_request_header(request, "host");
+        if (n_name == 4 && !memcmp(name, "host", 4) && hfd_http_request_header(request, "host")) {
+                const char *authority = hfd_http_request_header(request, "host");
 
                 n = strlen(authority);
                 return n == n_value && !strncasecmp(authority, value, n) ? 0 : HF_E_INVALID;
         }
-        return hfd_request_add_header(request, name, n_name, value, n_value);
+        return hfd_http_request_add_header(request, name, n_name, value, n_value);
 }
 
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
                      size_t n_name, const uint8_t *value, size_t n_value, uint8_t flags,
                      void *ctx) {
         struct hfd_connection *connection = ctx;
-        struct hfd_request *request = request_of(session, frame->hd.stream_id);
+        struct hfd_http_request *request = request_of(session, frame->hd.stream_id);
         size_t max = connection->worker->http->max_header_bytes;
         int r;
 
@@ -160,7 +161,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 
 /* The head is complete. */
 static void on_head(nghttp2_session *session, struct hfd_connection *connection,
-                    struct hfd_request *request, bool more) {
+                    struct hfd_http_request *request, bool more) {
         static const nghttp2_nv go_on = {(uint8_t *)":status", (uint8_t *)"100", 7, 3,
                                          NGHTTP2_NV_FLAG_NONE};
         const char *text;
@@ -172,14 +173,14 @@ static void on_head(nghttp2_session *session, struct hfd_connection *connection,
                 hfd_connection_refuse(connection, request, 400);
                 return;
         }
-        text = hfd_request_header(request, "content-length");
+        text = hfd_http_request_header(request, "content-length");
         if (text && strtoull(text, NULL, 10) > connection->worker->http->max_body) {
                 hfd_connection_refuse(connection, request, 413);
                 return;
         }
         if (more)
                 hfd_connection_show_head(connection, request);
-        text = hfd_request_header(request, "expect");
+        text = hfd_http_request_header(request, "expect");
         if (more && text && !strcasecmp(text, "100-continue"))
                 (void)nghttp2_submit_headers(session, NGHTTP2_FLAG_NONE, request->stream_id, NULL,
                                              &go_on, 1, NULL);
@@ -188,7 +189,7 @@ static void on_head(nghttp2_session *session, struct hfd_connection *connection,
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *ctx) {
         struct hfd_connection *connection = ctx;
         struct h2 *h2 = h2_of(connection);
-        struct hfd_request *request;
+        struct hfd_http_request *request;
         bool end = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
 
         if (frame->hd.type == NGHTTP2_PING && frame->hd.flags & NGHTTP2_FLAG_ACK &&
@@ -217,7 +218,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, const uint8_t *data,
                    size_t n, void *ctx) {
         struct hfd_connection *connection = ctx;
-        struct hfd_request *request = request_of(session, stream_id);
+        struct hfd_http_request *request = request_of(session, stream_id);
         size_t max = connection->worker->http->max_body;
         int r;
 
@@ -227,7 +228,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
                 return NGHTTP2_ERR_CALLBACK_FAILURE;
         if (!request || request->answered_early || request->dispatched)
                 return 0;
-        r = hfd_request_add_body(request, data, n, max);
+        r = hfd_http_request_add_body(request, data, n, max);
         if (r == HF_E_TOO_LARGE)
                 hfd_connection_refuse(connection, request, 413);
         else if (r)
@@ -239,7 +240,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
 
 static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t error_code,
                            void *ctx) {
-        struct hfd_request *request = request_of(session, stream_id);
+        struct hfd_http_request *request = request_of(session, stream_id);
 
         if (!request)
                 return 0;
@@ -254,10 +255,10 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
 
 static ssize_t read_body(nghttp2_session *session, int32_t stream_id, uint8_t *buf, size_t n,
                          uint32_t *flags, nghttp2_data_source *source, void *ctx) {
-        struct hfd_request *request = source->ptr;
-        struct hfd_answer_state state;
+        struct hfd_http_request *request = source->ptr;
+        struct hfd_http_response_state state;
 
-        hfd_answer_look(request, &state);
+        hfd_http_response_look(request, &state);
         if (state.cut)
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* resets the stream */
         if (state.n == 0 && !state.ended)
@@ -274,13 +275,13 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
                      size_t n, nghttp2_data_source *source, void *ctx) {
         struct hfd_connection *connection = ctx;
         struct h2 *h2 = h2_of(connection);
-        struct hfd_request *request = source->ptr;
+        struct hfd_http_request *request = source->ptr;
 
         if (h2->out_n > 0 && h2->out_n + 9 + n > HFD_OUT_SPACE)
                 return NGHTTP2_ERR_WOULDBLOCK;
         memcpy(h2->out + h2->out_n, header, 9); /* padding is never asked for */
         h2->out_n += 9;
-        if (hfd_answer_read(request, h2->out + h2->out_n, n) != n) {
+        if (hfd_http_response_read(request, h2->out + h2->out_n, n) != n) {
                 h2->out_n -= 9;
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* it was cut meanwhile: the frame is
                                                                  not sent, the stream is reset */
@@ -292,7 +293,7 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 
 /* An answer that went out before the request was all there: the rest is not wanted. */
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *ctx) {
-        struct hfd_request *request;
+        struct hfd_http_request *request;
 
         if ((frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) ||
             !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
@@ -309,19 +310,20 @@ static void add_nv(nghttp2_nv *nv, const char *name, const char *value) {
                            NGHTTP2_NV_FLAG_NONE};
 }
 
-static int submit(struct h2 *h2, struct hfd_request *request,
-                  const struct hfd_answer_state *state) {
+static int submit(struct h2 *h2, struct hfd_http_request *request,
+                  const struct hfd_http_response_state *state) {
         nghttp2_data_provider body = {.source.ptr = request, .read_callback = read_body};
         nghttp2_nv nv[MAX_ANSWER_NV];
         const char *cursor = NULL, *name, *value;
         char code[HF__U64_TEXT_MAX], length[HF__U64_TEXT_MAX];
         size_t n = 0;
-        bool has_body =
-                hfd_answer_has_body(request) && (state->streaming || request->content_length > 0);
+        bool has_body = hfd_http_response_has_body(request) &&
+                        (state->streaming || request->content_length > 0);
 
         (void)hf__u64_text((uint64_t)request->code, code);
         add_nv(&nv[n++], ":status", code);
-        while (n < MAX_ANSWER_NV - 1 && hfd_answer_next_header(request, &cursor, &name, &value))
+        while (n < MAX_ANSWER_NV - 1 &&
+               hfd_http_response_next_header(request, &cursor, &name, &value))
                 add_nv(&nv[n++], name, value);
         if (!state->streaming && request->code != 204 && request->code != 304) {
                 (void)hf__u64_text(request->content_length, length);
@@ -345,14 +347,14 @@ static void h2_drain(struct hfd_connection *connection) {
                 connection->dead = true;
 }
 
-static void h2_answer(struct hfd_connection *connection, struct hfd_request *request) {
+static void h2_answer(struct hfd_connection *connection, struct hfd_http_request *request) {
         struct h2 *h2 = h2_of(connection);
-        struct hfd_answer_state state;
+        struct hfd_http_response_state state;
         int r = 0;
 
-        hfd_answer_look(request, &state);
+        hfd_http_response_look(request, &state);
         if (state.cut) {
-                hfd_answer_clear(request);
+                hfd_http_response_clear(request);
                 r = nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, request->stream_id,
                                               NGHTTP2_INTERNAL_ERROR);
         } else if (state.started && !request->submitted) {
@@ -462,10 +464,10 @@ static bool h2_finished(const struct hfd_connection *connection) {
 }
 
 static void scan_streams(struct hfd_connection *connection, struct h2 *h2, hf_nsec now) {
-        for (struct hfd_request *request = h2->requests; request; request = request->next) {
-                struct hfd_answer_state state;
+        for (struct hfd_http_request *request = h2->requests; request; request = request->next) {
+                struct hfd_http_response_state state;
 
-                hfd_answer_look(request, &state);
+                hfd_http_response_look(request, &state);
                 /* Waiting for the handler is no fault of the peer's; nor is a watch without events.
                  */
                 if (request->received && state.n == 0)
@@ -509,7 +511,7 @@ const struct hfd_protocol hfd_h2 = {
         .input = h2_input,
         .wants_input = h2_wants_input,
         .fill = h2_fill,
-        .answer = h2_answer,
+        .response = h2_answer,
         .finished = h2_finished,
         .drain = h2_drain,
         .tick = h2_tick,

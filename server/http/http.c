@@ -204,7 +204,7 @@ void hfd_http_stop_accepting(struct hfd_http *http) {
         pthread_mutex_unlock(&http->mu);
         __atomic_store_n(&http->draining, true, __ATOMIC_RELEASE);
         for (unsigned i = 0; i < http->n_workers; i++)
-                hf__mailbox_poke(&http->workers[i].box);
+                hf__mailbox_wake(&http->workers[i].box);
 }
 
 struct hfd_http *hfd_http_free(struct hfd_http *http) {
@@ -213,7 +213,7 @@ struct hfd_http *hfd_http_free(struct hfd_http *http) {
         __atomic_store_n(&http->draining, true, __ATOMIC_RELEASE);
         __atomic_store_n(&http->closing, true, __ATOMIC_RELEASE);
         for (unsigned i = 0; i < http->n_workers; i++)
-                hf__mailbox_poke(&http->workers[i].box);
+                hf__mailbox_wake(&http->workers[i].box);
         for (unsigned i = 0; i < http->n_workers; i++)
                 hfd_worker_done(&http->workers[i]);
         free(http->workers);
@@ -266,13 +266,13 @@ size_t hfd_http_n_connections(struct hfd_http *http) {
 
 /* Not the slowest one's count: a worker that hangs far ahead of it would not show until the slow
  * one has caught up. */
-uint64_t hfd_http_turns(struct hfd_http *http) {
+uint64_t hfd_http_iterations(struct hfd_http *http) {
         for (unsigned i = 0; i < http->n_workers; i++)
-                if (__atomic_load_n(&http->workers[i].turns, __ATOMIC_RELAXED) ==
-                    http->workers[i].turns_seen)
+                if (__atomic_load_n(&http->workers[i].iterations, __ATOMIC_RELAXED) ==
+                    http->workers[i].iterations_seen)
                         return http->rounds;
         for (unsigned i = 0; i < http->n_workers; i++)
-                http->workers[i].turns_seen =
-                        __atomic_load_n(&http->workers[i].turns, __ATOMIC_RELAXED);
+                http->workers[i].iterations_seen =
+                        __atomic_load_n(&http->workers[i].iterations, __ATOMIC_RELAXED);
         return ++http->rounds;
 }

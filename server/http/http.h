@@ -7,9 +7,10 @@
  *
  * A request reaches the handler complete (head and body within limits), on its connection's worker
  * thread. The handler must not block. It answers now or later, from any thread, exactly once:
- * hfd_request_reply, or hfd_request_stream followed by pushes and an end. A request is reference
- * counted; the handler is given one reference, which it (or whoever answers later) drops after
- * answering. When the peer goes away first, answers are dropped silently and on_gone is called.
+ * hfd_http_request_reply, or hfd_http_request_stream followed by pushes and an end. A request is
+ * reference counted; the handler is given one reference, which it (or whoever answers later) drops
+ * after answering. When the peer goes away first, answers are dropped silently and on_gone is
+ * called.
  *
  * A connection belongs to one worker for life. Limits: header bytes, body bytes, streams per
  * connection, connections, handshakes under way, unsent bytes, time to shake hands, to send a head,
@@ -26,12 +27,12 @@
 #include "base/buf.h"
 
 struct hfd_http;
-struct hfd_request;
+struct hfd_http_request;
 
-typedef void (*hfd_http_handler)(void *ctx, struct hfd_request *request);
+typedef void (*hfd_http_handler)(void *ctx, struct hfd_http_request *request);
 /* The head of a request is there and its body is still to come. May look, set the context and
  * on_finished; does not answer. */
-typedef void (*hfd_http_on_head)(void *ctx, struct hfd_request *request);
+typedef void (*hfd_http_on_head)(void *ctx, struct hfd_http_request *request);
 
 struct hfd_http_config {
         const char *bind_address; /* "127.0.0.1", "::1", "0.0.0.0" */
@@ -75,24 +76,27 @@ int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key
 size_t hfd_http_n_connections(struct hfd_http *http);
 /* Rises when all workers have turned since it last rose: the watchdog's witness. Thread: one,
  * always the same. */
-uint64_t hfd_http_turns(struct hfd_http *http);
+uint64_t hfd_http_iterations(struct hfd_http *http);
 
 /* ---- the request; all that is returned is borrowed until the last unref ---- */
 
-struct hfd_request *hfd_request_ref(struct hfd_request *request);
-struct hfd_request *hfd_request_unref(struct hfd_request *request); /* returns NULL */
+struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request);
+struct hfd_http_request *
+hfd_http_request_unref(struct hfd_http_request *request); /* returns NULL */
 
-const char *hfd_request_method(struct hfd_request *request); /* "GET" */
-const char *
-hfd_request_path(struct hfd_request *request); /* as sent, without the query; begins with '/' */
-const char *hfd_request_query(struct hfd_request *request); /* without '?'; "" = none */
-const char *hfd_request_header(
-        struct hfd_request *request,
+const char *hfd_http_request_method(struct hfd_http_request *request); /* "GET" */
+const char *hfd_http_request_path(
+        struct hfd_http_request *request); /* as sent, without the query; begins with '/' */
+const char *hfd_http_request_query(struct hfd_http_request *request); /* without '?'; "" = none */
+const char *hfd_http_request_header(
+        struct hfd_http_request *request,
         const char *name); /* name in lower case; NULL = absent; repeats are joined by ", " */
-const char *hfd_request_body(struct hfd_request *request, size_t *ret_n);
-const char *hfd_request_protocol(struct hfd_request *request); /* "HTTP/2.0", "HTTP/1.1" */
-const char *hfd_request_remote(struct hfd_request *request);   /* "127.0.0.1:40112" */
-hf_nsec hfd_request_received_at(struct hfd_request *request);  /* boot time when it was complete */
+const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_n);
+const char *
+hfd_http_request_protocol(struct hfd_http_request *request);           /* "HTTP/2.0", "HTTP/1.1" */
+const char *hfd_http_request_remote(struct hfd_http_request *request); /* "127.0.0.1:40112" */
+hf_nsec
+hfd_http_request_received_at(struct hfd_http_request *request); /* boot time when it was complete */
 
 /* The client certificate: common name and organisations. */
 enum hfd_peer_cert {
@@ -100,42 +104,44 @@ enum hfd_peer_cert {
         HFD_PEER_VERIFIED,
         HFD_PEER_BAD /* sent, but not by the client CA, or expired: answer 401 */
 };
-enum hfd_peer_cert hfd_request_peer(struct hfd_request *request, const char **ret_common_name,
-                                    const char *const **ret_organisations,
-                                    size_t *ret_n_organisations);
+enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
+                                         const char **ret_common_name,
+                                         const char *const **ret_organisations,
+                                         size_t *ret_n_organisations);
 
 /* A place for the filters and the handler to hang their own things on; free_fn is called with the
  * last unref. Worker thread, before answering. */
-void hfd_request_set_context(struct hfd_request *request, void *context,
-                             void (*free_fn)(void *context));
-void *hfd_request_context(struct hfd_request *request);
+void hfd_http_request_set_context(struct hfd_http_request *request, void *context,
+                                  void (*free_fn)(void *context));
+void *hfd_http_request_context(struct hfd_http_request *request);
 /* A second such place: the context is the filters', this one the routed handler's. Called before
  * answering, at most once. */
-void hfd_request_set_handler_context(struct hfd_request *request, void *context,
-                                     void (*free_fn)(void *context));
+void hfd_http_request_set_handler_context(struct hfd_http_request *request, void *context,
+                                          void (*free_fn)(void *context));
 /* Called once on the worker when the peer went away before the answer was complete (never after a
  * complete one). Set within the handler. */
-void hfd_request_on_gone(struct hfd_request *request, void (*fn)(void *ctx), void *ctx);
+void hfd_http_request_on_gone(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx);
 /* Called once when the answer is completely handed to the socket, or the request is gone: code and
  * bytes for log and metrics. */
-void hfd_request_on_finished(struct hfd_request *request,
-                             void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx);
+void hfd_http_request_on_finished(struct hfd_http_request *request,
+                                  void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx);
 
 struct hfd_header {
         const char *name, *value; /* name in lower case */
 };
 /* Thread: any. A header connection: close tells the connection to go after this answer. headers are
  * copied; body is referenced (may be NULL). Content-Length is added. HEAD sends no body. */
-void hfd_request_reply(struct hfd_request *request, int code, const char *content_type,
-                       const struct hfd_header *headers, size_t n_headers, struct hf__buf *body);
+void hfd_http_request_reply(struct hfd_http_request *request, int code, const char *content_type,
+                            const struct hfd_header *headers, size_t n_headers,
+                            struct hf__buf *body);
 /* Begins an answer of unknown length; the header block is flushed at once. Thread: any. */
-void hfd_request_stream(struct hfd_request *request, int code, const char *content_type,
-                        const struct hfd_header *headers, size_t n_headers);
+void hfd_http_request_stream(struct hfd_http_request *request, int code, const char *content_type,
+                             const struct hfd_header *headers, size_t n_headers);
 /*
  * Queues one more piece, referenced, not copied. Returns 0; -ENOBUFS when the peer reads too slowly
  * (the ring is full): the stream is then cut; -EPIPE when the request is gone. Thread: any; pieces
  * from one thread keep their order.
  */
-int hfd_request_push(struct hfd_request *request, struct hf__buf *piece);
-void hfd_request_end(struct hfd_request *request); /* the stream ends cleanly after what was pushed.
-                                                      Thread: any */
+int hfd_http_request_push(struct hfd_http_request *request, struct hf__buf *piece);
+void hfd_http_request_end(struct hfd_http_request *request); /* the stream ends cleanly after what
+                                                      was pushed. Thread: any */

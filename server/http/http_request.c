@@ -8,9 +8,9 @@
  * (request.h): what is immutable once the handler has it; what only the worker touches (the
  * connection pointer above all); and the answer, guarded by mu, in answer.c.
  *
- * Leaving. hfd_request_detach is the one way off a connection, complete or not. It sets `gone`,
- * after which nobody posts to the worker any more, so that a worker may be freed while others still
- * hold its requests.
+ * Leaving. hfd_http_request_detach is the one way off a connection, complete or not. It sets
+ * `gone`, after which nobody posts to the worker any more, so that a worker may be freed while
+ * others still hold its requests.
  */
 #include "server/http/http_request.h"
 
@@ -66,19 +66,19 @@ struct hfd_origin *hfd_origin_unref(struct hfd_origin *origin) {
         return NULL;
 }
 
-int hfd_request_new(struct hfd_worker *worker, struct hfd_connection *connection,
-                    struct hfd_origin *origin, struct hfd_request **ret_request) {
-        struct hfd_request *request = malloc(sizeof(*request));
+int hfd_http_request_new(struct hfd_worker *worker, struct hfd_connection *connection,
+                         struct hfd_origin *origin, struct hfd_http_request **ret_request) {
+        struct hfd_http_request *request = malloc(sizeof(*request));
         int r;
 
         if (!request)
                 return -ENOMEM;
-        *request = (struct hfd_request){.letter.kind = HFD_LETTER_REQUEST,
-                                        .refs = 1,
-                                        .worker = worker,
-                                        .connection = connection,
-                                        .protocol = "HTTP/1.1",
-                                        .query = ""};
+        *request = (struct hfd_http_request){.message.kind = HFD_MESSAGE_REQUEST,
+                                             .refs = 1,
+                                             .worker = worker,
+                                             .connection = connection,
+                                             .protocol = "HTTP/1.1",
+                                             .query = ""};
         r = hf__mutex_init(&request->mu);
         if (r) {
                 free(request);
@@ -89,13 +89,13 @@ int hfd_request_new(struct hfd_worker *worker, struct hfd_connection *connection
         return 0;
 }
 
-struct hfd_request *hfd_request_ref(struct hfd_request *request) {
+struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request) {
         if (request)
                 __atomic_add_fetch(&request->refs, 1, __ATOMIC_RELAXED);
         return request;
 }
 
-struct hfd_request *hfd_request_unref(struct hfd_request *request) {
+struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request) {
         if (!request || __atomic_sub_fetch(&request->refs, 1, __ATOMIC_ACQ_REL) > 0)
                 return NULL;
         if (request->handler_context_free)
@@ -105,7 +105,7 @@ struct hfd_request *hfd_request_unref(struct hfd_request *request) {
         for (unsigned i = 0; i < request->ring_n; i++)
                 hf__buf_unref(request->ring[(request->ring_head + i) & (request->ring_space - 1)]);
         free(request->ring);
-        free(request->answer_headers);
+        free(request->response_headers);
         free(request->method);
         free(request->target);
         free(request->headers);
@@ -118,7 +118,7 @@ struct hfd_request *hfd_request_unref(struct hfd_request *request) {
 
 /* ---- filling in ---- */
 
-int hfd_request_set_method(struct hfd_request *request, const char *method, size_t n) {
+int hfd_http_request_set_method(struct hfd_http_request *request, const char *method, size_t n) {
         char *copy = strndup(method, n);
 
         if (!copy)
@@ -128,7 +128,7 @@ int hfd_request_set_method(struct hfd_request *request, const char *method, size
         return 0;
 }
 
-int hfd_request_set_target(struct hfd_request *request, const char *target, size_t n) {
+int hfd_http_request_set_target(struct hfd_http_request *request, const char *target, size_t n) {
         char *copy, *query;
 
         for (size_t i = 0; i < n; i++)
@@ -172,7 +172,7 @@ struct entry {
 static size_t entry_size(struct entry e) { return sizeof(e) + e.n_name + 1 + e.n_value + 1; }
 
 /* The offset of name's entry, or SIZE_MAX. */
-static size_t find_header(const struct hfd_request *request, const char *name, size_t n_name,
+static size_t find_header(const struct hfd_http_request *request, const char *name, size_t n_name,
                           struct entry *ret_entry) {
         for (size_t at = 0; at < request->n_headers_bytes;) {
                 struct entry e;
@@ -193,7 +193,7 @@ static size_t find_header(const struct hfd_request *request, const char *name, s
         return SIZE_MAX;
 }
 
-static int reserve_headers(struct hfd_request *request, size_t n) {
+static int reserve_headers(struct hfd_http_request *request, size_t n) {
         size_t need = request->n_headers_bytes + n,
                space = request->headers_space ? request->headers_space : 256;
         char *grown;
@@ -211,8 +211,8 @@ static int reserve_headers(struct hfd_request *request, size_t n) {
 }
 
 /* Makes "a" into "a, b" within the entry at `at`. */
-static int join_header(struct hfd_request *request, size_t at, struct entry e, const char *value,
-                       size_t n_value) {
+static int join_header(struct hfd_http_request *request, size_t at, struct entry e,
+                       const char *value, size_t n_value) {
         size_t end = at + entry_size(e) - 1; /* of the NUL */
         size_t added = n_value + 2;
         bool cookie = e.n_name == 6 && !memcmp(request->headers + at + sizeof(e), "cookie", 6);
@@ -230,8 +230,8 @@ static int join_header(struct hfd_request *request, size_t at, struct entry e, c
         return 0;
 }
 
-int hfd_request_add_header(struct hfd_request *request, const char *name, size_t n_name,
-                           const char *value, size_t n_value) {
+int hfd_http_request_add_header(struct hfd_http_request *request, const char *name, size_t n_name,
+                                const char *value, size_t n_value) {
         struct entry e;
         size_t at;
         char *out;
@@ -259,7 +259,8 @@ int hfd_request_add_header(struct hfd_request *request, const char *name, size_t
         return 0;
 }
 
-int hfd_request_add_body(struct hfd_request *request, const void *data, size_t n, size_t max) {
+int hfd_http_request_add_body(struct hfd_http_request *request, const void *data, size_t n,
+                              size_t max) {
         if (n > max || request->n_body > max - n)
                 return HF_E_TOO_LARGE;
         if (request->n_body + n + 1 > request->body_space) {
@@ -282,30 +283,35 @@ int hfd_request_add_body(struct hfd_request *request, const void *data, size_t n
 
 /* ---- as handlers see it ---- */
 
-const char *hfd_request_method(struct hfd_request *request) { return request->method; }
-const char *hfd_request_path(struct hfd_request *request) { return request->target; }
-const char *hfd_request_query(struct hfd_request *request) { return request->query; }
-const char *hfd_request_protocol(struct hfd_request *request) { return request->protocol; }
-const char *hfd_request_remote(struct hfd_request *request) {
+const char *hfd_http_request_method(struct hfd_http_request *request) { return request->method; }
+const char *hfd_http_request_path(struct hfd_http_request *request) { return request->target; }
+const char *hfd_http_request_query(struct hfd_http_request *request) { return request->query; }
+const char *hfd_http_request_protocol(struct hfd_http_request *request) {
+        return request->protocol;
+}
+const char *hfd_http_request_remote(struct hfd_http_request *request) {
         return request->origin ? request->origin->remote : "";
 }
-hf_nsec hfd_request_received_at(struct hfd_request *request) { return request->received_at; }
+hf_nsec hfd_http_request_received_at(struct hfd_http_request *request) {
+        return request->received_at;
+}
 
-const char *hfd_request_header(struct hfd_request *request, const char *name) {
+const char *hfd_http_request_header(struct hfd_http_request *request, const char *name) {
         struct entry e;
         size_t at = find_header(request, name, strlen(name), &e);
 
         return at == SIZE_MAX ? NULL : request->headers + at + sizeof(e) + e.n_name + 1;
 }
 
-const char *hfd_request_body(struct hfd_request *request, size_t *ret_n) {
+const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_n) {
         *ret_n = request->n_body;
         return request->body ? request->body : "";
 }
 
-enum hfd_peer_cert hfd_request_peer(struct hfd_request *request, const char **ret_common_name,
-                                    const char *const **ret_organisations,
-                                    size_t *ret_n_organisations) {
+enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
+                                         const char **ret_common_name,
+                                         const char *const **ret_organisations,
+                                         size_t *ret_n_organisations) {
         const struct hfd_origin *origin = request->origin;
 
         *ret_common_name = origin && origin->common_name ? origin->common_name : "";
@@ -314,43 +320,43 @@ enum hfd_peer_cert hfd_request_peer(struct hfd_request *request, const char **re
         return origin ? origin->kind : HFD_PEER_NONE;
 }
 
-void hfd_request_set_context(struct hfd_request *request, void *context,
-                             void (*free_fn)(void *context)) {
+void hfd_http_request_set_context(struct hfd_http_request *request, void *context,
+                                  void (*free_fn)(void *context)) {
         request->context = context;
         request->context_free = free_fn;
 }
 
-void hfd_request_set_handler_context(struct hfd_request *request, void *context,
-                                     void (*free_fn)(void *context)) {
+void hfd_http_request_set_handler_context(struct hfd_http_request *request, void *context,
+                                          void (*free_fn)(void *context)) {
         request->handler_context = context;
         request->handler_context_free = free_fn;
 }
 
-void *hfd_request_context(struct hfd_request *request) { return request->context; }
+void *hfd_http_request_context(struct hfd_http_request *request) { return request->context; }
 
-void hfd_request_on_gone(struct hfd_request *request, void (*fn)(void *ctx), void *ctx) {
+void hfd_http_request_on_gone(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx) {
         request->on_gone = fn;
         request->on_gone_ctx = ctx;
 }
 
-void hfd_request_on_finished(struct hfd_request *request,
-                             void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx) {
+void hfd_http_request_on_finished(struct hfd_http_request *request,
+                                  void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx) {
         request->on_finished = fn;
         request->on_finished_ctx = ctx;
 }
 
-void hfd_request_detach(struct hfd_request *request) {
+void hfd_http_request_detach(struct hfd_http_request *request) {
         int code;
 
         pthread_mutex_lock(&request->mu);
         request->gone = true;
         code = request->code;
         pthread_mutex_unlock(&request->mu);
-        hfd_answer_clear(request);
+        hfd_http_response_clear(request);
         request->connection = NULL;
         if (request->on_gone && !request->complete)
                 request->on_gone(request->on_gone_ctx);
         if (request->on_finished)
                 request->on_finished(request->on_finished_ctx, code, request->n_sent);
-        hfd_request_unref(request);
+        hfd_http_request_unref(request);
 }

@@ -20,12 +20,12 @@
 #include "server/http/http_request.h"
 #include "server/http/worker.h"
 
-static void post_locked(struct hfd_request *request) {
+static void post_locked(struct hfd_http_request *request) {
         if (request->posted || request->gone || !request->worker)
                 return;
         request->posted = true;
-        hfd_request_ref(request); /* the letter's */
-        hfd_worker_post(request->worker, &request->letter);
+        hfd_http_request_ref(request); /* the letter's */
+        hfd_worker_post(request->worker, &request->message);
 }
 
 static bool is_token(const char *text) {
@@ -77,7 +77,7 @@ static char *pack_headers(const char *content_type, const struct hfd_header *hea
 }
 
 /* 0, -ENOMEM. */
-static int append_locked(struct hfd_request *request, struct hf__buf *piece) {
+static int append_locked(struct hfd_http_request *request, struct hf__buf *piece) {
         if (request->ring_n == request->ring_space) {
                 unsigned space = request->ring_space ? request->ring_space * 2 : 2;
                 struct hf__buf **ring = malloc(space * sizeof(struct hf__buf *));
@@ -108,7 +108,7 @@ static bool wants_close(const struct hfd_header *headers, size_t n_headers) {
         return false;
 }
 
-static void start(struct hfd_request *request, int code, const char *content_type,
+static void start(struct hfd_http_request *request, int code, const char *content_type,
                   const struct hfd_header *headers, size_t n_headers, bool streaming,
                   struct hf__buf *body) {
         size_t n = 0;
@@ -121,8 +121,8 @@ static void start(struct hfd_request *request, int code, const char *content_typ
                 request->ended = !streaming;
                 request->code = code;
                 request->close_after = wants_close(headers, n_headers);
-                request->answer_headers = block;
-                request->n_answer_headers = n;
+                request->response_headers = block;
+                request->n_response_headers = n;
                 request->content_length = body ? body->n : 0;
                 if (!block || (body && body->n > 0 && append_locked(request, body)))
                         request->cut = true;
@@ -133,17 +133,18 @@ static void start(struct hfd_request *request, int code, const char *content_typ
         free(block);
 }
 
-void hfd_request_reply(struct hfd_request *request, int code, const char *content_type,
-                       const struct hfd_header *headers, size_t n_headers, struct hf__buf *body) {
+void hfd_http_request_reply(struct hfd_http_request *request, int code, const char *content_type,
+                            const struct hfd_header *headers, size_t n_headers,
+                            struct hf__buf *body) {
         start(request, code, content_type, headers, n_headers, false, body);
 }
 
-void hfd_request_stream(struct hfd_request *request, int code, const char *content_type,
-                        const struct hfd_header *headers, size_t n_headers) {
+void hfd_http_request_stream(struct hfd_http_request *request, int code, const char *content_type,
+                             const struct hfd_header *headers, size_t n_headers) {
         start(request, code, content_type, headers, n_headers, true, NULL);
 }
 
-int hfd_request_push(struct hfd_request *request, struct hf__buf *piece) {
+int hfd_http_request_push(struct hfd_http_request *request, struct hf__buf *piece) {
         int r = 0;
 
         pthread_mutex_lock(&request->mu);
@@ -174,7 +175,7 @@ int hfd_request_push(struct hfd_request *request, struct hf__buf *piece) {
         return r;
 }
 
-void hfd_request_end(struct hfd_request *request) {
+void hfd_http_request_end(struct hfd_http_request *request) {
         pthread_mutex_lock(&request->mu);
         if (request->streaming && !request->ended) {
                 request->ended = true;
@@ -185,15 +186,16 @@ void hfd_request_end(struct hfd_request *request) {
 
 /* ---- the worker's side ---- */
 
-void hfd_answer_taken(struct hfd_request *request) {
+void hfd_http_response_taken(struct hfd_http_request *request) {
         pthread_mutex_lock(&request->mu);
         request->posted = false;
         pthread_mutex_unlock(&request->mu);
 }
 
-void hfd_answer_look(struct hfd_request *request, struct hfd_answer_state *ret_state) {
+void hfd_http_response_look(struct hfd_http_request *request,
+                            struct hfd_http_response_state *ret_state) {
         pthread_mutex_lock(&request->mu);
-        *ret_state = (struct hfd_answer_state){
+        *ret_state = (struct hfd_http_response_state){
                 .started = request->started,
                 .streaming = request->streaming,
                 .ended = request->ended,
@@ -203,7 +205,7 @@ void hfd_answer_look(struct hfd_request *request, struct hfd_answer_state *ret_s
         pthread_mutex_unlock(&request->mu);
 }
 
-size_t hfd_answer_read(struct hfd_request *request, char *out, size_t n) {
+size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n) {
         size_t done = 0;
 
         while (done < n) {
@@ -239,7 +241,7 @@ size_t hfd_answer_read(struct hfd_request *request, char *out, size_t n) {
         return done;
 }
 
-void hfd_answer_clear(struct hfd_request *request) {
+void hfd_http_response_clear(struct hfd_http_request *request) {
         struct hf__buf **ring;
         unsigned space, head, n;
 
@@ -257,16 +259,16 @@ void hfd_answer_clear(struct hfd_request *request) {
         free(ring);
 }
 
-bool hfd_answer_has_body(struct hfd_request *request) {
+bool hfd_http_response_has_body(struct hfd_http_request *request) {
         return request->code != 204 && request->code != 304 &&
                (!request->method || strcmp(request->method, "HEAD") != 0);
 }
 
-bool hfd_answer_next_header(struct hfd_request *request, const char **cursor, const char **ret_name,
-                            const char **ret_value) {
-        const char *at = *cursor ? *cursor : request->answer_headers;
+bool hfd_http_response_next_header(struct hfd_http_request *request, const char **cursor,
+                                   const char **ret_name, const char **ret_value) {
+        const char *at = *cursor ? *cursor : request->response_headers;
 
-        if (!at || at >= request->answer_headers + request->n_answer_headers)
+        if (!at || at >= request->response_headers + request->n_response_headers)
                 return false;
         *ret_name = at;
         *ret_value = at + strlen(at) + 1;

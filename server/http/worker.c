@@ -33,22 +33,22 @@
 #define TICK             HF_NSEC_PER_SEC
 
 /* A new connection on its way to its worker. */
-struct socket_letter {
-        struct hfd_letter letter;
+struct socket_message {
+        struct hfd_worker_message message;
         int fd;
         struct sockaddr_storage address;
 };
 
 static __thread struct hfd_worker *this_worker;
 
-void hfd_worker_post(struct hfd_worker *worker, struct hfd_letter *letter) {
+void hfd_worker_post(struct hfd_worker *worker, struct hfd_worker_message *message) {
         if (worker != this_worker) {
-                hf__mailbox_post(&worker->box, &letter->letter);
+                hf__mailbox_post(&worker->box, &message->message);
                 return;
         }
-        letter->letter.next = NULL;
-        *worker->local_tail = &letter->letter;
-        worker->local_tail = &letter->letter.next;
+        message->message.next = NULL;
+        *worker->local_tail = &message->message;
+        worker->local_tail = &message->message.next;
 }
 
 /* ---- accepting: worker 0 ---- */
@@ -73,7 +73,7 @@ static void adopt(struct hfd_worker *worker, int fd, const struct sockaddr_stora
 static void hand_out(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address) {
         struct hfd_http *http = worker->http;
         struct hfd_worker *to = &http->workers[http->next_worker++ % http->n_workers];
-        struct socket_letter *letter;
+        struct socket_message *message;
 
         if (__atomic_add_fetch(&http->n_connections, 1, __ATOMIC_RELAXED) > http->max_connections)
                 goto refuse;
@@ -81,13 +81,13 @@ static void hand_out(struct hfd_worker *worker, int fd, const struct sockaddr_st
                 adopt(worker, fd, address);
                 return;
         }
-        letter = calloc(1, sizeof(*letter));
-        if (!letter)
+        message = calloc(1, sizeof(*message));
+        if (!message)
                 goto refuse;
-        letter->letter.kind = HFD_LETTER_SOCKET;
-        letter->fd = fd;
-        letter->address = *address;
-        hfd_worker_post(to, &letter->letter);
+        message->message.kind = HFD_MESSAGE_SOCKET;
+        message->fd = fd;
+        message->address = *address;
+        hfd_worker_post(to, &message->message);
         return;
 refuse:
         close(fd);
@@ -117,41 +117,41 @@ static void accept_some(struct hfd_worker *worker) {
 
 /* ---- letters ---- */
 
-static void open_letter(struct hfd_worker *worker, struct hfd_letter *letter) {
-        struct hfd_request *request;
+static void open_message(struct hfd_worker *worker, struct hfd_worker_message *message) {
+        struct hfd_http_request *request;
 
-        if (letter->kind == HFD_LETTER_SOCKET) {
-                struct socket_letter *s = (struct socket_letter *)letter;
+        if (message->kind == HFD_MESSAGE_SOCKET) {
+                struct socket_message *s = (struct socket_message *)message;
 
                 adopt(worker, s->fd, &s->address);
                 free(s);
                 return;
         }
-        request = (struct hfd_request *)letter;
-        hfd_answer_taken(request);
+        request = (struct hfd_http_request *)message;
+        hfd_http_response_taken(request);
         if (request->connection) {
-                request->connection->protocol->answer(request->connection, request);
+                request->connection->protocol->response(request->connection, request);
                 hfd_connection_mark(request->connection);
         }
-        hfd_request_unref(request);
+        hfd_http_request_unref(request);
 }
 
-static void open_letters(struct hfd_worker *worker, struct hf__letter *letters) {
-        while (letters) {
-                struct hf__letter *next = letters->next;
+static void open_messages(struct hfd_worker *worker, struct hf__message *messages) {
+        while (messages) {
+                struct hf__message *next = messages->next;
 
-                open_letter(worker, (struct hfd_letter *)letters);
-                letters = next;
+                open_message(worker, (struct hfd_worker_message *)messages);
+                messages = next;
         }
 }
 
-static void open_local_letters(struct hfd_worker *worker) {
+static void open_local_messages(struct hfd_worker *worker) {
         while (worker->local) {
-                struct hf__letter *letters = worker->local;
+                struct hf__message *messages = worker->local;
 
                 worker->local = NULL;
                 worker->local_tail = &worker->local;
-                open_letters(worker, letters);
+                open_messages(worker, messages);
         }
 }
 
@@ -187,7 +187,7 @@ static void tick(struct hfd_worker *worker) {
                 watch_listener(worker, true);
 }
 
-static void turn(struct hfd_worker *worker) {
+static void iteration(struct hfd_worker *worker) {
         struct epoll_event events[EVENTS_PER_TURN];
         bool busy = worker->dirty || worker->local;
         hf_nsec left = worker->next_tick - worker->now;
@@ -198,21 +198,21 @@ static void turn(struct hfd_worker *worker) {
                                       HF_NSEC_PER_MSEC) +
                                          1;
         int n = epoll_wait(worker->epoll, events, EVENTS_PER_TURN, timeout_ms);
-        bool letters = false;
+        bool messages = false;
 
         worker->now = hf_now(worker->http->clock);
-        __atomic_add_fetch(&worker->turns, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&worker->iterations, 1, __ATOMIC_RELAXED);
         for (int i = 0; i < n; i++) {
                 if (events[i].data.ptr == worker)
-                        letters = true;
+                        messages = true;
                 else if (events[i].data.ptr == worker->http)
                         accept_some(worker);
                 else
                         hfd_connection_serve(events[i].data.ptr, events[i].events);
         }
-        if (letters)
-                open_letters(worker, hf__mailbox_take(&worker->box));
-        open_local_letters(worker);
+        if (messages)
+                open_messages(worker, hf__mailbox_take(&worker->box));
+        open_local_messages(worker);
         if (!worker->draining && __atomic_load_n(&worker->http->draining, __ATOMIC_ACQUIRE))
                 drain(worker);
         serve_dirty(worker);
@@ -229,10 +229,10 @@ static void *run(void *ctx) {
         worker->now = hf_now(worker->http->clock);
         worker->next_tick = worker->now + TICK;
         while (!__atomic_load_n(&worker->http->closing, __ATOMIC_ACQUIRE))
-                turn(worker);
+                iteration(worker);
         while (worker->connections)
                 hfd_connection_free(worker->connections);
-        open_local_letters(worker); /* what on_gone callbacks answered */
+        open_local_messages(worker); /* what on_gone callbacks answered */
         this_worker = NULL;
         return NULL;
 }
@@ -282,23 +282,23 @@ int hfd_worker_start(struct hfd_worker *worker) {
 }
 
 void hfd_worker_done(struct hfd_worker *worker) {
-        struct hf__letter *letters;
+        struct hf__message *messages;
 
         if (worker->running) {
-                hf__mailbox_poke(&worker->box);
+                hf__mailbox_wake(&worker->box);
                 pthread_join(worker->thread, NULL);
         }
         /* Sockets that worker 0 gave out too late; their connections are not made any more. */
-        letters = hf__mailbox_take(&worker->box);
-        while (letters) {
-                struct hfd_letter *letter = (struct hfd_letter *)letters;
+        messages = hf__mailbox_take(&worker->box);
+        while (messages) {
+                struct hfd_worker_message *message = (struct hfd_worker_message *)messages;
 
-                letters = letters->next;
-                if (letter->kind == HFD_LETTER_SOCKET) {
-                        close(((struct socket_letter *)letter)->fd);
-                        free(letter);
+                messages = messages->next;
+                if (message->kind == HFD_MESSAGE_SOCKET) {
+                        close(((struct socket_message *)message)->fd);
+                        free(message);
                 } else {
-                        hfd_request_unref((struct hfd_request *)letter);
+                        hfd_http_request_unref((struct hfd_http_request *)message);
                 }
         }
         hf__mailbox_done(&worker->box);

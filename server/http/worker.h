@@ -31,14 +31,14 @@ struct hfd_worker {
         bool running; /* the creator's: the thread is to be joined */
         int epoll;
         struct hf__mailbox box;
-        uint64_t turns;      /* atomic */
-        uint64_t turns_seen; /* the watchdog's (hfd_http_turns), as rounds */
+        uint64_t iterations;      /* atomic */
+        uint64_t iterations_seen; /* the watchdog's (hfd_http_iterations), as rounds */
 
         /* The worker thread's. */
         struct hfd_connection *connections;         /* owned */
         size_t n_handshakes;                        /* of them in HFD_CONNECTION_HANDSHAKE */
         struct hfd_connection *dirty, **dirty_tail; /* to be served this turn */
-        struct hf__letter *local, **local_tail;     /* posted by this thread to itself */
+        struct hf__message *local, **local_tail;    /* posted by this thread to itself */
         char *in, *out; /* owned; HFD_IN_SPACE, HFD_OUT_SPACE + HFD_OUT_SLACK */
         hf_nsec now, next_tick;
         bool draining;
@@ -77,7 +77,7 @@ struct hfd_http {
 void hfd_http_connection_gone(struct hfd_http *http); /* one connection less: http.c */
 
 /* Lets the worker see the letter soon. Thread: any; on the worker's own thread it costs no lock. */
-void hfd_worker_post(struct hfd_worker *worker, struct hfd_letter *letter);
+void hfd_worker_post(struct hfd_worker *worker, struct hfd_worker_message *message);
 
 int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http,
                     unsigned index);             /* 0 or -errno */

@@ -36,16 +36,16 @@ struct sweep;
 
 /* One delete under way. */
 struct slot {
-        struct hfd_call call; /* first: done is given this */
-        struct sweep *sweep;  /* borrowed: contains this */
-        struct slot *next;    /* the sweep's while free */
-        size_t index;         /* of the object */
+        struct hfd_request request; /* first: done is given this */
+        struct sweep *sweep;        /* borrowed: contains this */
+        struct slot *next;          /* the sweep's while free */
+        size_t index;               /* of the object */
 };
 
 struct sweep {
-        struct hfd_call list; /* first: take is given this */
+        struct hfd_request list; /* first: take is given this */
         struct hfd_api *api;
-        struct hfd_call *call;       /* the adapter's until done */
+        struct hfd_request *request; /* the adapter's until done */
         struct hfd_object **objects; /* owned, with its references; one that the answer is without
                                         becomes NULL */
         size_t n;
@@ -57,31 +57,31 @@ struct sweep {
         /* guarded by mu */
         size_t next, n_running;
         bool pumping, failed, compared;
-        struct hfd_answer failure; /* owned; the first */
+        struct hfd_response failure; /* owned; the first */
         struct slot slots[WIDTH], *free;
 };
 
-static void answer_and_free(struct sweep *sweep, struct hfd_answer *answer) {
-        struct hfd_call *call = sweep->call;
+static void answer_and_free(struct sweep *sweep, struct hfd_response *response) {
+        struct hfd_request *request = sweep->request;
 
         for (size_t i = 0; i < sweep->n; i++)
                 hfd_object_unref(sweep->objects[i]);
         free(sweep->objects);
-        hfd_answer_done(&sweep->failure);
+        hfd_response_done(&sweep->failure);
         pthread_mutex_destroy(&sweep->mu);
         free(sweep);
-        call->done(call, answer);
-        hfd_answer_done(answer);
+        request->done(request, response);
+        hfd_response_done(response);
 }
 
 static void succeed(struct sweep *sweep) {
-        struct hfd_answer answer = {.fence_compared = sweep->compared};
+        struct hfd_response response = {.fence_compared = sweep->compared};
         char meta[64];
         size_t n = 0;
 
         if (!sweep->lists) {
-                hfd_answer_deleted(&answer, sweep->call->resource, NULL, NULL);
-                answer_and_free(sweep, &answer);
+                hfd_response_deleted(&response, sweep->request->resource, NULL, NULL);
+                answer_and_free(sweep, &response);
                 return;
         }
         for (size_t i = 0; i < sweep->n; i++)
@@ -89,17 +89,17 @@ static void succeed(struct sweep *sweep) {
                         sweep->objects[n++] = sweep->objects[i];
         sweep->n = n;
         (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", sweep->revision);
-        hfd_answer_ok(&answer, 200,
-                      hfd_list_render(sweep->api, sweep->call, sweep->objects, n, meta));
-        answer_and_free(sweep, &answer);
+        hfd_response_ok(&response, 200,
+                        hfd_list_render(sweep->api, sweep->request, sweep->objects, n, meta));
+        answer_and_free(sweep, &response);
 }
 
 static void fail(struct sweep *sweep) {
-        struct hfd_answer answer = sweep->failure;
+        struct hfd_response response = sweep->failure;
 
         sweep->failure.body = NULL; /* consumed */
-        answer.fence_compared |= sweep->compared;
-        answer_and_free(sweep, &answer);
+        response.fence_compared |= sweep->compared;
+        answer_and_free(sweep, &response);
 }
 
 /* ---- a fenced call that deleted nothing: the fence is compared all the same ---- */
@@ -113,12 +113,12 @@ static void on_fence(void *ctx, const struct hfd_store_reply *reply) {
                 return;
         }
         if (reply->error == HF_E_CONFLICT)
-                hfd_answer_stale_term(&sweep->failure, sweep->call->resource, "");
+                hfd_response_stale_term(&sweep->failure, sweep->request->resource, "");
         else /* it only compares: nothing was written, whatever became of it */
-                hfd_answer_store_error(&sweep->failure,
-                                       reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE
-                                                                    : reply->error,
-                                       &reply->status);
+                hfd_response_store_error(&sweep->failure,
+                                         reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE
+                                                                      : reply->error,
+                                         &reply->status);
         fail(sweep);
 }
 
@@ -127,15 +127,15 @@ static void compare_fence(struct sweep *sweep) {
                                     .n_compares = 2 * sweep->fence.n_leases};
         int e = 0;
 
-        if (hfd_history_settles(sweep->api)) { /* as a delete would have been told */
+        if (hfd_store_identity_settles(sweep->api)) { /* as a delete would have been told */
                 sweep->compared = true;
-                hfd_answer_stale_term(&sweep->failure, sweep->call->resource, "");
+                hfd_response_stale_term(&sweep->failure, sweep->request->resource, "");
                 fail(sweep);
                 return;
         }
-        e = hfd_store_txn(sweep->api, &txn, sweep->call->deadline, on_fence, sweep);
+        e = hfd_store_txn(sweep->api, &txn, sweep->request->deadline, on_fence, sweep);
         if (e) {
-                hfd_answer_store_error(&sweep->failure, e, NULL);
+                hfd_response_store_error(&sweep->failure, e, NULL);
                 fail(sweep);
         }
 }
@@ -145,7 +145,7 @@ static void compare_fence(struct sweep *sweep) {
 static void finish(struct sweep *sweep) {
         if (sweep->failed)
                 fail(sweep);
-        else if (sweep->call->fence && !sweep->compared)
+        else if (sweep->request->fence && !sweep->compared)
                 compare_fence(sweep);
         else
                 succeed(sweep);
@@ -163,15 +163,16 @@ static void copy_uid(const struct hfd_object *object, char uid[64]) {
 /* The next delete, filled in; NULL: no room, nothing left, or no more wanted. */
 static struct slot *next_locked(struct sweep *sweep) {
         struct slot *slot = sweep->free;
-        const struct hfd_options *o = &sweep->call->options;
+        const struct hfd_options *o = &sweep->request->options;
 
         if (!sweep->failed && sweep->next < sweep->n &&
-            hfd_api_now(sweep->api) >= sweep->call->deadline) {
+            hfd_api_now(sweep->api) >= sweep->request->deadline) {
                 sweep->failed = true;
-                hfd_answer_status(&sweep->failure, HF_E_TIMEOUT, 504, "Timeout",
-                                  "Timeout: request did not complete within the allotted time: not "
-                                  "all of the collection is deleted",
-                                  NULL);
+                hfd_response_status(&sweep->failure, HF_E_TIMEOUT, 504, "Timeout",
+                                    "Timeout: request did not complete within the allotted time: "
+                                    "not "
+                                    "all of the collection is deleted",
+                                    NULL);
         }
         if (!slot || sweep->failed || sweep->next == sweep->n)
                 return NULL;
@@ -179,14 +180,14 @@ static struct slot *next_locked(struct sweep *sweep) {
         sweep->n_running++;
         slot->index = sweep->next++;
         struct hfd_object *object = sweep->objects[slot->index];
-        slot->call.options = (struct hfd_options){.dry_run = o->dry_run,
-                                                  .propagation = o->propagation,
-                                                  .has_orphan = o->has_orphan,
-                                                  .orphan = o->orphan};
-        (void)snprintf(slot->call.ns, sizeof slot->call.ns, "%.*s", (int)object->n_ns,
+        slot->request.options = (struct hfd_options){.dry_run = o->dry_run,
+                                                     .propagation = o->propagation,
+                                                     .has_orphan = o->has_orphan,
+                                                     .orphan = o->orphan};
+        (void)snprintf(slot->request.ns, sizeof slot->request.ns, "%.*s", (int)object->n_ns,
                        object->path);
-        (void)snprintf(slot->call.name, sizeof slot->call.name, "%s", object->name);
-        copy_uid(object, slot->call.only_uid);
+        (void)snprintf(slot->request.name, sizeof slot->request.name, "%s", object->name);
+        copy_uid(object, slot->request.only_uid);
         return slot;
 }
 
@@ -201,7 +202,7 @@ static void pump_unlock(struct sweep *sweep) {
         sweep->pumping = true;
         while ((slot = next_locked(sweep))) {
                 pthread_mutex_unlock(&sweep->mu);
-                hfd_write_start(sweep->api, &slot->call);
+                hfd_write_start(sweep->api, &slot->request);
                 pthread_mutex_lock(&sweep->mu);
         }
         sweep->pumping = false;
@@ -211,19 +212,19 @@ static void pump_unlock(struct sweep *sweep) {
                 finish(sweep);
 }
 
-static void on_deleted(struct hfd_call *call, const struct hfd_answer *answer) {
-        struct slot *slot = (struct slot *)call;
+static void on_deleted(struct hfd_request *request, const struct hfd_response *response) {
+        struct slot *slot = (struct slot *)request;
         struct sweep *sweep = slot->sweep;
 
         pthread_mutex_lock(&sweep->mu);
-        sweep->compared |= answer->fence_compared;
-        if (answer->status.error || !sweep->lists)
+        sweep->compared |= response->fence_compared;
+        if (response->status.error || !sweep->lists)
                 sweep->objects[slot->index] = hfd_object_unref(sweep->objects[slot->index]);
-        if (answer->status.error && answer->status.error != HF_E_NOT_FOUND && !sweep->failed) {
+        if (response->status.error && response->status.error != HF_E_NOT_FOUND && !sweep->failed) {
                 sweep->failed = true;
-                sweep->failure = *answer;
-                if (answer->body)
-                        hf__buf_ref(answer->body);
+                sweep->failure = *response;
+                if (response->body)
+                        hf__buf_ref(response->body);
         }
         slot->next = sweep->free;
         sweep->free = slot;
@@ -231,7 +232,7 @@ static void on_deleted(struct hfd_call *call, const struct hfd_answer *answer) {
         pump_unlock(sweep);
 }
 
-static void on_selected(struct hfd_call *list, struct hfd_object **objects, size_t n,
+static void on_selected(struct hfd_request *list, struct hfd_object **objects, size_t n,
                         uint64_t revision) {
         struct sweep *sweep = (struct sweep *)list;
         size_t n_bytes = 0;
@@ -246,32 +247,34 @@ static void on_selected(struct hfd_call *list, struct hfd_object **objects, size
         pump_unlock(sweep);
 }
 
-static void on_list_failed(struct hfd_call *list, const struct hfd_answer *answer) {
+static void on_list_failed(struct hfd_request *list, const struct hfd_response *response) {
         struct sweep *sweep = (struct sweep *)list;
 
-        sweep->failure = *answer;
-        if (answer->body)
-                hf__buf_ref(answer->body);
+        sweep->failure = *response;
+        if (response->body)
+                hf__buf_ref(response->body);
         fail(sweep);
 }
 
 /* ---- start ---- */
 
 /* False: answer is filled. */
-static bool check(struct hfd_call *call, struct hfd_answer *answer) {
+static bool check(struct hfd_request *request, struct hfd_response *response) {
         struct hf__json *sent = NULL;
 
-        if (call->resource->no_delete_collection || (call->resource->namespaced && !*call->ns)) {
-                hfd_answer_not_allowed(answer);
+        if (request->resource->no_delete_collection ||
+            (request->resource->namespaced && !*request->ns)) {
+                hfd_response_not_allowed(response);
                 return false;
         }
-        bool good = (!call->n_body || hfd_body_parse(call, "DeleteOptions", &sent, answer)) &&
-                    hfd_delete_options_read(&call->options, sent, answer);
+        bool good =
+                (!request->n_body || hfd_body_parse(request, "DeleteOptions", &sent, response)) &&
+                hfd_delete_options_read(&request->options, sent, response);
         hf__json_free(sent);
         return good;
 }
 
-static struct sweep *sweep_new(struct hfd_api *api, struct hfd_call *call) {
+static struct sweep *sweep_new(struct hfd_api *api, struct hfd_request *request) {
         struct sweep *sweep = calloc(1, sizeof *sweep);
 
         if (!sweep || hf__mutex_init(&sweep->mu)) {
@@ -279,22 +282,22 @@ static struct sweep *sweep_new(struct hfd_api *api, struct hfd_call *call) {
                 return NULL;
         }
         sweep->api = api;
-        sweep->call = call;
-        sweep->list = (struct hfd_call){.verb = HFD_LIST,
-                                        .resource = call->resource,
-                                        .deadline = call->deadline,
-                                        .done = on_list_failed};
-        sweep->list.options = call->options; /* borrowed: the list does not free them */
-        memcpy(sweep->list.ns, call->ns, sizeof call->ns);
+        sweep->request = request;
+        sweep->list = (struct hfd_request){.verb = HFD_LIST,
+                                           .resource = request->resource,
+                                           .deadline = request->deadline,
+                                           .done = on_list_failed};
+        sweep->list.options = request->options; /* borrowed: the list does not free them */
+        memcpy(sweep->list.ns, request->ns, sizeof request->ns);
         for (size_t i = 0; i < WIDTH; i++) {
                 struct slot *slot = &sweep->slots[i];
-                slot->call = (struct hfd_call){.verb = HFD_DELETE_ONE,
-                                               .resource = call->resource,
-                                               .body = call->body,
-                                               .n_body = call->n_body,
-                                               .fence = call->fence,
-                                               .deadline = call->deadline,
-                                               .done = on_deleted};
+                slot->request = (struct hfd_request){.verb = HFD_DELETE_ONE,
+                                                     .resource = request->resource,
+                                                     .body = request->body,
+                                                     .n_body = request->n_body,
+                                                     .fence = request->fence,
+                                                     .deadline = request->deadline,
+                                                     .done = on_deleted};
                 slot->sweep = sweep;
                 slot->next = sweep->free;
                 sweep->free = slot;
@@ -302,18 +305,18 @@ static struct sweep *sweep_new(struct hfd_api *api, struct hfd_call *call) {
         return sweep;
 }
 
-void hfd_delete_collection(struct hfd_api *api, struct hfd_call *call) {
-        struct hfd_answer answer = {0};
+void hfd_delete_collection(struct hfd_api *api, struct hfd_request *request) {
+        struct hfd_response response = {0};
         struct sweep *sweep = NULL;
         int e = 0;
 
-        if (check(call, &answer)) {
-                sweep = sweep_new(api, call);
+        if (check(request, &response)) {
+                sweep = sweep_new(api, request);
                 if (!sweep)
-                        hfd_answer_no_memory(&answer);
-                else if (call->fence &&
-                         (e = hfd_fence_compares(&sweep->fence, api->prefix, call->fence)))
-                        hfd_answer_store_error(&answer, e, NULL);
+                        hfd_response_no_memory(&response);
+                else if (request->fence &&
+                         (e = hfd_fence_compares(&sweep->fence, api->prefix, request->fence)))
+                        hfd_response_store_error(&response, e, NULL);
         }
         if (sweep && !e) {
                 hfd_list_for(api, &sweep->list, on_selected);
@@ -322,6 +325,6 @@ void hfd_delete_collection(struct hfd_api *api, struct hfd_call *call) {
         if (sweep)
                 pthread_mutex_destroy(&sweep->mu);
         free(sweep);
-        call->done(call, &answer);
-        hfd_answer_done(&answer);
+        request->done(request, &response);
+        hfd_response_done(&response);
 }

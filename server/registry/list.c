@@ -48,15 +48,15 @@ static bool page_add(struct page *page, struct hfd_object *object) {
         return true;
 }
 
-static bool selectors_match(const struct hfd_call *call, struct hfd_object *object) {
-        return hfd_selector_matches(&call->options.labels, object) &&
-               hfd_selector_matches(&call->options.fields, object);
+static bool selectors_match(const struct hfd_request *request, struct hfd_object *object) {
+        return hfd_selector_matches(&request->options.labels, object) &&
+               hfd_selector_matches(&request->options.fields, object);
 }
 
 /* Drops what the selectors do not take and what is beyond the limit. Not under mu: selectors may
  * parse. */
 static void page_select(struct page *page) {
-        const struct hfd_call *call = page->read->call;
+        const struct hfd_request *request = page->read->request;
         size_t n = 0;
 
         for (size_t i = 0; i < page->n; i++) {
@@ -68,7 +68,7 @@ static void page_select(struct page *page) {
                                 hfd_object_unref(page->objects[i]);
                         break;
                 }
-                if (selectors_match(call, object)) {
+                if (selectors_match(request, object)) {
                         page->objects[n++] = object;
                 } else {
                         page->n_bytes -= object->bytes->n + 1;
@@ -151,15 +151,15 @@ static bool read_continue(struct hfd_read *read, const char *token) {
         return good;
 }
 
-struct hf__buf *hfd_list_render(struct hfd_api *api, const struct hfd_call *call,
+struct hf__buf *hfd_list_render(struct hfd_api *api, const struct hfd_request *request,
                                 struct hfd_object *const *objects, size_t n, const char *meta) {
         struct hf__strbuf s = {.max = LIST_MAX_BYTES};
         char version[128];
 
-        hfd_resource_api_version(call->resource, version);
-        if (call->format == HFD_AS_TABLE)
-                return hfd_table_render(api, call, objects, n, meta);
-        if (call->format == HFD_AS_PARTIAL)
+        hfd_resource_api_version(request->resource, version);
+        if (request->format == HFD_AS_TABLE)
+                return hfd_table_render(api, request, objects, n, meta);
+        if (request->format == HFD_AS_PARTIAL)
                 hf__strbuf_printf(&s,
                                   "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta."
                                   "k8s.io/v1\",\"metadata\":{%s},\"items\":[",
@@ -168,12 +168,12 @@ struct hf__buf *hfd_list_render(struct hfd_api *api, const struct hfd_call *call
                 hf__strbuf_printf(&s,
                                   "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{%s},"
                                   "\"items\":[",
-                                  call->resource->kind, version, meta);
+                                  request->resource->kind, version, meta);
         for (size_t i = 0; i < n; i++) {
                 if (i)
                         hf__strbuf_putc(&s, ',');
                 struct hf__buf *partial =
-                        call->format == HFD_AS_PARTIAL ? hfd_partial_render(objects[i]) : NULL;
+                        request->format == HFD_AS_PARTIAL ? hfd_partial_render(objects[i]) : NULL;
                 const struct hf__buf *bytes = partial ? partial : objects[i]->bytes;
                 hf__strbuf_add(&s, bytes->data, bytes->n);
                 hf__buf_unref(partial);
@@ -186,16 +186,16 @@ struct hf__buf *hfd_list_render(struct hfd_api *api, const struct hfd_call *call
 
 static void answer_page(struct page *page) {
         struct hfd_read *read = page->read;
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
         struct hf__strbuf meta = {0};
-        const struct hfd_options *o = &read->call->options;
+        const struct hfd_options *o = &read->request->options;
 
         page_select(page);
         if (read->take && !page->failed) {
-                struct hfd_call *call = read->call;
+                struct hfd_request *request = read->request;
                 hfd_list_fn take = read->take;
                 free(read);
-                take(call, page->objects, page->n, page->revision);
+                take(request, page->objects, page->n, page->revision);
                 return;
         }
         hf__strbuf_printf(&meta, "\"resourceVersion\":\"%" PRIu64 "\"", page->revision);
@@ -207,19 +207,19 @@ static void answer_page(struct page *page) {
                         hf__strbuf_printf(&meta, ",\"remainingItemCount\":%zu", page->n_left);
         }
         if (page->failed || meta.error)
-                hfd_answer_no_memory(&answer);
+                hfd_response_no_memory(&response);
         else
-                hfd_answer_ok(&answer, 200,
-                              hfd_list_render(read->api, read->call, page->objects, page->n,
-                                              meta.data));
+                hfd_response_ok(&response, 200,
+                                hfd_list_render(read->api, read->request, page->objects, page->n,
+                                                meta.data));
         hf__strbuf_done(&meta);
         page_done(page);
-        hfd_read_finish(read, &answer);
+        hfd_read_finish(read, &response);
 }
 
 static void place_of(const struct hfd_read *read, char prefix[HF_NAME_MAX + 2]) {
-        if (read->call->resource->namespaced && *read->call->ns)
-                (void)snprintf(prefix, HF_NAME_MAX + 2, "%s/", read->call->ns);
+        if (read->request->resource->namespaced && *read->request->ns)
+                (void)snprintf(prefix, HF_NAME_MAX + 2, "%s/", read->request->ns);
         else
                 *prefix = '\0';
 }
@@ -230,28 +230,28 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_read *read = ctx;
         struct page page = {.read = read,
                             .revision = read->at ? read->at : reply->revision,
-                            .limit = read->call->options.limit,
+                            .limit = read->request->options.limit,
                             .from_store = true,
                             .more = reply->more};
 
-        if (reply->error == HF_E_GONE && read->call->options.continue_token) {
-                struct hfd_answer answer = {0};
+        if (reply->error == HF_E_GONE && read->request->options.continue_token) {
+                struct hfd_response response = {0};
                 struct hf__strbuf token = {0};
                 continue_token(&token, (uint64_t)-1, read->start);
                 const struct hfd_details details = {.continue_token =
                                                             token.error ? NULL : token.data};
-                hfd_answer_status(&answer, HF_E_GONE, 410, "Expired",
-                                  "The provided continue parameter is too old to display a "
-                                  "consistent list result. You can start a new list "
-                                  "without the continue parameter, or use the continue token in "
-                                  "this response to retrieve the remainder of the "
-                                  "results. Continuing with the provided token results in an "
-                                  "inconsistent list - objects that were created, "
-                                  "modified, or deleted between the time the first chunk was "
-                                  "returned and now may show up in the list.",
-                                  &details);
+                hfd_response_status(&response, HF_E_GONE, 410, "Expired",
+                                    "The provided continue parameter is too old to display a "
+                                    "consistent list result. You can start a new list "
+                                    "without the continue parameter, or use the continue token in "
+                                    "this response to retrieve the remainder of the "
+                                    "results. Continuing with the provided token results in an "
+                                    "inconsistent list - objects that were created, "
+                                    "modified, or deleted between the time the first chunk was "
+                                    "returned and now may show up in the list.",
+                                    &details);
                 hf__strbuf_done(&token);
-                hfd_read_finish(read, &answer);
+                hfd_read_finish(read, &response);
                 return;
         }
         if (reply->error) {
@@ -262,7 +262,7 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
                 const char *path;
                 const struct hfd_resource *resource =
                         hfd_object_of_key(read->api, reply->kvs[i].key, &path);
-                if (resource != read->call->resource || !reply->kvs[i].value)
+                if (resource != read->request->resource || !reply->kvs[i].value)
                         continue;
                 struct hfd_object *object =
                         hfd_object_new(resource, path, reply->kvs[i].mod_revision,
@@ -281,17 +281,18 @@ static void list_store(struct hfd_read *read) {
         int e;
 
         place_of(read, prefix);
-        e = hfd_object_key(api, read->call->resource, prefix, key);
+        e = hfd_object_key(api, read->request->resource, prefix, key);
         if (!e && *read->start)
-                e = hfd_object_key(api, read->call->resource, read->start, start);
+                e = hfd_object_key(api, read->request->resource, read->start, start);
         if (!e && *read->start && strlen(start) + 1 < sizeof start)
                 strcat(start, "\x01");
-        bool selects = read->call->options.labels.n || read->call->options.fields.n;
-        size_t limit =
-                read->call->options.limit && !selects ? (size_t)read->call->options.limit + 1 : 0;
+        bool selects = read->request->options.labels.n || read->request->options.fields.n;
+        size_t limit = read->request->options.limit && !selects
+                               ? (size_t)read->request->options.limit + 1
+                               : 0;
         if (!e)
                 e = hfd_store_list(api, key, *read->start ? start : NULL, read->at, limit,
-                                   read->call->deadline, on_store_list, read);
+                                   read->request->deadline, on_store_list, read);
         if (e)
                 hfd_read_finish_store_error(read, e, NULL);
 }
@@ -299,7 +300,7 @@ static void list_store(struct hfd_read *read) {
 /* From the cache; false when the cache is not where the read must be. */
 static bool list_cache(struct hfd_read *read) {
         struct hfd_api *api = read->api;
-        struct page page = {.read = read, .limit = read->call->options.limit};
+        struct page page = {.read = read, .limit = read->request->options.limit};
         char prefix[HF_NAME_MAX + 2];
 
         place_of(read, prefix);
@@ -307,15 +308,15 @@ static bool list_cache(struct hfd_read *read) {
         page.revision = api->revision;
         bool there = api->synced && (!read->at || read->at == api->revision);
         if (there)
-                hfd_tree_walk(&api->trees[hfd_resource_index(read->call->resource)], prefix,
-                              read->start, collect, &page);
+                hfd_object_tree_walk(&api->trees[hfd_resource_index(read->request->resource)],
+                                     prefix, read->start, collect, &page);
         pthread_mutex_unlock(&api->mu);
         if (there)
                 answer_page(&page);
         return there;
 }
 
-static void on_list_ready(struct hfd_reader *reader) {
+static void on_list_ready(struct hfd_consistent_read *reader) {
         struct hfd_read *read = (struct hfd_read *)reader;
 
         if (reader->outcome == HF_E_TIMEOUT) {
@@ -330,25 +331,27 @@ static void on_list_ready(struct hfd_reader *reader) {
         }
 }
 
-void hfd_read_list(struct hfd_api *api, struct hfd_call *call) { hfd_list_for(api, call, NULL); }
+void hfd_read_list(struct hfd_api *api, struct hfd_request *request) {
+        hfd_list_for(api, request, NULL);
+}
 
-void hfd_list_for(struct hfd_api *api, struct hfd_call *call, hfd_list_fn take) {
-        struct hfd_read *read = hfd_read_new(api, call, on_list_ready);
-        const struct hfd_options *o = &call->options;
-        struct hfd_answer answer = {0};
+void hfd_list_for(struct hfd_api *api, struct hfd_request *request, hfd_list_fn take) {
+        struct hfd_read *read = hfd_read_new(api, request, on_list_ready);
+        const struct hfd_options *o = &request->options;
+        struct hfd_response response = {0};
 
         if (!read)
                 return;
         read->take = take;
         if (o->continue_token) {
                 if (!read_continue(read, o->continue_token)) {
-                        hfd_answer_bad_request(&answer, "continue key is not valid: %.100s",
-                                               o->continue_token);
-                        hfd_read_finish(read, &answer);
+                        hfd_response_bad_request(&response, "continue key is not valid: %.100s",
+                                                 o->continue_token);
+                        hfd_read_finish(read, &response);
                         return;
                 }
                 if (!read->at)
-                        hfd_reader_consistent(api, &read->reader);
+                        hfd_consistent_read_start(api, &read->reader);
                 else if (!list_cache(read))
                         list_store(read);
                 return;

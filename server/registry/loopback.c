@@ -22,7 +22,7 @@
 struct loopback;
 
 struct pending {
-        struct hfd_call call; /* first: done is given this */
+        struct hfd_request request; /* first: done is given this */
         struct loopback *client;
         void *body;            /* owned */
         struct hf_fence fence; /* the call's, if it has one */
@@ -32,9 +32,9 @@ struct pending {
         struct pending *next, **link;
         uint64_t id;
         bool answered;
-        struct hfd_watch *watch; /* a reference; NULL = a call, or a watch that did not start */
+        struct hfd_watcher *watch; /* a reference; NULL = a call, or a watch that did not start */
 
-        hf_reply_fn done;
+        hf_response_fn done;
         hf_event_fn on_event;
         hf_watch_end_fn on_end;
         void *ctx;
@@ -57,8 +57,8 @@ static void pending_unref(struct pending *p) {
 
         if (atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
                 return;
-        hfd_options_done(&p->call.options);
-        hfd_watch_unref(p->watch);
+        hfd_options_done(&p->request.options);
+        hfd_watcher_unref(p->watch);
         free(p->body);
         free(p);
         pthread_mutex_lock(&client->mu);
@@ -91,10 +91,10 @@ static struct pending *pending_new(struct loopback *client, const struct hf_reso
                 return NULL;
         p->client = client;
         atomic_init(&p->refs, 2);
-        p->call.resource = hfd_resource_find(resource->group ? resource->group : "",
-                                             resource->version, resource->plural);
-        (void)snprintf(p->call.ns, sizeof p->call.ns, "%s", ns ? ns : "");
-        (void)snprintf(p->call.name, sizeof p->call.name, "%s", name ? name : "");
+        p->request.resource = hfd_resource_find(resource->group ? resource->group : "",
+                                                resource->version, resource->plural);
+        (void)snprintf(p->request.ns, sizeof p->request.ns, "%s", ns ? ns : "");
+        (void)snprintf(p->request.name, sizeof p->request.name, "%s", name ? name : "");
         return p;
 }
 
@@ -121,37 +121,37 @@ static int enlist(struct pending *p, uint64_t *ret_id) {
 }
 
 static void discard(struct pending *p) {
-        hfd_options_done(&p->call.options);
+        hfd_options_done(&p->request.options);
         free(p->body);
         free(p);
 }
 
 /* ---- calls ---- */
 
-static void reply_with(struct pending *p, const struct hfd_answer *answer) {
-        struct hf_reply reply = {.error = answer->status.error,
-                                 .fence_echoed = answer->fence_compared,
-                                 .status = answer->status};
+static void reply_with(struct pending *p, const struct hfd_response *response) {
+        struct hf_response reply = {.error = response->status.error,
+                                    .fence_echoed = response->fence_compared,
+                                    .status = response->status};
 
         if (!take(p))
                 return;
-        if (answer->body) {
-                reply.body = answer->body->data;
-                reply.n_body = answer->body->n;
+        if (response->body) {
+                reply.body = response->body->data;
+                reply.n_body = response->body->n;
         }
         p->done(p->ctx, &reply);
         pending_unref(p);
 }
 
-static void on_answer(struct hfd_call *call, const struct hfd_answer *answer) {
-        struct pending *p = (struct pending *)call;
+static void on_answer(struct hfd_request *request, const struct hfd_response *response) {
+        struct pending *p = (struct pending *)request;
 
-        reply_with(p, answer);
+        reply_with(p, response);
         pending_unref(p);
 }
 
 static void cancel_pending(struct pending *p) {
-        struct hf_reply reply = {.error = HF_E_CANCELED};
+        struct hf_response reply = {.error = HF_E_CANCELED};
 
         (void)hf_fail(&reply.status, HF_E_CANCELED, "the call was cancelled");
         if (!take(p))
@@ -166,77 +166,81 @@ static bool names_fit(const struct hf_resource *resource, const char *ns, const 
 }
 
 /* False: answer is filled. */
-static bool subresource_fits(struct pending *p, const struct hf_call *call,
-                             struct hfd_answer *answer) {
-        if (!hfd_resource_subresource(p->call.resource, call->subresource ? call->subresource : "",
-                                      &p->call.subresource)) {
-                hfd_answer_no_such_resource(answer);
+static bool subresource_fits(struct pending *p, const struct hf_request *request,
+                             struct hfd_response *response) {
+        if (!hfd_resource_subresource(p->request.resource,
+                                      request->subresource ? request->subresource : "",
+                                      &p->request.subresource)) {
+                hfd_response_no_such_resource(response);
                 return false;
         }
-        if (p->call.subresource && p->call.verb != HFD_GET && p->call.verb != HFD_UPDATE) {
-                hfd_answer_not_allowed(answer);
+        if (p->request.subresource && p->request.verb != HFD_GET && p->request.verb != HFD_UPDATE) {
+                hfd_response_not_allowed(response);
                 return false;
         }
         return true;
 }
 
-static int loopback_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
-                         void *ctx, uint64_t *ret_id) {
+static int loopback_call(struct hf_client *self, const struct hf_request *request,
+                         hf_response_fn done, void *ctx, uint64_t *ret_id) {
         static const enum hfd_verb verbs[] = {HFD_GET,    HFD_LIST,       HFD_CREATE,
                                               HFD_UPDATE, HFD_DELETE_ONE, HFD_DELETE_MANY};
         struct loopback *client = (struct loopback *)self;
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
 
-        if (!names_fit(&call->resource, call->ns, call->name) ||
-            (unsigned)call->verb >= sizeof verbs / sizeof verbs[0])
+        if (!names_fit(&request->resource, request->ns, request->name) ||
+            (unsigned)request->verb >= sizeof verbs / sizeof verbs[0])
                 return -EINVAL;
-        bool one = call->verb == HF_VERB_GET || call->verb == HF_VERB_UPDATE ||
-                   call->verb == HF_VERB_DELETE;
-        if (one && (!call->name || !*call->name))
+        bool one = request->verb == HF_VERB_GET || request->verb == HF_VERB_UPDATE ||
+                   request->verb == HF_VERB_DELETE;
+        if (one && (!request->name || !*request->name))
                 return -EINVAL;
-        struct pending *p = pending_new(client, &call->resource, call->ns, one ? call->name : NULL);
+        struct pending *p =
+                pending_new(client, &request->resource, request->ns, one ? request->name : NULL);
         if (!p)
                 return -ENOMEM;
         p->done = done;
         p->ctx = ctx;
-        p->call.verb = verbs[call->verb];
-        p->call.done = on_answer;
-        p->call.deadline =
-                call->deadline ? call->deadline
-                               : hfd_api_now(client->api) + (call->verb == HF_VERB_DELETE_COLLECTION
-                                                                     ? HFD_MANY_DEADLINE
-                                                                     : HFD_DEFAULT_DEADLINE);
-        if (call->fence) {
-                p->fence = *call->fence;
-                p->call.fence = &p->fence;
+        p->request.verb = verbs[request->verb];
+        p->request.done = on_answer;
+        p->request.deadline =
+                request->deadline
+                        ? request->deadline
+                        : hfd_api_now(client->api) + (request->verb == HF_VERB_DELETE_COLLECTION
+                                                              ? HFD_MANY_DEADLINE
+                                                              : HFD_DEFAULT_DEADLINE);
+        if (request->fence) {
+                p->fence = *request->fence;
+                p->request.fence = &p->fence;
         }
-        p->body = call->n_body ? malloc(call->n_body) : NULL;
-        if (call->n_body && !p->body) {
+        p->body = request->n_body ? malloc(request->n_body) : NULL;
+        if (request->n_body && !p->body) {
                 discard(p);
                 return -ENOMEM;
         }
-        if (call->n_body)
-                memcpy(p->body, call->body, call->n_body);
-        p->call.body = p->body;
-        p->call.n_body = call->n_body;
+        if (request->n_body)
+                memcpy(p->body, request->body, request->n_body);
+        p->request.body = p->body;
+        p->request.n_body = request->n_body;
         int e = enlist(p, ret_id);
         if (e) {
                 discard(p);
                 return e;
         }
-        if (!p->call.resource) {
-                hfd_answer_no_such_resource(&answer);
-        } else if (!subresource_fits(p, call, &answer)) {
+        if (!p->request.resource) {
+                hfd_response_no_such_resource(&response);
+        } else if (!subresource_fits(p, request, &response)) {
                 /* answered below */
-        } else if (p->call.resource->namespaced && !*p->call.ns && one) {
-                hfd_answer_bad_request(&answer, "an empty namespace may not be set when a resource "
-                                                "name is provided");
-        } else if (hfd_options_parse(&p->call, call->query, &answer)) {
-                hfd_api_call(client->api, &p->call);
+        } else if (p->request.resource->namespaced && !*p->request.ns && one) {
+                hfd_response_bad_request(&response,
+                                         "an empty namespace may not be set when a resource "
+                                         "name is provided");
+        } else if (hfd_options_parse(&p->request, request->query, &response)) {
+                hfd_api_call(client->api, &p->request);
                 return 0;
         }
-        on_answer(&p->call, &answer);
-        hfd_answer_done(&answer);
+        on_answer(&p->request, &response);
+        hfd_response_done(&response);
         return 0;
 }
 
@@ -276,12 +280,12 @@ static bool on_watch_events(void *ctx, struct hfd_watch_item *items, size_t n) {
                         event.object = items[i].object->bytes->data;
                         event.n_object = items[i].object->bytes->n;
                 } else {
-                        hfd_resource_api_version(p->call.resource, version);
+                        hfd_resource_api_version(p->request.resource, version);
                         event.n_object =
                                 (size_t)snprintf(bookmark, sizeof bookmark,
                                                  "{\"kind\":\"%s\",\"apiVersion\":\"%s\","
                                                  "\"metadata\":{\"resourceVersion\":\"%s\"}}",
-                                                 p->call.resource->kind, version, revision);
+                                                 p->request.resource->kind, version, revision);
                         event.object = bookmark;
                 }
                 p->on_event(p->ctx, &event);
@@ -296,9 +300,9 @@ static void end_watch(struct pending *p, int error, const struct hf_status *stat
         pending_unref(p);
 }
 
-static void on_watch_end(void *ctx, int error, const struct hfd_answer *answer) {
+static void on_watch_end(void *ctx, int error, const struct hfd_response *response) {
         struct pending *p = ctx;
-        struct hf_status status = answer->status;
+        struct hf_status status = response->status;
 
         if (error == HF_E_CANCELED)
                 (void)hf_fail(&status, HF_E_CANCELED, "the watch was cancelled");
@@ -306,10 +310,10 @@ static void on_watch_end(void *ctx, int error, const struct hfd_answer *answer) 
         pending_unref(p);
 }
 
-static const struct hfd_watch_sink sink = {on_watch_events, on_watch_end};
+static const struct hfd_watcher_sink sink = {on_watch_events, on_watch_end};
 
 static bool watch_options(struct pending *p, const struct hf_watch_spec *spec,
-                          struct hfd_answer *answer) {
+                          struct hfd_response *response) {
         struct hf__strbuf query = {0};
 
         hf__strbuf_printf(&query, "watch=true&allowWatchBookmarks=%s",
@@ -320,9 +324,9 @@ static bool watch_options(struct pending *p, const struct hf_watch_spec *spec,
                 hf__strbuf_printf(&query, "&fieldSelector=metadata.name%%3D%s", spec->name);
         if (spec->query && *spec->query)
                 hf__strbuf_printf(&query, "&%s", spec->query);
-        bool good = !query.error && hfd_options_parse(&p->call, query.data, answer);
+        bool good = !query.error && hfd_options_parse(&p->request, query.data, response);
         if (query.error)
-                hfd_answer_no_memory(answer);
+                hfd_response_no_memory(response);
         hf__strbuf_done(&query);
         return good;
 }
@@ -331,8 +335,8 @@ static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *sp
                           hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
                           uint64_t *ret_id) {
         struct loopback *client = (struct loopback *)self;
-        struct hfd_answer answer = {0};
-        struct hfd_watch *watch;
+        struct hfd_response response = {0};
+        struct hfd_watcher *watch;
 
         if (!names_fit(&spec->resource, spec->ns, spec->name))
                 return -EINVAL;
@@ -342,18 +346,18 @@ static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *sp
         p->on_event = on_event;
         p->on_end = on_end;
         p->ctx = ctx;
-        p->call.verb = HFD_LIST;
-        p->call.in_process = true;
+        p->request.verb = HFD_LIST;
+        p->request.in_process = true;
         int e = enlist(p, ret_id);
         if (e) {
                 discard(p);
                 return e;
         }
-        if (!p->call.resource) {
-                hfd_answer_status(&answer, HF_E_NOT_FOUND, 404, "NotFound",
-                                  "the server could not find the requested resource", NULL);
-        } else if (watch_options(p, spec, &answer) &&
-                   hfd_watch_new(client->api, &p->call, &sink, p, &answer, &watch)) {
+        if (!p->request.resource) {
+                hfd_response_status(&response, HF_E_NOT_FOUND, 404, "NotFound",
+                                    "the server could not find the requested resource", NULL);
+        } else if (watch_options(p, spec, &response) &&
+                   hfd_watcher_new(client->api, &p->request, &sink, p, &response, &watch)) {
                 pthread_mutex_lock(&client->mu);
                 p->watch = watch;
                 bool cancel = client->closing;
@@ -362,21 +366,21 @@ static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *sp
                  * these. */
                 atomic_fetch_add(&p->refs, 1);
                 if (cancel)
-                        hfd_watch_cancel(watch);
+                        hfd_watcher_cancel(watch);
                 else
-                        hfd_watch_go(watch);
+                        hfd_watcher_go(watch);
                 pending_unref(p);
                 return 0;
         }
-        end_watch(p, answer.status.error, &answer.status);
+        end_watch(p, response.status.error, &response.status);
         pending_unref(p);
-        hfd_answer_done(&answer);
+        hfd_response_done(&response);
         return 0;
 }
 
 static void loopback_watch_cancel(struct hf_client *self, uint64_t id) {
         struct loopback *client = (struct loopback *)self;
-        struct hfd_watch *watch = NULL;
+        struct hfd_watcher *watch = NULL;
 
         pthread_mutex_lock(&client->mu);
         struct pending *p = find_locked(client, id);
@@ -384,7 +388,7 @@ static void loopback_watch_cancel(struct hf_client *self, uint64_t id) {
                 watch = p->watch;
         pthread_mutex_unlock(&client->mu);
         if (watch)
-                hfd_watch_cancel(watch); /* alive by p's reference */
+                hfd_watcher_cancel(watch); /* alive by p's reference */
         if (p)
                 pending_unref(p);
 }
@@ -402,11 +406,11 @@ static void loopback_free(struct hf_client *self) {
                         pthread_cond_wait(&client->idle, &client->mu);
                         continue;
                 }
-                struct hfd_watch *watch = p->watch;
+                struct hfd_watcher *watch = p->watch;
                 atomic_fetch_add(&p->refs, 1);
                 pthread_mutex_unlock(&client->mu);
                 if (watch)
-                        hfd_watch_cancel(watch);
+                        hfd_watcher_cancel(watch);
                 else if (p->done)
                         cancel_pending(p);
                 pending_unref(p);

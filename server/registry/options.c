@@ -58,39 +58,41 @@ static bool read_u64(const char *text, uint64_t *ret_value) {
  * lists before. */
 static bool read_bool(const char *text) { return strcmp(text, "0") && strcasecmp(text, "false"); }
 
-static bool bad(struct hfd_answer *answer, const char *name, const char *value) {
-        hfd_answer_bad_request(answer, "invalid value for query parameter %s: \"%.200s\"", name,
-                               value);
+static bool bad(struct hfd_response *response, const char *name, const char *value) {
+        hfd_response_bad_request(response, "invalid value for query parameter %s: \"%.200s\"", name,
+                                 value);
         return false;
 }
 
-static bool set_selector(struct hfd_call *call, bool fields, const char *value,
-                         struct hfd_answer *answer) {
-        struct hfd_selector *selector = fields ? &call->options.fields : &call->options.labels;
+static bool set_selector(struct hfd_request *request, bool fields, const char *value,
+                         struct hfd_response *response) {
+        struct hfd_selector *selector =
+                fields ? &request->options.fields : &request->options.labels;
         char reason[320];
 
         hfd_selector_done(selector);
-        int e = hfd_selector_parse(value, fields, call->resource, selector, reason, sizeof reason);
+        int e = hfd_selector_parse(value, fields, request->resource, selector, reason,
+                                   sizeof reason);
         if (e == -ENOMEM)
-                hfd_answer_no_memory(answer);
+                hfd_response_no_memory(response);
         else if (e)
-                hfd_answer_bad_request(answer, "%s", reason);
+                hfd_response_bad_request(response, "%s", reason);
         return !e;
 }
 
-static bool set_match(struct hfd_options *o, const char *value, struct hfd_answer *answer) {
+static bool set_match(struct hfd_options *o, const char *value, struct hfd_response *response) {
         if (!strcmp(value, "NotOlderThan"))
                 o->match = HFD_MATCH_NOT_OLDER;
         else if (!strcmp(value, "Exact"))
                 o->match = HFD_MATCH_EXACT;
         else if (*value)
-                return bad(answer, "resourceVersionMatch", value);
+                return bad(response, "resourceVersionMatch", value);
         return true;
 }
 
-static bool set_field_validation(struct hfd_call *call, const char *value,
-                                 struct hfd_answer *answer) {
-        struct hfd_options *o = &call->options;
+static bool set_field_validation(struct hfd_request *request, const char *value,
+                                 struct hfd_response *response) {
+        struct hfd_options *o = &request->options;
 
         if (!*value || !strcmp(value, "Warn"))
                 o->field_validation = HFD_FIELDS_WARN;
@@ -99,7 +101,7 @@ static bool set_field_validation(struct hfd_call *call, const char *value,
         else if (!strcmp(value, "Strict"))
                 o->field_validation = HFD_FIELDS_STRICT;
         else
-                return bad(answer, "fieldValidation", value);
+                return bad(response, "fieldValidation", value);
         return true;
 }
 
@@ -116,58 +118,58 @@ bool hfd_propagation_parse(const char *text, enum hfd_propagation *ret_propagati
 
 /* What a delete says without a body. True: name was one of these, and *ret_good says whether it was
  * good. */
-static bool set_delete_option(struct hfd_call *call, const char *name, const char *value,
-                              struct hfd_answer *answer, bool *ret_good) {
-        struct hfd_options *o = &call->options;
+static bool set_delete_option(struct hfd_request *request, const char *name, const char *value,
+                              struct hfd_response *response, bool *ret_good) {
+        struct hfd_options *o = &request->options;
         uint64_t seconds;
 
-        if (call->verb != HFD_DELETE_ONE && call->verb != HFD_DELETE_MANY)
+        if (request->verb != HFD_DELETE_ONE && request->verb != HFD_DELETE_MANY)
                 return false;
         if (!strcmp(name, "propagationPolicy")) {
                 *ret_good =
-                        hfd_propagation_parse(value, &o->propagation) || bad(answer, name, value);
+                        hfd_propagation_parse(value, &o->propagation) || bad(response, name, value);
         } else if (!strcmp(name, "orphanDependents")) {
                 o->has_orphan = *value;
                 o->orphan = read_bool(value);
         } else if (!strcmp(name, "gracePeriodSeconds")) {
-                *ret_good = !*value || read_u64(value, &seconds) || bad(answer, name, value);
+                *ret_good = !*value || read_u64(value, &seconds) || bad(response, name, value);
         } else {
                 return false;
         }
         return true;
 }
 
-static bool set_option(struct hfd_call *call, const char *name, const char *value,
-                       struct hfd_answer *answer) {
-        struct hfd_options *o = &call->options;
+static bool set_option(struct hfd_request *request, const char *name, const char *value,
+                       struct hfd_response *response) {
+        struct hfd_options *o = &request->options;
         uint64_t number = 0;
         bool good = true;
 
-        if (set_delete_option(call, name, value, answer, &good))
+        if (set_delete_option(request, name, value, response, &good))
                 return good;
         if (!strcmp(name, "labelSelector"))
-                return set_selector(call, false, value, answer);
+                return set_selector(request, false, value, response);
         if (!strcmp(name, "fieldSelector"))
-                return set_selector(call, true, value, answer);
+                return set_selector(request, true, value, response);
         if (!strcmp(name, "resourceVersionMatch"))
-                return set_match(o, value, answer);
+                return set_match(o, value, response);
         if (!strcmp(name, "fieldValidation"))
-                return set_field_validation(call, value, answer);
+                return set_field_validation(request, value, response);
         if (!strcmp(name, "resourceVersion")) {
                 o->has_revision = *value;
-                return !*value || read_u64(value, &o->revision) || bad(answer, name, value);
+                return !*value || read_u64(value, &o->revision) || bad(response, name, value);
         }
         if (!strcmp(name, "limit"))
-                return !*value || read_u64(value, &o->limit) || bad(answer, name, value);
+                return !*value || read_u64(value, &o->limit) || bad(response, name, value);
         if (!strcmp(name, "timeoutSeconds")) {
                 if (*value && (!read_u64(value, &number) || number > 1000000))
-                        return bad(answer, name, value);
+                        return bad(response, name, value);
                 o->timeout_s = (int64_t)number;
         } else if (!strcmp(name, "continue") && *value) {
                 free(o->continue_token);
                 o->continue_token = strdup(value);
                 if (!o->continue_token) {
-                        hfd_answer_no_memory(answer);
+                        hfd_response_no_memory(response);
                         return false;
                 }
         } else if (!strcmp(name, "watch")) {
@@ -179,7 +181,7 @@ static bool set_option(struct hfd_call *call, const char *name, const char *valu
                 o->send_initial = read_bool(value);
         } else if (!strcmp(name, "dryRun")) {
                 o->dry_run = true;
-                return !strcmp(value, "All") || bad(answer, name, value);
+                return !strcmp(value, "All") || bad(response, name, value);
         } else if (!strcmp(name, "includeObject")) {
                 o->include = !strcmp(value, "None")     ? HFD_INCLUDE_NONE
                              : !strcmp(value, "Object") ? HFD_INCLUDE_OBJECT
@@ -191,13 +193,14 @@ static bool set_option(struct hfd_call *call, const char *name, const char *valu
 }
 
 /* The combinations the field forbids (apiserver.md 3.6). */
-static bool check_options(struct hfd_call *call, struct hfd_answer *answer) {
-        struct hfd_options *o = &call->options;
+static bool check_options(struct hfd_request *request, struct hfd_response *response) {
+        struct hfd_options *o = &request->options;
         struct hfd_causes causes; /* 15 KiB, of which only what is counted is looked at: each page
                                      touched stays with the thread */
 
         causes.n = 0;
-        if (call->verb != HFD_LIST && call->verb != HFD_WATCH && call->verb != HFD_DELETE_MANY)
+        if (request->verb != HFD_LIST && request->verb != HFD_WATCH &&
+            request->verb != HFD_DELETE_MANY)
                 return true;
         if (o->watch && o->match != HFD_MATCH_UNSET && !o->has_send_initial)
                 hfd_cause_forbidden(&causes, "resourceVersionMatch",
@@ -224,12 +227,13 @@ static bool check_options(struct hfd_call *call, struct hfd_answer *answer) {
         if (causes.n) {
                 static const struct hfd_resource list_options = {.group = "meta.k8s.io",
                                                                  .kind = "ListOptions"};
-                hfd_answer_invalid(answer, &list_options, "", &causes);
+                hfd_response_invalid(response, &list_options, "", &causes);
                 return false;
         }
         if (!o->watch && o->continue_token && o->revision) {
-                hfd_answer_bad_request(answer, "specifying resource version is not allowed when "
-                                               "using continue");
+                hfd_response_bad_request(response,
+                                         "specifying resource version is not allowed when "
+                                         "using continue");
                 return false;
         }
         return true;
@@ -264,28 +268,29 @@ static bool given_before(const char *name, unsigned *given) {
         return false;
 }
 
-bool hfd_options_parse(struct hfd_call *call, const char *query, struct hfd_answer *answer) {
+bool hfd_options_parse(struct hfd_request *request, const char *query,
+                       struct hfd_response *response) {
         char *copy = strdup(query ? query : ""), *save = NULL;
         bool good = copy != NULL;
         unsigned given = 0;
 
         if (!copy)
-                hfd_answer_no_memory(answer);
+                hfd_response_no_memory(response);
         for (char *item = good ? strtok_r(copy, "&", &save) : NULL; item && good;
              item = strtok_r(NULL, "&", &save)) {
                 char *value = strchr(item, '=');
                 if (value)
                         *value++ = '\0';
                 if (!hfd_url_decode(item, true) || (value && !hfd_url_decode(value, true))) {
-                        hfd_answer_bad_request(answer, "malformed query");
+                        hfd_response_bad_request(response, "malformed query");
                         good = false;
                 } else if (!given_before(item, &given)) {
-                        good = set_option(call, item, value ? value : "", answer);
+                        good = set_option(request, item, value ? value : "", response);
                 }
         }
         free(copy);
-        if (good && call->verb == HFD_LIST && call->options.watch)
-                call->verb = HFD_WATCH;
-        call->options.watch &= call->verb == HFD_WATCH;
-        return good && check_options(call, answer);
+        if (good && request->verb == HFD_LIST && request->options.watch)
+                request->verb = HFD_WATCH;
+        request->options.watch &= request->verb == HFD_WATCH;
+        return good && check_options(request, response);
 }

@@ -18,16 +18,16 @@
 
 #define NOT_OLDER_WAIT (3 * HF_NSEC_PER_SEC)
 
-void hfd_read_finish(struct hfd_read *read, struct hfd_answer *answer) {
-        struct hfd_call *call = read->call;
+void hfd_read_finish(struct hfd_read *read, struct hfd_response *response) {
+        struct hfd_request *request = read->request;
 
         free(read);
-        call->done(call, answer);
-        hfd_answer_done(answer);
+        request->done(request, response);
+        hfd_response_done(response);
 }
 
 void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct hf_status *status) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
 
         if (error == HF_E_INVALID && read->at) { /* the store has not reached it: not its failure,
                                                     nor the client's for ever */
@@ -37,16 +37,16 @@ void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct 
         }
         if (error == HF_E_TIMEOUT) /* a read that was not answered was not answered: no doubt about
                                       what was done */
-                hfd_answer_status(&answer, HF_E_TIMEOUT, 504, "Timeout",
-                                  "Timeout: request did not complete within the allotted time",
-                                  NULL);
+                hfd_response_status(&response, HF_E_TIMEOUT, 504, "Timeout",
+                                    "Timeout: request did not complete within the allotted time",
+                                    NULL);
         else
-                hfd_answer_store_error(&answer, error, status);
-        hfd_read_finish(read, &answer);
+                hfd_response_store_error(&response, error, status);
+        hfd_read_finish(read, &response);
 }
 
 void hfd_read_finish_too_large(struct hfd_read *read) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
         char message[128];
         const struct hfd_details details = {.cause_reason = "ResourceVersionTooLarge",
                                             .cause_text = "Too large resource version",
@@ -58,30 +58,31 @@ void hfd_read_finish_too_large(struct hfd_read *read) {
         (void)snprintf(message, sizeof message,
                        "Timeout: Too large resource version: %" PRIu64 ", current: %" PRIu64,
                        read->reader.revision, current);
-        hfd_answer_status(&answer, HF_E_TIMEOUT, 504, "Timeout", message, &details);
-        hfd_read_finish(read, &answer);
+        hfd_response_status(&response, HF_E_TIMEOUT, 504, "Timeout", message, &details);
+        hfd_read_finish(read, &response);
 }
 
 /* ---- get ---- */
 
 static void answer_object(struct hfd_read *read, struct hfd_object *object) {
-        struct hfd_answer answer = {0};
-        const struct hfd_call *call = read->call;
+        struct hfd_response response = {0};
+        const struct hfd_request *request = read->request;
         char meta[64];
 
         if (!object) {
-                hfd_answer_not_found(&answer, call->resource, call->name);
-        } else if (call->format == HFD_AS_TABLE) {
+                hfd_response_not_found(&response, request->resource, request->name);
+        } else if (request->format == HFD_AS_TABLE) {
                 (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"",
                                object->revision);
-                hfd_answer_ok(&answer, 200, hfd_table_render(read->api, call, &object, 1, meta));
-        } else if (call->format == HFD_AS_PARTIAL) {
-                hfd_answer_ok(&answer, 200, hfd_partial_render(object));
+                hfd_response_ok(&response, 200,
+                                hfd_table_render(read->api, request, &object, 1, meta));
+        } else if (request->format == HFD_AS_PARTIAL) {
+                hfd_response_ok(&response, 200, hfd_partial_render(object));
         } else {
-                hfd_answer_ok(&answer, 200, hf__buf_ref(object->bytes));
+                hfd_response_ok(&response, 200, hf__buf_ref(object->bytes));
         }
         hfd_object_unref(object);
-        hfd_read_finish(read, &answer);
+        hfd_read_finish(read, &response);
 }
 
 static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
@@ -93,9 +94,9 @@ static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
                 hfd_read_finish_store_error(read, reply->error, &reply->status);
                 return;
         }
-        hfd_call_path(read->call, path);
+        hfd_request_object_path(read->request, path);
         if (reply->n_kvs && reply->kvs[0].value) {
-                object = hfd_object_new(read->call->resource, path, reply->kvs[0].mod_revision,
+                object = hfd_object_new(read->request->resource, path, reply->kvs[0].mod_revision,
                                         reply->kvs[0].value);
                 if (!object) {
                         hfd_read_finish_store_error(read, -ENOMEM, NULL);
@@ -105,17 +106,19 @@ static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
         answer_object(read, object);
 }
 
-static void on_get_ready(struct hfd_reader *reader) {
+static void on_get_ready(struct hfd_consistent_read *reader) {
         struct hfd_read *read = (struct hfd_read *)reader;
         struct hfd_api *api = read->api;
         char path[2 * HF_NAME_MAX + 2], key[HFD_KEY_MAX];
         struct hfd_object *object = NULL;
 
-        hfd_call_path(read->call, path);
+        hfd_request_object_path(read->request, path);
         if (!reader->outcome) {
                 pthread_mutex_lock(&api->mu);
-                struct hfd_node *node =
-                        hfd_tree_find(&api->trees[hfd_resource_index(read->call->resource)], path);
+                struct hfd_object_node *node =
+                        hfd_object_tree_find(&api->trees[hfd_resource_index(
+                                                     read->request->resource)],
+                                             path);
                 if (node)
                         object = hfd_object_ref(node->object);
                 pthread_mutex_unlock(&api->mu);
@@ -125,46 +128,46 @@ static void on_get_ready(struct hfd_reader *reader) {
         } else if (read->too_large_if_late && hfd_api_synced(api)) {
                 hfd_read_finish_too_large(read);
         } else {
-                int e = hfd_object_key(api, read->call->resource, path, key);
+                int e = hfd_object_key(api, read->request->resource, path, key);
                 if (!e)
-                        e = hfd_store_get(api, key, read->call->deadline, on_store_get, read);
+                        e = hfd_store_get(api, key, read->request->deadline, on_store_get, read);
                 if (e)
                         hfd_read_finish_store_error(read, e, NULL);
         }
 }
 
-struct hfd_read *hfd_read_new(struct hfd_api *api, struct hfd_call *call,
-                              void (*ready)(struct hfd_reader *reader)) {
+struct hfd_read *hfd_read_new(struct hfd_api *api, struct hfd_request *request,
+                              void (*ready)(struct hfd_consistent_read *reader)) {
         struct hfd_read *read = calloc(1, sizeof *read);
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
 
         if (!read) {
-                hfd_answer_no_memory(&answer);
-                call->done(call, &answer);
-                hfd_answer_done(&answer);
+                hfd_response_no_memory(&response);
+                request->done(request, &response);
+                hfd_response_done(&response);
                 return NULL;
         }
         read->api = api;
-        read->call = call;
+        read->request = request;
         read->reader.ready = ready;
-        read->reader.deadline = call->deadline;
+        read->reader.deadline = request->deadline;
         return read;
 }
 
 /* Goes on when the state that the options ask for is there. */
 void hfd_read_start(struct hfd_read *read) {
-        const struct hfd_options *o = &read->call->options;
+        const struct hfd_options *o = &read->request->options;
 
         if (!o->has_revision) {
-                hfd_reader_consistent(read->api, &read->reader);
+                hfd_consistent_read_start(read->api, &read->reader);
                 return;
         }
         read->too_large_if_late = o->revision > 0;
-        hfd_reader_after(read->api, &read->reader, o->revision, NOT_OLDER_WAIT);
+        hfd_consistent_read_after(read->api, &read->reader, o->revision, NOT_OLDER_WAIT);
 }
 
-void hfd_read_get(struct hfd_api *api, struct hfd_call *call) {
-        struct hfd_read *read = hfd_read_new(api, call, on_get_ready);
+void hfd_read_get(struct hfd_api *api, struct hfd_request *request) {
+        struct hfd_read *read = hfd_read_new(api, request, on_get_ready);
 
         if (read)
                 hfd_read_start(read);

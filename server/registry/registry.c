@@ -21,22 +21,23 @@ static void *keep_time(void *ctx) {
         pthread_mutex_lock(&api->mu);
         while (!api->stopping) {
                 hf_nsec now = hf_now(clock), next = HF_NSEC_NEVER;
-                struct hfd_watch *dirty = NULL;
+                struct hfd_watcher *dirty = NULL;
                 bool fill = api->fill == HFD_FILL_BACKOFF && api->fill_again_at <= now;
-                struct hfd_reader *late = hfd_readers_late_locked(api, now, &next);
+                struct hfd_consistent_read *late =
+                        hfd_consistent_reads_late_locked(api, now, &next);
                 if (api->watches_due <= now)
-                        hfd_watches_tick_locked(api, now, &dirty);
+                        hfd_watchers_tick_locked(api, now, &dirty);
                 bool audit = api->audit_at <= now;
                 uint64_t hung = api->rewatch ? api->fill_watch_id : 0;
                 api->rewatch = false;
                 if (late || dirty || fill || audit || hung) {
                         pthread_mutex_unlock(&api->mu);
-                        hfd_readers_go(late);
-                        hfd_watches_deliver(dirty);
+                        hfd_consistent_reads_go(late);
+                        hfd_watchers_deliver(dirty);
                         if (fill)
-                                hfd_fill_run(api);
+                                hfd_reflector_run(api);
                         if (audit)
-                                hfd_audit_run(api);
+                                hfd_store_identity_audit(api);
                         if (hung)
                                 api->store->ops->watch_cancel(api->store, hung);
                         pthread_mutex_lock(&api->mu);
@@ -110,7 +111,7 @@ int hfd_api_start(struct hfd_api *api) {
         if (e)
                 return e;
         api->timer_running = true;
-        hfd_fill_run(api);
+        hfd_reflector_run(api);
         return 0;
 }
 
@@ -150,34 +151,34 @@ int hfd_api_wait_synced(struct hfd_api *api, struct hf_cancel *token,
 hf_nsec hfd_api_store_heard_at(struct hfd_api *api) { return (hf_nsec)atomic_load(&api->heard_at); }
 
 void hfd_api_end_watches(struct hfd_api *api) {
-        struct hfd_watch *dirty = NULL;
+        struct hfd_watcher *dirty = NULL;
 
         pthread_mutex_lock(&api->mu);
         api->watches_ended = true;
-        hfd_watches_end_locked(api, &dirty);
+        hfd_watchers_end_locked(api, &dirty);
         pthread_mutex_unlock(&api->mu);
-        hfd_watches_deliver(dirty);
+        hfd_watchers_deliver(dirty);
 }
 
 struct hfd_api *hfd_api_free(struct hfd_api *api) {
         if (!api)
                 return NULL;
         hfd_api_end_watches(api);
-        hfd_fill_stop(api);
+        hfd_reflector_stop(api);
         if (api->timer_running)
                 pthread_join(api->timer_thread, NULL);
         pthread_mutex_lock(&api->mu);
-        struct hfd_reader *left = hfd_readers_all_locked(api, HF_E_CANCELED);
+        struct hfd_consistent_read *left = hfd_consistent_reads_all_locked(api, HF_E_CANCELED);
         pthread_mutex_unlock(&api->mu);
-        hfd_readers_go(left);
+        hfd_consistent_reads_go(left);
         /* Every operation of the store ends by its deadline. */
         pthread_mutex_lock(&api->mu);
         while (api->n_store_calls)
                 pthread_cond_wait(&api->cond, &api->mu);
         pthread_mutex_unlock(&api->mu);
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
-                hfd_tree_clear(&api->trees[i]);
-        hfd_tree_clear(&api->unreadable);
+                hfd_object_tree_clear(&api->trees[i]);
+        hfd_object_tree_clear(&api->unreadable);
         hf__buf_unref(api->epoch);
         pthread_cond_destroy(&api->cond);
         pthread_mutex_destroy(&api->mu);
@@ -185,20 +186,20 @@ struct hfd_api *hfd_api_free(struct hfd_api *api) {
         return NULL;
 }
 
-void hfd_api_call(struct hfd_api *api, struct hfd_call *call) {
-        struct hfd_answer answer = {0};
+void hfd_api_call(struct hfd_api *api, struct hfd_request *request) {
+        struct hfd_response response = {0};
 
-        switch (call->verb) {
-        case HFD_GET: hfd_read_get(api, call); return;
-        case HFD_LIST: hfd_read_list(api, call); return;
+        switch (request->verb) {
+        case HFD_GET: hfd_read_get(api, request); return;
+        case HFD_LIST: hfd_read_list(api, request); return;
         case HFD_CREATE:
         case HFD_UPDATE:
         case HFD_PATCH:
-        case HFD_DELETE_ONE: hfd_write_start(api, call); return;
-        case HFD_DELETE_MANY: hfd_delete_collection(api, call); return;
+        case HFD_DELETE_ONE: hfd_write_start(api, request); return;
+        case HFD_DELETE_MANY: hfd_delete_collection(api, request); return;
         case HFD_WATCH: break; /* watch.h */
         }
-        hfd_answer_not_allowed(&answer);
-        call->done(call, &answer);
-        hfd_answer_done(&answer);
+        hfd_response_not_allowed(&response);
+        request->done(request, &response);
+        hfd_response_done(&response);
 }

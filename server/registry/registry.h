@@ -53,7 +53,7 @@ hfd_api_free(struct hfd_api *api); /* after the HTTP server and the loopback cli
 
 /* The handler for /api, /api/..., /apis, /apis/... and /openapi/...; it authorizes nothing itself,
  * the filters have (filters.h). */
-void hfd_api_handle(void *api, struct hfd_request *request);
+void hfd_api_handle(void *api, struct hfd_http_request *request);
 
 /* An in-process client with the rights of system:masters; fences are compared as over HTTP, and
  * always echoed. */

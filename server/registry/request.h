@@ -64,7 +64,7 @@ struct hfd_options {
         enum hfd_include include;
 };
 
-struct hfd_call {
+struct hfd_request {
         enum hfd_verb verb;
         const struct hfd_resource *resource;
         char ns[HF_NAME_MAX + 1];   /* "" = all, or cluster scope */
@@ -81,24 +81,25 @@ struct hfd_call {
         const struct hf_fence *fence; /* the adapter's until done; NULL = not fenced */
         bool in_process;              /* of holdfastd's own client */
         hf_nsec deadline;
-        void (*done)(struct hfd_call *call, const struct hfd_answer *answer);
+        void (*done)(struct hfd_request *request, const struct hfd_response *response);
 };
 
-void hfd_api_call(struct hfd_api *api, struct hfd_call *call);
+void hfd_api_call(struct hfd_api *api, struct hfd_request *request);
 /* Frees what options own. */
 void hfd_options_done(struct hfd_options *options);
 /*
  * Reads a query ("a=b&c=d", percent-encoded) into call->options; call->verb and resource must be
  * set. False: answer says why (400, 422). An unknown parameter is passed over, as the field does.
  */
-bool hfd_options_parse(struct hfd_call *call, const char *query, struct hfd_answer *answer);
+bool hfd_options_parse(struct hfd_request *request, const char *query,
+                       struct hfd_response *response);
 /* "Orphan", "Background", "Foreground"; "" is unset. False: none of them. */
 bool hfd_propagation_parse(const char *text, enum hfd_propagation *ret_propagation);
 /* Decodes %xx (and + when plus) in place; false when malformed or when a NUL would come of it. */
 bool hfd_url_decode(char *text, bool plus);
 
 /* The verbs, each in its file. */
-void hfd_read_get(struct hfd_api *api, struct hfd_call *call);
-void hfd_read_list(struct hfd_api *api, struct hfd_call *call);
-void hfd_write_start(struct hfd_api *api, struct hfd_call *call);
-void hfd_delete_collection(struct hfd_api *api, struct hfd_call *call);
+void hfd_read_get(struct hfd_api *api, struct hfd_request *request);
+void hfd_read_list(struct hfd_api *api, struct hfd_request *request);
+void hfd_write_start(struct hfd_api *api, struct hfd_request *request);
+void hfd_delete_collection(struct hfd_api *api, struct hfd_request *request);

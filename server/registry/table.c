@@ -135,25 +135,25 @@ static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resourc
         hf__strbuf_putc(s, ']');
 }
 
-static void put_row(struct hf__strbuf *s, const struct hfd_call *call,
+static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
                     const struct hfd_object *object, const struct hf__json *json, int64_t now_s) {
         hf__strbuf_puts(s, "{\"cells\":[");
-        for (size_t i = 0; i < HFD_COLUMNS_MAX && call->resource->columns[i].name; i++) {
+        for (size_t i = 0; i < HFD_COLUMNS_MAX && request->resource->columns[i].name; i++) {
                 if (i)
                         hf__strbuf_putc(s, ',');
-                put_cell(s, json, call->resource->columns[i].path, now_s);
+                put_cell(s, json, request->resource->columns[i].path, now_s);
         }
         hf__strbuf_puts(s, "],\"object\":");
-        if (call->options.include == HFD_INCLUDE_OBJECT)
+        if (request->options.include == HFD_INCLUDE_OBJECT)
                 hf__strbuf_add(s, object->bytes->data, object->bytes->n);
-        else if (call->options.include == HFD_INCLUDE_NONE)
+        else if (request->options.include == HFD_INCLUDE_NONE)
                 hf__strbuf_puts(s, "null");
         else
                 put_partial(s, json);
         hf__strbuf_putc(s, '}');
 }
 
-struct hf__buf *hfd_table_render(struct hfd_api *api, const struct hfd_call *call,
+struct hf__buf *hfd_table_render(struct hfd_api *api, const struct hfd_request *request,
                                  struct hfd_object *const *objects, size_t n,
                                  const char *list_meta) {
         const struct hf_clock *clock = hf_host_clock(api->host);
@@ -164,8 +164,8 @@ struct hf__buf *hfd_table_render(struct hfd_api *api, const struct hfd_call *cal
         hf__strbuf_printf(&s,
                           "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/"
                           "%s\",\"metadata\":{%s},",
-                          *call->table_version ? call->table_version : "v1", list_meta);
-        put_columns(&s, call->resource);
+                          *request->table_version ? request->table_version : "v1", list_meta);
+        put_columns(&s, request->resource);
         hf__strbuf_puts(&s, ",\"rows\":[");
         for (size_t i = 0; i < n && good; i++) {
                 struct hf__json *json = hfd_object_parse(objects[i]);
@@ -173,7 +173,7 @@ struct hf__buf *hfd_table_render(struct hfd_api *api, const struct hfd_call *cal
                 if (i)
                         hf__strbuf_putc(&s, ',');
                 if (good)
-                        put_row(&s, call, objects[i], json, now_s);
+                        put_row(&s, request, objects[i], json, now_s);
                 hf__json_free(json);
         }
         hf__strbuf_puts(&s, "]}");

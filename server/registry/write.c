@@ -43,7 +43,7 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
                 return;
         }
         if (reply->n_kvs) {
-                object = hfd_object_new(w->call->resource, w->path, reply->kvs[0].mod_revision,
+                object = hfd_object_new(w->request->resource, w->path, reply->kvs[0].mod_revision,
                                         reply->kvs[0].value);
                 if (!object) {
                         hfd_write_finish_no_memory(w);
@@ -56,7 +56,7 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
 
 /* A refusal that rests on the cache's state: look at the store first. */
 void hfd_write_refetch(struct hfd_write *w) {
-        int e = hfd_store_get(w->api, w->key, w->call->deadline, on_refetched, w);
+        int e = hfd_store_get(w->api, w->key, w->request->deadline, on_refetched, w);
 
         if (e)
                 hfd_write_finish_store_error(w, e, NULL);
@@ -64,7 +64,7 @@ void hfd_write_refetch(struct hfd_write *w) {
 
 void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const char *wanted,
                                    const char *found) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
         char why[1500];
 
         if (!w->fresh) {
@@ -76,23 +76,23 @@ void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const 
                        "AdditionalErrorMsg: Precondition failed: %s in "
                        "precondition: %.100s, %s in object meta: %.100s",
                        w->key, what, wanted, what, found);
-        hfd_answer_conflict(&answer, w->call->resource, w->call->name, why);
-        hfd_write_finish(w, &answer);
+        hfd_response_conflict(&response, w->request->resource, w->request->name, why);
+        hfd_write_finish(w, &response);
 }
 
 void hfd_write_attempt(struct hfd_write *w) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
 
         /* Others may win many times over on a busy object; what ends the loop is the call's own
          * deadline. Nothing was written. */
-        if (w->tries++ && hfd_api_now(w->api) >= w->call->deadline) {
-                hfd_answer_conflict(&answer, w->call->resource, hfd_write_name(w), NULL);
-                hfd_write_finish(w, &answer);
-        } else if (!w->sent && !hfd_write_parse(w, &answer)) {
-                hfd_write_finish(w, &answer);
-        } else if (w->call->verb == HFD_CREATE) {
+        if (w->tries++ && hfd_api_now(w->api) >= w->request->deadline) {
+                hfd_response_conflict(&response, w->request->resource, hfd_write_name(w), NULL);
+                hfd_write_finish(w, &response);
+        } else if (!w->sent && !hfd_write_parse(w, &response)) {
+                hfd_write_finish(w, &response);
+        } else if (w->request->verb == HFD_CREATE) {
                 hfd_write_attempt_create(w);
-        } else if (w->call->verb == HFD_UPDATE || w->call->verb == HFD_PATCH) {
+        } else if (w->request->verb == HFD_UPDATE || w->request->verb == HFD_PATCH) {
                 hfd_write_attempt_update(w);
         } else {
                 hfd_write_attempt_delete(w);
@@ -103,7 +103,7 @@ void hfd_write_attempt(struct hfd_write *w) {
 
 int hfd_write_make_key(struct hfd_write *w) {
         char key[HFD_KEY_MAX];
-        int e = hfd_object_key(w->api, w->call->resource, w->path, key);
+        int e = hfd_object_key(w->api, w->request->resource, w->path, key);
 
         free(w->key);
         w->key = e ? NULL : strdup(key);
@@ -112,43 +112,43 @@ int hfd_write_make_key(struct hfd_write *w) {
 
 static int make_fence(struct hfd_write *w) {
         w->fence = malloc(sizeof *w->fence);
-        return w->fence ? hfd_fence_compares(w->fence, w->api->prefix, w->call->fence) : -ENOMEM;
+        return w->fence ? hfd_fence_compares(w->fence, w->api->prefix, w->request->fence) : -ENOMEM;
 }
 
 /* Whatever its state, it is not deleted. True: answer is filled. */
-static bool is_immortal(const struct hfd_call *call, struct hfd_answer *answer) {
-        if (call->verb != HFD_DELETE_ONE || call->resource != hfd_resource_namespaces() ||
-            !hfd_is_system_namespace(call->name))
+static bool is_immortal(const struct hfd_request *request, struct hfd_response *response) {
+        if (request->verb != HFD_DELETE_ONE || request->resource != hfd_resource_namespaces() ||
+            !hfd_is_system_namespace(request->name))
                 return false;
-        hfd_answer_forbidden(answer, call->resource, call->name,
-                             "this namespace may not be deleted", NULL);
+        hfd_response_forbidden(response, request->resource, request->name,
+                               "this namespace may not be deleted", NULL);
         return true;
 }
 
-void hfd_write_start(struct hfd_api *api, struct hfd_call *call) {
+void hfd_write_start(struct hfd_api *api, struct hfd_request *request) {
         struct hfd_write *w = malloc(sizeof *w);
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
         int e = 0;
 
         if (!w) {
-                hfd_answer_no_memory(&answer);
-                call->done(call, &answer);
-                hfd_answer_done(&answer);
+                hfd_response_no_memory(&response);
+                request->done(request, &response);
+                hfd_response_done(&response);
                 return;
         }
-        *w = (struct hfd_write){.api = api, .call = call};
-        if (is_immortal(call, &answer) || !hfd_write_parse(w, &answer)) {
-                hfd_write_finish(w, &answer);
+        *w = (struct hfd_write){.api = api, .request = request};
+        if (is_immortal(request, &response) || !hfd_write_parse(w, &response)) {
+                hfd_write_finish(w, &response);
                 return;
         }
-        if (call->fence)
+        if (request->fence)
                 e = make_fence(w);
-        if (!e && call->verb != HFD_CREATE) {
+        if (!e && request->verb != HFD_CREATE) {
                 bool synced;
-                hfd_call_path(call, w->path);
+                hfd_request_object_path(request, w->path);
                 e = hfd_write_make_key(w);
                 if (!e)
-                        w->current = hfd_cache_newest(api, call->resource, w->path, &synced);
+                        w->current = hfd_cacher_newest(api, request->resource, w->path, &synced);
         }
         if (e)
                 hfd_write_finish_store_error(w, e, NULL);

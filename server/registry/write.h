@@ -9,7 +9,7 @@
 
 struct hfd_write {
         struct hfd_api *api;
-        struct hfd_call *call; /* the adapter's until done */
+        struct hfd_request *request; /* the adapter's until done */
         struct hf__json *sent; /* owned; the object, or DeleteOptions; NULL = none, or it has become
                                   w->object */
         struct hf__json *object; /* owned; what is to be stored, prepared; gone when the transaction
@@ -50,16 +50,16 @@ void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const 
 
 /* The call's body, which is an object (of that type, say messages); the caller frees it also on
  * failure. False: answer is filled. */
-bool hfd_body_parse(const struct hfd_call *call, const char *type, struct hf__json **ret_json,
-                    struct hfd_answer *answer);
+bool hfd_body_parse(const struct hfd_request *request, const char *type, struct hf__json **ret_json,
+                    struct hfd_response *response);
 /* Parses the body into w->sent. False: answer is filled. */
-bool hfd_write_parse(struct hfd_write *w, struct hfd_answer *answer);
+bool hfd_write_parse(struct hfd_write *w, struct hfd_response *response);
 /* Brings an object that a client wants stored into its normal form, and checks what needs no state.
  * False: answer is filled. */
-bool hfd_write_accept(struct hfd_write *w, struct hf__json *object, struct hfd_answer *answer);
+bool hfd_write_accept(struct hfd_write *w, struct hf__json *object, struct hfd_response *response);
 /* sent: DeleteOptions, NULL = no body. False: answer is filled. */
 bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *sent,
-                             struct hfd_answer *answer);
+                             struct hfd_response *response);
 
 /* Whether finalizers keep a deleted object. */
 bool hfd_write_held(const struct hfd_resource *resource, const struct hf__json *object);
@@ -94,6 +94,6 @@ const char *hfd_write_name(const struct hfd_write *w);
 bool hfd_term_is_same(const struct hf__json *a,
                       const struct hf__json *b); /* of two Leases: holder and acquireTime */
 /* Each answers, and frees w. */
-void hfd_write_finish(struct hfd_write *w, struct hfd_answer *answer);
+void hfd_write_finish(struct hfd_write *w, struct hfd_response *response);
 void hfd_write_finish_no_memory(struct hfd_write *w);
 void hfd_write_finish_store_error(struct hfd_write *w, int error, const struct hf_status *status);

@@ -56,7 +56,7 @@ static void check_dry_run(const struct hf__json *dry, struct hfd_causes *causes)
 }
 
 bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *sent,
-                             struct hfd_answer *answer) {
+                             struct hfd_response *response) {
         static const struct hfd_resource delete_options = {.group = "meta.k8s.io",
                                                            .kind = "DeleteOptions"};
         const struct hf__json *orphan = hf__json_get(sent, "orphanDependents"),
@@ -66,18 +66,18 @@ bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json 
         char quoted[300];
 
         if (bad) {
-                hfd_answer_bad_request(answer,
-                                       "DeleteOptions in version \"v1\" cannot be handled: the "
-                                       "field %s cannot be read",
-                                       bad);
+                hfd_response_bad_request(response,
+                                         "DeleteOptions in version \"v1\" cannot be handled: the "
+                                         "field %s cannot be read",
+                                         bad);
                 return false;
         }
         const char *kind = hf__json_string(sent, "kind");
         if (kind && *kind && strcmp(kind, "DeleteOptions")) { /* somebody meant something else */
-                hfd_answer_bad_request(answer,
-                                       "%s cannot be handled as a DeleteOptions: the kind in the "
-                                       "data does not match",
-                                       kind);
+                hfd_response_bad_request(response,
+                                         "%s cannot be handled as a DeleteOptions: the kind in the "
+                                         "data does not match",
+                                         kind);
                 return false;
         }
         causes.n = 0;
@@ -101,7 +101,7 @@ bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json 
                                   "orphanDependents and deletionPropagation cannot be both set");
         }
         if (causes.n)
-                hfd_answer_invalid(answer, &delete_options, "", &causes);
+                hfd_response_invalid(response, &delete_options, "", &causes);
         return !causes.n;
 }
 
@@ -109,30 +109,31 @@ bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json 
 
 /* Of two equal keys readers take the first or the last: neither is stored. False: answer is filled.
  */
-static bool keys_unique(const struct hf__json *json, struct hfd_answer *answer) {
+static bool keys_unique(const struct hf__json *json, struct hfd_response *response) {
         int e = hf__json_check_unique(json, NULL);
 
         if (e == -ENOMEM)
-                hfd_answer_no_memory(answer);
+                hfd_response_no_memory(response);
         else if (e)
-                hfd_answer_bad_request(answer,
-                                       "the object provided has a key twice in one of its objects");
+                hfd_response_bad_request(response, "the object provided has a key twice in one of "
+                                                   "its objects");
         return !e;
 }
 
 /* What fieldValidation asks for. False: answer is filled. */
-static bool fields_known(struct hfd_write *w, struct hf__json *object, struct hfd_answer *answer) {
-        const struct hfd_resource *r = w->call->resource;
-        struct hfd_options *o = &w->call->options;
+static bool fields_known(struct hfd_write *w, struct hf__json *object,
+                         struct hfd_response *response) {
+        const struct hfd_resource *r = w->request->resource;
+        struct hfd_options *o = &w->request->options;
         char list[1600], *save = NULL;
         size_t n = 0;
 
         /* A retry has told already; but of a patch each attempt makes another object. */
-        if (o->field_validation == HFD_FIELDS_IGNORE || (w->tries && w->call->verb != HFD_PATCH))
+        if (o->field_validation == HFD_FIELDS_IGNORE || (w->tries && w->request->verb != HFD_PATCH))
                 return true;
         free(o->unknown_fields);
         if (hfd_unknown_fields(r, object, &o->unknown_fields)) {
-                hfd_answer_no_memory(answer);
+                hfd_response_no_memory(response);
                 return false;
         }
         if (!o->unknown_fields || o->field_validation == HFD_FIELDS_WARN)
@@ -140,75 +141,79 @@ static bool fields_known(struct hfd_write *w, struct hf__json *object, struct hf
         for (char *line = strtok_r(o->unknown_fields, "\n", &save); line && n < sizeof list;
              line = strtok_r(NULL, "\n", &save))
                 n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", line);
-        hfd_answer_bad_request(answer,
-                               "%s in version \"%s\" cannot be handled as a %s: strict decoding "
-                               "error: %s",
-                               r->kind, r->version, r->kind, list);
+        hfd_response_bad_request(response,
+                                 "%s in version \"%s\" cannot be handled as a %s: strict decoding "
+                                 "error: %s",
+                                 r->kind, r->version, r->kind, list);
         return false;
 }
 
-bool hfd_write_accept(struct hfd_write *w, struct hf__json *object, struct hfd_answer *answer) {
-        const struct hfd_resource *r = w->call->resource;
+bool hfd_write_accept(struct hfd_write *w, struct hf__json *object, struct hfd_response *response) {
+        const struct hfd_resource *r = w->request->resource;
         char reason[320];
 
-        if (!hfd_meta_accept(w->call, object, answer) || !fields_known(w, object, answer))
+        if (!hfd_meta_accept(w->request, object, response) || !fields_known(w, object, response))
                 return false;
         if ((r->decode && !r->decode(object, reason, sizeof reason)) ||
             !hfd_fields_typed(r, object, reason, sizeof reason)) {
-                hfd_answer_bad_request(answer, "%s in version \"%s\" cannot be handled as a %s: %s",
-                                       r->kind, r->version, r->kind, reason);
+                hfd_response_bad_request(response,
+                                         "%s in version \"%s\" cannot be handled as a %s: %s",
+                                         r->kind, r->version, r->kind, reason);
                 return false;
         }
         return true;
 }
 
-bool hfd_body_parse(const struct hfd_call *call, const char *type, struct hf__json **ret_json,
-                    struct hfd_answer *answer) {
+bool hfd_body_parse(const struct hfd_request *request, const char *type, struct hf__json **ret_json,
+                    struct hfd_response *response) {
         size_t offset = 0;
 
         /* Clients read whole lists as UTF-8: one object that is not would hide all others from
          * them. */
-        if (call->n_body && !hf__utf8_valid(call->body, call->n_body)) {
-                hfd_answer_bad_request(answer,
-                                       "the object provided is unrecognized (must be of type %s): "
-                                       "it is not valid UTF-8",
-                                       type);
+        if (request->n_body && !hf__utf8_valid(request->body, request->n_body)) {
+                hfd_response_bad_request(response,
+                                         "the object provided is unrecognized (must be of type "
+                                         "%s): "
+                                         "it is not valid UTF-8",
+                                         type);
                 return false;
         }
-        int e = hf__json_parse(call->body ? call->body : "", call->n_body, ret_json, &offset);
+        int e = hf__json_parse(request->body ? request->body : "", request->n_body, ret_json,
+                               &offset);
         if (e == -ENOMEM) {
-                hfd_answer_no_memory(answer);
+                hfd_response_no_memory(response);
                 return false;
         }
         if (e || !hf__json_is_object(*ret_json)) {
-                hfd_answer_bad_request(answer,
-                                       "the object provided is unrecognized (must be of type %s): "
-                                       "couldn't get version/kind; json parse "
-                                       "error at offset %zu",
-                                       type, offset);
+                hfd_response_bad_request(response,
+                                         "the object provided is unrecognized (must be of type "
+                                         "%s): "
+                                         "couldn't get version/kind; json parse "
+                                         "error at offset %zu",
+                                         type, offset);
                 return false;
         }
-        return keys_unique(*ret_json, answer);
+        return keys_unique(*ret_json, response);
 }
 
 /* False: answer is filled. */
-static bool parse_patch(struct hfd_write *w, struct hfd_answer *answer) {
-        bool json_patch = w->call->patch == HFD_PATCH_JSON;
+static bool parse_patch(struct hfd_write *w, struct hfd_response *response) {
+        bool json_patch = w->request->patch == HFD_PATCH_JSON;
         char message[160];
         size_t offset = 0, n;
 
-        bool utf8 = hf__utf8_valid(w->call->body ? w->call->body : "", w->call->n_body);
-        int e = utf8 ? hf__json_parse(w->call->body ? w->call->body : "", w->call->n_body, &w->sent,
-                                      &offset)
+        bool utf8 = hf__utf8_valid(w->request->body ? w->request->body : "", w->request->n_body);
+        int e = utf8 ? hf__json_parse(w->request->body ? w->request->body : "", w->request->n_body,
+                                      &w->sent, &offset)
                      : HF_E_INVALID;
         if (e == -ENOMEM) {
-                hfd_answer_no_memory(answer);
+                hfd_response_no_memory(response);
                 return false;
         }
         if (e || (json_patch ? !hf__json_is_array(w->sent) : !hf__json_is_object(w->sent))) {
-                hfd_answer_bad_request(answer,
-                                       "error decoding patch: it is no JSON %s (offset %zu)",
-                                       json_patch ? "array" : "object", offset);
+                hfd_response_bad_request(response,
+                                         "error decoding patch: it is no JSON %s (offset %zu)",
+                                         json_patch ? "array" : "object", offset);
                 return false;
         }
         n = json_patch ? hf__json_count(w->sent) : 0;
@@ -217,30 +222,31 @@ static bool parse_patch(struct hfd_write *w, struct hfd_answer *answer) {
                                "Request entity too large: The allowed maximum operations in a JSON "
                                "patch is %d, got %zu",
                                HFD_PATCH_OPS_MAX, n);
-                hfd_answer_status(answer, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message,
-                                  NULL);
+                hfd_response_status(response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message,
+                                    NULL);
                 return false;
         }
-        return keys_unique(w->sent, answer);
+        return keys_unique(w->sent, response);
 }
 
-bool hfd_write_parse(struct hfd_write *w, struct hfd_answer *answer) {
-        bool deletes = w->call->verb == HFD_DELETE_ONE;
+bool hfd_write_parse(struct hfd_write *w, struct hfd_response *response) {
+        bool deletes = w->request->verb == HFD_DELETE_ONE;
 
-        if (w->call->verb == HFD_PATCH)
-                return parse_patch(w, answer);
-        if ((!deletes || w->call->n_body) &&
-            !hfd_body_parse(w->call, deletes ? "DeleteOptions" : w->call->resource->kind, &w->sent,
-                            answer))
+        if (w->request->verb == HFD_PATCH)
+                return parse_patch(w, response);
+        if ((!deletes || w->request->n_body) &&
+            !hfd_body_parse(w->request, deletes ? "DeleteOptions" : w->request->resource->kind,
+                            &w->sent, response))
                 return false;
         if (deletes)
-                return hfd_delete_options_read(&w->call->options, w->sent, answer);
-        if (!hfd_write_accept(w, w->sent, answer))
+                return hfd_delete_options_read(&w->request->options, w->sent, response);
+        if (!hfd_write_accept(w, w->sent, response))
                 return false;
         const char *revision = hf__json_string(w->sent, "metadata.resourceVersion");
-        if (w->call->verb == HFD_CREATE && revision && *revision && strcmp(revision, "0")) {
-                hfd_answer_bad_request(answer, "resourceVersion should not be set on objects to be "
-                                               "created");
+        if (w->request->verb == HFD_CREATE && revision && *revision && strcmp(revision, "0")) {
+                hfd_response_bad_request(response,
+                                         "resourceVersion should not be set on objects to be "
+                                         "created");
                 return false;
         }
         return true;

@@ -15,10 +15,10 @@ void hfd_write_adopt(struct hfd_write *w, struct hfd_object *current) {
         w->fresh = true;
 }
 
-void hfd_write_finish(struct hfd_write *w, struct hfd_answer *answer) {
-        struct hfd_call *call = w->call;
+void hfd_write_finish(struct hfd_write *w, struct hfd_response *response) {
+        struct hfd_request *request = w->request;
 
-        answer->fence_compared = w->fence_compared;
+        response->fence_compared = w->fence_compared;
         hf__json_free(w->sent);
         hf__json_free(w->object);
         hfd_object_unref(w->current);
@@ -28,37 +28,37 @@ void hfd_write_finish(struct hfd_write *w, struct hfd_answer *answer) {
         free(w->key);
         free(w->fence);
         free(w);
-        call->done(call, answer);
-        hfd_answer_done(answer);
+        request->done(request, response);
+        hfd_response_done(response);
 }
 
 void hfd_write_finish_no_memory(struct hfd_write *w) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
 
-        hfd_answer_no_memory(&answer);
-        hfd_write_finish(w, &answer);
+        hfd_response_no_memory(&response);
+        hfd_write_finish(w, &response);
 }
 
 void hfd_write_finish_store_error(struct hfd_write *w, int error, const struct hf_status *status) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
 
-        hfd_answer_store_error(&answer, error, status);
-        hfd_write_finish(w, &answer);
+        hfd_response_store_error(&response, error, status);
+        hfd_write_finish(w, &response);
 }
 
 static void finish_object(struct hfd_write *w, int code, struct hfd_object *object) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
 
-        hfd_answer_ok(&answer, code, object ? hf__buf_ref(object->bytes) : NULL);
-        hfd_write_finish(w, &answer);
+        hfd_response_ok(&response, code, object ? hf__buf_ref(object->bytes) : NULL);
+        hfd_write_finish(w, &response);
 }
 
 const char *hfd_write_name(const struct hfd_write *w) {
         const char *name = hf__json_string(w->object, "metadata.name"),
                    *slash = strrchr(w->path, '/');
 
-        if (*w->call->name || (!name && !*w->path))
-                return w->call->name;
+        if (*w->request->name || (!name && !*w->path))
+                return w->request->name;
         return name ? name : slash ? slash + 1 : w->path;
 }
 
@@ -81,9 +81,9 @@ static int term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct hfd_op *op
         const struct hf__json *object = w->object;
 
         *ret_value = NULL;
-        if (!w->call->resource->term_record || w->unchanged)
+        if (!w->request->resource->term_record || w->unchanged)
                 return 0;
-        if (hfd_key_terms(key, w->api->prefix, w->call->ns, hfd_write_name(w)))
+        if (hfd_key_terms(key, w->api->prefix, w->request->ns, hfd_write_name(w)))
                 return HF_E_TOO_LARGE;
         if (!w->stored) {
                 *op = (struct hfd_op){.kind = HFD_DELETE, .key = key};
@@ -101,14 +101,14 @@ static int term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct hfd_op *op
 static int success_code(const struct hfd_write *w) {
         /* Who asked for the dependents' deletion in the older words is told that more is to come.
          */
-        if (w->call->verb == HFD_DELETE_ONE && w->call->options.has_orphan &&
-            !w->call->options.orphan)
+        if (w->request->verb == HFD_DELETE_ONE && w->request->options.has_orphan &&
+            !w->request->options.orphan)
                 return 202;
         return w->created ? 201 : 200;
 }
 
 static void succeeded(struct hfd_write *w, uint64_t revision) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
         struct hfd_object *object;
 
         if (w->unchanged) {
@@ -117,16 +117,16 @@ static void succeeded(struct hfd_write *w, uint64_t revision) {
         }
         if (!w->stored && !w->last) {
                 struct hf__json *old = hfd_object_parse(w->current);
-                hfd_answer_deleted(&answer, w->call->resource, w->call->name,
-                                   hf__json_string(old, "metadata.uid"));
+                hfd_response_deleted(&response, w->request->resource, w->request->name,
+                                     hf__json_string(old, "metadata.uid"));
                 hf__json_free(old);
-                hfd_write_finish(w, &answer);
+                hfd_write_finish(w, &response);
                 return;
         }
-        object = hfd_object_new(w->call->resource, w->path, revision,
+        object = hfd_object_new(w->request->resource, w->path, revision,
                                 w->stored ? w->stored : w->last);
-        if (object && w->stored && !w->call->options.dry_run)
-                hfd_cache_note_write(w->api, object);
+        if (object && w->stored && !w->request->options.dry_run)
+                hfd_cacher_note_write(w->api, object);
         finish_object(w, success_code(w), object);
         hfd_object_unref(object);
 }
@@ -157,7 +157,7 @@ static bool is_another_epoch(struct hfd_write *w, const struct hfd_store_reply *
         const struct hf__buf *found = NULL;
         char key[HFD_KEY_MAX];
 
-        if (!w->epoch || hfd_epoch_key(w->api, key))
+        if (!w->epoch || hfd_store_identity_epoch_key(w->api, key))
                 return false;
         for (size_t i = 0; i < reply->n_kvs; i++)
                 if (strcmp(reply->kvs[i].key, key) == 0)
@@ -166,28 +166,28 @@ static bool is_another_epoch(struct hfd_write *w, const struct hfd_store_reply *
             (!found ||
              (found->n == w->epoch->n && memcmp(found->data, w->epoch->data, found->n) == 0)))
                 return false;
-        if (hfd_epoch_changed(w->api, found))
-                hfd_history_replaced(w->api, "the epoch key changed");
+        if (hfd_store_identity_epoch_changed(w->api, found))
+                hfd_store_identity_replaced(w->api, "the epoch key changed");
         return true;
 }
 
 static void finish_stale_term(struct hfd_write *w) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
 
-        hfd_answer_stale_term(&answer, w->call->resource, hfd_write_name(w));
-        hfd_write_finish(w, &answer);
+        hfd_response_stale_term(&response, w->request->resource, hfd_write_name(w));
+        hfd_write_finish(w, &response);
 }
 
 static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply) {
         struct hfd_object *found = NULL;
 
-        if (w->call->fence && (is_another_epoch(w, reply) || !fence_holds(w, reply))) {
+        if (w->request->fence && (is_another_epoch(w, reply) || !fence_holds(w, reply))) {
                 finish_stale_term(w);
                 return;
         }
         for (size_t i = 0; i < reply->n_kvs; i++)
                 if (!strcmp(reply->kvs[i].key, w->key)) {
-                        found = hfd_object_new(w->call->resource, w->path,
+                        found = hfd_object_new(w->request->resource, w->path,
                                                reply->kvs[i].mod_revision, reply->kvs[i].value);
                         if (!found) {
                                 hfd_write_finish_no_memory(w);
@@ -209,7 +209,7 @@ static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply)
 static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
 
-        w->fence_compared = w->call->fence && (!reply->error || reply->error == HF_E_CONFLICT);
+        w->fence_compared = w->request->fence && (!reply->error || reply->error == HF_E_CONFLICT);
         if (!reply->error)
                 succeeded(w, reply->revision);
         else if (reply->error == HF_E_CONFLICT)
@@ -221,10 +221,10 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
 /* The epoch as it was at the first attempt, so that one which changes between two attempts refuses
  * the second. */
 static int compare_epoch(struct hfd_write *w, char *key, struct hfd_compare *ret_compare) {
-        int e = hfd_epoch_key(w->api, key);
+        int e = hfd_store_identity_epoch_key(w->api, key);
 
         if (!w->epoch)
-                w->epoch = hfd_epoch_known(w->api, &w->epoch_exists);
+                w->epoch = hfd_store_identity_epoch_known(w->api, &w->epoch_exists);
         *ret_compare =
                 (struct hfd_compare){.kind = w->epoch_exists ? HFD_VALUE_EQUALS : HFD_MOD_EQUALS,
                                      .key = key};
@@ -249,17 +249,18 @@ void hfd_write_commit(struct hfd_write *w) {
                               .n_ops = w->unchanged ? 0 : 1,
                               .get_on_failure = reads,
                               .n_get_on_failure = 1,
-                              .urgent = w->call->resource->term_record};
+                              .urgent = w->request->resource->term_record};
         struct hf__buf *term_value;
         char term_key[HFD_KEY_MAX], ns_key[HFD_KEY_MAX], epoch_key[HFD_KEY_MAX];
 
-        if (w->call->options.dry_run) {
+        if (w->request->options.dry_run) {
                 uint64_t revision = w->current ? w->current->revision : 0;
                 succeeded(w, revision);
                 return;
         }
-        if (w->call->fence &&
-            hfd_history_settles(w->api)) { /* a term of before may not know yet that it is over */
+        if (w->request->fence &&
+            hfd_store_identity_settles(
+                    w->api)) { /* a term of before may not know yet that it is over */
                 w->fence_compared = true;
                 finish_stale_term(w);
                 return;
@@ -267,7 +268,7 @@ void hfd_write_commit(struct hfd_write *w) {
         int e = term_op(w, term_key, &ops[1], &term_value);
         if (!e && ops[1].key)
                 txn.n_ops = 2;
-        if (!e && w->call->fence) {
+        if (!e && w->request->fence) {
                 memcpy(&compares[1], w->fence->compares, sizeof w->fence->compares);
                 txn.n_compares += 2 * w->fence->n_leases;
                 for (size_t i = 0; i < w->fence->n_leases; i++)
@@ -287,7 +288,7 @@ void hfd_write_commit(struct hfd_write *w) {
         w->object = hf__json_free(w->object);
         w->sent = hf__json_free(w->sent);
         if (!e)
-                e = hfd_store_txn(w->api, &txn, w->call->deadline, on_committed, w);
+                e = hfd_store_txn(w->api, &txn, w->request->deadline, on_committed, w);
         hf__buf_unref(term_value);
         if (e)
                 hfd_write_finish_store_error(w, e, NULL);

@@ -22,10 +22,10 @@ bool hfd_write_held(const struct hfd_resource *resource, const struct hf__json *
 /* Which finalizer says what the options say; NULL = none. False: they say nothing, what is there
  * stays. */
 static bool wanted_finalizer(const struct hfd_write *w, const char **ret_finalizer) {
-        const struct hfd_options *o = &w->call->options;
+        const struct hfd_options *o = &w->request->options;
 
         *ret_finalizer = NULL;
-        if (w->call->resource->owns_nothing)
+        if (w->request->resource->owns_nothing)
                 return true;
         if (o->has_orphan)
                 *ret_finalizer = o->orphan ? "orphan" : NULL;
@@ -70,7 +70,7 @@ static int put_policy(struct hfd_write *w) {
 /* What a deleted object that is still held looks like. 0 or -ENOMEM. */
 static int mark(struct hfd_write *w) {
         const struct hf_clock *clock = hf_host_clock(w->api->host);
-        const struct hfd_resource *r = w->call->resource;
+        const struct hfd_resource *r = w->request->resource;
         char now[HF__MICROTIME_MAX];
         int64_t generation;
         int e;
@@ -99,12 +99,13 @@ static void delete_existing(struct hfd_write *w, struct hf__json *old) {
         w->object = hf__json_dup(old);
         w->same_term = true;
         int e = w->object ? put_policy(w) : -ENOMEM;
-        bool held = !e && hfd_write_held(w->call->resource, w->object);
+        bool held = !e && hfd_write_held(w->request->resource, w->object);
         if (held)
                 e = mark(w);
         if (held && !e) {
                 w->unchanged = hf__json_equal(w->object, old);
-                w->stored = w->unchanged ? NULL : hfd_object_encode(w->call->resource, w->object);
+                w->stored =
+                        w->unchanged ? NULL : hfd_object_encode(w->request->resource, w->object);
                 e = w->unchanged || w->stored ? 0 : -ENOMEM;
         }
         if (e)
@@ -115,14 +116,14 @@ static void delete_existing(struct hfd_write *w, struct hf__json *old) {
 
 /* The store's word that there is none; the cache's only makes it ask. */
 static void finish_not_found(struct hfd_write *w) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
 
         if (!w->fresh) {
                 hfd_write_refetch(w);
                 return;
         }
-        hfd_answer_not_found(&answer, w->call->resource, w->call->name);
-        hfd_write_finish(w, &answer);
+        hfd_response_not_found(&response, w->request->resource, w->request->name);
+        hfd_write_finish(w, &response);
 }
 
 void hfd_write_attempt_delete(struct hfd_write *w) {
@@ -139,7 +140,7 @@ void hfd_write_attempt_delete(struct hfd_write *w) {
         (void)snprintf(current, sizeof current, "%" PRIu64, w->current->revision);
         if (!old)
                 hfd_write_finish_no_memory(w);
-        else if (*w->call->only_uid && strcmp(w->call->only_uid, old_uid ? old_uid : ""))
+        else if (*w->request->only_uid && strcmp(w->request->only_uid, old_uid ? old_uid : ""))
                 finish_not_found(w);
         else if (uid && strcmp(uid, old_uid ? old_uid : ""))
                 hfd_write_precondition_failed(w, "UID", uid, old_uid ? old_uid : "");

@@ -19,7 +19,7 @@
 #include "server/registry/write.h"
 
 static bool is_compared(const struct hfd_write *w) {
-        return w->call->resource->namespaced && !hfd_is_system_namespace(w->call->ns);
+        return w->request->resource->namespaced && !hfd_is_system_namespace(w->request->ns);
 }
 
 static void note(struct hfd_write *w, const struct hfd_object *ns, bool fresh) {
@@ -30,7 +30,7 @@ static void note(struct hfd_write *w, const struct hfd_object *ns, bool fresh) {
 
 /* False: out of memory. */
 static bool note_kv(struct hfd_write *w, const struct hfd_kv *kv) {
-        struct hfd_object *ns = kv ? hfd_object_new(hfd_resource_namespaces(), w->call->ns,
+        struct hfd_object *ns = kv ? hfd_object_new(hfd_resource_namespaces(), w->request->ns,
                                                     kv->mod_revision, kv->value)
                                    : NULL;
 
@@ -54,27 +54,28 @@ static void on_namespace(void *ctx, const struct hfd_store_reply *reply) {
 }
 
 static void refuse(struct hfd_write *w) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
         char why[400], cause[300];
         const char *name = hf__json_string(w->sent, "metadata.name");
 
         if (!w->ns_revision) {
-                hfd_answer_not_found(&answer, hfd_resource_namespaces(), w->call->ns);
+                hfd_response_not_found(&response, hfd_resource_namespaces(), w->request->ns);
         } else {
                 (void)snprintf(why, sizeof why,
                                "unable to create new content in namespace %s because it is being "
                                "terminated",
-                               w->call->ns);
+                               w->request->ns);
                 (void)snprintf(cause, sizeof cause, "namespace %s is being terminated",
-                               w->call->ns);
+                               w->request->ns);
                 struct hfd_details details = {.cause_reason = "NamespaceTerminating",
                                               .cause_text = cause,
                                               .cause_field = "metadata.namespace"};
                 if (!name || !*name)
                         name = hf__json_string(w->sent, "metadata.generateName");
-                hfd_answer_forbidden(&answer, w->call->resource, name ? name : "", why, &details);
+                hfd_response_forbidden(&response, w->request->resource, name ? name : "", why,
+                                       &details);
         }
-        hfd_write_finish(w, &answer);
+        hfd_write_finish(w, &response);
 }
 
 bool hfd_write_namespace_open(struct hfd_write *w) {
@@ -85,7 +86,8 @@ bool hfd_write_namespace_open(struct hfd_write *w) {
         if (!is_compared(w))
                 return true;
         if (!w->ns_fresh && !w->ns_revision) {
-                struct hfd_object *ns = hfd_cache_newest(w->api, namespaces, w->call->ns, &synced);
+                struct hfd_object *ns =
+                        hfd_cacher_newest(w->api, namespaces, w->request->ns, &synced);
                 note(w, ns, false);
                 hfd_object_unref(ns);
         }
@@ -95,9 +97,9 @@ bool hfd_write_namespace_open(struct hfd_write *w) {
                 refuse(w);
                 return false;
         }
-        int e = hfd_object_key(w->api, namespaces, w->call->ns, key);
+        int e = hfd_object_key(w->api, namespaces, w->request->ns, key);
         if (!e)
-                e = hfd_store_get(w->api, key, w->call->deadline, on_namespace, w);
+                e = hfd_store_get(w->api, key, w->request->deadline, on_namespace, w);
         if (e)
                 hfd_write_finish_store_error(w, e, NULL);
         return false;
@@ -106,7 +108,7 @@ bool hfd_write_namespace_open(struct hfd_write *w) {
 bool hfd_write_namespace_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
                                  struct hfd_compare *ret_compare) {
         if (!w->created || !is_compared(w) ||
-            hfd_object_key(w->api, hfd_resource_namespaces(), w->call->ns, key))
+            hfd_object_key(w->api, hfd_resource_namespaces(), w->request->ns, key))
                 return false;
         *ret_compare = (struct hfd_compare){.kind = HFD_MOD_EQUALS,
                                             .key = key,

@@ -13,9 +13,9 @@
 
 /* Validates w->object against old and makes its bytes. False: answered, or looked at again. */
 static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
-        const struct hfd_resource *r = w->call->resource;
+        const struct hfd_resource *r = w->request->resource;
         struct hfd_causes causes; /* 15 KiB, of which only what is counted is looked at */
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
         int e = r->prepare ? r->prepare(w->object, old) : 0;
 
         if (!e) {
@@ -28,8 +28,8 @@ static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
                         return false;
                 }
                 if (causes.n) {
-                        hfd_answer_invalid(&answer, r, hfd_write_name(w), &causes);
-                        hfd_write_finish(w, &answer);
+                        hfd_response_invalid(&response, r, hfd_write_name(w), &causes);
+                        hfd_write_finish(w, &response);
                         return false;
                 }
         }
@@ -50,31 +50,31 @@ static void take_sent(struct hfd_write *w) {
 
 static int start_object(struct hfd_write *w) {
         const struct hf_clock *clock = hf_host_clock(w->api->host);
-        const struct hfd_resource *r = w->call->resource;
+        const struct hfd_resource *r = w->request->resource;
 
         take_sent(w);
         if (r->subresources & HFD_SUB_STATUS)
                 hf__json_remove(w->object, "status");
-        int e = hfd_meta_prepare_create(w->call, w->object,
+        int e = hfd_meta_prepare_create(w->request, w->object,
                                         clock->real(clock->ctx) / HF_NSEC_PER_SEC);
         return e || !r->has_generation ? e : hf__json_set_i64(w->object, "metadata.generation", 1);
 }
 
 void hfd_write_attempt_create(struct hfd_write *w) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
         const char *name, *base;
         int e;
 
         if (!hfd_write_namespace_open(w))
                 return;
         if (w->current && !w->generated) {
-                hfd_answer_exists(&answer, w->call->resource, w->current->name, false);
-                hfd_write_finish(w, &answer);
+                hfd_response_exists(&response, w->request->resource, w->current->name, false);
+                hfd_write_finish(w, &response);
                 return;
         }
         if (w->current && ++w->n_generated == GENERATE_MAX) {
-                hfd_answer_exists(&answer, w->call->resource, w->current->name, true);
-                hfd_write_finish(w, &answer);
+                hfd_response_exists(&response, w->request->resource, w->current->name, true);
+                hfd_write_finish(w, &response);
                 return;
         }
         hfd_write_adopt(w, NULL);
@@ -92,22 +92,22 @@ void hfd_write_attempt_create(struct hfd_write *w) {
         w->created = true;
         if (!make_stored(w, NULL))
                 return;
-        (void)snprintf(w->path, sizeof w->path, "%s%s%s", w->call->ns,
-                       w->call->resource->namespaced ? "/" : "",
+        (void)snprintf(w->path, sizeof w->path, "%s%s%s", w->request->ns,
+                       w->request->resource->namespaced ? "/" : "",
                        hf__json_string(w->object, "metadata.name"));
         e = hfd_write_make_key(w);
         if (e) {
                 hfd_write_finish_store_error(w, e, NULL);
                 return;
         }
-        if (w->call->options.dry_run) {
+        if (w->request->options.dry_run) {
                 bool synced;
                 struct hfd_object *there =
-                        hfd_cache_newest(w->api, w->call->resource, w->path, &synced);
+                        hfd_cacher_newest(w->api, w->request->resource, w->path, &synced);
                 if (there) {
-                        hfd_answer_exists(&answer, w->call->resource, there->name, false);
+                        hfd_response_exists(&response, w->request->resource, there->name, false);
                         hfd_object_unref(there);
-                        hfd_write_finish(w, &answer);
+                        hfd_write_finish(w, &response);
                         return;
                 }
         }
@@ -117,21 +117,21 @@ void hfd_write_attempt_create(struct hfd_write *w) {
 /* ---- update ---- */
 
 static void update_missing(struct hfd_write *w, const char *uid, const char *revision) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
 
         if (!w->fresh) {
                 hfd_write_refetch(w);
         } else if (uid && *uid) {
                 hfd_write_precondition_failed(w, "UID", uid, "");
-        } else if (w->call->verb == HFD_PATCH || !w->call->resource->create_on_update ||
-                   w->call->subresource) {
-                hfd_answer_not_found(&answer, w->call->resource, w->call->name);
-                hfd_write_finish(w, &answer);
+        } else if (w->request->verb == HFD_PATCH || !w->request->resource->create_on_update ||
+                   w->request->subresource) {
+                hfd_response_not_found(&response, w->request->resource, w->request->name);
+                hfd_write_finish(w, &response);
         } else if (revision && *revision && strcmp(revision, "0")) {
                 /* Who names a version means the object that is gone; a new one in its place is not
                  * what was asked for. */
-                hfd_answer_conflict(&answer, w->call->resource, w->call->name, NULL);
-                hfd_write_finish(w, &answer);
+                hfd_response_conflict(&response, w->request->resource, w->request->name, NULL);
+                hfd_write_finish(w, &response);
         } else {
                 hfd_write_attempt_create(w);
         }
@@ -139,7 +139,7 @@ static void update_missing(struct hfd_write *w, const char *uid, const char *rev
 
 /* Whether the sent resourceVersion lets the update through; false: answered, or refetching. */
 static bool revision_fits(struct hfd_write *w, const char *revision) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
         char current[HF__U64_TEXT_MAX];
 
         (void)hf__u64_text(w->current->revision, current);
@@ -150,19 +150,19 @@ static bool revision_fits(struct hfd_write *w, const char *revision) {
                         hfd_write_refetch(w);
                         return false;
                 }
-                hfd_answer_conflict(&answer, w->call->resource, w->call->name, NULL);
+                hfd_response_conflict(&response, w->request->resource, w->request->name, NULL);
         } else {
-                if (w->call->resource->unconditional_update)
+                if (w->request->resource->unconditional_update)
                         return true;
                 struct hfd_causes causes = {0};
                 struct hfd_resource by_plural =
-                        *w->call->resource; /* upstream names the resource here, not the kind */
+                        *w->request->resource; /* upstream names the resource here, not the kind */
                 by_plural.kind = by_plural.plural;
                 hfd_cause_invalid(&causes, "metadata.resourceVersion", "0x0",
                                   "must be specified for an update");
-                hfd_answer_invalid(&answer, &by_plural, w->call->name, &causes);
+                hfd_response_invalid(&response, &by_plural, w->request->name, &causes);
         }
-        hfd_write_finish(w, &answer);
+        hfd_write_finish(w, &response);
         return false;
 }
 
@@ -181,13 +181,13 @@ static int replace_part(struct hf__json *object, const char *path, const struct 
 /* w->object is what was sent: it becomes what the (sub)resource lets through of it, on old. 0 or
  * -ENOMEM. */
 static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
-        unsigned subresources = w->call->resource->subresources;
+        unsigned subresources = w->request->resource->subresources;
         int e = 0;
 
-        if (w->call->subresource) {
+        if (w->request->subresource) {
                 struct hf__json *whole = hf__json_dup(old);
                 const char *part =
-                        w->call->subresource == HFD_SUB_STATUS ? "status" : "spec.finalizers";
+                        w->request->subresource == HFD_SUB_STATUS ? "status" : "spec.finalizers";
                 e = whole ? replace_part(whole, part, w->object) : -ENOMEM;
                 hf__json_free(e ? whole : w->object);
                 if (!e)
@@ -198,7 +198,7 @@ static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
                 e = replace_part(w->object, "status", old);
         if (!e && subresources & HFD_SUB_FINALIZE)
                 e = replace_part(w->object, "spec.finalizers", old);
-        return e ? e : hfd_meta_prepare_update(w->call->resource, w->object, old);
+        return e ? e : hfd_meta_prepare_update(w->request->resource, w->object, old);
 }
 
 static void update_existing(struct hfd_write *w, struct hf__json *old) {
@@ -212,8 +212,8 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
         }
         if (!make_stored(w, old))
                 return;
-        w->same_term = w->call->resource->term_record && hfd_term_is_same(old, w->object);
-        if (deleting && !hfd_write_held(w->call->resource, w->object)) {
+        w->same_term = w->request->resource->term_record && hfd_term_is_same(old, w->object);
+        if (deleting && !hfd_write_held(w->request->resource, w->object)) {
                 w->last = w->stored; /* the last finalizer is gone: so is the object */
                 w->stored = NULL;
         } else if (hfd_object_is(w->current, w->stored) || hf__json_equal(w->object, old)) {
@@ -225,7 +225,7 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
 }
 
 static void patch_failed(struct hfd_write *w, int e, const char *why) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
         char message[HFD_PATCH_WHY + 120];
 
         if (e == -ENOMEM) {
@@ -234,21 +234,21 @@ static void patch_failed(struct hfd_write *w, int e, const char *why) {
                 hfd_write_refetch(w);
         } else if (e == HF_E_TOO_LARGE) {
                 (void)snprintf(message, sizeof message, "Request entity too large: %s", why);
-                hfd_answer_status(&answer, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message,
-                                  NULL);
-                hfd_write_finish(w, &answer);
+                hfd_response_status(&response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge",
+                                    message, NULL);
+                hfd_write_finish(w, &response);
         } else {
                 (void)snprintf(message, sizeof message,
                                "the server rejected our request due to an error in our request: %s",
                                why);
-                hfd_answer_status(&answer, HF_E_INVALID, 422, "Invalid", message, NULL);
-                hfd_write_finish(w, &answer);
+                hfd_response_status(&response, HF_E_INVALID, 422, "Invalid", message, NULL);
+                hfd_write_finish(w, &response);
         }
 }
 
 /* Makes w->object what the patch makes of old. False: answered, or looked at again. */
 static bool apply_patch(struct hfd_write *w, const struct hf__json *old) {
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
         char why[HFD_PATCH_WHY] = "";
         int e;
 
@@ -256,12 +256,12 @@ static bool apply_patch(struct hfd_write *w, const struct hf__json *old) {
         w->object = hf__json_dup(old);
         if (!w->object)
                 e = -ENOMEM;
-        else if (w->call->patch == HFD_PATCH_JSON)
+        else if (w->request->patch == HFD_PATCH_JSON)
                 e = hfd_patch_json(&w->object, w->sent, why);
-        else if (w->call->patch == HFD_PATCH_MERGE)
+        else if (w->request->patch == HFD_PATCH_MERGE)
                 e = hfd_patch_merge(&w->object, w->sent);
         else
-                e = hfd_patch_strategic(w->call->resource, &w->object, w->sent, why);
+                e = hfd_patch_strategic(w->request->resource, &w->object, w->sent, why);
         if (!e && !hf__json_is_object(w->object)) {
                 (void)snprintf(why, sizeof why, "what the patch makes is no object");
                 e = HF_E_INVALID;
@@ -270,19 +270,19 @@ static bool apply_patch(struct hfd_write *w, const struct hf__json *old) {
                 patch_failed(w, e, why);
                 return false;
         }
-        if (hfd_write_accept(w, w->object, &answer))
+        if (hfd_write_accept(w, w->object, &response))
                 return true;
         if (w->fresh) {
-                hfd_write_finish(w, &answer);
+                hfd_write_finish(w, &response);
         } else {
-                hfd_answer_done(&answer);
+                hfd_response_done(&response);
                 hfd_write_refetch(w);
         }
         return false;
 }
 
 void hfd_write_attempt_update(struct hfd_write *w) {
-        bool patches = w->call->verb == HFD_PATCH;
+        bool patches = w->request->verb == HFD_PATCH;
 
         if (!w->current) {
                 update_missing(w, hf__json_string(w->sent, "metadata.uid"),

@@ -197,9 +197,9 @@ static int normalise_times(struct hf__json *meta) {
         return e;
 }
 
-bool hfd_meta_accept(const struct hfd_call *call, struct hf__json *object,
-                     struct hfd_answer *answer) {
-        const struct hfd_resource *r = call->resource;
+bool hfd_meta_accept(const struct hfd_request *request, struct hf__json *object,
+                     struct hfd_response *response) {
+        const struct hfd_resource *r = request->resource;
         const char *kind = hf__json_string(object, "kind"),
                    *version = hf__json_string(object, "apiVersion"), *field = "metadata";
         char expected[128];
@@ -207,53 +207,55 @@ bool hfd_meta_accept(const struct hfd_call *call, struct hf__json *object,
         hfd_resource_api_version(r, expected);
         struct hf__json *meta = hf__json_get(object, "metadata");
         if (version && *version && strcmp(version, expected)) {
-                hfd_answer_bad_request(answer,
-                                       "the API version in the data (%.200s) does not match the "
-                                       "expected API version (%s)",
-                                       version, expected);
+                hfd_response_bad_request(response,
+                                         "the API version in the data (%.200s) does not match the "
+                                         "expected API version (%s)",
+                                         version, expected);
                 return false;
         }
         if (kind && *kind && strcmp(kind, r->kind)) {
-                hfd_answer_bad_request(answer,
-                                       "%.200s in version \"%s\" cannot be handled as a %s: the "
-                                       "kind in the data does not match",
-                                       kind, r->version, r->kind);
+                hfd_response_bad_request(response,
+                                         "%.200s in version \"%s\" cannot be handled as a %s: the "
+                                         "kind in the data does not match",
+                                         kind, r->version, r->kind);
                 return false;
         }
         if (!meta || hf__json_is_null(meta)) {
                 if (hf__json_set(object, "metadata", hf__json_object())) {
-                        hfd_answer_no_memory(answer);
+                        hfd_response_no_memory(response);
                         return false;
                 }
                 meta = hf__json_get(object, "metadata");
         }
         if (!hf__json_is_object(meta) || !types_fit(meta, &field)) {
-                hfd_answer_bad_request(answer,
-                                       "%s in version \"%s\" cannot be handled as a %s: json: "
-                                       "cannot unmarshal field %s",
-                                       r->kind, r->version, r->kind,
-                                       hf__json_is_object(meta) ? field : "metadata");
+                hfd_response_bad_request(response,
+                                         "%s in version \"%s\" cannot be handled as a %s: json: "
+                                         "cannot unmarshal field %s",
+                                         r->kind, r->version, r->kind,
+                                         hf__json_is_object(meta) ? field : "metadata");
                 return false;
         }
         if (normalise_times(meta)) {
-                hfd_answer_no_memory(answer);
+                hfd_response_no_memory(response);
                 return false;
         }
         const char *ns = hf__json_string(meta, "namespace"), *name = hf__json_string(meta, "name");
-        if (ns && *ns && strcmp(ns, r->namespaced ? call->ns : "")) {
-                hfd_answer_bad_request(answer, "the namespace of the provided object does not "
-                                               "match the namespace sent on the request");
+        if (ns && *ns && strcmp(ns, r->namespaced ? request->ns : "")) {
+                hfd_response_bad_request(response, "the namespace of the provided object does not "
+                                                   "match the namespace sent on the request");
                 return false;
         }
-        if (*call->name && (!name || strcmp(name, call->name))) {
+        if (*request->name && (!name || strcmp(name, request->name))) {
                 if (!name || !*name)
-                        hfd_answer_bad_request(answer, "the name of the object must be provided: "
-                                                       "name is required on an update");
+                        hfd_response_bad_request(response,
+                                                 "the name of the object must be provided: "
+                                                 "name is required on an update");
                 else
-                        hfd_answer_bad_request(answer,
-                                               "the name of the object (%.253s) does not match the "
-                                               "name on the URL (%s)",
-                                               name, call->name);
+                        hfd_response_bad_request(response,
+                                                 "the name of the object (%.253s) does not match "
+                                                 "the "
+                                                 "name on the URL (%s)",
+                                                 name, request->name);
                 return false;
         }
         return true;
@@ -275,7 +277,8 @@ static int new_uid(char text[40]) {
         return 0;
 }
 
-int hfd_meta_prepare_create(const struct hfd_call *call, struct hf__json *object, int64_t now_s) {
+int hfd_meta_prepare_create(const struct hfd_request *request, struct hf__json *object,
+                            int64_t now_s) {
         static const char *const not_theirs[] = {"metadata.deletionTimestamp",
                                                  "metadata.deletionGracePeriodSeconds",
                                                  "metadata.selfLink",
@@ -288,9 +291,9 @@ int hfd_meta_prepare_create(const struct hfd_call *call, struct hf__json *object
                 hf__json_remove(object, not_theirs[i]);
         hf__time_format(now_s, now);
         int e = new_uid(uid);
-        if (!e && call->resource->namespaced)
-                e = hf__json_set_string(object, "metadata.namespace", call->ns);
-        if (!call->resource->namespaced)
+        if (!e && request->resource->namespaced)
+                e = hf__json_set_string(object, "metadata.namespace", request->ns);
+        if (!request->resource->namespaced)
                 hf__json_remove(object, "metadata.namespace");
         if (!e)
                 e = hf__json_set_string(object, "metadata.uid", uid);

@@ -60,16 +60,18 @@ void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const c
 
 /* ---- answers ---- */
 
-void hfd_answer_done(struct hfd_answer *answer) { answer->body = hf__buf_unref(answer->body); }
+void hfd_response_done(struct hfd_response *response) {
+        response->body = hf__buf_unref(response->body);
+}
 
-void hfd_answer_ok(struct hfd_answer *answer, int code, struct hf__buf *body) {
+void hfd_response_ok(struct hfd_response *response, int code, struct hf__buf *body) {
         if (!body) {
-                hfd_answer_no_memory(answer);
+                hfd_response_no_memory(response);
                 return;
         }
-        answer->code = code;
-        answer->body = body;
-        answer->status = (struct hf_status){.http_code = code};
+        response->code = code;
+        response->body = body;
+        response->status = (struct hf_status){.http_code = code};
 }
 
 static void put_member(struct hf__strbuf *s, const char *comma, const char *key,
@@ -123,8 +125,8 @@ static void put_details(struct hf__strbuf *s, const struct hfd_details *details)
         hf__strbuf_putc(s, '}');
 }
 
-void hfd_answer_status(struct hfd_answer *answer, int error, int code, const char *reason,
-                       const char *message, const struct hfd_details *details) {
+void hfd_response_status(struct hfd_response *response, int error, int code, const char *reason,
+                         const char *message, const struct hfd_details *details) {
         struct hf__strbuf s = {.max = 64 << 10};
 
         hf__strbuf_puts(&s, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{");
@@ -137,38 +139,40 @@ void hfd_answer_status(struct hfd_answer *answer, int error, int code, const cha
                 put_details(&s, details);
         hf__strbuf_printf(&s, ",\"code\":%d}\n", code);
 
-        answer->code = code;
-        answer->body = hf__strbuf_to_buf(&s);
-        answer->status = (struct hf_status){.error = error,
-                                            .http_code = code,
-                                            .retry_after_s = details ? details->retry_after_s : 0};
-        (void)snprintf(answer->status.reason, sizeof answer->status.reason, "%s", reason);
-        (void)snprintf(answer->status.message, sizeof answer->status.message, "%s", message);
+        response->code = code;
+        response->body = hf__strbuf_to_buf(&s);
+        response->status =
+                (struct hf_status){.error = error,
+                                   .http_code = code,
+                                   .retry_after_s = details ? details->retry_after_s : 0};
+        (void)snprintf(response->status.reason, sizeof response->status.reason, "%s", reason);
+        (void)snprintf(response->status.message, sizeof response->status.message, "%s", message);
         hf__strbuf_done(&s);
 }
 
-void hfd_answer_bad_request(struct hfd_answer *answer, const char *format, ...) {
+void hfd_response_bad_request(struct hfd_response *response, const char *format, ...) {
         char message[1024];
         va_list args;
 
         va_start(args, format);
         (void)vsnprintf(message, sizeof message, format, args);
         va_end(args);
-        hfd_answer_status(answer, HF_E_INVALID, 400, "BadRequest", message, NULL);
+        hfd_response_status(response, HF_E_INVALID, 400, "BadRequest", message, NULL);
 }
 
-void hfd_answer_no_such_resource(struct hfd_answer *answer) {
-        hfd_answer_status(answer, HF_E_NOT_FOUND, 404, "NotFound",
-                          "the server could not find the requested resource", NULL);
+void hfd_response_no_such_resource(struct hfd_response *response) {
+        hfd_response_status(response, HF_E_NOT_FOUND, 404, "NotFound",
+                            "the server could not find the requested resource", NULL);
 }
 
-void hfd_answer_not_allowed(struct hfd_answer *answer) {
-        hfd_answer_status(answer, HF_E_INVALID, 405, "MethodNotAllowed",
-                          "the server does not allow this method on the requested resource", NULL);
+void hfd_response_not_allowed(struct hfd_response *response) {
+        hfd_response_status(response, HF_E_INVALID, 405, "MethodNotAllowed",
+                            "the server does not allow this method on the requested resource",
+                            NULL);
 }
 
-void hfd_answer_not_found(struct hfd_answer *answer, const struct hfd_resource *resource,
-                          const char *name) {
+void hfd_response_not_found(struct hfd_response *response, const struct hfd_resource *resource,
+                            const char *name) {
         char message[512], qualified[128];
 
         hfd_resource_qualified(resource, qualified);
@@ -176,11 +180,11 @@ void hfd_answer_not_found(struct hfd_answer *answer, const struct hfd_resource *
         struct hfd_details details = {.name = name,
                                       .group = resource->group,
                                       .kind = resource->plural};
-        hfd_answer_status(answer, HF_E_NOT_FOUND, 404, "NotFound", message, &details);
+        hfd_response_status(response, HF_E_NOT_FOUND, 404, "NotFound", message, &details);
 }
 
-void hfd_answer_exists(struct hfd_answer *answer, const struct hfd_resource *resource,
-                       const char *name, bool generated) {
+void hfd_response_exists(struct hfd_response *response, const struct hfd_resource *resource,
+                         const char *name, bool generated) {
         char message[640], qualified[128];
 
         hfd_resource_qualified(resource, qualified);
@@ -192,11 +196,11 @@ void hfd_answer_exists(struct hfd_answer *answer, const struct hfd_resource *res
                                       .group = resource->group,
                                       .kind = resource->plural,
                                       .retry_after_s = generated ? 1 : 0};
-        hfd_answer_status(answer, HF_E_EXISTS, 409, "AlreadyExists", message, &details);
+        hfd_response_status(response, HF_E_EXISTS, 409, "AlreadyExists", message, &details);
 }
 
-void hfd_answer_conflict(struct hfd_answer *answer, const struct hfd_resource *resource,
-                         const char *name, const char *why) {
+void hfd_response_conflict(struct hfd_response *response, const struct hfd_resource *resource,
+                           const char *name, const char *why) {
         char message[1600], qualified[128];
 
         hfd_resource_qualified(resource, qualified);
@@ -208,11 +212,11 @@ void hfd_answer_conflict(struct hfd_answer *answer, const struct hfd_resource *r
         struct hfd_details details = {.name = name,
                                       .group = resource->group,
                                       .kind = resource->plural};
-        hfd_answer_status(answer, HF_E_CONFLICT, 409, "Conflict", message, &details);
+        hfd_response_status(response, HF_E_CONFLICT, 409, "Conflict", message, &details);
 }
 
-void hfd_answer_forbidden(struct hfd_answer *answer, const struct hfd_resource *resource,
-                          const char *name, const char *why, const struct hfd_details *cause) {
+void hfd_response_forbidden(struct hfd_response *response, const struct hfd_resource *resource,
+                            const char *name, const char *why, const struct hfd_details *cause) {
         char message[1024], qualified[128];
         struct hfd_details details = cause ? *cause : (struct hfd_details){0};
 
@@ -221,11 +225,11 @@ void hfd_answer_forbidden(struct hfd_answer *answer, const struct hfd_resource *
         details.name = name;
         details.group = resource->group;
         details.kind = resource->plural;
-        hfd_answer_status(answer, HF_E_FORBIDDEN, 403, "Forbidden", message, &details);
+        hfd_response_status(response, HF_E_FORBIDDEN, 403, "Forbidden", message, &details);
 }
 
-void hfd_answer_stale_term(struct hfd_answer *answer, const struct hfd_resource *resource,
-                           const char *name) {
+void hfd_response_stale_term(struct hfd_response *response, const struct hfd_resource *resource,
+                             const char *name) {
         char message[640], qualified[128];
         const char *why = "the leader term of this write has ended; nothing was written";
 
@@ -237,11 +241,11 @@ void hfd_answer_stale_term(struct hfd_answer *answer, const struct hfd_resource 
                                       .kind = resource->plural,
                                       .cause_reason = "StaleLeaderTerm",
                                       .cause_text = why};
-        hfd_answer_status(answer, HF_E_STALE_TERM, 409, "Conflict", message, &details);
+        hfd_response_status(response, HF_E_STALE_TERM, 409, "Conflict", message, &details);
 }
 
-void hfd_answer_invalid(struct hfd_answer *answer, const struct hfd_resource *resource,
-                        const char *name, const struct hfd_causes *causes) {
+void hfd_response_invalid(struct hfd_response *response, const struct hfd_resource *resource,
+                          const char *name, const struct hfd_causes *causes) {
         struct hf__strbuf s = {.max = 32 << 10};
 
         hf__strbuf_printf(&s, "%s%s%s \"%s\" is invalid: %s", resource->kind,
@@ -256,17 +260,18 @@ void hfd_answer_invalid(struct hfd_answer *answer, const struct hfd_resource *re
                                       .group = resource->group,
                                       .kind = resource->kind,
                                       .causes = causes};
-        hfd_answer_status(answer, HF_E_INVALID, 422, "Invalid",
-                          s.error ? "the object is invalid" : s.data, &details);
+        hfd_response_status(response, HF_E_INVALID, 422, "Invalid",
+                            s.error ? "the object is invalid" : s.data, &details);
         hf__strbuf_done(&s);
 }
 
-void hfd_answer_no_memory(struct hfd_answer *answer) {
-        hfd_answer_status(answer, -ENOMEM, 500, "InternalError",
-                          "Internal error occurred: out of memory", NULL);
+void hfd_response_no_memory(struct hfd_response *response) {
+        hfd_response_status(response, -ENOMEM, 500, "InternalError",
+                            "Internal error occurred: out of memory", NULL);
 }
 
-void hfd_answer_store_error(struct hfd_answer *answer, int error, const struct hf_status *status) {
+void hfd_response_store_error(struct hfd_response *response, int error,
+                              const struct hf_status *status) {
         char message[640];
         const char *words = status && *status->message ? status->message : hf_strerror(error);
         struct hfd_details details = {0};
@@ -276,32 +281,32 @@ void hfd_answer_store_error(struct hfd_answer *answer, int error, const struct h
                 (void)snprintf(message, sizeof message,
                                "Timeout: request did not complete within the allotted time: %s",
                                words);
-                hfd_answer_status(answer, HF_E_TIMEOUT, 504, "Timeout", message, &details);
+                hfd_response_status(response, HF_E_TIMEOUT, 504, "Timeout", message, &details);
                 break;
         case HF_E_GONE:
-                hfd_answer_status(answer, HF_E_GONE, 410, "Expired",
-                                  "The resourceVersion for the provided list is too old.", NULL);
+                hfd_response_status(response, HF_E_GONE, 410, "Expired",
+                                    "The resourceVersion for the provided list is too old.", NULL);
                 break;
         case HF_E_TOO_LARGE:
-                hfd_answer_status(answer, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge",
-                                  "etcdserver: request is too large", NULL);
+                hfd_response_status(response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge",
+                                    "etcdserver: request is too large", NULL);
                 break;
         case HF_E_UNAVAILABLE:
         case HF_E_CANCELED:
                 details.retry_after_s = 1;
                 (void)snprintf(message, sizeof message, "the store is unavailable: %s", words);
-                hfd_answer_status(answer, HF_E_UNAVAILABLE, 503, "ServiceUnavailable", message,
-                                  &details);
+                hfd_response_status(response, HF_E_UNAVAILABLE, 503, "ServiceUnavailable", message,
+                                    &details);
                 break;
         default:
                 (void)snprintf(message, sizeof message, "Internal error occurred: %s", words);
-                hfd_answer_status(answer, error, 500, "InternalError", message, NULL);
+                hfd_response_status(response, error, 500, "InternalError", message, NULL);
                 break;
         }
 }
 
-void hfd_answer_deleted(struct hfd_answer *answer, const struct hfd_resource *resource,
-                        const char *name, const char *uid) {
+void hfd_response_deleted(struct hfd_response *response, const struct hfd_resource *resource,
+                          const char *name, const char *uid) {
         struct hf__strbuf s = {0};
 
         hf__strbuf_puts(&s, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
@@ -314,6 +319,6 @@ void hfd_answer_deleted(struct hfd_answer *answer, const struct hfd_resource *re
         if (uid && *uid)
                 put_member(&s, ",", "uid", uid);
         hf__strbuf_puts(&s, "}}\n");
-        hfd_answer_ok(answer, 200, hf__strbuf_to_buf(&s));
+        hfd_response_ok(response, 200, hf__strbuf_to_buf(&s));
         hf__strbuf_done(&s);
 }

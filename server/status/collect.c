@@ -32,11 +32,11 @@
 static const struct hf_resource lease_resource = {"coordination.k8s.io", "v1", "leases"};
 
 struct ask {
-        struct hfd_gather *gather;
+        struct hfd_status_collector *gather;
         struct hfd_status_instance *instance; /* borrowed until answered */
 };
 
-struct hfd_gather {
+struct hfd_status_collector {
         /* immutable */
         const struct hf_host *host;     /* borrowed */
         struct hf__kubeconfig config;   /* owned */
@@ -59,7 +59,7 @@ struct hfd_gather {
 
 /* ---- the server of the Leases ---- */
 
-static int connect_to(struct hfd_gather *gather, const char *server, bool is_own,
+static int connect_to(struct hfd_status_collector *gather, const char *server, bool is_own,
                       struct hf_status *reterr_status) {
         struct hf_rest_config config = gather->config.rest;
         struct hf_client *client = NULL;
@@ -78,9 +78,9 @@ static int connect_to(struct hfd_gather *gather, const char *server, bool is_own
         return 0;
 }
 
-static int list_leases(struct hfd_gather *gather, struct hf_cancel *token,
-                       struct hfd_status_picture *picture, struct hf_status *reterr_status) {
-        struct hf_call call = {.verb = HF_VERB_LIST, .resource = lease_resource};
+static int list_leases(struct hfd_status_collector *gather, struct hf_cancel *token,
+                       struct hfd_status_model *picture, struct hf_status *reterr_status) {
+        struct hf_request call = {.verb = HF_VERB_LIST, .resource = lease_resource};
         char *list = NULL;
         size_t n = 0;
         int r = hf_client_do(gather->client, &call, token, &list, &n, reterr_status);
@@ -97,13 +97,13 @@ static int list_leases(struct hfd_gather *gather, struct hf_cancel *token,
         return r;
 }
 
-static bool may_ask(const struct hfd_gather *gather, const char *endpoint) {
+static bool may_ask(const struct hfd_status_collector *gather, const char *endpoint) {
         return gather->tls && !gather->config.rest.insecure &&
                strncmp(endpoint, "https://", 8) == 0;
 }
 
-int hfd_gather_leases(struct hfd_gather *gather, struct hf_cancel *token,
-                      struct hfd_status_picture *picture, struct hf_status *reterr_status) {
+int hfd_status_collector_leases(struct hfd_status_collector *gather, struct hf_cancel *token,
+                                struct hfd_status_model *picture, struct hf_status *reterr_status) {
         struct hf_status other;
         int r = list_leases(gather, token, picture, reterr_status);
 
@@ -128,7 +128,8 @@ int hfd_gather_leases(struct hfd_gather *gather, struct hf_cancel *token,
         return r;
 }
 
-bool hfd_gather_is_deaf(const struct hfd_gather *gather, const struct hfd_status_picture *picture) {
+bool hfd_status_collector_is_deaf(const struct hfd_status_collector *gather,
+                                  const struct hfd_status_model *picture) {
         for (unsigned i = 0; i < picture->n_instances; i++)
                 if (strcmp(picture->instances[i].endpoint, gather->server) == 0 &&
                     strcmp(picture->instances[i].state, "unreachable") == 0)
@@ -139,13 +140,13 @@ bool hfd_gather_is_deaf(const struct hfd_gather *gather, const struct hfd_status
 /* ---- the watch ---- */
 
 static void on_event(void *ctx, const struct hf_event *event) {
-        struct hfd_gather *gather = ctx;
+        struct hfd_status_collector *gather = ctx;
         if (event->type != HF_EVENT_BOOKMARK)
                 gather->changed(gather->ctx);
 }
 
 static void on_end(void *ctx, int error, const struct hf_status *status) {
-        struct hfd_gather *gather = ctx;
+        struct hfd_status_collector *gather = ctx;
 
         (void)pthread_mutex_lock(&gather->mu);
         gather->watching = false;
@@ -153,8 +154,9 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         gather->changed(gather->ctx);
 }
 
-void hfd_gather_watch(struct hfd_gather *gather, const struct hfd_status_picture *picture,
-                      void (*changed)(void *ctx), void *ctx) {
+void hfd_status_collector_watch(struct hfd_status_collector *gather,
+                                const struct hfd_status_model *picture, void (*changed)(void *ctx),
+                                void *ctx) {
         struct hf_watch_spec spec = {.resource = lease_resource,
                                      .resource_version = picture->resource_version,
                                      .bookmarks = true,
@@ -177,19 +179,19 @@ void hfd_gather_watch(struct hfd_gather *gather, const struct hfd_status_picture
 
 static void on_answer(void *ctx, const struct hf__http_result *result) {
         struct ask *ask = ctx;
-        struct hfd_gather *gather = ask->gather;
+        struct hfd_status_collector *gather = ask->gather;
         int code = result->outcome == 0 ? result->code : 0;
 
         (void)pthread_mutex_lock(&gather->mu);
-        hfd_status_take_answer(ask->instance, code, result->body ? result->body : "",
-                               result->body ? result->n_body : 0);
+        hfd_status_take_response(ask->instance, code, result->body ? result->body : "",
+                                 result->body ? result->n_body : 0);
         ask->instance->n_unasked = code == 0;
         gather->n_asked--;
         (void)pthread_cond_signal(&gather->answered);
         (void)pthread_mutex_unlock(&gather->mu);
 }
 
-static void ask_instance(struct hfd_gather *gather, struct ask *ask) {
+static void ask_instance(struct hfd_status_collector *gather, struct ask *ask) {
         char url[sizeof ask->instance->endpoint + 16];
         const char *headers[] = {"Accept: application/json", "User-Agent: holdfastd-status",
                                  gather->authorization};
@@ -215,7 +217,8 @@ static void ask_instance(struct hfd_gather *gather, struct ask *ask) {
         }
 }
 
-void hfd_gather_answers(struct hfd_gather *gather, struct hfd_status_picture *picture) {
+void hfd_status_collector_responses(struct hfd_status_collector *gather,
+                                    struct hfd_status_model *picture) {
         const struct hf_clock *clock = hf_host_clock(gather->host);
 
         for (unsigned i = 0; i < picture->n_instances; i++) {
@@ -234,7 +237,7 @@ void hfd_gather_answers(struct hfd_gather *gather, struct hfd_status_picture *pi
 
 /* ---- the gatherer ---- */
 
-static int make_engine(struct hfd_gather *gather) {
+static int make_engine(struct hfd_status_collector *gather) {
         const struct hf_rest_config *rest = &gather->config.rest;
         const struct hf__http_tls_config tls = {.ca_pem = rest->ca_pem,
                                                 .cert_pem = rest->cert_pem,
@@ -251,9 +254,10 @@ static int make_engine(struct hfd_gather *gather) {
         return r;
 }
 
-int hfd_gather_new(const struct hf_host *host, const char *kubeconfig,
-                   struct hfd_gather **ret_gather, struct hf_status *reterr_status) {
-        struct hfd_gather *gather = calloc(1, sizeof *gather);
+int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
+                             struct hfd_status_collector **ret_gather,
+                             struct hf_status *reterr_status) {
+        struct hfd_status_collector *gather = calloc(1, sizeof *gather);
         if (!gather)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         gather->host = host;
@@ -270,14 +274,14 @@ int hfd_gather_new(const struct hf_host *host, const char *kubeconfig,
         if (r == 0 && (r = make_engine(gather)) != 0)
                 (void)hf_fail(reterr_status, r, "cannot make an HTTP client: %s", hf_strerror(r));
         if (r) {
-                hfd_gather_free(gather);
+                hfd_status_collector_free(gather);
                 return r;
         }
         *ret_gather = gather;
         return 0;
 }
 
-struct hfd_gather *hfd_gather_free(struct hfd_gather *gather) {
+struct hfd_status_collector *hfd_status_collector_free(struct hfd_status_collector *gather) {
         if (!gather)
                 return NULL;
         hf_client_free(gather->client);

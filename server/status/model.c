@@ -29,7 +29,7 @@ static const char *text_at(const struct hf__json *map, const char *key) {
         return hf__json_is_string(value) ? hf__json_text(value) : NULL;
 }
 
-static void take_instance(struct hfd_status_picture *picture, const struct hf__json *lease,
+static void take_instance(struct hfd_status_model *picture, const struct hf__json *lease,
                           const struct hf__record *record) {
         const struct hf__json *annotations = hf__json_path(lease, "metadata.annotations");
 
@@ -48,7 +48,7 @@ static void take_instance(struct hfd_status_picture *picture, const struct hf__j
         instance->renew_us = record->renew_us;
 }
 
-static void take_led(struct hfd_status_picture *picture, const struct hf__json *lease,
+static void take_led(struct hfd_status_model *picture, const struct hf__json *lease,
                      const struct hf__record *record, const char *ns, const char *name) {
         const struct hf__json *annotations = hf__json_path(lease, "metadata.annotations");
 
@@ -65,17 +65,17 @@ static void take_led(struct hfd_status_picture *picture, const struct hf__json *
         led->renew_us = record->renew_us;
         led->duration_s = record->duration_s;
         led->n_transitions = record->transitions;
-        led->n_history = hf__transitions_read(text_at(annotations, HF__TRANSITIONS_ANNOTATION),
-                                              led->history);
+        led->n_history = hf__lease_history_read(text_at(annotations, HF__LEASE_HISTORY_ANNOTATION),
+                                                led->history);
         for (unsigned i = 0; i < led->n_history; i++) {
-                struct hf__transition *transition = &led->history[i];
+                struct hf__lease_history_entry *transition = &led->history[i];
                 tame(transition->holder);
                 tame(transition->previous);
                 tame(transition->cause);
         }
 }
 
-static void take_lease(struct hfd_status_picture *picture, const struct hf__json *lease) {
+static void take_lease(struct hfd_status_model *picture, const struct hf__json *lease) {
         const char *ns = hf__json_string(lease, "metadata.namespace"),
                    *name = hf__json_string(lease, "metadata.name");
         const char *label = text_at(hf__json_path(lease, "metadata.labels"), HFD_IDENTITY_LABEL);
@@ -101,7 +101,7 @@ static int by_label(const void *a, const void *b) {
 }
 
 /* An incarnation keeps what it answered. */
-static void keep_answers(struct hfd_status_picture *picture, const struct hfd_status_instance *old,
+static void keep_answers(struct hfd_status_model *picture, const struct hfd_status_instance *old,
                          unsigned n_old) {
         for (unsigned i = 0; i < picture->n_instances; i++) {
                 struct hfd_status_instance *instance = &picture->instances[i];
@@ -116,7 +116,7 @@ static void keep_answers(struct hfd_status_picture *picture, const struct hfd_st
         }
 }
 
-int hfd_status_take_leases(struct hfd_status_picture *picture, const char *list, size_t n) {
+int hfd_status_take_leases(struct hfd_status_model *picture, const char *list, size_t n) {
         struct hfd_status_instance old[HFD_STATUS_MAX_INSTANCES];
         unsigned n_old = picture->n_instances;
         struct hf__json *json = NULL;
@@ -146,8 +146,8 @@ int hfd_status_take_leases(struct hfd_status_picture *picture, const char *list,
         return 0;
 }
 
-void hfd_status_take_answer(struct hfd_status_instance *instance, int code, const char *body,
-                            size_t n) {
+void hfd_status_take_response(struct hfd_status_instance *instance, int code, const char *body,
+                              size_t n) {
         struct hf__json *json = NULL;
         int64_t term = 0;
 
@@ -177,7 +177,7 @@ void hfd_status_take_answer(struct hfd_status_instance *instance, int code, cons
         hf__json_free(json);
 }
 
-uint64_t hfd_status_term(const struct hfd_status_picture *picture,
+uint64_t hfd_status_term(const struct hfd_status_model *picture,
                          const struct hfd_status_lease *lease) {
         for (unsigned i = 0; i < picture->n_instances; i++) {
                 const struct hfd_status_instance *instance = &picture->instances[i];

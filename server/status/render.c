@@ -17,7 +17,7 @@
 void hfd_age_format(int64_t usec, char *text) {
         static const struct {
                 int64_t below, unit, rest; /* seconds; rest 0 = the unit alone */
-                char unit_letter, rest_letter;
+                char unit_message, rest_message;
         } forms[] = {
                 {2 * 60, 1, 0, 's', 0},
                 {10 * 60, 60, 1, 'm', 's'},
@@ -37,10 +37,10 @@ void hfd_age_format(int64_t usec, char *text) {
         int64_t rest = forms[i].rest ? seconds % forms[i].unit / forms[i].rest : 0;
         if (rest)
                 (void)snprintf(text, 32, "%" PRId64 "%c%" PRId64 "%c", seconds / forms[i].unit,
-                               forms[i].unit_letter, rest, forms[i].rest_letter);
+                               forms[i].unit_message, rest, forms[i].rest_message);
         else
                 (void)snprintf(text, 32, "%" PRId64 "%c", seconds / forms[i].unit,
-                               forms[i].unit_letter);
+                               forms[i].unit_message);
 }
 
 /* A gap is interesting to the millisecond while it is short. */
@@ -122,7 +122,7 @@ static void add_more(struct hf__strbuf *out, unsigned n) {
 
 static const char *or_dash(const char *text) { return text[0] ? text : "-"; }
 
-static void instances(const struct hfd_status_picture *picture, int64_t now_us,
+static void instances(const struct hfd_status_model *picture, int64_t now_us,
                       struct hf__strbuf *out) {
         struct hf__strbuf rows = {0};
 
@@ -144,8 +144,7 @@ static void instances(const struct hfd_status_picture *picture, int64_t now_us,
         hf__strbuf_done(&rows);
 }
 
-static void leases(const struct hfd_status_picture *picture, int64_t now_us,
-                   struct hf__strbuf *out) {
+static void leases(const struct hfd_status_model *picture, int64_t now_us, struct hf__strbuf *out) {
         struct hf__strbuf rows = {0};
 
         if (picture->n_leases == 0) {
@@ -178,7 +177,7 @@ static void leases(const struct hfd_status_picture *picture, int64_t now_us,
 
 struct hand_over {
         const struct hfd_status_lease *lease;
-        const struct hf__transition *transition;
+        const struct hf__lease_history_entry *transition;
 };
 
 static int newest_first(const void *a, const void *b) {
@@ -188,9 +187,9 @@ static int newest_first(const void *a, const void *b) {
 }
 
 /* The newest of all Leases; the Lease is named where there are several. */
-static void hand_overs(const struct hfd_status_picture *picture, int64_t now_us,
+static void hand_overs(const struct hfd_status_model *picture, int64_t now_us,
                        struct hf__strbuf *out) {
-        struct hand_over list[HFD_STATUS_MAX_LEASES * HF__TRANSITIONS_MAX];
+        struct hand_over list[HFD_STATUS_MAX_LEASES * HF__LEASE_HISTORY_MAX];
         unsigned n = 0, n_with_history = 0;
         struct hf__strbuf rows = {0};
         char gap[32];
@@ -208,7 +207,7 @@ static void hand_overs(const struct hfd_status_picture *picture, int64_t now_us,
         hf__strbuf_printf(&rows, "HAND-OVER\tFROM -> TO\tCAUSE\tGAP%s\n",
                           n_with_history > 1 ? "\tLEASE" : "");
         for (unsigned i = 0; i < n && i < MAX_HAND_OVERS; i++) {
-                const struct hf__transition *transition = list[i].transition;
+                const struct hf__lease_history_entry *transition = list[i].transition;
                 add_age(&rows, transition->at_us, now_us, " ago");
                 hf__strbuf_putc(&rows, '\t');
                 add_identity(&rows, transition->previous);
@@ -226,7 +225,7 @@ static void hand_overs(const struct hfd_status_picture *picture, int64_t now_us,
         hf__strbuf_done(&rows);
 }
 
-void hfd_status_render(const struct hfd_status_picture *picture, int64_t now_us,
+void hfd_status_render(const struct hfd_status_model *picture, int64_t now_us,
                        struct hf__strbuf *out) {
         char now[HF__MICROTIME_MAX];
 
@@ -241,7 +240,7 @@ void hfd_status_render(const struct hfd_status_picture *picture, int64_t now_us,
         hand_overs(picture, now_us, out);
 }
 
-void hfd_status_facts(const struct hfd_status_picture *picture, struct hf__strbuf *out) {
+void hfd_status_facts(const struct hfd_status_model *picture, struct hf__strbuf *out) {
         hf__strbuf_printf(out, "%s %s %u %u\n", picture->server, picture->trouble[0] ? "stale" : "",
                           picture->n_more_instances, picture->n_more_leases);
         for (unsigned i = 0; i < picture->n_instances; i++)

@@ -69,7 +69,7 @@ static int say(const struct hfd_config *config, int r, const struct hf_status *s
 
 /* ---- drawing ---- */
 
-static bool print_picture(const struct hfd_status_picture *picture) {
+static bool print_picture(const struct hfd_status_model *picture) {
         struct hf__strbuf text = {0};
 
         hfd_status_render(picture, real_us(), &text);
@@ -81,7 +81,7 @@ static bool print_picture(const struct hfd_status_picture *picture) {
 
 /* Over the last picture, cut to the window, so that the cursor always finds back to the first line.
  */
-static bool draw(struct live *live, const struct hfd_status_picture *picture) {
+static bool draw(struct live *live, const struct hfd_status_model *picture) {
         struct winsize window = {0};
         struct hf__strbuf text = {0}, screen = {0};
         size_t rows = 24, columns = 80;
@@ -110,7 +110,7 @@ static bool draw(struct live *live, const struct hfd_status_picture *picture) {
         return good;
 }
 
-static bool show(struct live *live, const struct hfd_status_picture *picture) {
+static bool show(struct live *live, const struct hfd_status_model *picture) {
         struct hf__strbuf facts = {0};
 
         if (live->on_terminal)
@@ -162,10 +162,10 @@ static bool wait_change(struct live *live, hf_nsec until) {
 }
 
 /* Reads the Leases anew. False: the picture is as old as it was, and says so. */
-static bool refresh(struct live *live, struct hfd_gather *gather,
-                    struct hfd_status_picture *picture) {
+static bool refresh(struct live *live, struct hfd_status_collector *gather,
+                    struct hfd_status_model *picture) {
         struct hf_status status;
-        int r = hfd_gather_leases(gather, live->stop, picture, &status);
+        int r = hfd_status_collector_leases(gather, live->stop, picture, &status);
 
         if (r)
                 (void)snprintf(picture->trouble, sizeof picture->trouble, "%.255s", status.message);
@@ -173,7 +173,8 @@ static bool refresh(struct live *live, struct hfd_gather *gather,
 }
 
 /* Until the stop. The picture has been read once. Returns the exit status. */
-static int run(struct live *live, struct hfd_gather *gather, struct hfd_status_picture *picture) {
+static int run(struct live *live, struct hfd_status_collector *gather,
+               struct hfd_status_model *picture) {
         bool stale = false, written = true;
         hf_nsec read_at = hf_now(live->clock);
 
@@ -188,11 +189,11 @@ static int run(struct live *live, struct hfd_gather *gather, struct hfd_status_p
                                 (void)show(live, picture);
                 }
                 if (!stale)
-                        hfd_gather_watch(gather, picture, on_changed, live);
-                hfd_gather_answers(gather, picture);
+                        hfd_status_collector_watch(gather, picture, on_changed, live);
+                hfd_status_collector_responses(gather, picture);
                 written = show(live, picture);
                 bool changed = written && wait_change(live, turn_at + TURN);
-                stale = stale || changed || hfd_gather_is_deaf(gather, picture) ||
+                stale = stale || changed || hfd_status_collector_is_deaf(gather, picture) ||
                         hf_now(live->clock) >= read_at + MAX_AGE;
                 (void)hf_cancel_wait(live->stop, turn_at + MIN_TURN);
         }
@@ -213,8 +214,8 @@ static void *wait_signal(void *ctx) {
         return NULL;
 }
 
-static int watch(struct live *live, const struct hf_host *host, struct hfd_gather *gather,
-                 struct hfd_status_picture *picture) {
+static int watch(struct live *live, const struct hf_host *host, struct hfd_status_collector *gather,
+                 struct hfd_status_model *picture) {
         pthread_t signals;
         int r = hf__thread_start(host, "hf-signals", wait_signal, live->stop, &signals);
 
@@ -231,23 +232,23 @@ static int watch(struct live *live, const struct hf_host *host, struct hfd_gathe
 /* ---- the command ---- */
 
 static int run_status(const struct hfd_config *config, const struct hf_host *host,
-                      struct live *live, struct hfd_status_picture *picture) {
-        struct hfd_gather *gather = NULL;
+                      struct live *live, struct hfd_status_model *picture) {
+        struct hfd_status_collector *gather = NULL;
         struct hf_status status = {0};
         int exit_status;
-        int r = hfd_gather_new(host, config->kubeconfig, &gather, &status);
+        int r = hfd_status_collector_new(host, config->kubeconfig, &gather, &status);
 
         if (r == 0)
-                r = hfd_gather_leases(gather, live->stop, picture, &status);
+                r = hfd_status_collector_leases(gather, live->stop, picture, &status);
         if (r) {
                 exit_status = say(config, r, &status);
         } else if (config->watch) {
                 exit_status = watch(live, host, gather, picture);
         } else {
-                hfd_gather_answers(gather, picture);
+                hfd_status_collector_responses(gather, picture);
                 exit_status = print_picture(picture) ? 0 : 1;
         }
-        hfd_gather_free(gather);
+        hfd_status_collector_free(gather);
         return exit_status;
 }
 
@@ -256,12 +257,12 @@ int hfd_status_main(const struct hfd_config *config) {
         struct live live = {.clock = host.clock,
                             .on_terminal = isatty(STDOUT_FILENO),
                             .mu = PTHREAD_MUTEX_INITIALIZER};
-        struct hfd_status_picture *picture = calloc(1, sizeof *picture);
+        struct hfd_status_model *picture = calloc(1, sizeof *picture);
         sigset_t set;
         int r = picture ? hf_cond_init(&live.cond) : -ENOMEM;
 
         if (config->v > 1)
-                hfd_log_init(&host.log, (int)config->v);
+                hfd_log_sink_init(&host.log, (int)config->v);
         if (config->watch) { /* before any thread is made; the signals' thread then takes them */
                 (void)sigemptyset(&set);
                 (void)sigaddset(&set, SIGINT);

@@ -40,10 +40,10 @@ struct hfd_status_lease {
         int64_t acquire_us, renew_us;      /* 0 = not said */
         int64_t duration_s, n_transitions; /* likewise */
         unsigned n_history;
-        struct hf__transition history[HF__TRANSITIONS_MAX]; /* oldest first */
+        struct hf__lease_history_entry history[HF__LEASE_HISTORY_MAX]; /* oldest first */
 };
 
-struct hfd_status_picture {
+struct hfd_status_model {
         char server[160];          /* where the Leases were read */
         char trouble[256];         /* why they could not be read again; "" = they are fresh */
         char resource_version[40]; /* of the list */
@@ -55,48 +55,53 @@ struct hfd_status_picture {
 
 /* Replaces all that comes from Leases by what the list says; what an incarnation answered stays.
  * HF_E_INVALID, -ENOMEM: unchanged. */
-int hfd_status_take_leases(struct hfd_status_picture *picture, const char *list, size_t n);
+int hfd_status_take_leases(struct hfd_status_model *picture, const char *list, size_t n);
 /* What the instance answered on /debug/leader; code 0 = nothing came. */
-void hfd_status_take_answer(struct hfd_status_instance *instance, int code, const char *body,
-                            size_t n);
+void hfd_status_take_response(struct hfd_status_instance *instance, int code, const char *body,
+                              size_t n);
 /* The term of the Lease, as its holder says; 0 = not known. */
-uint64_t hfd_status_term(const struct hfd_status_picture *picture,
+uint64_t hfd_status_term(const struct hfd_status_model *picture,
                          const struct hfd_status_lease *lease);
 
 /* The picture as people read it; ages are counted to now. */
-void hfd_status_render(const struct hfd_status_picture *picture, int64_t now_us,
+void hfd_status_render(const struct hfd_status_model *picture, int64_t now_us,
                        struct hf__strbuf *out);
 /* Only what does not change with time nor with a renewal: two pictures of equal facts need not both
  * be printed. */
-void hfd_status_facts(const struct hfd_status_picture *picture, struct hf__strbuf *out);
+void hfd_status_facts(const struct hfd_status_model *picture, struct hf__strbuf *out);
 /* "12s", "3m4s", "5h": as kubectl has it. text has 32 bytes. */
 void hfd_age_format(int64_t usec, char *text);
 /* "a/91d0" for the identity host_a_boot_91d0...; another one as it is, cut to 40 characters. text
  * has 48 bytes. */
 void hfd_identity_short(const char *identity, char *text);
 
-struct hfd_gather;
+struct hfd_status_collector;
 
 /* kubeconfig is a path. HF_E_INVALID, HF_E_NOT_FOUND, -errno: with words. host is borrowed. */
-int hfd_gather_new(const struct hf_host *host, const char *kubeconfig,
-                   struct hfd_gather **ret_gather, struct hf_status *reterr_status);
-struct hfd_gather *hfd_gather_free(
-        struct hfd_gather *gather); /* accepts NULL; its watch has ended, changed no longer comes */
+int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
+                             struct hfd_status_collector **ret_gather,
+                             struct hf_status *reterr_status);
+struct hfd_status_collector *hfd_status_collector_free(
+        struct hfd_status_collector
+                *gather); /* accepts NULL; its watch has ended, changed no longer comes */
 /*
  * Reads the Leases. When the server does not answer, the instances that picture knows are tried, so
  * that a live picture outlives the instance it was looking through.
  */
-int hfd_gather_leases(struct hfd_gather *gather, struct hf_cancel *token,
-                      struct hfd_status_picture *picture, struct hf_status *reterr_status);
+int hfd_status_collector_leases(struct hfd_status_collector *gather, struct hf_cancel *token,
+                                struct hfd_status_model *picture, struct hf_status *reterr_status);
 /*
  * Asks the instances, in parallel; blocks at most about 2 s. One that did not answer is left in
  * peace for a few rounds, so that a live picture of the others does not wait for it each time.
  */
-void hfd_gather_answers(struct hfd_gather *gather, struct hfd_status_picture *picture);
+void hfd_status_collector_responses(struct hfd_status_collector *gather,
+                                    struct hfd_status_model *picture);
 /* The server of the Leases does not answer as an instance: a watch there, open as it may seem,
  * tells nothing. */
-bool hfd_gather_is_deaf(const struct hfd_gather *gather, const struct hfd_status_picture *picture);
+bool hfd_status_collector_is_deaf(const struct hfd_status_collector *gather,
+                                  const struct hfd_status_model *picture);
 /* Watches the Leases from the picture on, unless a watch is open. changed: something did, or the
  * watch is lost; any thread, only pokes. */
-void hfd_gather_watch(struct hfd_gather *gather, const struct hfd_status_picture *picture,
-                      void (*changed)(void *ctx), void *ctx);
+void hfd_status_collector_watch(struct hfd_status_collector *gather,
+                                const struct hfd_status_model *picture, void (*changed)(void *ctx),
+                                void *ctx);

@@ -132,7 +132,7 @@ struct hfd_store_ops {
         void (*stop)(struct hfd_store *store);
         void (*free)(struct hfd_store *store); /* ends everything with HF_E_CANCELED; callbacks have
                                                   returned. Not from a callback */
-        uint64_t (*turns)(struct hfd_store *store); /* rises as the store's loop turns: the
+        uint64_t (*iterations)(struct hfd_store *store); /* rises as the store's loop turns: the
                                                        watchdog's witness */
 };
 

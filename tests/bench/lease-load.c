@@ -58,7 +58,7 @@ static void take_rv(struct slot *slot, const char *body) {
                          at + sizeof key - 1);
 }
 
-static void on_reply(void *ctx, const struct hf_reply *reply) {
+static void on_reply(void *ctx, const struct hf_response *reply) {
         struct slot *slot = ctx;
 
         if (reply->error && !(reply->error == HF_E_EXISTS && !slot->exists)) {
@@ -76,15 +76,15 @@ static void on_reply(void *ctx, const struct hf_reply *reply) {
 static void next(struct slot *slot) {
         char body[700], now[HF__MICROTIME_MAX];
         const struct hf_clock *clock = hf_clock_system();
-        struct hf_call call = {.resource = leases, .ns = "default", .name = slot->name};
+        struct hf_request request = {.resource = leases, .ns = "default", .name = slot->name};
 
         if (atomic_fetch_add(&sent, 1) >= wanted) {
                 leave();
                 return;
         }
         hf__microtime_format(clock->real(clock->ctx) / 1000, now);
-        call.verb = !slot->exists ? HF_VERB_CREATE : put ? HF_VERB_UPDATE : HF_VERB_GET;
-        if (call.verb != HF_VERB_GET) {
+        request.verb = !slot->exists ? HF_VERB_CREATE : put ? HF_VERB_UPDATE : HF_VERB_GET;
+        if (request.verb != HF_VERB_GET) {
                 int n = snprintf(body, sizeof body,
                                  "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/"
                                  "v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\"%s%s%"
@@ -93,12 +93,12 @@ static void next(struct slot *slot) {
                                  "15,\"renewTime\":\"%s\"}}",
                                  slot->name, slot->exists ? ",\"resourceVersion\":\"" : "",
                                  slot->exists ? slot->rv : "", slot->exists ? "\"" : "", now);
-                call.body = body;
-                call.n_body = (size_t)n;
+                request.body = body;
+                request.n_body = (size_t)n;
         }
-        if (call.verb == HF_VERB_CREATE)
-                call.name = NULL;
-        if (hf_client_call(client, &call, on_reply, slot, NULL))
+        if (request.verb == HF_VERB_CREATE)
+                request.name = NULL;
+        if (hf_client_request(client, &request, on_reply, slot, NULL))
                 leave();
 }
 
@@ -158,10 +158,10 @@ int main(int argc, char **argv) {
                 slots[i].exists = true;
         if (strcmp(argv[2], "put") == 0) {
                 for (int i = 0; i < n_slots; i++) {
-                        struct hf_call get = {.verb = HF_VERB_GET,
-                                              .resource = leases,
-                                              .ns = "default",
-                                              .name = slots[i].name};
+                        struct hf_request get = {.verb = HF_VERB_GET,
+                                                 .resource = leases,
+                                                 .ns = "default",
+                                                 .name = slots[i].name};
                         char *text = NULL;
                         if (hf_client_do(client, &get, hf_cancel_never(), &text, NULL, &status) ==
                             0)

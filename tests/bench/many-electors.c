@@ -40,12 +40,12 @@ static struct counting {
         atomic_long n_calls, n_updates, n_watches;
 } counting;
 
-static int count_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+static int count_call(struct hf_client *self, const struct hf_request *request, hf_response_fn done,
                       void *ctx, uint64_t *ret_id) {
         atomic_fetch_add(&counting.n_calls, 1);
-        if (call->verb == HF_VERB_UPDATE)
+        if (request->verb == HF_VERB_UPDATE)
                 atomic_fetch_add(&counting.n_updates, 1);
-        return hf_client_call(counting.inner, call, done, ctx, ret_id);
+        return hf_client_request(counting.inner, request, done, ctx, ret_id);
 }
 static int count_watch(struct hf_client *self, const struct hf_watch_spec *spec,
                        hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
@@ -60,7 +60,7 @@ static void count_watch_cancel(struct hf_client *self, uint64_t id) {
 }
 
 static struct hf_client *count(struct hf_client *inner) {
-        static const struct hf_client_ops ops = {.call = count_call,
+        static const struct hf_client_ops ops = {.request = count_call,
                                                  .cancel = count_cancel,
                                                  .watch = count_watch,
                                                  .watch_cancel = count_watch_cancel};
@@ -196,7 +196,7 @@ struct slot {
 };
 static atomic_long n_failed;
 
-static void on_written(void *ctx, const struct hf_reply *reply) {
+static void on_written(void *ctx, const struct hf_response *reply) {
         static const char key[] = "\"resourceVersion\":\"";
         struct slot *slot = ctx;
         const char *at = reply->error == 0 && reply->body
@@ -231,14 +231,14 @@ static void write_bare(struct hf_client *client, struct slot *slot) {
                          "\"renewTime\":\"%s\",\"leaseTransitions\":0}}",
                          slot->name, exists ? ",\"resourceVersion\":\"" : "", slot->rv,
                          exists ? "\"" : "", slot->name, now);
-        const struct hf_call call = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
-                                     .resource = leases,
-                                     .ns = "default",
-                                     .name = exists ? slot->name : NULL,
-                                     .body = body,
-                                     .n_body = (size_t)n,
-                                     .lane = HF_LANE_LEASE};
-        if (hf_client_call(client, &call, on_written, slot, NULL) != 0)
+        const struct hf_request request = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+                                           .resource = leases,
+                                           .ns = "default",
+                                           .name = exists ? slot->name : NULL,
+                                           .body = body,
+                                           .n_body = (size_t)n,
+                                           .lane = HF_LANE_LEASE};
+        if (hf_client_request(client, &request, on_written, slot, NULL) != 0)
                 atomic_fetch_add(&n_failed, 1);
 }
 

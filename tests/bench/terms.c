@@ -26,7 +26,7 @@
 
 static const struct hf_host host = {.size = sizeof host};
 static struct hf_status status;
-static struct hf_cache *cache;
+static struct hf_informer *informer;
 
 static struct {
         pthread_mutex_t mu;
@@ -52,7 +52,7 @@ struct run {
 
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct run *run = ctx;
-        size_t n = hf_cache_n_handlers(cache);
+        size_t n = hf_informer_n_handlers(informer);
 
         if (atomic_exchange(&run->counted, true))
                 return 0;
@@ -67,7 +67,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 static int run_controller(struct hf_term *term, void *ctx) {
         struct run run = {.me = *(int *)ctx};
-        const struct hf_reconciler_source source = {.cache = cache};
+        const struct hf_reconciler_source source = {.informer = informer};
         const struct hf_reconciler reconciler = {.size = sizeof reconciler,
                                                  .name = "terms",
                                                  .sources = &source,
@@ -106,7 +106,7 @@ static int n_descriptors(void) {
 
 static void print_counts(const char *name) {
         printf("\"%s\":{\"handlers\":%zu,\"threads\":%ld,\"descriptors\":%d},", name,
-               hf_cache_n_handlers(cache), status_field("Threads"), n_descriptors());
+               hf_informer_n_handlers(informer), status_field("Threads"), n_descriptors());
 }
 
 /* ---- the run ---- */
@@ -115,20 +115,20 @@ static void make_cache(struct hf_client *client) {
         static const struct hf_resource configmaps = {"", "v1", "configmaps"};
         static const char body[] = "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{"
                                    "\"name\":\"terms\",\"namespace\":\"default\"}}";
-        const struct hf_call create = {.verb = HF_VERB_CREATE,
-                                       .resource = configmaps,
-                                       .ns = "default",
-                                       .body = body,
-                                       .n_body = sizeof body - 1};
-        const struct hf_cache_config config = {.size = sizeof config,
-                                               .client = client,
-                                               .resource = configmaps,
-                                               .ns = "default",
-                                               .one_revision = true};
+        const struct hf_request create = {.verb = HF_VERB_CREATE,
+                                          .resource = configmaps,
+                                          .ns = "default",
+                                          .body = body,
+                                          .n_body = sizeof body - 1};
+        const struct hf_informer_config config = {.size = sizeof config,
+                                                  .client = client,
+                                                  .resource = configmaps,
+                                                  .ns = "default",
+                                                  .one_revision = true};
 
         check(hf_client_do(client, &create, hf_cancel_never(), NULL, NULL, &status), "create");
-        check(hf_cache_new(&host, &config, &cache), "cache");
-        check(hf_cache_start(cache), "cache");
+        check(hf_informer_new(&host, &config, &informer), "cache");
+        check(hf_informer_start(informer), "cache");
 }
 
 static struct hf_electors *start(struct hf_client *client, int *me,
@@ -211,7 +211,7 @@ int main(int argc, char **argv) {
         }
         print_counts("stopped");
         printf("\"terms\":%ld,\"most_handlers\":%zu}\n", n, w.n_handlers);
-        hf_cache_free(cache);
+        hf_informer_free(informer);
         hf_client_free(client);
         return 0;
 }

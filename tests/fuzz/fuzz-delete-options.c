@@ -14,39 +14,40 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static void check(struct hfd_call *call) {
-        struct hfd_answer answer = {0};
+static void check(struct hfd_request *request) {
+        struct hfd_response response = {0};
         struct hf__json *sent = NULL;
 
-        bool good = (!call->n_body || hfd_body_parse(call, "DeleteOptions", &sent, &answer)) &&
-                    hfd_delete_options_read(&call->options, sent, &answer);
+        bool good =
+                (!request->n_body || hfd_body_parse(request, "DeleteOptions", &sent, &response)) &&
+                hfd_delete_options_read(&request->options, sent, &response);
         if (good) {
-                assert(!call->options.has_orphan ||
-                       call->options.propagation == HFD_PROPAGATE_UNSET);
-                assert(!answer.body);
+                assert(!request->options.has_orphan ||
+                       request->options.propagation == HFD_PROPAGATE_UNSET);
+                assert(!response.body);
         } else {
-                assert(answer.code == 400 || answer.code == 422);
-                assert(answer.body && answer.status.error && *answer.status.message);
+                assert(response.code == 400 || response.code == 422);
+                assert(response.body && response.status.error && *response.status.message);
         }
         hf__json_free(sent);
-        hfd_answer_done(&answer);
+        hfd_response_done(&response);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         const uint8_t *cut = n ? memchr(data, 0, n) : NULL;
-        struct hfd_call call = {.verb = HFD_DELETE_MANY,
-                                .resource = hfd_resource_find("", "v1", "configmaps")};
-        struct hfd_answer answer = {0};
+        struct hfd_request request = {.verb = HFD_DELETE_MANY,
+                                      .resource = hfd_resource_find("", "v1", "configmaps")};
+        struct hfd_response response = {0};
 
         if (!cut)
                 return 0;
-        call.body = cut + 1;
-        call.n_body = n - (size_t)(cut - data) - 1;
-        if (hfd_options_parse(&call, (const char *)data, &answer))
-                check(&call);
+        request.body = cut + 1;
+        request.n_body = n - (size_t)(cut - data) - 1;
+        if (hfd_options_parse(&request, (const char *)data, &response))
+                check(&request);
         else
-                assert(answer.code == 400 || answer.code == 422);
-        hfd_answer_done(&answer);
-        hfd_options_done(&call.options);
+                assert(response.code == 400 || response.code == 422);
+        hfd_response_done(&response);
+        hfd_options_done(&request.options);
         return 0;
 }

@@ -26,27 +26,27 @@ static uint64_t mix(uint64_t hash, const char *text) {
         return hash * 31;
 }
 
-static void check(struct hfd_request *request, struct outcome *outcome) {
+static void check(struct hfd_http_request *request, struct outcome *outcome) {
         size_t n;
 
-        assert(hfd_request_path(request)[0] == '/');
-        assert(hfd_request_method(request)[0] != '\0');
-        if (!strcmp(hfd_request_protocol(request), "HTTP/1.1"))
-                assert(hfd_request_header(request, "host"));
-        assert(!hfd_request_header(request, "content-length") ||
-               !hfd_request_header(request, "transfer-encoding"));
-        (void)hfd_request_body(request, &n);
+        assert(hfd_http_request_path(request)[0] == '/');
+        assert(hfd_http_request_method(request)[0] != '\0');
+        if (!strcmp(hfd_http_request_protocol(request), "HTTP/1.1"))
+                assert(hfd_http_request_header(request, "host"));
+        assert(!hfd_http_request_header(request, "content-length") ||
+               !hfd_http_request_header(request, "transfer-encoding"));
+        (void)hfd_http_request_body(request, &n);
         assert(n <= 4096);
         outcome->n_requests++;
         outcome->n_body += n;
-        outcome->hash = mix(outcome->hash, hfd_request_path(request));
-        outcome->hash = mix(outcome->hash, hfd_request_query(request));
+        outcome->hash = mix(outcome->hash, hfd_http_request_path(request));
+        outcome->hash = mix(outcome->hash, hfd_http_request_query(request));
 }
 
 static struct outcome parse(const char *data, size_t n, size_t step) {
         struct outcome outcome = {0};
         struct hfd_h1_parser *parser;
-        struct hfd_request *request = NULL;
+        struct hfd_http_request *request = NULL;
         enum hfd_h1_event event = HFD_H1_MORE;
 
         if (hfd_h1_parser_new(2048, 4096, &parser))
@@ -55,7 +55,7 @@ static struct outcome parse(const char *data, size_t n, size_t step) {
                 size_t used, part = n < step ? n : step;
                 int code = 0;
 
-                if (!request && hfd_request_new(NULL, NULL, NULL, &request))
+                if (!request && hfd_http_request_new(NULL, NULL, NULL, &request))
                         break;
                 event = hfd_h1_parser_feed(parser, request, data, part, &used, &code);
                 assert(used <= part);
@@ -66,12 +66,12 @@ static struct outcome parse(const char *data, size_t n, size_t step) {
                 n -= used;
                 if (event == HFD_H1_DONE) {
                         check(request, &outcome);
-                        request = hfd_request_unref(request);
+                        request = hfd_http_request_unref(request);
                 }
                 if (event == HFD_H1_BAD)
                         outcome.code = (unsigned)code;
         }
-        hfd_request_unref(request);
+        hfd_http_request_unref(request);
         hfd_h1_parser_free(parser);
         return outcome;
 }

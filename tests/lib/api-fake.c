@@ -42,7 +42,7 @@ struct api_fake_request {
         uint64_t continue_at; /* the revision in its token; 0 = a first page */
         size_t continue_from;
         unsigned number; /* of all lists */
-        hf_reply_fn done;
+        hf_response_fn done;
         hf_event_fn on_event;
         hf_watch_end_fn on_end;
         void *ctx;
@@ -82,7 +82,7 @@ static char *api_fake_object_text(const struct api_fake_object *object, uint64_t
         return text;
 }
 
-static void api_fake_unlock_poke(struct api_fake *fake) {
+static void api_fake_unlock_wake(struct api_fake *fake) {
         pthread_cond_broadcast(&fake->cond);
         pthread_mutex_unlock(&fake->mu);
 }
@@ -118,7 +118,7 @@ uint64_t api_fake_put(struct api_fake *fake, const char *ns, const char *name, c
         object->uid = is_new ? ++fake->last_uid : object->uid;
         fake->n_objects += is_new ? 1 : 0;
         api_fake_record(fake, is_new ? HF_EVENT_ADDED : HF_EVENT_MODIFIED, object);
-        api_fake_unlock_poke(fake);
+        api_fake_unlock_wake(fake);
         return revision;
 }
 
@@ -130,7 +130,7 @@ uint64_t api_fake_delete(struct api_fake *fake, const char *ns, const char *name
                 api_fake_record(fake, HF_EVENT_DELETED, &fake->objects[i]);
                 fake->objects[i] = fake->objects[--fake->n_objects];
         }
-        api_fake_unlock_poke(fake);
+        api_fake_unlock_wake(fake);
         return revision;
 }
 
@@ -151,7 +151,7 @@ void api_fake_compact(struct api_fake *fake) {
         pthread_mutex_lock(&fake->mu);
         api_fake_forget_events(fake);
         fake->compacted = fake->revision;
-        api_fake_unlock_poke(fake);
+        api_fake_unlock_wake(fake);
 }
 
 void api_fake_end_watches(struct api_fake *fake, int error) {
@@ -159,7 +159,7 @@ void api_fake_end_watches(struct api_fake *fake, int error) {
         for (struct api_fake_request *r = fake->requests; r; r = r->next)
                 if (r->is_watch && r->end == INT32_MIN)
                         r->end = error;
-        api_fake_unlock_poke(fake);
+        api_fake_unlock_wake(fake);
 }
 
 void api_fake_end_watches_with(struct api_fake *fake, int error, const char *message) {
@@ -169,7 +169,7 @@ void api_fake_end_watches_with(struct api_fake *fake, int error, const char *mes
                         r->end = error;
                         r->end_message = message;
                 }
-        api_fake_unlock_poke(fake);
+        api_fake_unlock_wake(fake);
 }
 
 void api_fake_set_back(struct api_fake *fake, uint64_t revision) {
@@ -179,14 +179,14 @@ void api_fake_set_back(struct api_fake *fake, uint64_t revision) {
         fake->compacted = 0;
         for (struct api_fake_request *r = fake->requests; r; r = r->next)
                 r->from = revision;
-        api_fake_unlock_poke(fake);
+        api_fake_unlock_wake(fake);
 }
 
 void api_fake_bookmark(struct api_fake *fake) {
         pthread_mutex_lock(&fake->mu);
         for (struct api_fake_request *r = fake->requests; r; r = r->next)
                 r->bookmark_due = r->wants_bookmarks;
-        api_fake_unlock_poke(fake);
+        api_fake_unlock_wake(fake);
 }
 
 void api_fake_fail_lists(struct api_fake *fake, unsigned n, int error) {
@@ -212,19 +212,19 @@ void api_fake_page(struct api_fake *fake, size_t n) {
 void api_fake_hold_pages(struct api_fake *fake, bool hold) {
         pthread_mutex_lock(&fake->mu);
         fake->hold_pages = hold;
-        api_fake_unlock_poke(fake);
+        api_fake_unlock_wake(fake);
 }
 
 void api_fake_mute_watches(struct api_fake *fake, bool mute) {
         pthread_mutex_lock(&fake->mu);
         fake->mute = mute;
-        api_fake_unlock_poke(fake);
+        api_fake_unlock_wake(fake);
 }
 
 void api_fake_hold_calls(struct api_fake *fake, bool hold) {
         pthread_mutex_lock(&fake->mu);
         fake->hold = hold;
-        api_fake_unlock_poke(fake);
+        api_fake_unlock_wake(fake);
 }
 
 static unsigned api_fake_count(struct api_fake *fake, const unsigned *count) {
@@ -299,7 +299,7 @@ static void api_fake_list(struct api_fake *fake, const struct api_fake_request *
 
 static void api_fake_answer(struct api_fake *fake, struct api_fake_request *request) {
         struct hf__strbuf body = {0};
-        struct hf_reply reply = {0};
+        struct hf_response reply = {0};
 
         if (request->canceled) {
                 reply.error = HF_E_CANCELED;
@@ -416,7 +416,7 @@ static void api_fake_append(struct api_fake *fake, struct api_fake_request *requ
                 place = &(*place)->next;
         *place = request;
         pthread_cond_broadcast(&fake->started);
-        api_fake_unlock_poke(fake);
+        api_fake_unlock_wake(fake);
 }
 
 static void api_fake_read_query(struct api_fake_request *request, const char *query) {
@@ -432,7 +432,7 @@ static void api_fake_read_query(struct api_fake_request *request, const char *qu
                 abort();
 }
 
-static int api_fake_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+static int api_fake_call(struct hf_client *self, const struct hf_request *call, hf_response_fn done,
                          void *ctx, uint64_t *ret_id) {
         struct api_fake *fake = (struct api_fake *)self;
         struct api_fake_request *request = calloc(1, sizeof *request);
@@ -475,14 +475,14 @@ static void api_fake_cancel(struct hf_client *self, uint64_t id) {
         pthread_mutex_lock(&fake->mu);
         for (struct api_fake_request *r = fake->requests; r; r = r->next)
                 r->canceled = r->canceled || r->id == id;
-        api_fake_unlock_poke(fake);
+        api_fake_unlock_wake(fake);
 }
 
 static void api_fake_free(struct hf_client *self) {
         struct api_fake *fake = (struct api_fake *)self;
         pthread_mutex_lock(&fake->mu);
         fake->stop = true;
-        api_fake_unlock_poke(fake);
+        api_fake_unlock_wake(fake);
         pthread_join(fake->thread, NULL);
         api_fake_forget_events(fake);
         pthread_cond_destroy(&fake->cond);
@@ -493,7 +493,7 @@ static void api_fake_free(struct hf_client *self) {
 
 struct api_fake *api_fake_new(const struct hf_host *host) {
         static const struct hf_client_ops ops = {
-                .call = api_fake_call,
+                .request = api_fake_call,
                 .cancel = api_fake_cancel,
                 .watch = api_fake_watch,
                 .watch_cancel = api_fake_cancel,

@@ -84,13 +84,13 @@ int main(int argc, char **argv) {
                 fail("cache", &status);
         for (size_t i = 0; i < sizeof system_namespaces / sizeof system_namespaces[0]; i++) {
                 char body[100];
-                struct hf_call call = {.verb = HF_VERB_CREATE,
-                                       .resource = {"", "v1", "namespaces"},
-                                       .body = body};
-                call.n_body =
+                struct hf_request request = {.verb = HF_VERB_CREATE,
+                                             .resource = {"", "v1", "namespaces"},
+                                             .body = body};
+                request.n_body =
                         (size_t)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%s\"}}",
                                          system_namespaces[i]);
-                (void)hf_client_do(client, &call, token, NULL, NULL, NULL);
+                (void)hf_client_do(client, &request, token, NULL, NULL, NULL);
         }
         (void)printf("ready %u\n", hfd_http_port(http));
         (void)fflush(stdout);

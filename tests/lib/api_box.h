@@ -68,7 +68,7 @@ struct result {
         struct hf_status status;
 };
 
-static inline void on_reply(void *ctx, const struct hf_reply *reply) {
+static inline void on_reply(void *ctx, const struct hf_response *reply) {
         struct result *r = ctx;
 
         pthread_mutex_lock(&r->mu);
@@ -91,11 +91,11 @@ static const struct hf_resource workspaces
 /* The last answer; its body is freed by the next call. */
 static struct result last;
 
-static inline int run(struct box *box, const struct hf_call *call) {
+static inline int run(struct box *box, const struct hf_request *request) {
         struct result r = {.mu = PTHREAD_MUTEX_INITIALIZER};
 
         pthread_cond_init(&r.cond, NULL);
-        assert_int_equal(hf_client_call(box->client, call, on_reply, &r, NULL), 0);
+        assert_int_equal(hf_client_request(box->client, request, on_reply, &r, NULL), 0);
         pthread_mutex_lock(&r.mu);
         while (!r.done)
                 pthread_cond_wait(&r.cond, &r.mu);
@@ -110,27 +110,27 @@ static inline int run(struct box *box, const struct hf_call *call) {
 static inline int call_fenced(struct box *box, enum hf_verb verb, struct hf_resource resource,
                               const char *ns, const char *name, const char *query, const char *body,
                               const struct hf_fence *fence) {
-        struct hf_call call = {.verb = verb,
-                               .resource = resource,
-                               .ns = ns,
-                               .name = name,
-                               .query = query,
-                               .body = body,
-                               .n_body = body ? strlen(body) : 0,
-                               .fence = fence};
-        return run(box, &call);
+        struct hf_request request = {.verb = verb,
+                                     .resource = resource,
+                                     .ns = ns,
+                                     .name = name,
+                                     .query = query,
+                                     .body = body,
+                                     .n_body = body ? strlen(body) : 0,
+                                     .fence = fence};
+        return run(box, &request);
 }
 
 /* On a subresource; body NULL gets it. */
 static inline int do_part(struct box *box, struct hf_resource resource, const char *name,
                           const char *subresource, const char *body) {
-        struct hf_call call = {.verb = body ? HF_VERB_UPDATE : HF_VERB_GET,
-                               .resource = resource,
-                               .name = name,
-                               .subresource = subresource,
-                               .body = body,
-                               .n_body = body ? strlen(body) : 0};
-        return run(box, &call);
+        struct hf_request request = {.verb = body ? HF_VERB_UPDATE : HF_VERB_GET,
+                                     .resource = resource,
+                                     .name = name,
+                                     .subresource = subresource,
+                                     .body = body,
+                                     .n_body = body ? strlen(body) : 0};
+        return run(box, &request);
 }
 
 static inline int do_call(struct box *box, enum hf_verb verb, struct hf_resource resource,
@@ -141,51 +141,52 @@ static inline int do_call(struct box *box, enum hf_verb verb, struct hf_resource
 /* ---- patches, asked of the core itself: a client has no verb for them ---- */
 
 struct patch_call {
-        struct hfd_call call; /* first: done is given this */
+        struct hfd_request request; /* first: done is given this */
         struct result result;
 };
 
-static inline void on_patched(struct hfd_call *call, const struct hfd_answer *answer) {
-        struct patch_call *patch = (struct patch_call *)call;
-        struct hf_reply reply = {.error = answer->status.error,
-                                 .status = answer->status,
-                                 .body = answer->body->data,
-                                 .n_body = answer->body->n,
-                                 .fence_echoed = answer->fence_compared};
+static inline void on_patched(struct hfd_request *request, const struct hfd_response *response) {
+        struct patch_call *patch = (struct patch_call *)request;
+        struct hf_response reply = {.error = response->status.error,
+                                    .status = response->status,
+                                    .body = response->body->data,
+                                    .n_body = response->body->n,
+                                    .fence_echoed = response->fence_compared};
 
-        reply.status.http_code = answer->code;
+        reply.status.http_code = response->code;
         on_reply(&patch->result, &reply);
 }
 
 /* Makes the call and waits for its answer, whose body is the caller's. */
 static inline void await_patch(struct box *box, struct patch_call *patch) {
-        hfd_api_call(box->api, &patch->call);
+        hfd_api_call(box->api, &patch->request);
         pthread_mutex_lock(&patch->result.mu);
         while (!patch->result.done)
                 pthread_cond_wait(&patch->result.cond, &patch->result.mu);
         pthread_mutex_unlock(&patch->result.mu);
-        hfd_options_done(&patch->call.options);
+        hfd_options_done(&patch->request.options);
 }
 
 static inline int do_patch(struct box *box, struct hf_resource resource, const char *ns,
                            const char *name, enum hfd_subresource subresource, enum hfd_patch type,
                            const char *query, const char *body) {
-        struct patch_call patch = {.call = {.verb = HFD_PATCH,
-                                            .subresource = subresource,
-                                            .patch = type,
-                                            .body = body,
-                                            .n_body = strlen(body),
-                                            .deadline = hf_now(hf_clock_system()) +
-                                                        10 * HF_NSEC_PER_SEC,
-                                            .done = on_patched},
+        struct patch_call patch = {.request = {.verb = HFD_PATCH,
+                                               .subresource = subresource,
+                                               .patch = type,
+                                               .body = body,
+                                               .n_body = strlen(body),
+                                               .deadline = hf_now(hf_clock_system()) +
+                                                           10 * HF_NSEC_PER_SEC,
+                                               .done = on_patched},
                                    .result = {.mu = PTHREAD_MUTEX_INITIALIZER,
                                               .cond = PTHREAD_COND_INITIALIZER}};
-        struct hfd_answer answer = {0};
+        struct hfd_response response = {0};
 
-        patch.call.resource = hfd_resource_find(resource.group, resource.version, resource.plural);
-        (void)snprintf(patch.call.ns, sizeof patch.call.ns, "%s", ns ? ns : "");
-        (void)snprintf(patch.call.name, sizeof patch.call.name, "%s", name);
-        assert_true(hfd_options_parse(&patch.call, query, &answer));
+        patch.request.resource =
+                hfd_resource_find(resource.group, resource.version, resource.plural);
+        (void)snprintf(patch.request.ns, sizeof patch.request.ns, "%s", ns ? ns : "");
+        (void)snprintf(patch.request.name, sizeof patch.request.name, "%s", name);
+        assert_true(hfd_options_parse(&patch.request, query, &response));
         await_patch(box, &patch);
         free(last.body);
         last = patch.result;

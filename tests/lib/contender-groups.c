@@ -57,14 +57,14 @@ static int run_second(struct hf_term *term, void *ctx) {
                                  "s\"}}",
                                  group->name, (unsigned long long)hf_term_fence(term)->term, count,
                                  group->identity);
-                struct hf_call call = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
-                                       .resource = {"", "v1", "configmaps"},
-                                       .ns = "default",
-                                       .name = exists ? group->name : NULL,
-                                       .body = body,
-                                       .n_body = (size_t)n};
-                int r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL,
-                                     NULL);
+                struct hf_request request = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+                                             .resource = {"", "v1", "configmaps"},
+                                             .ns = "default",
+                                             .name = exists ? group->name : NULL,
+                                             .body = body,
+                                             .n_body = (size_t)n};
+                int r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), NULL,
+                                     NULL, NULL);
                 if (r == 0 || r == HF_E_NOT_FOUND || r == HF_E_EXISTS)
                         exists = r != HF_E_NOT_FOUND;
                 (void)hf_cancel_wait(hf_term_drain(term), hf_now(clock) + 20 * HF_NSEC_PER_MSEC);

@@ -65,15 +65,15 @@ static int run_writer(struct hf_term *term, void *ctx) {
                                  "s\"}}",
                                  options->writes, (unsigned long long)hf_term_fence(term)->term,
                                  count, options->identity);
-                struct hf_call call = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
-                                       .resource = configmaps,
-                                       .ns = "default",
-                                       .name = exists ? options->writes : NULL,
-                                       .body = body,
-                                       .n_body = (size_t)n};
+                struct hf_request request = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+                                             .resource = configmaps,
+                                             .ns = "default",
+                                             .name = exists ? options->writes : NULL,
+                                             .body = body,
+                                             .n_body = (size_t)n};
                 struct hf_cancel *token =
                         options->ignore_tokens ? hf_cancel_never() : hf_term_abort(term);
-                int r = hf_client_do(hf_term_client(term), &call, token, NULL, NULL, &status);
+                int r = hf_client_do(hf_term_client(term), &request, token, NULL, NULL, &status);
                 if (r == HF_E_NOT_FOUND || r == HF_E_EXISTS)
                         exists = r == HF_E_EXISTS;
                 struct hf_cancel *wait =

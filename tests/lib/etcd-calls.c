@@ -28,58 +28,60 @@ static void wait_until_locked(pthread_cond_t *cond, pthread_mutex_t *mu, hf_nsec
         clock->wait(clock->ctx, cond, mu, limit);
 }
 
-void call_answer_init(struct call_answer *answer) {
-        *answer = (struct call_answer){0};
-        pthread_mutex_init(&answer->mu, NULL);
-        if (hf_cond_init(&answer->cond))
+void call_answer_init(struct call_answer *response) {
+        *response = (struct call_answer){0};
+        pthread_mutex_init(&response->mu, NULL);
+        if (hf_cond_init(&response->cond))
                 die("cannot make a condition");
 }
 
 void call_store_answer(void *ctx, const struct hfd_store_reply *reply) {
-        struct call_answer *answer = ctx;
+        struct call_answer *response = ctx;
 
-        pthread_mutex_lock(&answer->mu);
-        if (answer->done)
+        pthread_mutex_lock(&response->mu);
+        if (response->done)
                 die("an operation was answered twice");
-        answer->done = true;
-        answer->error = reply->error;
-        answer->revision = reply->revision;
-        answer->cluster_id = reply->cluster_id;
-        answer->more = reply->more;
-        answer->status = reply->status;
-        answer->n_kvs = reply->n_kvs;
-        answer->kvs = need(calloc(reply->n_kvs + 1, sizeof(*answer->kvs)));
+        response->done = true;
+        response->error = reply->error;
+        response->revision = reply->revision;
+        response->cluster_id = reply->cluster_id;
+        response->more = reply->more;
+        response->status = reply->status;
+        response->n_kvs = reply->n_kvs;
+        response->kvs = need(calloc(reply->n_kvs + 1, sizeof(*response->kvs)));
         for (size_t i = 0; i < reply->n_kvs; i++)
-                answer->kvs[i] = (struct call_kv){.key = need(strdup(reply->kvs[i].key)),
-                                                  .value = hf__buf_ref(reply->kvs[i].value),
-                                                  .mod_revision = reply->kvs[i].mod_revision,
-                                                  .create_revision = reply->kvs[i].create_revision};
-        pthread_cond_broadcast(&answer->cond);
-        pthread_mutex_unlock(&answer->mu);
+                response->kvs[i] =
+                        (struct call_kv){.key = need(strdup(reply->kvs[i].key)),
+                                         .value = hf__buf_ref(reply->kvs[i].value),
+                                         .mod_revision = reply->kvs[i].mod_revision,
+                                         .create_revision = reply->kvs[i].create_revision};
+        pthread_cond_broadcast(&response->cond);
+        pthread_mutex_unlock(&response->mu);
 }
 
-int call_wait(struct call_answer *answer) {
+int call_wait(struct call_answer *response) {
         hf_nsec limit = hf_now(hf_clock_system()) + PATIENCE;
 
-        pthread_mutex_lock(&answer->mu);
-        while (!answer->done)
-                wait_until_locked(&answer->cond, &answer->mu, limit);
-        pthread_mutex_unlock(&answer->mu);
-        return answer->error;
+        pthread_mutex_lock(&response->mu);
+        while (!response->done)
+                wait_until_locked(&response->cond, &response->mu, limit);
+        pthread_mutex_unlock(&response->mu);
+        return response->error;
 }
 
-void call_answer_done(struct call_answer *answer) {
-        for (size_t i = 0; i < answer->n_kvs; i++) {
-                free(answer->kvs[i].key);
-                hf__buf_unref(answer->kvs[i].value);
+void call_answer_done(struct call_answer *response) {
+        for (size_t i = 0; i < response->n_kvs; i++) {
+                free(response->kvs[i].key);
+                hf__buf_unref(response->kvs[i].value);
         }
-        free(answer->kvs);
-        pthread_cond_destroy(&answer->cond);
-        pthread_mutex_destroy(&answer->mu);
+        free(response->kvs);
+        pthread_cond_destroy(&response->cond);
+        pthread_mutex_destroy(&response->mu);
 }
 
-const char *call_value(const struct call_answer *answer, size_t i) {
-        return i < answer->n_kvs && answer->kvs[i].value ? answer->kvs[i].value->data : "(none)";
+const char *call_value(const struct call_answer *response, size_t i) {
+        return i < response->n_kvs && response->kvs[i].value ? response->kvs[i].value->data
+                                                             : "(none)";
 }
 
 /* r is what starting gave. Waits, and hands the answer out or drops it. */
@@ -91,54 +93,55 @@ static int finish(int r, struct call_answer *mine, struct call_answer *wanted) {
         return r;
 }
 
-#define CALL(answer, start)                                                                        \
-        struct call_answer own, *mine = (answer) ? (answer) : &own;                                \
+#define CALL(response, start)                                                                      \
+        struct call_answer own, *mine = (response) ? (response) : &own;                            \
         call_answer_init(mine);                                                                    \
-        return finish((start), mine, (answer))
+        return finish((start), mine, (response))
 
-int call_get(struct hfd_store *store, const char *key, struct call_answer *answer) {
-        CALL(answer, store->ops->get(store, key, call_deadline(20000), call_store_answer, mine));
+int call_get(struct hfd_store *store, const char *key, struct call_answer *response) {
+        CALL(response, store->ops->get(store, key, call_deadline(20000), call_store_answer, mine));
 }
 
 int call_list(struct hfd_store *store, const char *prefix, const char *start, uint64_t revision,
-              size_t limit, bool keys_only, struct call_answer *answer) {
-        CALL(answer, store->ops->list(store, prefix, start, revision, limit, keys_only,
-                                      call_deadline(20000), call_store_answer, mine));
+              size_t limit, bool keys_only, struct call_answer *response) {
+        CALL(response, store->ops->list(store, prefix, start, revision, limit, keys_only,
+                                        call_deadline(20000), call_store_answer, mine));
 }
 
-int call_txn(struct hfd_store *store, const struct hfd_txn *txn, struct call_answer *answer) {
-        CALL(answer, store->ops->txn(store, txn, call_deadline(20000), call_store_answer, mine));
+int call_txn(struct hfd_store *store, const struct hfd_txn *txn, struct call_answer *response) {
+        CALL(response, store->ops->txn(store, txn, call_deadline(20000), call_store_answer, mine));
 }
 
 int call_compact(struct hfd_store *store, uint64_t revision) {
-        struct call_answer answer;
+        struct call_answer response;
 
-        call_answer_init(&answer);
+        call_answer_init(&response);
         return finish(store->ops->compact(store, revision, call_deadline(20000), call_store_answer,
-                                          &answer),
-                      &answer, NULL);
+                                          &response),
+                      &response, NULL);
 }
 
 uint64_t call_revision(struct hfd_store *store) {
-        struct call_answer answer;
+        struct call_answer response;
         uint64_t revision;
 
-        call_answer_init(&answer);
-        revision = store->ops->revision(store, call_deadline(20000), call_store_answer, &answer) ||
-                                   call_wait(&answer)
-                           ? 0
-                           : answer.revision;
-        call_answer_done(&answer);
+        call_answer_init(&response);
+        revision =
+                store->ops->revision(store, call_deadline(20000), call_store_answer, &response) ||
+                                call_wait(&response)
+                        ? 0
+                        : response.revision;
+        call_answer_done(&response);
         return revision;
 }
 
 static uint64_t write_one(struct hfd_store *store, const struct hfd_op *op) {
         struct hfd_txn txn = {.ops = op, .n_ops = 1};
-        struct call_answer answer;
+        struct call_answer response;
         uint64_t revision;
 
-        revision = call_txn(store, &txn, &answer) ? 0 : answer.revision;
-        call_answer_done(&answer);
+        revision = call_txn(store, &txn, &response) ? 0 : response.revision;
+        call_answer_done(&response);
         return revision;
 }
 

@@ -34,20 +34,20 @@ struct call_answer {
 hf_nsec call_deadline(unsigned ms); /* from now */
 
 void call_answer_init(
-        struct call_answer *answer); /* then hand call_store_answer and it to an operation */
+        struct call_answer *response); /* then hand call_store_answer and it to an operation */
 void call_store_answer(void *ctx, const struct hfd_store_reply *reply);
-int call_wait(struct call_answer *answer); /* returns answer->error */
-void call_answer_done(struct call_answer *answer);
+int call_wait(struct call_answer *response); /* returns answer->error */
+void call_answer_done(struct call_answer *response);
 
 /* The value of kvs[i] as a string. */
-const char *call_value(const struct call_answer *answer, size_t i);
+const char *call_value(const struct call_answer *response, size_t i);
 
 /* Blocking; with a deadline of 20 s; answer may be NULL. They return the error of starting or of
  * the answer. */
-int call_get(struct hfd_store *store, const char *key, struct call_answer *answer);
+int call_get(struct hfd_store *store, const char *key, struct call_answer *response);
 int call_list(struct hfd_store *store, const char *prefix, const char *start, uint64_t revision,
-              size_t limit, bool keys_only, struct call_answer *answer);
-int call_txn(struct hfd_store *store, const struct hfd_txn *txn, struct call_answer *answer);
+              size_t limit, bool keys_only, struct call_answer *response);
+int call_txn(struct hfd_store *store, const struct hfd_txn *txn, struct call_answer *response);
 int call_compact(struct hfd_store *store, uint64_t revision);
 uint64_t call_revision(struct hfd_store *store);
 /* Unconditional; return the revision of the write, 0 = failed. */

@@ -56,7 +56,7 @@ static bool healthy(int port) {
                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         struct timeval timeout = {.tv_sec = 2};
         const char *get = "GET /health HTTP/1.0\r\n\r\n";
-        char answer[1024];
+        char response[1024];
         size_t n = 0;
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -65,12 +65,12 @@ static bool healthy(int port) {
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
         if (!connect(fd, (struct sockaddr *)&address, sizeof(address)) &&
             send(fd, get, strlen(get), MSG_NOSIGNAL) > 0)
-                for (ssize_t got; n < sizeof(answer) - 1 &&
-                                  (got = recv(fd, answer + n, sizeof(answer) - 1 - n, 0)) > 0;)
+                for (ssize_t got; n < sizeof(response) - 1 &&
+                                  (got = recv(fd, response + n, sizeof(response) - 1 - n, 0)) > 0;)
                         n += (size_t)got;
         close(fd);
-        answer[n] = 0;
-        return strstr(answer, "true") != NULL;
+        response[n] = 0;
+        return strstr(response, "true") != NULL;
 }
 
 static void exec_etcd(const struct etcd_spawn *etcd, const char *tls_dir) {

@@ -45,10 +45,10 @@ struct fake_job {
         struct fake_job *next;
         struct fake_client *client;
         uint64_t id;
-        struct hf_call call;
+        struct hf_request request;
         char *ns, *name, *body, *plural;
         struct hf_fence fence;
-        hf_reply_fn done;
+        hf_response_fn done;
         void *ctx;
         bool canceled, applied;
         struct hf_status lost_status;
@@ -212,10 +212,10 @@ static bool fake_term_holds(struct fake_api *api, const char *ns, const char *na
 static int fake_apply(struct fake_api *api, const struct fake_job *job, const char **ret_body) {
         char key[600];
         const struct hf_fence *fence =
-                job->call.fence && !job->client->no_echo ? job->call.fence : NULL;
+                job->request.fence && !job->client->no_echo ? job->request.fence : NULL;
         fake_key(key, sizeof key, job->plural, job->ns, job->name);
         *ret_body = NULL;
-        if (job->call.verb == HF_VERB_CREATE) {
+        if (job->request.verb == HF_VERB_CREATE) {
                 struct hf__json *json = NULL;
                 if (hf__json_parse(job->body, strlen(job->body), &json, NULL) != 0)
                         return HF_E_INVALID;
@@ -223,20 +223,20 @@ static int fake_apply(struct fake_api *api, const struct fake_job *job, const ch
                          hf__json_string(json, "metadata.name"));
                 hf__json_free(json);
         }
-        if (fence && job->call.verb != HF_VERB_GET) {
+        if (fence && job->request.verb != HF_VERB_GET) {
                 if (!fake_term_holds(api, fence->ns, fence->name, fence->term, fence->identity) ||
                     (fence->also_term && !fake_term_holds(api, fence->also_ns, fence->also_name,
                                                           fence->also_term, fence->identity)))
                         return HF_E_STALE_TERM;
         }
         struct fake_object *object = fake_find(api, key);
-        if (job->call.verb == HF_VERB_CREATE) {
+        if (job->request.verb == HF_VERB_CREATE) {
                 if (object)
                         return HF_E_EXISTS;
                 fake_store(api, key, job->body, fence);
         } else if (!object) {
                 return HF_E_NOT_FOUND;
-        } else if (job->call.verb == HF_VERB_UPDATE) {
+        } else if (job->request.verb == HF_VERB_UPDATE) {
                 struct hf__json *json = NULL;
                 if (hf__json_parse(job->body, strlen(job->body), &json, NULL) != 0)
                         return HF_E_INVALID;
@@ -246,7 +246,7 @@ static int fake_apply(struct fake_api *api, const struct fake_job *job, const ch
                 if (!same)
                         return HF_E_CONFLICT;
                 fake_store(api, key, job->body, fence);
-        } else if (job->call.verb == HF_VERB_DELETE) {
+        } else if (job->request.verb == HF_VERB_DELETE) {
                 fake_remove(api, key, fence);
                 return 0;
         }
@@ -254,16 +254,16 @@ static int fake_apply(struct fake_api *api, const struct fake_job *job, const ch
         return 0;
 }
 
-static hf_nsec fake_deadline(const struct fake_job *job) { return job->call.deadline; }
+static hf_nsec fake_deadline(const struct fake_job *job) { return job->request.deadline; }
 
 /* Is the job to be answered now, and how? Held with the lock. */
-static bool fake_settle(struct fake_api *api, struct fake_job *job, struct hf_reply *reply,
+static bool fake_settle(struct fake_api *api, struct fake_job *job, struct hf_response *reply,
                         char **ret_body) {
         struct fake_client *client = job->client;
-        bool write = job->call.verb != HF_VERB_GET && job->call.verb != HF_VERB_LIST;
+        bool write = job->request.verb != HF_VERB_GET && job->request.verb != HF_VERB_LIST;
         enum fake_mode mode = client->writes_only && !write ? FAKE_OK : client->mode;
         const char *body = NULL;
-        *reply = (struct hf_reply){0};
+        *reply = (struct hf_response){0};
         *ret_body = NULL;
         if (job->canceled || api->stopping) {
                 reply->error = HF_E_CANCELED;
@@ -277,7 +277,7 @@ static bool fake_settle(struct fake_api *api, struct fake_job *job, struct hf_re
                         client->mode = FAKE_OK;
         } else {
                 reply->error = fake_apply(api, job, &body);
-                reply->fence_echoed = job->call.fence && !client->no_echo;
+                reply->fence_echoed = job->request.fence && !client->no_echo;
                 if (mode == FAKE_LOSE_REPLY && write) {
                         job->applied = true;
                         return false;
@@ -305,7 +305,7 @@ static void fake_job_free(struct fake_job *job) {
 static bool fake_turn_calls(struct fake_api *api) {
         for (struct fake_job **at = &api->jobs; *at; at = &(*at)->next) {
                 struct fake_job *job = *at;
-                struct hf_reply reply;
+                struct hf_response reply;
                 char *body;
                 if (!fake_settle(api, job, &reply, &body))
                         continue;
@@ -380,21 +380,21 @@ static void *fake_main(void *ctx) {
         return NULL;
 }
 
-static int fake_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+static int fake_call(struct hf_client *self, const struct hf_request *request, hf_response_fn done,
                      void *ctx, uint64_t *ret_id) {
         struct fake_client *client = (struct fake_client *)self;
         struct fake_job *job = calloc(1, sizeof *job), **at;
         job->client = client;
-        job->call = *call;
-        if (!job->call.deadline)
-                job->call.deadline = hf_now(hf_clock_system()) + 30 * HF_NSEC_PER_SEC;
-        job->ns = strdup(call->ns ? call->ns : "");
-        job->name = strdup(call->name ? call->name : "");
-        job->plural = strdup(call->resource.plural);
-        job->body = strndup(call->body ? call->body : "", call->n_body);
-        if (call->fence) {
-                job->fence = *call->fence;
-                job->call.fence = &job->fence;
+        job->request = *request;
+        if (!job->request.deadline)
+                job->request.deadline = hf_now(hf_clock_system()) + 30 * HF_NSEC_PER_SEC;
+        job->ns = strdup(request->ns ? request->ns : "");
+        job->name = strdup(request->name ? request->name : "");
+        job->plural = strdup(request->resource.plural);
+        job->body = strndup(request->body ? request->body : "", request->n_body);
+        if (request->fence) {
+                job->fence = *request->fence;
+                job->request.fence = &job->fence;
         }
         job->done = done;
         job->ctx = ctx;

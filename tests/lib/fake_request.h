@@ -12,7 +12,7 @@
 
 #include "server/http/http.h"
 
-struct hfd_request {
+struct hfd_http_request {
         int refs;
         hf_nsec received_at;
         const char *method, *path, *query, *authorization;
@@ -30,9 +30,9 @@ struct hfd_request {
         size_t n_body;
 };
 
-static inline struct hfd_request *fake_request(const char *method, const char *path,
-                                               const char *query) {
-        struct hfd_request *request = calloc(1, sizeof *request);
+static inline struct hfd_http_request *fake_request(const char *method, const char *path,
+                                                    const char *query) {
+        struct hfd_http_request *request = calloc(1, sizeof *request);
         assert(request);
         request->received_at = hf_now(hf_clock_system());
         request->refs = 2; /* the handler's, and the test's */
@@ -42,9 +42,9 @@ static inline struct hfd_request *fake_request(const char *method, const char *p
         return request;
 }
 
-static inline struct hfd_request *fake_admin(const char *method, const char *path,
-                                             const char *query) {
-        struct hfd_request *request = fake_request(method, path, query);
+static inline struct hfd_http_request *fake_admin(const char *method, const char *path,
+                                                  const char *query) {
+        struct hfd_http_request *request = fake_request(method, path, query);
         request->peer = HFD_PEER_VERIFIED;
         request->common_name = "admin";
         request->organisations[0] = "system:masters";
@@ -53,24 +53,24 @@ static inline struct hfd_request *fake_admin(const char *method, const char *pat
 }
 
 /* The answer has gone out to the last byte. */
-static inline void fake_finish(struct hfd_request *request) {
+static inline void fake_finish(struct hfd_http_request *request) {
         assert(request->code != 0);
         if (request->finished)
                 request->finished(request->finished_ctx, request->code, request->n_body);
         request->finished = NULL;
 }
 
-static inline void fake_done(struct hfd_request *request) {
+static inline void fake_done(struct hfd_http_request *request) {
         fake_finish(request);
         assert(request->refs == 1); /* the handler dropped its own */
-        hfd_request_unref(request);
+        hfd_http_request_unref(request);
 }
 
-struct hfd_request *hfd_request_ref(struct hfd_request *request) {
+struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request) {
         request->refs++;
         return request;
 }
-struct hfd_request *hfd_request_unref(struct hfd_request *request) {
+struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request) {
         if (--request->refs > 0)
                 return NULL;
         if (request->context_free)
@@ -78,36 +78,40 @@ struct hfd_request *hfd_request_unref(struct hfd_request *request) {
         free(request);
         return NULL;
 }
-const char *hfd_request_method(struct hfd_request *request) { return request->method; }
-const char *hfd_request_path(struct hfd_request *request) { return request->path; }
-const char *hfd_request_query(struct hfd_request *request) { return request->query; }
-const char *hfd_request_header(struct hfd_request *request, const char *name) {
+const char *hfd_http_request_method(struct hfd_http_request *request) { return request->method; }
+const char *hfd_http_request_path(struct hfd_http_request *request) { return request->path; }
+const char *hfd_http_request_query(struct hfd_http_request *request) { return request->query; }
+const char *hfd_http_request_header(struct hfd_http_request *request, const char *name) {
         return strcmp(name, "authorization") == 0 ? request->authorization : NULL;
 }
-const char *hfd_request_protocol(struct hfd_request *request) { return "HTTP/1.1"; }
-const char *hfd_request_remote(struct hfd_request *request) { return "127.0.0.1:1"; }
-hf_nsec hfd_request_received_at(struct hfd_request *request) { return request->received_at; }
-enum hfd_peer_cert hfd_request_peer(struct hfd_request *request, const char **ret_common_name,
-                                    const char *const **ret_organisations,
-                                    size_t *ret_n_organisations) {
+const char *hfd_http_request_protocol(struct hfd_http_request *request) { return "HTTP/1.1"; }
+const char *hfd_http_request_remote(struct hfd_http_request *request) { return "127.0.0.1:1"; }
+hf_nsec hfd_http_request_received_at(struct hfd_http_request *request) {
+        return request->received_at;
+}
+enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
+                                         const char **ret_common_name,
+                                         const char *const **ret_organisations,
+                                         size_t *ret_n_organisations) {
         *ret_common_name = request->common_name;
         *ret_organisations = request->organisations;
         *ret_n_organisations = request->n_organisations;
         return request->peer;
 }
-void hfd_request_set_context(struct hfd_request *request, void *context,
-                             void (*free_fn)(void *context)) {
+void hfd_http_request_set_context(struct hfd_http_request *request, void *context,
+                                  void (*free_fn)(void *context)) {
         request->context = context;
         request->context_free = free_fn;
 }
-void *hfd_request_context(struct hfd_request *request) { return request->context; }
-void hfd_request_on_finished(struct hfd_request *request,
-                             void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx) {
+void *hfd_http_request_context(struct hfd_http_request *request) { return request->context; }
+void hfd_http_request_on_finished(struct hfd_http_request *request,
+                                  void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx) {
         request->finished = fn;
         request->finished_ctx = ctx;
 }
-void hfd_request_reply(struct hfd_request *request, int code, const char *content_type,
-                       const struct hfd_header *headers, size_t n_headers, struct hf__buf *body) {
+void hfd_http_request_reply(struct hfd_http_request *request, int code, const char *content_type,
+                            const struct hfd_header *headers, size_t n_headers,
+                            struct hf__buf *body) {
         size_t n = 0;
         assert(request->code == 0); /* exactly once */
         request->code = code;

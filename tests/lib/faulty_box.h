@@ -67,16 +67,16 @@ static const struct hf_resource workspaces = {"tenancy.holdfast.dev", "v1alpha1"
 
 static inline int call_status(struct box *box, enum hf_verb verb, const char *name,
                               const char *body, struct hf_status *status) {
-        struct hf_call call = {.verb = verb,
-                               .resource = workspaces,
-                               .name = name,
-                               .body = body,
-                               .n_body = body ? strlen(body) : 0};
+        struct hf_request request = {.verb = verb,
+                                     .resource = workspaces,
+                                     .name = name,
+                                     .body = body,
+                                     .n_body = body ? strlen(body) : 0};
 
-        return hf_client_do(box->client, &call, box->token, NULL, NULL, status);
+        return hf_client_do(box->client, &request, box->token, NULL, NULL, status);
 }
 
-static inline int call(struct box *box, enum hf_verb verb, const char *name, const char *body) {
+static inline int request(struct box *box, enum hf_verb verb, const char *name, const char *body) {
         return call_status(box, verb, name, body, NULL);
 }
 

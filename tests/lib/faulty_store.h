@@ -38,7 +38,7 @@ static inline void replace_once(struct faulty *f, struct hfd_api **which) {
         *which = NULL;
         pthread_mutex_unlock(&f->mu);
         if (api)
-                hfd_history_replaced(api, "a test says so");
+                hfd_store_identity_replaced(api, "a test says so");
 }
 
 static inline int count(struct faulty *f, int *n) {

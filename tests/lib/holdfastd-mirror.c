@@ -28,19 +28,20 @@ static struct {
         pthread_mutex_t mu;
         pthread_cond_t changed;
         /* guarded by mu */
-        struct hf_cache *sources, *copies; /* while the every-instance controller runs */
+        struct hf_informer *sources, *copies; /* while the every-instance controller runs */
         unsigned n_users;
 } shared = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 /* ---- what a term does ---- */
 
 /* data.v and metadata.resourceVersion of an object of a cache. HF_E_NOT_FOUND. */
-static int read_object(struct hf_cache *cache, const char *name, char value[64], char version[32]) {
+static int read_object(struct hf_informer *informer, const char *name, char value[64],
+                       char version[32]) {
         struct hf__json *json = NULL;
         char *text = NULL;
         size_t n = 0;
 
-        int r = hf_cache_get(cache, "default", name, &text, &n);
+        int r = hf_informer_get(informer, "default", name, &text, &n);
         if (r == 0)
                 r = hf__json_parse(text, n, &json, NULL);
         free(text);
@@ -74,19 +75,20 @@ static int write_copy(struct hf_term *term, enum hf_verb verb, const char *copy,
                              copy, *version ? ",\"resourceVersion\":\"" : "", version,
                              *version ? "\"" : "", value,
                              (unsigned long long)hf_term_fence(term)->term);
-        const struct hf_call call = {.verb = verb,
-                                     .resource = configmaps,
-                                     .ns = "default",
-                                     .name = verb == HF_VERB_CREATE ? NULL : copy,
-                                     .body = body,
-                                     .n_body = (size_t)n};
-        int r = hf_client_do(hf_term_client(term), &call, hf_term_abort(term), NULL, NULL, &status);
+        const struct hf_request request = {.verb = verb,
+                                           .resource = configmaps,
+                                           .ns = "default",
+                                           .name = verb == HF_VERB_CREATE ? NULL : copy,
+                                           .body = body,
+                                           .n_body = (size_t)n};
+        int r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), NULL, NULL,
+                             &status);
         /* The cache was behind: the event that says so brings the key again. */
         return r == HF_E_CONFLICT || r == HF_E_EXISTS || r == HF_E_NOT_FOUND ? 0 : r;
 }
 
 struct mirror {
-        struct hf_cache *sources, *copies; /* borrowed while it counts as a user */
+        struct hf_informer *sources, *copies; /* borrowed while it counts as a user */
 };
 
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
@@ -136,8 +138,9 @@ static int run_mirror(struct hf_term *term, void *ctx) {
         }
         if (!mirror.sources)
                 return 0;
-        const struct hf_reconciler_source sources[] = {{.cache = mirror.sources},
-                                                       {.cache = mirror.copies, .map = map_copy}};
+        const struct hf_reconciler_source sources[] = {{.informer = mirror.sources},
+                                                       {.informer = mirror.copies,
+                                                        .map = map_copy}};
         const struct hf_reconciler reconciler = {.size = sizeof reconciler,
                                                  .name = "mirror",
                                                  .sources = sources,
@@ -155,19 +158,19 @@ static int run_mirror(struct hf_term *term, void *ctx) {
 
 /* ---- the caches ---- */
 
-static int make_cache(struct hf_term *term, const char *query, struct hf_cache **ret_cache) {
-        const struct hf_cache_config config = {.size = sizeof config,
-                                               .client = hf_term_client(term),
-                                               .resource = configmaps,
-                                               .ns = "default",
-                                               .query = query,
-                                               .one_revision = true};
-        int r = hf_cache_new(hf_term_host(term), &config, ret_cache);
-        return r ? r : hf_cache_start(*ret_cache);
+static int make_cache(struct hf_term *term, const char *query, struct hf_informer **ret_informer) {
+        const struct hf_informer_config config = {.size = sizeof config,
+                                                  .client = hf_term_client(term),
+                                                  .resource = configmaps,
+                                                  .ns = "default",
+                                                  .query = query,
+                                                  .one_revision = true};
+        int r = hf_informer_new(hf_term_host(term), &config, ret_informer);
+        return r ? r : hf_informer_start(*ret_informer);
 }
 
 static int run_caches(struct hf_term *term, void *ctx) {
-        struct hf_cache *sources = NULL, *copies = NULL;
+        struct hf_informer *sources = NULL, *copies = NULL;
 
         int r = make_cache(term, "labelSelector=mirror%3Dsource", &sources);
         if (r == 0)
@@ -184,8 +187,8 @@ static int run_caches(struct hf_term *term, void *ctx) {
         while (shared.n_users > 0)
                 pthread_cond_wait(&shared.changed, &shared.mu);
         pthread_mutex_unlock(&shared.mu);
-        hf_cache_free(sources);
-        hf_cache_free(copies);
+        hf_informer_free(sources);
+        hf_informer_free(copies);
         return r;
 }
 
@@ -195,5 +198,5 @@ int main(int argc, char **argv) {
                  {.name = "mirror-caches", .class = HF_EVERY_INSTANCE, .run = run_caches}};
         const struct hfd_extra extra = {.controllers = controllers, .n_controllers = 2};
 
-        return hfd_main(argc, argv, &extra);
+        return hfd_program_main(argc, argv, &extra);
 }

@@ -35,13 +35,14 @@ static int write_once(struct hf_term *term, unsigned long long count, bool *exis
                          "\"test-writer\",\"namespace\":\"default\"},"
                          "\"data\":{\"term\":\"%llu\",\"count\":\"%llu\",\"identity\":\"%s\"}}",
                          (unsigned long long)fence->term, count, fence->identity);
-        struct hf_call call = {.verb = *exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
-                               .resource = configmaps,
-                               .ns = "default",
-                               .name = *exists ? "test-writer" : NULL,
-                               .body = body,
-                               .n_body = (size_t)n};
-        int r = hf_client_do(hf_term_client(term), &call, hf_cancel_never(), NULL, NULL, &status);
+        struct hf_request request = {.verb = *exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+                                     .resource = configmaps,
+                                     .ns = "default",
+                                     .name = *exists ? "test-writer" : NULL,
+                                     .body = body,
+                                     .n_body = (size_t)n};
+        int r = hf_client_do(hf_term_client(term), &request, hf_cancel_never(), NULL, NULL,
+                             &status);
 
         if (r == HF_E_EXISTS || r == HF_E_NOT_FOUND) {
                 *exists = r == HF_E_EXISTS;
@@ -130,5 +131,5 @@ int main(int argc, char **argv) {
                                   .phase_0_directories = phase_0,
                                   .on_bootstrap = on_bootstrap};
 
-        return hfd_main(argc, argv, &extra);
+        return hfd_program_main(argc, argv, &extra);
 }

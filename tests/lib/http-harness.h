@@ -101,7 +101,7 @@ struct fixture {
         struct hfd_http *http;
         pthread_mutex_t mu;
         pthread_cond_t cond;
-        struct hfd_request *held[MAX_HELD]; /* guarded by mu, as all below */
+        struct hfd_http_request *held[MAX_HELD]; /* guarded by mu, as all below */
         unsigned n_held, n_taken, n_gone, n_finished, n_handled;
         int last_code;
         size_t last_bytes;
@@ -113,10 +113,10 @@ static hf_nsec skewed_boot(void *ctx) {
         return hf_now(hf_clock_system()) + __atomic_load_n(&f->skew, __ATOMIC_RELAXED);
 }
 
-HELPER void answer_text(struct hfd_request *request, int code, const char *text) {
+HELPER void answer_text(struct hfd_http_request *request, int code, const char *text) {
         struct hf__buf *body = hf__buf_copy(text, strlen(text));
 
-        hfd_request_reply(request, code, "text/plain", NULL, 0, body);
+        hfd_http_request_reply(request, code, "text/plain", NULL, 0, body);
         hf__buf_unref(body);
 }
 
@@ -143,24 +143,24 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         count(f, &f->n_finished);
 }
 
-static void answer_peer(struct hfd_request *request) {
+static void answer_peer(struct hfd_http_request *request) {
         static const char *const kinds[] = {"none", "verified", "bad"};
         const char *cn, *const *organisations;
         size_t n;
-        enum hfd_peer_cert kind = hfd_request_peer(request, &cn, &organisations, &n);
+        enum hfd_peer_cert kind = hfd_http_request_peer(request, &cn, &organisations, &n);
         char text[256];
 
         snprintf(text, sizeof(text), "%s %s %s", kinds[kind], cn, n ? organisations[0] : "-");
         answer_text(request, kind == HFD_PEER_BAD ? 401 : 200, text);
 }
 
-static void handle(void *ctx, struct hfd_request *request) {
+static void handle(void *ctx, struct hfd_http_request *request) {
         struct fixture *f = ctx;
-        const char *path = hfd_request_path(request), *body, *value;
+        const char *path = hfd_http_request_path(request), *body, *value;
         size_t n;
 
-        hfd_request_on_gone(request, on_gone, f);
-        hfd_request_on_finished(request, on_finished, f);
+        hfd_http_request_on_gone(request, on_gone, f);
+        hfd_http_request_on_finished(request, on_finished, f);
         count(f, &f->n_handled);
         if (!strcmp(path, "/hold")) {
                 pthread_mutex_lock(&f->mu);
@@ -173,23 +173,23 @@ static void handle(void *ctx, struct hfd_request *request) {
         if (!strcmp(path, "/echo")) {
                 struct hf__buf *copy;
 
-                body = hfd_request_body(request, &n);
+                body = hfd_http_request_body(request, &n);
                 copy = hf__buf_copy(body, n);
-                hfd_request_reply(request, 200, "application/octet-stream", NULL, 0, copy);
+                hfd_http_request_reply(request, 200, "application/octet-stream", NULL, 0, copy);
                 hf__buf_unref(copy);
         } else if (!strcmp(path, "/peer")) {
                 answer_peer(request);
         } else if (!strcmp(path, "/query")) {
-                answer_text(request, 200, hfd_request_query(request));
+                answer_text(request, 200, hfd_http_request_query(request));
         } else if (!strcmp(path, "/header")) {
-                value = hfd_request_header(request, "x-test");
+                value = hfd_http_request_header(request, "x-test");
                 answer_text(request, 200, value ? value : "(absent)");
         } else if (!strcmp(path, "/hello")) {
                 answer_text(request, 200, "hello");
         } else {
                 answer_text(request, 404, "no such page");
         }
-        hfd_request_unref(request);
+        hfd_http_request_unref(request);
 }
 
 HELPER struct hfd_http_config basic_config(struct fixture *f) {
@@ -230,7 +230,7 @@ HELPER void fixture_start(struct fixture *f) {
 HELPER void fixture_stop(struct fixture *f) {
         f->http = hfd_http_free(f->http);
         for (unsigned i = f->n_taken; i < f->n_held; i++)
-                hfd_request_unref(f->held[i]);
+                hfd_http_request_unref(f->held[i]);
         drop_identity(&f->ca);
         drop_identity(&f->server);
         pthread_cond_destroy(&f->cond);
@@ -256,7 +256,7 @@ HELPER void await(struct fixture *f, const unsigned *counter, unsigned n) {
         pthread_mutex_unlock(&f->mu);
 }
 
-HELPER struct hfd_request *take_held(struct fixture *f) {
+HELPER struct hfd_http_request *take_held(struct fixture *f) {
         await(f, &f->n_held, f->n_taken + 1);
         return f->held[f->n_taken++];
 }

@@ -207,7 +207,7 @@ static inline void server_stop(struct server *server) {
 
 /* ---- the client's side ---- */
 
-struct answer {
+struct response {
         pthread_mutex_t mu;
         pthread_cond_t cond;
         int n_done, outcome, code, head_code, grpc_status, stop_at_data;
@@ -227,19 +227,19 @@ static inline hf_nsec in_ms(int64_t ms) {
         return hf_now(hf_clock_system()) + ms * HF_NSEC_PER_MSEC;
 }
 
-static inline void answer_init(struct answer *a) {
-        *a = (struct answer){0};
+static inline void answer_init(struct response *a) {
+        *a = (struct response){0};
         assert_int_equal(hf__mutex_init(&a->mu), 0);
         assert_int_equal(hf_cond_init(&a->cond), 0);
 }
 
-static inline void answer_done(struct answer *a) {
+static inline void answer_done(struct response *a) {
         pthread_mutex_destroy(&a->mu);
         pthread_cond_destroy(&a->cond);
 }
 
 static inline int on_head(void *ctx, int code) {
-        struct answer *a = ctx;
+        struct response *a = ctx;
         pthread_mutex_lock(&a->mu);
         a->head_code = code;
         pthread_cond_broadcast(&a->cond);
@@ -248,7 +248,7 @@ static inline int on_head(void *ctx, int code) {
 }
 
 static inline int on_data(void *ctx, const void *data, size_t n) {
-        struct answer *a = ctx;
+        struct response *a = ctx;
         pthread_mutex_lock(&a->mu);
         assert(strlen(a->data) + n < sizeof a->data);
         strncat(a->data, data, n);
@@ -259,7 +259,7 @@ static inline int on_data(void *ctx, const void *data, size_t n) {
 }
 
 static inline void on_done(void *ctx, const struct hf__http_result *result) {
-        struct answer *a = ctx;
+        struct response *a = ctx;
         pthread_mutex_lock(&a->mu);
         a->n_done++;
         a->outcome = result->outcome;
@@ -277,7 +277,7 @@ static inline void on_done(void *ctx, const struct hf__http_result *result) {
         pthread_mutex_unlock(&a->mu);
 }
 
-static inline void wait_done(struct answer *a) {
+static inline void wait_done(struct response *a) {
         pthread_mutex_lock(&a->mu);
         while (!a->n_done)
                 assert_int_equal(hf_clock_system()->wait(NULL, &a->cond, &a->mu, in_ms(60000)), 0);
@@ -285,14 +285,14 @@ static inline void wait_done(struct answer *a) {
         pthread_mutex_unlock(&a->mu);
 }
 
-static inline void wait_data(struct answer *a, const char *expected) {
+static inline void wait_data(struct response *a, const char *expected) {
         pthread_mutex_lock(&a->mu);
         while (strcmp(a->data, expected) != 0)
                 assert_int_equal(hf_clock_system()->wait(NULL, &a->cond, &a->mu, in_ms(60000)), 0);
         pthread_mutex_unlock(&a->mu);
 }
 
-static inline struct hf__http_request request_for(struct answer *a, const char *path, char *url,
+static inline struct hf__http_request request_for(struct response *a, const char *path, char *url,
                                                   size_t space) {
         snprintf(url, space, "%s%s", f.url, path);
         return (struct hf__http_request){.method = "GET",
@@ -302,7 +302,7 @@ static inline struct hf__http_request request_for(struct answer *a, const char *
                                          .ctx = a};
 }
 
-static inline void get(struct answer *a, const char *path) {
+static inline void get(struct response *a, const char *path) {
         char url[128];
         answer_init(a);
         struct hf__http_request request = request_for(a, path, url, sizeof url);

@@ -76,16 +76,16 @@ static inline int write_something(struct hf_term *term, struct node *node,
                                   struct hf_cancel *token) {
         char body[200];
         (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"%s\"}}", node->identity);
-        struct hf_call call = {.resource = {"", "v1", "configmaps"},
-                               .ns = "default",
-                               .name = node->identity,
-                               .body = body,
-                               .n_body = strlen(body)};
-        call.verb = HF_VERB_UPDATE;
-        int r = hf_client_do(hf_term_client(term), &call, token, NULL, NULL, NULL);
+        struct hf_request request = {.resource = {"", "v1", "configmaps"},
+                                     .ns = "default",
+                                     .name = node->identity,
+                                     .body = body,
+                                     .n_body = strlen(body)};
+        request.verb = HF_VERB_UPDATE;
+        int r = hf_client_do(hf_term_client(term), &request, token, NULL, NULL, NULL);
         if (r == HF_E_NOT_FOUND) {
-                call.verb = HF_VERB_CREATE;
-                r = hf_client_do(hf_term_client(term), &call, token, NULL, NULL, NULL);
+                request.verb = HF_VERB_CREATE;
+                r = hf_client_do(hf_term_client(term), &request, token, NULL, NULL, NULL);
         }
         lock_api(node);
         node->last_error = r;

@@ -38,7 +38,7 @@ static void tell(struct probe *probe, int error, const struct hf_status *status,
         (void)pthread_mutex_unlock(&probe->mu);
 }
 
-static void on_reply(void *ctx, const struct hf_reply *reply) {
+static void on_reply(void *ctx, const struct hf_response *reply) {
         tell(ctx, reply->error, &reply->status, reply->fence_echoed, reply->body ? reply->body : "",
              reply->n_body);
 }
@@ -74,8 +74,10 @@ static struct hf_resource resource_of(char *path) {
 }
 
 static int start(struct hf_client *client, char **argv, int argc, struct probe *probe) {
-        struct hf_call call = {.resource = resource_of(argv[3]), .ns = argv[4], .name = argv[5]};
-        struct hf_watch_spec spec = {.resource = call.resource,
+        struct hf_request request = {.resource = resource_of(argv[3]),
+                                     .ns = argv[4],
+                                     .name = argv[5]};
+        struct hf_watch_spec spec = {.resource = request.resource,
                                      .ns = argv[4],
                                      .name = argv[5][0] ? argv[5] : NULL,
                                      .bookmarks = true};
@@ -83,21 +85,21 @@ static int start(struct hf_client *client, char **argv, int argc, struct probe *
 
         for (int i = 6; i + 1 < argc; i += 2) {
                 if (strcmp(argv[i], "--query") == 0)
-                        call.query = spec.query = argv[i + 1];
+                        request.query = spec.query = argv[i + 1];
                 else if (strcmp(argv[i], "--from") == 0)
                         spec.resource_version = argv[i + 1];
                 else if (strcmp(argv[i], "--fence") == 0 &&
                          hf_fence_parse(argv[i + 1], strlen(argv[i + 1]), &fence) == 0)
-                        call.fence = &fence;
+                        request.fence = &fence;
                 else if (strcmp(argv[i], "--body") == 0)
-                        call.body = argv[i + 1], call.n_body = strlen(argv[i + 1]);
+                        request.body = argv[i + 1], request.n_body = strlen(argv[i + 1]);
                 else
                         return -EINVAL;
         }
         if (strcmp(argv[2], "watch") == 0)
                 return hf_client_watch(client, &spec, on_event, on_end, probe, NULL);
-        int r = verb_of(argv[2], &call.verb);
-        return r ? r : hf_client_call(client, &call, on_reply, probe, NULL);
+        int r = verb_of(argv[2], &request.verb);
+        return r ? r : hf_client_request(client, &request, on_reply, probe, NULL);
 }
 
 int main(int argc, char **argv) {

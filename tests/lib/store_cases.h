@@ -62,7 +62,7 @@ static const char *prefix_end(void) {
 /* One compare, one op. value NULL = delete. */
 static inline int write_if(enum hfd_compare_kind kind, uint64_t revision, const void *wanted,
                            size_t n_wanted, const char *name, const char *value,
-                           struct call_answer *answer) {
+                           struct call_answer *response) {
         const char *k = key(name), *gets[] = {k};
         struct hfd_compare compare = {.kind = kind,
                                       .key = k,
@@ -78,15 +78,15 @@ static inline int write_if(enum hfd_compare_kind kind, uint64_t revision, const 
                               .n_ops = 1,
                               .get_on_failure = gets,
                               .n_get_on_failure = 1};
-        int r = call_txn(store, &txn, answer);
+        int r = call_txn(store, &txn, response);
 
         hf__buf_unref(op.value);
         return r;
 }
 
 static inline int write_at(const char *name, uint64_t revision, const char *value,
-                           struct call_answer *answer) {
-        return write_if(HFD_MOD_EQUALS, revision, NULL, 0, name, value, answer);
+                           struct call_answer *response) {
+        return write_if(HFD_MOD_EQUALS, revision, NULL, 0, name, value, response);
 }
 
 static inline int begin_store(void **state) {

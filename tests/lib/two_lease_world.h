@@ -47,7 +47,7 @@ struct event {
         hf_nsec deadline;
         int result;
         struct hf__record record;
-        enum hf__core_event_type letter;
+        enum hf__core_event_type message;
 };
 
 struct proc {
@@ -57,7 +57,7 @@ struct proc {
         char identity[32];
         struct hf__core core;
         struct hf__two two;
-        hf_nsec wake_at, paused_until, news_at[HF__TWO_SIDES];
+        hf_nsec wake_at, paused_until, event_at[HF__TWO_SIDES];
         bool acts;    /* the gate is open */
         bool is_done; /* stopped, and said that no Lease bears its name */
         hf_nsec valid_until;
@@ -142,9 +142,9 @@ static inline void tell(struct world *w, int proc, enum hf__two_side side) {
 
         if (!p->alive || p->watch == 0 || !knows(p->kind, side))
                 return;
-        p->news_at[side] = w->now + way(w) > p->news_at[side] ? w->now + 1 + up_to(w, 5 * MS)
-                                                              : p->news_at[side];
-        struct event *event = add_event(w, E_NEWS, proc, p->news_at[side]);
+        p->event_at[side] = w->now + way(w) > p->event_at[side] ? w->now + 1 + up_to(w, 5 * MS)
+                                                                : p->event_at[side];
+        struct event *event = add_event(w, E_NEWS, proc, p->event_at[side]);
         event->side = side;
         event->watch = p->watch;
         event->record = w->lease[side];
@@ -236,13 +236,13 @@ static inline void apply(struct world *w, const struct event *from) {
 
 static inline void step(struct world *w, int proc, struct hf__core_event *event);
 
-static inline void write_letter(struct world *w, int proc, enum hf__core_event_type type,
-                                const struct hf__two_command *command) {
+static inline void write_message(struct world *w, int proc, enum hf__core_event_type type,
+                                 const struct hf__two_command *command) {
         struct event *event =
                 add_event(w, E_LETTER, proc,
                           w->now + 1 + up_to(w, w->faults && chance(w, 50) ? 50 * MS : MS / 5));
 
-        event->letter = type;
+        event->message = type;
         event->op_id = command->op_id;
         event->result = command->result;
         event->record = command->record;
@@ -265,13 +265,13 @@ static inline void carry_out_two(struct world *w, int proc,
                         request(w, proc, command->side, command->type == HF__TWO_WRITE,
                                 command->op_id, command->deadline, &command->record);
                         break;
-                case HF__TWO_ANSWER:
-                        write_letter(w, proc,
-                                     command->op_id == p->write_id ? HF__EV_WRITE_DONE
-                                                                   : HF__EV_READ_DONE,
-                                     command);
+                case HF__TWO_RESPONSE:
+                        write_message(w, proc,
+                                      command->op_id == p->write_id ? HF__EV_WRITE_DONE
+                                                                    : HF__EV_READ_DONE,
+                                      command);
                         break;
-                case HF__TWO_NEWS: write_letter(w, proc, HF__EV_WATCHED, command); break;
+                case HF__TWO_EVENT: write_message(w, proc, HF__EV_WATCHED, command); break;
                 }
         }
 }
@@ -441,7 +441,7 @@ static inline void replied(struct world *w, const struct event *event) {
                 step(w, event->proc, &done);
                 return;
         }
-        hf__two_answered(&p->two, event->side, event->op_id, event->result, 0, &event->record,
+        hf__two_response(&p->two, event->side, event->op_id, event->result, 0, &event->record,
                          time_of(w), &commands);
         carry_out_two(w, event->proc, &commands);
         w->n_halves += p->two.half_since != 0;
@@ -450,15 +450,15 @@ static inline void replied(struct world *w, const struct event *event) {
 static inline void told(struct world *w, const struct event *event) {
         struct proc *p = &w->procs[event->proc];
         struct hf__two_commands commands;
-        struct hf__core_event news = {.type = HF__EV_WATCHED, .record = event->record};
+        struct hf__core_event observation = {.type = HF__EV_WATCHED, .record = event->record};
 
         if (event->watch != p->watch)
                 return;
         if (w->faults && chance(w, 20)) {
-                news.type = HF__EV_WATCH_LOST;
-                step(w, event->proc, &news);
+                observation.type = HF__EV_WATCH_LOST;
+                step(w, event->proc, &observation);
         } else if (p->kind != KNOWS_BOTH) {
-                step(w, event->proc, &news);
+                step(w, event->proc, &observation);
         } else {
                 hf__two_watched(&p->two, event->side, &event->record, time_of(w), &commands);
                 carry_out_two(w, event->proc, &commands);
@@ -466,12 +466,12 @@ static inline void told(struct world *w, const struct event *event) {
 }
 
 static inline void delivered(struct world *w, const struct event *event) {
-        struct hf__core_event letter = {.type = event->letter,
-                                        .op_id = event->op_id,
-                                        .result = event->result,
-                                        .record = event->record};
+        struct hf__core_event message = {.type = event->message,
+                                         .op_id = event->op_id,
+                                         .result = event->result,
+                                         .record = event->record};
 
-        step(w, event->proc, &letter);
+        step(w, event->proc, &message);
 }
 
 static inline void handle(struct world *w, struct event *event) {

@@ -215,7 +215,7 @@ void sim_net_watch(struct sim *sim, int p) {
         if (!sim->calm && sim_chance(sim, 20) && sim->n_history > 3) {
                 past = (unsigned)(sim_draw(sim) % 3);
                 if (past)
-                        COUNT(sim, stale_news);
+                        COUNT(sim, stale_event);
         }
         if (past > sim->n_history - 1 -
                            sim->restored_index) /* what is cached is thrown away with the history */

@@ -72,7 +72,7 @@
         X(conflicts, 2000)                                                                         \
         X(watches_lost, 2000)                                                                      \
         X(watches_mute, 500)                                                                       \
-        X(stale_news, 500)                                                                         \
+        X(stale_event, 500)                                                                        \
         X(deletions, 500)                                                                          \
         X(overwrites, 500)                                                                         \
         X(label_edits, 500)                                                                        \

@@ -96,10 +96,10 @@ static void test_status_and_object_keep_apart(void **state) {
 
 static void test_no_such_subresource(void **state) {
         struct box *box = *state;
-        struct hf_call drop_status = {.verb = HF_VERB_DELETE,
-                                      .resource = workspaces,
-                                      .name = "w",
-                                      .subresource = "status"};
+        struct hf_request drop_status = {.verb = HF_VERB_DELETE,
+                                         .resource = workspaces,
+                                         .name = "w",
+                                         .subresource = "status"};
 
         make(box, workspaces, NULL, "{\"metadata\":{\"name\":\"w\"}}");
         assert_int_equal(do_part(box, workspaces, "w", "finalize", NULL), HF_E_NOT_FOUND);
@@ -405,12 +405,12 @@ struct storm {
         int n_made, n_refused;
 };
 
-static int wait_call(struct box *box, const struct hf_call *call) {
+static int wait_call(struct box *box, const struct hf_request *request) {
         struct hf_cancel *token;
         struct hf_status status;
 
         assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
-        int r = hf_client_do(box->client, call, token, NULL, NULL, &status);
+        int r = hf_client_do(box->client, request, token, NULL, NULL, &status);
         hf_cancel_unref(token);
         return r;
 }
@@ -422,12 +422,12 @@ static void *create_until_over(void *ctx) {
         for (int i = 0; !atomic_load(s->over); i++) {
                 (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"c-%d-%d\"}}", s->index,
                                i);
-                struct hf_call call = {.verb = HF_VERB_CREATE,
-                                       .resource = configmaps,
-                                       .ns = "n",
-                                       .body = body,
-                                       .n_body = strlen(body)};
-                int r = wait_call(s->box, &call);
+                struct hf_request request = {.verb = HF_VERB_CREATE,
+                                             .resource = configmaps,
+                                             .ns = "n",
+                                             .body = body,
+                                             .n_body = strlen(body)};
+                int r = wait_call(s->box, &request);
                 assert_true(r == 0 || r == HF_E_FORBIDDEN || r == HF_E_NOT_FOUND);
                 s->n_made += r == 0;
                 s->n_refused += r != 0;
@@ -673,11 +673,11 @@ static void test_collection_is_fenced(void **state) {
 
 static void *sweep_thread(void *ctx) {
         struct box *box = ctx;
-        struct hf_call call = {.verb = HF_VERB_DELETE_COLLECTION,
-                               .resource = configmaps,
-                               .ns = "default"};
+        struct hf_request request = {.verb = HF_VERB_DELETE_COLLECTION,
+                                     .resource = configmaps,
+                                     .ns = "default"};
 
-        assert_int_equal(wait_call(box, &call), 0);
+        assert_int_equal(wait_call(box, &request), 0);
         return NULL;
 }
 

@@ -13,7 +13,7 @@
 
 static struct hf_host host = {.size = sizeof host};
 static struct hfd_router *router;
-static struct hfd_endpoints *endpoints;
+static struct hfd_healthz *healthz;
 static bool etcd_is_well;
 static int n_ready;
 
@@ -28,8 +28,8 @@ static int set_up(void **state) {
         etcd_is_well = true;
         assert(hf_metrics_new(&host.metrics) == 0 && hf_health_new(&host.health) == 0 &&
                hfd_router_new(&router) == 0);
-        assert(hfd_endpoints_new(&host, on_ready, NULL, &endpoints) == 0);
-        assert(hfd_endpoints_install(endpoints, router) == 0);
+        assert(hfd_healthz_new(&host, on_ready, NULL, &healthz) == 0);
+        assert(hfd_healthz_install(healthz, router) == 0);
         assert(hf_health_add(host.health, "etcd", HF_HEALTHZ | HF_READYZ, check_etcd, NULL) == 0);
         assert(hf_health_add(host.health, "poststarthook/a", HF_LIVEZ | HF_READYZ, check_etcd,
                              NULL) == 0);
@@ -37,15 +37,15 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-        endpoints = hfd_endpoints_free(endpoints);
+        healthz = hfd_healthz_free(healthz);
         router = hfd_router_free(router);
         host.health = hf_health_free(host.health);
         host.metrics = hf_metrics_free(host.metrics);
         return 0;
 }
 
-static struct hfd_request *get(const char *path, const char *query) {
-        struct hfd_request *request = fake_request("GET", path, query);
+static struct hfd_http_request *get(const char *path, const char *query) {
+        struct hfd_http_request *request = fake_request("GET", path, query);
         hfd_http_handler handler = NULL;
         void *ctx = NULL;
         assert(hfd_router_find(router, path, &handler, &ctx) == 0);
@@ -54,7 +54,7 @@ static struct hfd_request *get(const char *path, const char *query) {
 }
 
 static void expect(const char *path, const char *query, int code, const char *body) {
-        struct hfd_request *request = get(path, query);
+        struct hfd_http_request *request = get(path, query);
         assert_int_equal(request->code, code);
         assert_string_equal(request->body, body);
         assert_string_equal(request->content_type, "text/plain; charset=utf-8");
@@ -91,7 +91,7 @@ static void test_too_many_excludes_are_refused(void **state) {
         char query[2048] = "";
         for (int i = 0; i < 40; i++)
                 sprintf(query + strlen(query), "exclude=c%d&", i);
-        struct hfd_request *request = get("/healthz", query);
+        struct hfd_http_request *request = get("/healthz", query);
         assert_int_equal(request->code, 400);
         fake_done(request);
 }
@@ -111,7 +111,7 @@ static void test_ready_is_told_once(void **state) {
 }
 
 static void test_version(void **state) {
-        struct hfd_request *request = get("/version", "");
+        struct hfd_http_request *request = get("/version", "");
         struct hf__json *json = NULL;
         assert_int_equal(request->code, 200);
         assert_string_equal(request->content_type, "application/json");
@@ -131,7 +131,7 @@ static double metric(const char *text, const char *name) {
 }
 
 static void test_metrics_tell_of_the_process(void **state) {
-        struct hfd_request *request = get("/metrics", "");
+        struct hfd_http_request *request = get("/metrics", "");
         const struct hf_clock *clock = hf_clock_system();
         double now = (double)clock->real(clock->ctx) / 1e9;
         assert_int_equal(request->code, 200);
@@ -147,7 +147,7 @@ static void test_metrics_tell_of_the_process(void **state) {
 static void test_only_reading_is_allowed(void **state) {
         hfd_http_handler handler = NULL;
         void *ctx = NULL;
-        struct hfd_request *request = fake_request("POST", "/version", "");
+        struct hfd_http_request *request = fake_request("POST", "/version", "");
         assert_int_equal(hfd_router_find(router, "/version", &handler, &ctx), 0);
         handler(ctx, request);
         assert_int_equal(request->code, 405);

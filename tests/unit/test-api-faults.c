@@ -21,12 +21,12 @@ static void test_broken_watch_goes_on(void **state) {
         struct box *box = *state;
         struct seen seen;
 
-        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
-        assert_int_equal(call(box, HF_VERB_GET, "a", NULL), 0);
+        assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        assert_int_equal(request(box, HF_VERB_GET, "a", NULL), 0);
         watch(box, &seen);
         await(&seen, 1, false);
         end_watch_as(&box->store, HF_E_UNAVAILABLE);
-        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"b\"}}"), 0);
+        assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"b\"}}"), 0);
         await(&seen, 2, false); /* what was written while nobody watched comes, too */
         assert_false(seen.ended);
         hfd_api_end_watches(box->api);
@@ -38,8 +38,8 @@ static void test_lost_history_closes_watches(void **state) {
         struct box *box = *state;
         struct seen seen;
 
-        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
-        assert_int_equal(call(box, HF_VERB_GET, "a", NULL), 0);
+        assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        assert_int_equal(request(box, HF_VERB_GET, "a", NULL), 0);
         watch(box, &seen);
         await(&seen, 1, false);
         int n_lists = box->store.n_lists;
@@ -47,8 +47,8 @@ static void test_lost_history_closes_watches(void **state) {
         await(&seen, 1, true);
         assert_int_equal(seen.error, HF_E_GONE);
         assert_true(box->store.n_lists > n_lists);
-        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"b\"}}"), 0);
-        assert_int_equal(call(box, HF_VERB_GET, "b", NULL), 0);
+        assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"b\"}}"), 0);
+        assert_int_equal(request(box, HF_VERB_GET, "b", NULL), 0);
         struct seen again;
         watch(box, &again);
         await(&again, 2, false);
@@ -60,26 +60,28 @@ static void test_lost_history_closes_watches(void **state) {
 static void test_late_cache(void **state) {
         struct box *box = *state;
 
-        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"old\"}}"), 0);
-        assert_int_equal(call(box, HF_VERB_GET, "old", NULL), 0);
+        assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"old\"}}"),
+                         0);
+        assert_int_equal(request(box, HF_VERB_GET, "old", NULL), 0);
         pthread_mutex_lock(&box->store.mu);
         box->store.deaf = true;
         pthread_mutex_unlock(&box->store.mu);
-        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"new\"}}"), 0);
+        assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"new\"}}"),
+                         0);
         int n_gets = box->store.n_gets;
         for (int i = 0; i < 3; i++)
-                assert_int_equal(call(box, HF_VERB_GET, "new", NULL), 0);
+                assert_int_equal(request(box, HF_VERB_GET, "new", NULL), 0);
         assert_int_equal(box->store.n_gets, n_gets + 3);
         for (int i = 0; i < 3; i++)
-                assert_int_equal(call(box, HF_VERB_GET, "new", NULL), 0);
+                assert_int_equal(request(box, HF_VERB_GET, "new", NULL), 0);
         /* After three late ones in a row the store is asked at once. */
         assert_int_equal(box->store.n_revisions, 1 + 3);
-        assert_int_equal(call(box, HF_VERB_UPDATE, "new",
-                              "{\"metadata\":{\"name\":\"new\"},\"spec\":{\"n\":1}}"),
+        assert_int_equal(request(box, HF_VERB_UPDATE, "new",
+                                 "{\"metadata\":{\"name\":\"new\"},\"spec\":{\"n\":1}}"),
                          0);
-        assert_int_equal(call(box, HF_VERB_DELETE, "new", NULL), 0);
-        assert_int_equal(call(box, HF_VERB_DELETE, "new", NULL), HF_E_NOT_FOUND);
-        assert_int_equal(call(box, HF_VERB_LIST, NULL, NULL), 0);
+        assert_int_equal(request(box, HF_VERB_DELETE, "new", NULL), 0);
+        assert_int_equal(request(box, HF_VERB_DELETE, "new", NULL), HF_E_NOT_FOUND);
+        assert_int_equal(request(box, HF_VERB_LIST, NULL, NULL), 0);
 }
 
 static void test_lost_reply_is_unknown(void **state) {
@@ -99,7 +101,7 @@ static void test_lost_reply_is_unknown(void **state) {
         assert_int_equal(status.http_code, 503);
         assert_int_equal(status.retry_after_s, 1);
         box->store.txn_error = 0;
-        assert_int_equal(call(box, HF_VERB_GET, "a", NULL), 0); /* it was done after all */
+        assert_int_equal(request(box, HF_VERB_GET, "a", NULL), 0); /* it was done after all */
 }
 
 /* Free while calls are under way: each is answered. */
@@ -108,7 +110,7 @@ static void test_free_with_calls(void **state) {
         struct seen seen;
 
         watch(box, &seen);
-        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
         await(&seen, 1, false);
         hf_client_free(box->client);
         box->client = NULL;
@@ -149,11 +151,11 @@ static const struct hf_resource namespaces = {"", "v1", "namespaces"};
 
 static int create(struct box *box, const struct hf_resource *resource, const char *ns,
                   const char *body, struct hf_status *status) {
-        struct hf_call make = {.verb = HF_VERB_CREATE,
-                               .resource = *resource,
-                               .ns = ns,
-                               .body = body,
-                               .n_body = strlen(body)};
+        struct hf_request make = {.verb = HF_VERB_CREATE,
+                                  .resource = *resource,
+                                  .ns = ns,
+                                  .body = body,
+                                  .n_body = strlen(body)};
 
         return hf_client_do(box->client, &make, box->token, NULL, NULL, status);
 }
@@ -179,7 +181,7 @@ static void test_stale_namespace(void **state) {
         while (create(box, &configmaps, "n", "{\"metadata\":{\"name\":\"a\"}}", NULL) ==
                HF_E_NOT_FOUND)
                 ;
-        struct hf_call get = {.verb = HF_VERB_GET, .resource = namespaces, .name = "n"};
+        struct hf_request get = {.verb = HF_VERB_GET, .resource = namespaces, .name = "n"};
         assert_int_equal(hf_client_do(box->client, &get, box->token, NULL, NULL, NULL),
                          0); /* the cache has it */
         make_deaf(box);
@@ -198,7 +200,7 @@ static void test_stale_namespace(void **state) {
 /* The other way round: the cache's last word is that it ends, while it is there anew. */
 static void test_namespace_made_anew(void **state) {
         struct box *box = *state;
-        struct hf_call get = {.verb = HF_VERB_GET, .resource = namespaces, .name = "n"};
+        struct hf_request get = {.verb = HF_VERB_GET, .resource = namespaces, .name = "n"};
 
         put_raw(box, "/registry/namespaces/n", ENDING_NS);
         assert_int_equal(hf_client_do(box->client, &get, box->token, NULL, NULL, NULL), 0);
@@ -214,9 +216,9 @@ static void test_namespace_made_anew(void **state) {
 static void test_collection_over_a_bad_store(void **state) {
         struct box *box = *state;
         struct hf_status status;
-        struct hf_call sweep = {.verb = HF_VERB_DELETE_COLLECTION,
-                                .resource = configmaps,
-                                .ns = "default"};
+        struct hf_request sweep = {.verb = HF_VERB_DELETE_COLLECTION,
+                                   .resource = configmaps,
+                                   .ns = "default"};
         char body[80];
 
         for (int i = 0; i < 100; i++) {

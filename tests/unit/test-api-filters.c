@@ -20,13 +20,13 @@ static struct hfd_auth *auth;
 static struct hfd_filters *filters;
 static bool hold; /* the handler keeps requests unanswered; their reference is the test's then */
 
-static void handle(void *ctx, struct hfd_request *request) {
+static void handle(void *ctx, struct hfd_http_request *request) {
         const struct hfd_request_info *info = hfd_request_info(request);
         assert_string_equal(info->user, "admin");
         if (hold)
                 return;
-        hfd_request_reply(request, 200, "text/plain", NULL, 0, NULL);
-        hfd_request_unref(request);
+        hfd_http_request_reply(request, 200, "text/plain", NULL, 0, NULL);
+        hfd_http_request_unref(request);
 }
 
 static void start(bool send_retry_after) {
@@ -58,18 +58,18 @@ static int tear_down(void **state) {
         return 0;
 }
 
-static struct hfd_request *send(struct hfd_request *request) {
+static struct hfd_http_request *send(struct hfd_http_request *request) {
         hfd_filters_handle(filters, request);
         return request;
 }
 
-static void answer(struct hfd_request *request) {
-        hfd_request_reply(request, 200, "text/plain", NULL, 0, NULL);
-        hfd_request_unref(request);
+static void response(struct hfd_http_request *request) {
+        hfd_http_request_reply(request, 200, "text/plain", NULL, 0, NULL);
+        hfd_http_request_unref(request);
         fake_done(request);
 }
 
-static void expect_status(struct hfd_request *request, int code, const char *reason,
+static void expect_status(struct hfd_http_request *request, int code, const char *reason,
                           const char *message) {
         struct hf__json *json = NULL;
         int64_t said = 0;
@@ -85,7 +85,7 @@ static void expect_status(struct hfd_request *request, int code, const char *rea
         fake_done(request);
 }
 
-static void expect_text(struct hfd_request *request, int code, const char *text,
+static void expect_text(struct hfd_http_request *request, int code, const char *text,
                         const char *header) {
         assert_int_equal(request->code, code);
         assert_string_equal(request->body, text);
@@ -94,7 +94,7 @@ static void expect_text(struct hfd_request *request, int code, const char *text,
 }
 
 static void test_who_may_not_is_told_in_the_fields_words(void **state) {
-        struct hfd_request *request = fake_admin("GET", "/api/v1/configmaps", "");
+        struct hfd_http_request *request = fake_admin("GET", "/api/v1/configmaps", "");
         request->peer = HFD_PEER_BAD;
         expect_status(send(request), 401, "Unauthorized", "Unauthorized");
         expect_status(send(fake_request("GET", "/x", "")), 403, "Forbidden",
@@ -128,7 +128,7 @@ static void test_what_cannot_be_meant_is_refused(void **state) {
                     "nosniff");
 }
 
-static void expect_too_many(struct hfd_request *request) {
+static void expect_too_many(struct hfd_http_request *request) {
         expect_text(send(request), 429, "Too many requests, please try again later.\n",
                     "retry-after: 1\n");
 }
@@ -136,56 +136,56 @@ static void expect_too_many(struct hfd_request *request) {
 static void test_lanes_are_limited_and_apart(void **state) {
         static const char lease[] = "/apis/coordination.k8s.io/v1/namespaces/n/leases/x";
         hold = true;
-        struct hfd_request *read1 = send(fake_admin("GET", "/api/v1/configmaps", ""));
-        struct hfd_request *read2 = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_http_request *read1 = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_http_request *read2 = send(fake_admin("GET", "/api/v1/configmaps", ""));
         expect_too_many(fake_admin("GET", "/api/v1/configmaps", ""));
-        struct hfd_request *write =
+        struct hfd_http_request *write =
                 send(fake_admin("PUT", "/api/v1/namespaces/n/configmaps/a", ""));
         expect_too_many(fake_admin("DELETE", "/api/v1/namespaces/n/configmaps/a", ""));
-        struct hfd_request *renewal = send(fake_admin("PUT", lease, ""));
+        struct hfd_http_request *renewal = send(fake_admin("PUT", lease, ""));
         assert_int_equal(renewal->code, 0);
         expect_too_many(fake_admin("GET", lease, ""));
-        struct hfd_request *watch = send(fake_admin("GET", "/api/v1/configmaps", "watch=1"));
+        struct hfd_http_request *watch = send(fake_admin("GET", "/api/v1/configmaps", "watch=1"));
         assert_int_equal(watch->code, 0);
-        struct hfd_request *scrape = send(fake_admin("GET", "/metrics", ""));
+        struct hfd_http_request *scrape = send(fake_admin("GET", "/metrics", ""));
         assert_int_equal(scrape->code, 0);
         assert_int_equal(hfd_filters_inflight(filters), 4);
 
-        answer(read1);
-        struct hfd_request *read3 = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        response(read1);
+        struct hfd_http_request *read3 = send(fake_admin("GET", "/api/v1/configmaps", ""));
         assert_int_equal(read3->code, 0);
-        answer(read2);
-        answer(read3);
-        answer(write);
-        answer(renewal);
-        answer(watch);
-        answer(scrape);
+        response(read2);
+        response(read3);
+        response(write);
+        response(renewal);
+        response(watch);
+        response(scrape);
         assert_int_equal(hfd_filters_inflight(filters), 0);
         /* Who has no rights holds no place. */
-        struct hfd_request *anonymous = send(fake_request("GET", lease, ""));
+        struct hfd_http_request *anonymous = send(fake_request("GET", lease, ""));
         assert_int_equal(anonymous->code, 403);
-        struct hfd_request *again = send(fake_admin("GET", lease, ""));
+        struct hfd_http_request *again = send(fake_admin("GET", lease, ""));
         assert_int_equal(again->code, 0);
-        answer(again);
+        response(again);
         fake_done(anonymous);
 }
 
 static void test_shutdown_with_retry_after(void **state) {
         hold = true;
-        struct hfd_request *under_way = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_http_request *under_way = send(fake_admin("GET", "/api/v1/configmaps", ""));
         hfd_filters_refuse(filters);
-        struct hfd_request *late = send(fake_admin("GET", "/api/v1/configmaps", "watch=1"));
+        struct hfd_http_request *late = send(fake_admin("GET", "/api/v1/configmaps", "watch=1"));
         assert_non_null(strstr(late->headers, "connection: close\n"));
         expect_text(late, 429, "The apiserver is shutting down, please try again later.\n",
                     "retry-after: 5\n");
         hold = false;
-        struct hfd_request *scrape = send(fake_admin("GET", "/metrics", ""));
+        struct hfd_http_request *scrape = send(fake_admin("GET", "/metrics", ""));
         assert_int_equal(scrape->code, 200);
         fake_done(scrape);
         assert_int_equal(hfd_filters_inflight(filters), 1);
         assert_int_equal(hfd_filters_wait_drained(filters, hf_now(hf_clock_system())),
                          HF_E_TIMEOUT);
-        answer(under_way);
+        response(under_way);
         assert_int_equal(hfd_filters_wait_drained(filters, HF_NSEC_NEVER), 0);
 }
 
@@ -193,7 +193,7 @@ static void test_shutdown_without_retry_after(void **state) {
         hfd_filters_free(filters);
         start(false);
         hfd_filters_refuse(filters);
-        struct hfd_request *late = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_http_request *late = send(fake_admin("GET", "/api/v1/configmaps", ""));
         assert_non_null(strstr(late->headers, "retry-after: 1\n"));
         assert_non_null(strstr(late->body, "\"details\":{\"retryAfterSeconds\":1}"));
         expect_status(late, 503, "ServiceUnavailable", "apiserver is shutting down");
@@ -209,11 +209,11 @@ static void test_a_waiter_is_woken_by_the_last_answer(void **state) {
         pthread_t thread;
         int result = -1;
         hold = true;
-        struct hfd_request *first = send(fake_admin("GET", "/api/v1/configmaps", ""));
-        struct hfd_request *second = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_http_request *first = send(fake_admin("GET", "/api/v1/configmaps", ""));
+        struct hfd_http_request *second = send(fake_admin("GET", "/api/v1/configmaps", ""));
         assert_int_equal(pthread_create(&thread, NULL, wait_drained, &result), 0);
-        answer(first);
-        answer(second);
+        response(first);
+        response(second);
         assert_int_equal(pthread_join(thread, NULL), 0);
         assert_int_equal(result, 0);
 }
@@ -246,18 +246,18 @@ static void test_metrics_have_bounded_labels(void **state) {
 static void test_a_request_counts_from_its_head_on(void **state) {
         hfd_filters_free(filters);
         start(false);
-        struct hfd_request *early = fake_admin("POST", "/api/v1/namespaces/n/configmaps", "");
+        struct hfd_http_request *early = fake_admin("POST", "/api/v1/namespaces/n/configmaps", "");
         hfd_filters_head(filters, early);
-        struct hfd_request *broken = fake_admin("POST", "/api/v1/namespaces/n/configmaps", "");
+        struct hfd_http_request *broken = fake_admin("POST", "/api/v1/namespaces/n/configmaps", "");
         hfd_filters_head(filters, broken);
         assert_int_equal(hfd_filters_inflight(filters), 2);
         hfd_filters_refuse(filters);
-        struct hfd_request *late = fake_admin("POST", "/api/v1/namespaces/n/configmaps", "");
+        struct hfd_http_request *late = fake_admin("POST", "/api/v1/namespaces/n/configmaps", "");
         hfd_filters_head(filters, late);
         assert_int_equal(hfd_filters_inflight(filters), 2);
         expect_status(send(late), 503, "ServiceUnavailable", "apiserver is shutting down");
-        hfd_request_unref(broken); /* it never came to the handler: */
-        broken->code = 408;        /* its client did not send all of it in time */
+        hfd_http_request_unref(broken); /* it never came to the handler: */
+        broken->code = 408;             /* its client did not send all of it in time */
         fake_done(broken);
         assert_int_equal(hfd_filters_wait_drained(filters, hf_now(hf_clock_system())),
                          HF_E_TIMEOUT);

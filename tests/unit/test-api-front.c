@@ -26,7 +26,7 @@ static struct hf_host host = {.size = sizeof host};
 static struct hfd_pki pki;
 static struct hfd_auth *auth;
 static struct hfd_router *router;
-static struct hfd_endpoints *endpoints;
+static struct hfd_healthz *endpoints;
 static struct hfd_filters *filters;
 static struct hfd_http *http;
 static struct hf__http_engine *engine;
@@ -40,8 +40,8 @@ static int set_up(void **state) {
         assert(hf_metrics_new(&host.metrics) == 0 && hf_health_new(&host.health) == 0);
         assert(hfd_pki_load_or_make(dir, NULL, &pki, NULL) == 0);
         assert(hfd_auth_new(&host, NULL, &auth, NULL) == 0 && hfd_router_new(&router) == 0);
-        assert(hfd_endpoints_new(&host, NULL, NULL, &endpoints) == 0 &&
-               hfd_endpoints_install(endpoints, router) == 0);
+        assert(hfd_healthz_new(&host, NULL, NULL, &endpoints) == 0 &&
+               hfd_healthz_install(endpoints, router) == 0);
         const struct hfd_filters_config chain = {.router = router,
                                                  .auth = auth,
                                                  .send_retry_after = true};
@@ -63,7 +63,7 @@ static int tear_down(void **state) {
         engine = hf__http_engine_free(engine);
         http = hfd_http_free(http);
         filters = hfd_filters_free(filters);
-        endpoints = hfd_endpoints_free(endpoints);
+        endpoints = hfd_healthz_free(endpoints);
         router = hfd_router_free(router);
         auth = hfd_auth_free(auth);
         hfd_pki_done(&pki);
@@ -73,7 +73,7 @@ static int tear_down(void **state) {
         return system(command);
 }
 
-struct answer {
+struct response {
         pthread_mutex_t mu;
         pthread_cond_t cond;
         bool done;
@@ -82,22 +82,23 @@ struct answer {
 };
 
 static void on_done(void *ctx, const struct hf__http_result *result) {
-        struct answer *answer = ctx;
-        pthread_mutex_lock(&answer->mu);
-        size_t n = result->n_body < sizeof answer->body ? result->n_body : sizeof answer->body - 1;
+        struct response *response = ctx;
+        pthread_mutex_lock(&response->mu);
+        size_t n =
+                result->n_body < sizeof response->body ? result->n_body : sizeof response->body - 1;
         if (n > 0)
-                memcpy(answer->body, result->body, n);
-        answer->body[n] = '\0';
-        answer->outcome = result->outcome;
-        answer->code = result->code;
-        answer->done = true;
-        pthread_cond_signal(&answer->cond);
-        pthread_mutex_unlock(&answer->mu);
+                memcpy(response->body, result->body, n);
+        response->body[n] = '\0';
+        response->outcome = result->outcome;
+        response->code = result->code;
+        response->done = true;
+        pthread_cond_signal(&response->cond);
+        pthread_mutex_unlock(&response->mu);
 }
 
 /* One GET. Each lane is a person, so that nobody uses another's connection. */
 static void get(const char *path, bool admin, enum hf__http_version version,
-                struct answer *ret_answer) {
+                struct response *ret_response) {
         const struct hf__http_tls_config tls_config = {.ca_pem = pki.ca_pem,
                                                        .cert_pem =
                                                                admin ? pki.admin_cert_pem : NULL,
@@ -105,8 +106,8 @@ static void get(const char *path, bool admin, enum hf__http_version version,
         struct hf__http_tls *tls = NULL;
         char url[256];
         snprintf(url, sizeof url, "https://localhost:%u%s", hfd_http_port(http), path);
-        *ret_answer =
-                (struct answer){.mu = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
+        *ret_response = (struct response){.mu = PTHREAD_MUTEX_INITIALIZER,
+                                          .cond = PTHREAD_COND_INITIALIZER};
         assert(hf__http_tls_new(&tls_config, &tls) == 0);
         const struct hf__http_request request = {.method = "GET",
                                                  .url = url,
@@ -116,31 +117,31 @@ static void get(const char *path, bool admin, enum hf__http_version version,
                                                  .deadline = hf_now(hf_clock_system()) +
                                                              20 * HF_NSEC_PER_SEC,
                                                  .on_done = on_done,
-                                                 .ctx = ret_answer};
+                                                 .ctx = ret_response};
         assert(hf__http_submit(engine, &request, NULL) == 0);
-        pthread_mutex_lock(&ret_answer->mu);
-        while (!ret_answer->done)
-                pthread_cond_wait(&ret_answer->cond, &ret_answer->mu);
-        pthread_mutex_unlock(&ret_answer->mu);
+        pthread_mutex_lock(&ret_response->mu);
+        while (!ret_response->done)
+                pthread_cond_wait(&ret_response->cond, &ret_response->mu);
+        pthread_mutex_unlock(&ret_response->mu);
         hf__http_tls_unref(tls);
-        assert_int_equal(ret_answer->outcome, 0);
+        assert_int_equal(ret_response->outcome, 0);
 }
 
 static void test_anonymous_and_admin(void **state) {
         static const enum hf__http_version versions[] = {HF__HTTP_1_1, HF__HTTP_2};
-        static struct answer answer;
+        static struct response response;
         for (size_t i = 0; i < 2; i++) {
-                get("/readyz", false, versions[i], &answer);
-                assert_int_equal(answer.code, 200);
-                assert_string_equal(answer.body, "ok");
-                get("/metrics", false, versions[i], &answer);
-                assert_int_equal(answer.code, 403);
-                assert_non_null(strstr(answer.body, "\"reason\":\"Forbidden\""));
-                get("/metrics", true, versions[i], &answer);
-                assert_int_equal(answer.code, 200);
-                assert_non_null(strstr(answer.body, "process_start_time_seconds"));
-                get("/api/v1/configmaps", true, versions[i], &answer);
-                assert_int_equal(answer.code, 404);
+                get("/readyz", false, versions[i], &response);
+                assert_int_equal(response.code, 200);
+                assert_string_equal(response.body, "ok");
+                get("/metrics", false, versions[i], &response);
+                assert_int_equal(response.code, 403);
+                assert_non_null(strstr(response.body, "\"reason\":\"Forbidden\""));
+                get("/metrics", true, versions[i], &response);
+                assert_int_equal(response.code, 200);
+                assert_non_null(strstr(response.body, "process_start_time_seconds"));
+                get("/api/v1/configmaps", true, versions[i], &response);
+                assert_int_equal(response.code, 404);
         }
         assert_int_equal(hfd_filters_wait_drained(filters,
                                                   hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC),
@@ -162,16 +163,16 @@ static void test_kubectl_is_let_in(void **state) {
 }
 
 static void test_refusing_over_http2(void **state) {
-        static struct answer answer;
+        static struct response response;
         hfd_filters_refuse(filters);
-        get("/version", false, HF__HTTP_2, &answer);
-        assert_int_equal(answer.code, 200);
-        get("/api/v1/configmaps", true, HF__HTTP_2, &answer);
-        assert_int_equal(answer.code, 429);
-        assert_string_equal(answer.body,
+        get("/version", false, HF__HTTP_2, &response);
+        assert_int_equal(response.code, 200);
+        get("/api/v1/configmaps", true, HF__HTTP_2, &response);
+        assert_int_equal(response.code, 429);
+        assert_string_equal(response.body,
                             "The apiserver is shutting down, please try again later.\n");
-        get("/api/v1/configmaps", true, HF__HTTP_1_1, &answer);
-        assert_int_equal(answer.code, 429);
+        get("/api/v1/configmaps", true, HF__HTTP_1_1, &response);
+        assert_int_equal(response.code, 429);
 }
 
 int main(void) {

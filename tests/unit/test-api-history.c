@@ -19,14 +19,14 @@ static void test_new_epoch(void **state) {
         struct box *box = *state;
         struct seen seen, again;
 
-        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
         watch(box, &seen);
         await(&seen, 1, false);
         put_raw(box, "/registry.holdfast/epoch", "after the restore");
         await(&seen, 1, true);
         assert_int_equal(seen.error, HF_E_GONE);
         assert_int_equal(atomic_load(&box->n_replaced), 1);
-        assert_int_equal(call(box, HF_VERB_GET, "a", NULL), 0);
+        assert_int_equal(request(box, HF_VERB_GET, "a", NULL), 0);
         watch(box, &again);
         await(&again, 1, false);
         hfd_api_end_watches(box->api);
@@ -41,17 +41,17 @@ static void test_revision_goes_back(void **state) {
         for (int i = 0; i < 3; i++) {
                 char body[64];
                 (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"a%d\"}}", i);
-                assert_int_equal(call(box, HF_VERB_CREATE, NULL, body), 0);
+                assert_int_equal(request(box, HF_VERB_CREATE, NULL, body), 0);
         }
         watch(box, &seen);
         await(&seen, 3, false);
         box->store.answer_revision = 1;
-        (void)call(box, HF_VERB_GET, "a0", NULL);
+        (void)request(box, HF_VERB_GET, "a0", NULL);
         await(&seen, 3, true);
         box->store.answer_revision = 0;
         assert_int_equal(seen.error, HF_E_GONE);
         assert_int_equal(atomic_load(&box->n_replaced), 1);
-        assert_int_equal(call(box, HF_VERB_GET, "a0", NULL), 0);
+        assert_int_equal(request(box, HF_VERB_GET, "a0", NULL), 0);
 }
 
 static void ignore_reply(void *ctx, const struct hfd_store_reply *reply) {
@@ -64,7 +64,7 @@ static void test_late_reply_of_the_old_history(void **state) {
         struct seen seen, again;
         atomic_int n_replies = 0;
 
-        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
         watch(box, &seen);
         await(&seen, 1, false);
         box->store.hold = true;
@@ -76,7 +76,7 @@ static void test_late_reply_of_the_old_history(void **state) {
         await(&seen, 1, true);
         watch(box, &again);
         await(&again, 1, false); /* the cache is filled again */
-        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"b\"}}"), 0);
+        assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"b\"}}"), 0);
         struct hfd_store_reply reply = {.revision = 1};
         box->store.held(box->store.held_ctx, &reply);
         assert_int_equal(atomic_load(&n_replies), 1);
@@ -100,7 +100,7 @@ static void test_replaced_while_the_cache_is_filled(void **state) {
         struct box *box = *state;
         struct seen seen[3];
 
-        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
         watch(box, &seen[0]);
         for (int amid_watch = 0; amid_watch < 2; amid_watch++) {
                 await(&seen[amid_watch], 1, false);
@@ -111,10 +111,10 @@ static void test_replaced_while_the_cache_is_filled(void **state) {
                 pthread_mutex_unlock(&box->store.mu);
                 end_watch_as(&box->store, HF_E_GONE);
                 await(&seen[amid_watch], 1, true);
-                while (n_lists_of(box) < n_lists + 2 || hfd_history_settles(box->api))
+                while (n_lists_of(box) < n_lists + 2 || hfd_store_identity_settles(box->api))
                         sched_yield();
                 assert_int_equal(atomic_load(&box->n_replaced), 1 + amid_watch);
-                assert_int_equal(call(box, HF_VERB_GET, "a", NULL), 0);
+                assert_int_equal(request(box, HF_VERB_GET, "a", NULL), 0);
                 watch(box, &seen[amid_watch + 1]);
         }
         await(&seen[2], 1, false);
@@ -128,22 +128,23 @@ static void test_audit_finds_a_lost_event(void **state) {
         struct box *box = *state;
         struct seen seen;
 
-        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
-        assert_int_equal(call(box, HF_VERB_GET, "a", NULL), 0);
+        assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"a\"}}"), 0);
+        assert_int_equal(request(box, HF_VERB_GET, "a", NULL), 0);
         watch(box, &seen);
         await(&seen, 1, false);
         pthread_mutex_lock(&box->store.mu);
         box->store.deaf = true;
         pthread_mutex_unlock(&box->store.mu);
-        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"lost\"}}"), 0);
-        assert_int_equal(call(box, HF_VERB_GET, "lost", NULL), 0); /* late: from the store */
+        assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"lost\"}}"),
+                         0);
+        assert_int_equal(request(box, HF_VERB_GET, "lost", NULL), 0); /* late: from the store */
         pthread_mutex_lock(&box->store.mu);
         box->store.deaf = false;
         pthread_mutex_unlock(&box->store.mu);
-        assert_int_equal(call(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"b\"}}"), 0);
+        assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"b\"}}"), 0);
         await(&seen, 2, false);
         assert_false(seen.ended);
-        hfd_audit_run(box->api);
+        hfd_store_identity_audit(box->api);
         await(&seen, 2, true);
         assert_int_equal(seen.error, HF_E_GONE);
         assert_int_equal(atomic_load(&box->n_replaced), 0);
@@ -157,7 +158,7 @@ static void test_audit_finds_a_lost_event(void **state) {
 static void test_a_leaders_write_compares_the_epoch(void **state) {
         struct box *box = *state;
         struct hf_fence fence = {.ns = "kube-system", .name = "l", .identity = "me"};
-        struct hf_call write = {.verb = HF_VERB_CREATE, .resource = workspaces, .fence = &fence};
+        struct hf_request write = {.verb = HF_VERB_CREATE, .resource = workspaces, .fence = &fence};
         static const char a[] = "{\"metadata\":{\"name\":\"a\"}}",
                           b[] = "{\"metadata\":{\"name\":\"b\"}}";
         int r;

@@ -426,7 +426,7 @@ static void test_rows_fit(void **state) {
 
         (void)hfd_resources(&n);
         assert_true(n <= HFD_RESOURCES_MAX);
-        assert_true(sizeof(struct hfd_tree) <= 16);
+        assert_true(sizeof(struct hfd_object_tree) <= 16);
 }
 
 int main(void) {

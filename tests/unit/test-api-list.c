@@ -101,28 +101,28 @@ static void test_list_pages(void **state) {
 /* ---- other forms of an answer, asked of the core itself ---- */
 
 struct form_call {
-        struct hfd_call call;
+        struct hfd_request request;
         struct result result;
 };
 
-static void on_form(struct hfd_call *call, const struct hfd_answer *answer) {
-        struct form_call *form = (struct form_call *)call;
-        struct hf_reply reply = {.error = answer->status.error,
-                                 .status = answer->status,
-                                 .body = answer->body->data,
-                                 .n_body = answer->body->n};
+static void on_form(struct hfd_request *request, const struct hfd_response *response) {
+        struct form_call *form = (struct form_call *)request;
+        struct hf_response reply = {.error = response->status.error,
+                                    .status = response->status,
+                                    .body = response->body->data,
+                                    .n_body = response->body->n};
 
         on_reply(&form->result, &reply);
 }
 
 static void list_as(struct box *box, enum hfd_format format) {
-        struct form_call form = {.call = {.verb = HFD_LIST, .format = format, .done = on_form},
+        struct form_call form = {.request = {.verb = HFD_LIST, .format = format, .done = on_form},
                                  .result = {.mu = PTHREAD_MUTEX_INITIALIZER,
                                             .cond = PTHREAD_COND_INITIALIZER}};
 
-        form.call.resource = hfd_resource_find("tenancy.holdfast.dev", "v1alpha1", "workspaces");
-        form.call.deadline = hf_now(hf_clock_system()) + 5 * HF_NSEC_PER_SEC;
-        hfd_api_call(box->api, &form.call);
+        form.request.resource = hfd_resource_find("tenancy.holdfast.dev", "v1alpha1", "workspaces");
+        form.request.deadline = hf_now(hf_clock_system()) + 5 * HF_NSEC_PER_SEC;
+        hfd_api_call(box->api, &form.request);
         pthread_mutex_lock(&form.result.mu);
         while (!form.result.done)
                 pthread_cond_wait(&form.result.cond, &form.result.mu);

@@ -525,19 +525,19 @@ static void test_fenced_patch(void **state) {
                                                .name = "l",
                                                .identity = "me",
                                                .term = term + (uint64_t)stale};
-                struct patch_call patch = {.call = {.verb = HFD_PATCH,
-                                                    .patch = HFD_PATCH_MERGE,
-                                                    .ns = "default",
-                                                    .name = "c",
-                                                    .body = "{\"data\":{\"k\":\"fenced\"}}",
-                                                    .n_body = 23,
-                                                    .fence = &fence,
-                                                    .deadline = hf_now(hf_clock_system()) +
-                                                                10 * HF_NSEC_PER_SEC,
-                                                    .done = on_patched},
+                struct patch_call patch = {.request = {.verb = HFD_PATCH,
+                                                       .patch = HFD_PATCH_MERGE,
+                                                       .ns = "default",
+                                                       .name = "c",
+                                                       .body = "{\"data\":{\"k\":\"fenced\"}}",
+                                                       .n_body = 23,
+                                                       .fence = &fence,
+                                                       .deadline = hf_now(hf_clock_system()) +
+                                                                   10 * HF_NSEC_PER_SEC,
+                                                       .done = on_patched},
                                            .result = {.mu = PTHREAD_MUTEX_INITIALIZER,
                                                       .cond = PTHREAD_COND_INITIALIZER}};
-                patch.call.resource = hfd_resource_find("", "v1", "configmaps");
+                patch.request.resource = hfd_resource_find("", "v1", "configmaps");
                 await_patch(box, &patch);
                 assert_int_equal(patch.result.error, stale ? HF_E_STALE_TERM : 0);
                 assert_true(patch.result.echoed);
@@ -557,18 +557,18 @@ static void *patch_thread(void *ctx) {
         char body[120];
 
         for (int i = 0; i < 50; i++) {
-                struct patch_call patch = {.call = {.verb = HFD_PATCH,
-                                                    .patch = HFD_PATCH_STRATEGIC,
-                                                    .ns = "default",
-                                                    .name = "a",
-                                                    .body = body,
-                                                    .deadline = hf_now(hf_clock_system()) +
-                                                                20 * HF_NSEC_PER_SEC,
-                                                    .done = on_patched},
+                struct patch_call patch = {.request = {.verb = HFD_PATCH,
+                                                       .patch = HFD_PATCH_STRATEGIC,
+                                                       .ns = "default",
+                                                       .name = "a",
+                                                       .body = body,
+                                                       .deadline = hf_now(hf_clock_system()) +
+                                                                   20 * HF_NSEC_PER_SEC,
+                                                       .done = on_patched},
                                            .result = {.mu = PTHREAD_MUTEX_INITIALIZER,
                                                       .cond = PTHREAD_COND_INITIALIZER}};
-                patch.call.resource = hfd_resource_find("", "v1", "serviceaccounts");
-                patch.call.n_body =
+                patch.request.resource = hfd_resource_find("", "v1", "serviceaccounts");
+                patch.request.n_body =
                         (size_t)snprintf(body, sizeof body,
                                          "{\"secrets\":[{\"name\":\"s-%d-%d\"}]}", p->index, i);
                 await_patch(p->box, &patch);

@@ -100,13 +100,13 @@ static void test_watch_from_an_own_write(void **state) {
 }
 
 struct late {
-        struct hfd_reader reader; /* first: ready is given this */
+        struct hfd_consistent_read reader; /* first: ready is given this */
         pthread_mutex_t mu;
         pthread_cond_t cond;
         bool ready;
 };
 
-static void on_ready(struct hfd_reader *reader) {
+static void on_ready(struct hfd_consistent_read *reader) {
         struct late *late = (struct late *)reader;
 
         pthread_mutex_lock(&late->mu);
@@ -124,7 +124,7 @@ static void test_reads_of_a_lost_history(void **state) {
                 struct late late = {.reader = {.ready = on_ready, .deadline = HF_NSEC_NEVER},
                                     .mu = PTHREAD_MUTEX_INITIALIZER,
                                     .cond = PTHREAD_COND_INITIALIZER};
-                hfd_reader_after(box->api, &late.reader, 1000000, HF_NSEC_PER_MSEC);
+                hfd_consistent_read_after(box->api, &late.reader, 1000000, HF_NSEC_PER_MSEC);
                 pthread_mutex_lock(&late.mu);
                 while (!late.ready)
                         pthread_cond_wait(&late.cond, &late.mu);
@@ -178,7 +178,7 @@ static void write_raw(struct box *box, const char *key, const char *text) {
 static void audit(struct box *box) {
         bool over = false;
 
-        hfd_audit_run(box->api);
+        hfd_store_identity_audit(box->api);
         while (!over) {
                 pthread_mutex_lock(&box->api->mu);
                 over = !box->api->audit_running;
@@ -203,11 +203,11 @@ static void test_audit_expects_what_is_no_object(void **state) {
         assert_false(before.ended);
         /* A difference for once: the list that follows finds the value, too. */
         pthread_mutex_lock(&box->api->mu);
-        hfd_object_unref(
-                hfd_tree_remove(&box->api->trees[hfd_resource_index(
-                                        hfd_resource_find(workspaces.group, workspaces.version,
-                                                          workspaces.plural))],
-                                "good"));
+        hfd_object_unref(hfd_object_tree_remove(&box->api->trees[hfd_resource_index(
+                                                        hfd_resource_find(workspaces.group,
+                                                                          workspaces.version,
+                                                                          workspaces.plural))],
+                                                "good"));
         pthread_mutex_unlock(&box->api->mu);
         audit(box);
         await(&before, 0);

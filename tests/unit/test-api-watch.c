@@ -181,7 +181,7 @@ struct hammer {
         int n_won, n_left;
 };
 
-static void hammer_reply(void *ctx, const struct hf_reply *reply) {
+static void hammer_reply(void *ctx, const struct hf_response *reply) {
         struct hammer *h = ctx;
 
         pthread_mutex_lock(&h->mu);
@@ -201,26 +201,28 @@ static void *hammer_thread(void *ctx) {
                 (void)snprintf(body, sizeof body,
                                "{\"metadata\":{\"name\":\"shared\"},\"spec\":{\"by\":%d,\"n\":%d}}",
                                h->index, i);
-                struct hf_call update = {.verb = HF_VERB_UPDATE,
+                struct hf_request update = {.verb = HF_VERB_UPDATE,
+                                            .resource = workspaces,
+                                            .name = "shared",
+                                            .body = body,
+                                            .n_body = strlen(body),
+                                            .deadline = until};
+                struct hf_request get = {.verb = HF_VERB_GET,
                                          .resource = workspaces,
                                          .name = "shared",
-                                         .body = body,
-                                         .n_body = strlen(body),
                                          .deadline = until};
-                struct hf_call get = {.verb = HF_VERB_GET,
-                                      .resource = workspaces,
-                                      .name = "shared",
-                                      .deadline = until};
-                struct hf_call list = {.verb = HF_VERB_LIST,
-                                       .resource = workspaces,
-                                       .query = "labelSelector=!none",
-                                       .deadline = until};
+                struct hf_request list = {.verb = HF_VERB_LIST,
+                                          .resource = workspaces,
+                                          .query = "labelSelector=!none",
+                                          .deadline = until};
                 pthread_mutex_lock(&h->mu);
                 h->n_left += 3;
                 pthread_mutex_unlock(&h->mu);
-                assert_int_equal(hf_client_call(h->box->client, &update, hammer_reply, h, NULL), 0);
-                assert_int_equal(hf_client_call(h->box->client, &get, hammer_reply, h, NULL), 0);
-                assert_int_equal(hf_client_call(h->box->client, &list, hammer_reply, h, NULL), 0);
+                assert_int_equal(hf_client_request(h->box->client, &update, hammer_reply, h, NULL),
+                                 0);
+                assert_int_equal(hf_client_request(h->box->client, &get, hammer_reply, h, NULL), 0);
+                assert_int_equal(hf_client_request(h->box->client, &list, hammer_reply, h, NULL),
+                                 0);
                 pthread_mutex_lock(&h->mu);
                 while (h->n_left > 8)
                         pthread_cond_wait(&h->cond, &h->mu);

@@ -26,7 +26,7 @@ static struct hfd_auth *new_auth(const char *tokens) {
 static void expect_token(struct hfd_auth *auth, const char *header, int result, const char *user,
                          const char *groups) {
         struct hfd_user found = {0};
-        struct hfd_request *request = fake_request("GET", "/", "");
+        struct hfd_http_request *request = fake_request("GET", "/", "");
         char joined[1024] = "";
         request->authorization = header;
         assert_int_equal(hfd_auth_authenticate(auth, request, &found), result);
@@ -95,7 +95,7 @@ static void test_certificates(void **state) {
         struct hfd_user user = {0};
         char long_name[300];
         assert_int_equal(hfd_auth_new(&host, NULL, &auth, NULL), 0);
-        struct hfd_request *request = fake_admin("GET", "/", "");
+        struct hfd_http_request *request = fake_admin("GET", "/", "");
         request->authorization = "Bearer wrong"; /* the certificate comes first */
         assert_int_equal(hfd_auth_authenticate(auth, request, &user), 0);
         assert_string_equal(user.name, "admin");

@@ -154,8 +154,8 @@ static void test_calls_at_their_time(void **state) {
         assert_int_equal(hf_cond_init(&ring.cond), 0);
         for (int i = 0; i < 4; i++) {
                 ring.calls[i] = (struct ring_call){&ring, i};
-                assert_int_equal(hf__http_call_at(f.engine, start + ms[i] * HF_NSEC_PER_MSEC,
-                                                  on_ring, &ring.calls[i]),
+                assert_int_equal(hf__http_schedule(f.engine, start + ms[i] * HF_NSEC_PER_MSEC,
+                                                   on_ring, &ring.calls[i]),
                                  0);
         }
         pthread_mutex_lock(&ring.mu);
@@ -180,12 +180,12 @@ static void on_done_submit_again(void *ctx, const struct hf__http_result *result
                                            .deadline = in_ms(1000),
                                            .on_done = on_done_submit_again};
         submit_again_result = hf__http_submit(submit_engine, &request, NULL);
-        call_again_result = hf__http_call_at(submit_engine, 0, NULL, NULL);
+        call_again_result = hf__http_schedule(submit_engine, 0, NULL, NULL);
 }
 
 static void test_submission_during_the_stop_is_refused(void **state) {
         char url[128];
-        struct answer a;
+        struct response a;
 
         answer_init(&a);
         struct hf__http_request request = request_for(&a, "/never", url, sizeof url);
@@ -199,10 +199,10 @@ static void test_submission_during_the_stop_is_refused(void **state) {
 }
 
 static void test_turns_rise(void **state) {
-        uint64_t before = hf__http_engine_turns(f.engine);
-        struct answer a;
+        uint64_t before = hf__http_engine_iterations(f.engine);
+        struct response a;
         get(&a, "/ok");
-        assert_true(hf__http_engine_turns(f.engine) > before);
+        assert_true(hf__http_engine_iterations(f.engine) > before);
 }
 
 int main(void) {

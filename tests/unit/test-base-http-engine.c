@@ -17,7 +17,7 @@
 #include "http_engine_rig.h"
 
 static void test_get_and_connection_is_kept(void **state) {
-        struct answer a;
+        struct response a;
         for (int i = 0; i < 20; i++) {
                 get(&a, "/ok");
                 assert_int_equal(a.outcome, 0);
@@ -30,7 +30,7 @@ static void test_get_and_connection_is_kept(void **state) {
 }
 
 static void test_post_echo_and_headers(void **state) {
-        struct answer a;
+        struct response a;
         char url[128], big[100000];
         const char *headers[] = {"X-One: 1", "Content-Type: application/json"};
 
@@ -66,7 +66,7 @@ static void test_post_echo_and_headers(void **state) {
 }
 
 static void test_special_headers(void **state) {
-        struct answer a;
+        struct response a;
         get(&a, "/busy");
         assert_int_equal(a.outcome, 0);
         assert_int_equal(a.code, 429);
@@ -84,7 +84,7 @@ static void test_special_headers(void **state) {
 }
 
 static void test_outcomes(void **state) {
-        struct answer a;
+        struct response a;
         char url[128], good[64];
 
         get(&a, "/cut");
@@ -124,7 +124,7 @@ static void test_outcomes(void **state) {
 }
 
 static void test_deadlines(void **state) {
-        struct answer a;
+        struct response a;
         char url[128];
 
         answer_init(&a);
@@ -155,7 +155,7 @@ static void test_deadlines(void **state) {
 }
 
 static void test_stream_outlives_its_head_timeout_and_is_canceled(void **state) {
-        struct answer a, timer;
+        struct response a, timer;
         char url[128];
         uint64_t id = 0;
 
@@ -192,7 +192,7 @@ static void test_stream_outlives_its_head_timeout_and_is_canceled(void **state) 
 /* The peer has taken the request on a kept connection and broken it: curl must not send it once
  * more by itself. */
 static void test_post_is_never_sent_twice(void **state) {
-        struct answer a;
+        struct response a;
         char url[128];
 
         get(&a, "/ok");
@@ -209,7 +209,7 @@ static void test_post_is_never_sent_twice(void **state) {
 }
 
 static void test_lanes_do_not_share_connections(void **state) {
-        struct answer a;
+        struct response a;
         char url[128];
 
         for (int round = 0; round < 2; round++)
@@ -225,7 +225,7 @@ static void test_lanes_do_not_share_connections(void **state) {
         assert_int_equal(f.server.n_handlers, HF__HTTP_N_LANES);
 }
 
-static void post_recurring(struct answer *a, const char *path, const char *header,
+static void post_recurring(struct response *a, const char *path, const char *header,
                            const char *body) {
         char url[128];
 
@@ -245,7 +245,7 @@ static void post_recurring(struct answer *a, const char *path, const char *heade
 /* What libcurl has learnt of a URL serves the next request, but nothing else of the one before
  * does. */
 static void test_recurring_url(void **state) {
-        struct answer a;
+        struct response a;
 
         for (int i = 0; i < 3; i++) {
                 post_recurring(&a, "/head", "X-First: 1", "abc");
@@ -271,7 +271,7 @@ static void test_recurring_url(void **state) {
 /* There is room for some only; the others are served as if they did not recur, and so is what is no
  * URL. */
 static void test_more_recurring_urls_than_are_kept(void **state) {
-        struct answer a;
+        struct response a;
         char path[32];
 
         for (int i = 0; i < 100; i++) {
@@ -297,9 +297,9 @@ static void test_more_recurring_urls_than_are_kept(void **state) {
  * it. */
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                 struct addrinfo **ret_addresses) {
-        uint64_t turns = hf__http_engine_turns(f.engine);
+        uint64_t iterations = hf__http_engine_iterations(f.engine);
 
-        while (hf__http_engine_turns(f.engine) < turns + 3)
+        while (hf__http_engine_iterations(f.engine) < iterations + 3)
                 sched_yield();
         return EAI_NONAME;
 }
@@ -321,7 +321,7 @@ static void check_watched(void *ctx, const struct hf__http_result *result) {
 static void test_unix_socket_after_an_unknown_name(void **state) {
         char dir[] = "/tmp/hf-http-XXXXXX", path[64];
         struct server server;
-        struct answer a;
+        struct response a;
 
         assert_non_null(mkdtemp(dir));
         snprintf(path, sizeof path, "%s/s", dir);
@@ -352,7 +352,7 @@ static void test_unix_socket_after_an_unknown_name(void **state) {
 static void test_unix_socket(void **state) {
         char dir[] = "/tmp/hf-http-XXXXXX", path[64];
         struct server server;
-        struct answer a;
+        struct response a;
 
         assert_non_null(mkdtemp(dir));
         snprintf(path, sizeof path, "%s/s", dir);

@@ -27,14 +27,14 @@ static struct hf__json *parse(const char *text) {
         return json;
 }
 
-static struct hf__ledger_entry entry(const char *step, char letter) {
+static struct hf__ledger_entry entry(const char *step, char message) {
         struct hf__ledger_entry entry = {.step = (char *)step,
                                          .phase = "phase-0",
                                          .outcome = HF__OUTCOME_CREATED,
                                          .version = "1.0.0",
                                          .at = "2026-01-01T00:00:00Z"};
-        memset(entry.hash, letter, HF__HASH_DIGITS);
-        memset(entry.applied, letter, HF__HASH_DIGITS);
+        memset(entry.hash, message, HF__HASH_DIGITS);
+        memset(entry.applied, message, HF__HASH_DIGITS);
         return entry;
 }
 

@@ -41,8 +41,8 @@ struct instance {
 static const char *const ids[N_OBJECTS] = {"a", "b", "c", "d"};
 
 /* A hash that is told by one letter; the server's own additions make another of it. */
-static void hash_of(char letter, hf__hash hash) {
-        memset(hash, letter, HF__HASH_DIGITS);
+static void hash_of(char message, hf__hash hash) {
+        memset(hash, message, HF__HASH_DIGITS);
         hash[HF__HASH_DIGITS] = '\0';
 }
 static void made_of(const char *hash, hf__hash made) {
@@ -162,16 +162,16 @@ static void finish(struct world *world, const struct instance *instance) {
         assert_true(lead(world, instance, FOR_EVER, false));
 }
 
-static void edit(struct world *world, unsigned i, char letter) {
+static void edit(struct world *world, unsigned i, char message) {
         world->objects[i].exists = true;
-        hash_of(letter, world->objects[i].present);
+        hash_of(message, world->objects[i].present);
 }
 static void delete (struct world *world, unsigned i) { world->objects[i].exists = false; }
 
-static void assert_present(const struct world *world, unsigned i, char letter, bool made) {
+static void assert_present(const struct world *world, unsigned i, char message, bool made) {
         hf__hash hash, expected;
 
-        hash_of(letter, hash);
+        hash_of(message, hash);
         if (made)
                 made_of(hash, expected);
         assert_true(world->objects[i].exists);

@@ -35,21 +35,23 @@ struct split {
 };
 
 struct lost {
-        hf_reply_fn done;
+        hf_response_fn done;
         void *ctx;
 };
 
-static void lose(void *ctx, const struct hf_reply *from) {
+static void lose(void *ctx, const struct hf_response *from) {
         struct lost lost = *(struct lost *)ctx;
-        struct hf_reply reply = {.error = HF_E_TIMEOUT};
+        struct hf_response reply = {.error = HF_E_TIMEOUT};
 
         free(ctx);
         lost.done(lost.ctx, &reply);
 }
 
-static int answer(hf_reply_fn done, void *ctx, int error, const struct hf_call *call,
-                  uint64_t *ret_id) {
-        struct hf_reply reply = {.error = error, .body = call->body, .n_body = call->n_body};
+static int response(hf_response_fn done, void *ctx, int error, const struct hf_request *request,
+                    uint64_t *ret_id) {
+        struct hf_response reply = {.error = error,
+                                    .body = request->body,
+                                    .n_body = request->n_body};
 
         if (error)
                 (void)hf_fail(&reply.status, error, "the test says: %s", hf_strerror(error));
@@ -59,25 +61,25 @@ static int answer(hf_reply_fn done, void *ctx, int error, const struct hf_call *
         return 0;
 }
 
-static int split_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+static int split_call(struct hf_client *self, const struct hf_request *request, hf_response_fn done,
                       void *ctx, uint64_t *ret_id) {
         struct split *split = (struct split *)self;
-        bool write = call->verb != HF_VERB_GET && call->verb != HF_VERB_LIST &&
-                     strcmp(call->resource.plural, "configmaps") == 0;
+        bool write = request->verb != HF_VERB_GET && request->verb != HF_VERB_LIST &&
+                     strcmp(request->resource.plural, "configmaps") == 0;
 
-        if (write && call->query && strstr(call->query, "dryRun=All"))
-                return answer(done, ctx, 0, call, ret_id);
+        if (write && request->query && strstr(request->query, "dryRun=All"))
+                return response(done, ctx, 0, request, ret_id);
         if (write && split->fault == FAULT_REFUSED)
-                return answer(done, ctx, HF_E_INVALID, call, ret_id);
+                return response(done, ctx, HF_E_INVALID, request, ret_id);
         if (!write || atomic_fetch_sub(&split->countdown, 1) != 0)
-                return hf_client_call(&split->inner->base, call, done, ctx, ret_id);
+                return hf_client_request(&split->inner->base, request, done, ctx, ret_id);
         atomic_store(&split->hit, true);
         if (split->fault == FAULT_NOT_SENT)
-                return answer(done, ctx, HF_E_UNAVAILABLE, call, ret_id);
+                return response(done, ctx, HF_E_UNAVAILABLE, request, ret_id);
         struct lost *lost = malloc(sizeof *lost);
         assert_non_null(lost);
         *lost = (struct lost){done, ctx};
-        return hf_client_call(&split->inner->base, call, lose, lost, ret_id);
+        return hf_client_request(&split->inner->base, request, lose, lost, ret_id);
 }
 
 static void split_cancel(struct hf_client *self, uint64_t id) {

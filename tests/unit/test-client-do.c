@@ -16,8 +16,10 @@
 #include "api-fake.c"
 
 static const struct hf_host host = {.size = sizeof host};
-static const struct hf_call list = {.verb = HF_VERB_LIST,
-                                    .resource = {.group = "", .version = "v1", .plural = "things"}};
+static const struct hf_request list = {.verb = HF_VERB_LIST,
+                                       .resource = {.group = "",
+                                                    .version = "v1",
+                                                    .plural = "things"}};
 
 static void test_an_answer_comes_back(void **state) {
         struct api_fake *fake = api_fake_new(&host);
@@ -43,12 +45,14 @@ static void test_an_answer_comes_back(void **state) {
 
 static void test_misuse_is_refused(void **state) {
         struct hf_client *client = api_fake_client(api_fake_new(&host));
-        struct hf_call call = list;
+        struct hf_request request = list;
 
-        call.verb = HF_VERB_GET; /* without a name */
-        assert_int_equal(hf_client_do(client, &call, hf_cancel_never(), NULL, NULL, NULL), -EINVAL);
-        call.verb = HF_VERB_CREATE; /* without an object */
-        assert_int_equal(hf_client_do(client, &call, hf_cancel_never(), NULL, NULL, NULL), -EINVAL);
+        request.verb = HF_VERB_GET; /* without a name */
+        assert_int_equal(hf_client_do(client, &request, hf_cancel_never(), NULL, NULL, NULL),
+                         -EINVAL);
+        request.verb = HF_VERB_CREATE; /* without an object */
+        assert_int_equal(hf_client_do(client, &request, hf_cancel_never(), NULL, NULL, NULL),
+                         -EINVAL);
         assert_int_equal(hf_client_do(client, &list, NULL, NULL, NULL, NULL), -EINVAL);
         assert_null(hf_client_free(NULL));
         hf_client_free(client);

@@ -23,51 +23,51 @@ static const struct hf_host host = {.size = sizeof host};
 
 static struct {
         struct api_fake *fake;
-        struct hf_cache *cache;
+        struct hf_informer *informer;
 } w;
 
-static void setup(const struct hf_cache_config *extra) {
+static void setup(const struct hf_informer_config *extra) {
         w.fake = api_fake_new(&host);
-        struct hf_cache_config config = *extra;
+        struct hf_informer_config config = *extra;
         config.size = sizeof config;
         config.client = api_fake_client(w.fake);
         config.resource = (struct hf_resource){.group = "", .version = "v1", .plural = "things"};
-        assert_int_equal(hf_cache_new(&host, &config, &w.cache), 0);
+        assert_int_equal(hf_informer_new(&host, &config, &w.informer), 0);
 }
 
 static void start(void) {
-        assert_int_equal(hf_cache_start(w.cache), 0);
-        assert_int_equal(hf_cache_wait(w.cache, NULL, hf_cancel_never()), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
+        assert_int_equal(hf_informer_wait(w.informer, NULL, hf_cancel_never()), 0);
 }
 
 static void teardown(void) {
-        hf_cache_free(w.cache);
+        hf_informer_free(w.informer);
         hf_client_free(api_fake_client(w.fake));
 }
 
 static void wait_for(uint64_t revision) {
         char text[24];
         snprintf(text, sizeof text, "%llu", (unsigned long long)revision);
-        assert_int_equal(hf_cache_wait(w.cache, text, hf_cancel_never()), 0);
+        assert_int_equal(hf_informer_wait(w.informer, text, hf_cancel_never()), 0);
 }
 
 /* ---- indexes ---- */
 
 /* The letters of the object's "v" are its values. */
-static void by_letter(void *ctx, const char *ns, const char *name, const char *object, size_t n,
-                      struct hf_cache_values *values) {
+static void by_message(void *ctx, const char *ns, const char *name, const char *object, size_t n,
+                       struct hf_informer_values *values) {
         const char *v = memmem(object, n, "\"v\":\"", 5);
 
         assert_non_null(v);
         for (v += 5; *v != '"'; v++) {
                 char value[2] = {*v, '\0'};
-                assert_int_equal(hf_cache_value(values, value), 0);
+                assert_int_equal(hf_informer_value(values, value), 0);
         }
 }
 
 static void by_namespace(void *ctx, const char *ns, const char *name, const char *object, size_t n,
-                         struct hf_cache_values *values) {
-        assert_int_equal(hf_cache_value(values, ns), 0);
+                         struct hf_informer_values *values) {
+        assert_int_equal(hf_informer_value(values, ns), 0);
 }
 
 static void note(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
@@ -78,14 +78,14 @@ static void note(void *ctx, const char *ns, const char *name, const char *object
 
 static void assert_found(const char *index, const char *value, const char *expected) {
         char text[1024] = "";
-        assert_int_equal(hf_cache_by_index(w.cache, index, value, note, text), 0);
+        assert_int_equal(hf_informer_by_index(w.informer, index, value, note, text), 0);
         assert_string_equal(text, expected);
 }
 
 static void setup_indexes(void) {
-        setup(&(struct hf_cache_config){0});
-        assert_int_equal(hf_cache_add_index(w.cache, "letter", by_letter, NULL), 0);
-        assert_int_equal(hf_cache_add_index(w.cache, "namespace", by_namespace, NULL), 0);
+        setup(&(struct hf_informer_config){0});
+        assert_int_equal(hf_informer_add_index(w.informer, "letter", by_message, NULL), 0);
+        assert_int_equal(hf_informer_add_index(w.informer, "namespace", by_namespace, NULL), 0);
 }
 
 static void test_objects_are_found_by_their_values(void **state) {
@@ -141,11 +141,12 @@ static void test_a_list_brings_the_values_up_to_date(void **state) {
 
 static void test_indexes_are_named_and_made_before_the_start(void **state) {
         setup_indexes();
-        assert_int_equal(hf_cache_add_index(w.cache, "letter", by_letter, NULL), HF_E_EXISTS);
-        assert_int_equal(hf_cache_add_index(w.cache, "", by_letter, NULL), -EINVAL);
+        assert_int_equal(hf_informer_add_index(w.informer, "letter", by_message, NULL),
+                         HF_E_EXISTS);
+        assert_int_equal(hf_informer_add_index(w.informer, "", by_message, NULL), -EINVAL);
         start();
-        assert_int_equal(hf_cache_add_index(w.cache, "late", by_letter, NULL), -EINVAL);
-        assert_int_equal(hf_cache_by_index(w.cache, "late", "x", note, NULL), -EINVAL);
+        assert_int_equal(hf_informer_add_index(w.informer, "late", by_message, NULL), -EINVAL);
+        assert_int_equal(hf_informer_by_index(w.informer, "late", "x", note, NULL), -EINVAL);
         teardown();
 }
 
@@ -168,16 +169,17 @@ static void test_an_index_stays_equal_to_a_search(void **state) {
                 if (round % 7 == 0)
                         api_fake_compact(w.fake);
                 wait_for(last);
-                for (const char *letter = "xyz"; *letter; letter++) {
-                        char value[2] = {*letter, '\0'}, text[1024] = "";
+                for (const char *message = "xyz"; *message; message++) {
+                        char value[2] = {*message, '\0'}, text[1024] = "";
                         size_t n_found = 0, n_there = 0;
-                        assert_int_equal(hf_cache_by_index(w.cache, "letter", value, note, text),
+                        assert_int_equal(hf_informer_by_index(w.informer, "letter", value, note,
+                                                              text),
                                          0);
                         for (const char *c = text; *c; c++)
                                 n_found += *c == ' ';
                         for (size_t i = 0; i < w.fake->n_objects; i++) {
                                 char key[80];
-                                bool there = strchr(w.fake->objects[i].value, *letter) != NULL;
+                                bool there = strchr(w.fake->objects[i].value, *message) != NULL;
                                 snprintf(key, sizeof key, "a/%s ", w.fake->objects[i].name);
                                 assert_int_equal(strstr(text, key) != NULL, there);
                                 n_there += there;
@@ -195,7 +197,7 @@ static void assert_cut(const char *object, const char *expected) {
         char *exact = malloc(strlen(object)); /* so that reading past its end is seen */
 
         memcpy(exact, object, strlen(object));
-        int r = hf__cache_cut(exact, strlen(object), &cut);
+        int r = hf__metadata_transform(exact, strlen(object), &cut);
         free(exact);
         if (!expected) {
                 assert_int_equal(r, -EPROTO);
@@ -229,22 +231,22 @@ static void test_only_metadata_is_kept(void **state) {
         char *object = NULL;
         size_t n = 0;
 
-        setup(&(struct hf_cache_config){.metadata_only = true});
+        setup(&(struct hf_informer_config){.metadata_only = true});
         api_fake_put(w.fake, "a", "listed", "big");
         start();
         api_fake_await_watch(w.fake, 1);
-        assert_int_equal(hf_cache_get(w.cache, "a", "listed", &object, &n), 0);
+        assert_int_equal(hf_informer_get(w.informer, "a", "listed", &object, &n), 0);
         assert_string_equal(object, "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"a\","
                                     "\"name\":\"listed\",\"uid\":\"1\","
                                     "\"resourceVersion\":\"2\"}}");
         assert_int_equal(n, strlen(object));
         free(object);
         wait_for(api_fake_put(w.fake, "a", "watched", "big"));
-        assert_int_equal(hf_cache_get(w.cache, "a", "watched", &object, &n), 0);
+        assert_int_equal(hf_informer_get(w.informer, "a", "watched", &object, &n), 0);
         assert_null(strstr(object, "big"));
         free(object);
         wait_for(api_fake_delete(w.fake, "a", "watched"));
-        assert_int_equal(hf_cache_count(w.cache), 1);
+        assert_int_equal(hf_informer_count(w.informer), 1);
         teardown();
 }
 
@@ -267,13 +269,13 @@ static void count(void *ctx, enum hf_event_type type, const char *ns, const char
 }
 
 static void test_handlers_are_told_again(void **state) {
-        struct hf_cache_handler *handler = NULL;
+        struct hf_informer_handler *handler = NULL;
 
-        setup(&(struct hf_cache_config){.resync = HF_NSEC_PER_MSEC});
+        setup(&(struct hf_informer_config){.resync = HF_NSEC_PER_MSEC});
         api_fake_put(w.fake, "a", "one", "1");
         api_fake_put(w.fake, "a", "two", "1");
         start();
-        assert_int_equal(hf_cache_add_handler(w.cache, count, NULL, &handler), 0);
+        assert_int_equal(hf_informer_add_handler(w.informer, count, NULL, &handler), 0);
         pthread_mutex_lock(&told.mu);
         while (told.n_modified < 10)
                 pthread_cond_wait(&told.changed, &told.mu);
@@ -281,27 +283,28 @@ static void test_handlers_are_told_again(void **state) {
         assert_int_equal(told.n_others, 0);
         pthread_mutex_unlock(&told.mu);
         wait_for(api_fake_delete(w.fake, "a", "one")); /* events come between */
-        assert_int_equal(hf_cache_count(w.cache), 1);
-        hf_cache_remove_handler(w.cache, handler);
+        assert_int_equal(hf_informer_count(w.informer), 1);
+        hf_informer_remove_handler(w.informer, handler);
         assert_int_equal(told.n_others, 1);
         assert_int_equal(api_fake_n_watches(w.fake), 1);
         teardown();
 }
 
 static void test_an_older_program_knows_less(void **state) {
-        struct hf_cache_config config = {.size = offsetof(struct hf_cache_config, metadata_only),
-                                         .resync = -1,
-                                         .metadata_only = true};
+        struct hf_informer_config config = {.size = offsetof(struct hf_informer_config,
+                                                             metadata_only),
+                                            .resync = -1,
+                                            .metadata_only = true};
 
         w.fake = api_fake_new(&host);
         config.client = api_fake_client(w.fake);
         config.resource = (struct hf_resource){.group = "", .version = "v1", .plural = "things"};
-        assert_int_equal(hf_cache_new(&host, &config, &w.cache),
+        assert_int_equal(hf_informer_new(&host, &config, &w.informer),
                          0); /* what lies behind its size is not looked at */
-        assert_false(w.cache->metadata_only);
-        hf_cache_free(w.cache);
+        assert_false(w.informer->metadata_only);
+        hf_informer_free(w.informer);
         config.size = sizeof config;
-        assert_int_equal(hf_cache_new(&host, &config, &w.cache), -EINVAL);
+        assert_int_equal(hf_informer_new(&host, &config, &w.informer), -EINVAL);
         hf_client_free(api_fake_client(w.fake));
 }
 

@@ -24,8 +24,8 @@ static const struct hf_host host = {.size = sizeof host};
 
 static struct {
         struct api_fake *fake;
-        struct hf_cache *cache;
-        struct hf_cache_handler *handler;
+        struct hf_informer *informer;
+        struct hf_informer_handler *handler;
         pthread_mutex_t mu;
         char text[4096]; /* what the handler was told */
         size_t n;
@@ -49,19 +49,19 @@ static void setup(bool one_revision) {
         w.fake = api_fake_new(&host);
         w.n = 0;
         w.text[0] = '\0';
-        const struct hf_cache_config config = {
+        const struct hf_informer_config config = {
                 .size = sizeof config,
                 .client = api_fake_client(w.fake),
                 .resource = {.group = "", .version = "v1", .plural = "things"},
                 .one_revision = one_revision,
         };
-        assert_int_equal(hf_cache_new(&host, &config, &w.cache), 0);
-        assert_int_equal(hf_cache_add_handler(w.cache, told, NULL, &w.handler), 0);
+        assert_int_equal(hf_informer_new(&host, &config, &w.informer), 0);
+        assert_int_equal(hf_informer_add_handler(w.informer, told, NULL, &w.handler), 0);
 }
 
 static void teardown(void) {
-        hf_cache_remove_handler(w.cache, w.handler);
-        hf_cache_free(w.cache);
+        hf_informer_remove_handler(w.informer, w.handler);
+        hf_informer_free(w.informer);
         hf_client_free(api_fake_client(w.fake));
 }
 
@@ -79,7 +79,8 @@ static uint64_t put_many(unsigned from, unsigned to) {
 static void wait_for(uint64_t revision) {
         char text[24];
         snprintf(text, sizeof text, "%llu", (unsigned long long)revision);
-        assert_int_equal(hf_cache_wait(w.cache, revision ? text : NULL, hf_cancel_never()), 0);
+        assert_int_equal(hf_informer_wait(w.informer, revision ? text : NULL, hf_cancel_never()),
+                         0);
 }
 
 static void assert_last_query(const char *expected) {
@@ -94,11 +95,11 @@ static void test_a_list_comes_in_pages(void **state) {
         setup(false);
         api_fake_page(w.fake, 2);
         put_many(0, 5);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(0);
         assert_int_equal(api_fake_n_lists(w.fake), 3);
         assert_last_query("limit=500&continue=6%2B4");
-        assert_int_equal(hf_cache_count(w.cache), 5);
+        assert_int_equal(hf_informer_count(w.informer), 5);
         assert_told("+n0 +n1 +n2 +n3 +n4 ");
         teardown();
 }
@@ -109,16 +110,16 @@ static void test_what_happens_between_pages_is_seen(void **state) {
         api_fake_page(w.fake, 2);
         api_fake_hold_pages(w.fake, true);
         put_many(0, 3);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         api_fake_await_list(w.fake, 2);
-        assert_false(hf_cache_synced(w.cache)); /* half a list is none */
+        assert_false(hf_informer_synced(w.informer)); /* half a list is none */
         api_fake_delete(w.fake, "a", "n0");
         api_fake_put(w.fake, "a", "n2", "2");
         uint64_t last = put_many(3, 4);
         api_fake_hold_pages(w.fake, false);
         wait_for(last);
         assert_told("+n0 +n1 +n2 -n0 ~n2 +n3 ");
-        assert_int_equal(hf_cache_count(w.cache), 3);
+        assert_int_equal(hf_informer_count(w.informer), 3);
         teardown();
 }
 
@@ -127,7 +128,7 @@ static void test_a_broken_list_begins_again(void **state) {
         api_fake_page(w.fake, 2);
         api_fake_fail_list(w.fake, 2, HF_E_UNAVAILABLE);
         put_many(0, 3);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(0);
         assert_int_equal(api_fake_n_lists(w.fake), 4);
         assert_told("+n0 +n1 +n2 ");
@@ -139,7 +140,7 @@ static void test_a_forgotten_page_makes_a_whole_list(void **state) {
         api_fake_page(w.fake, 2);
         api_fake_hold_pages(w.fake, true);
         put_many(0, 5);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         api_fake_await_list(w.fake, 2);
         put_many(5, 6);
         api_fake_compact(w.fake);
@@ -147,7 +148,7 @@ static void test_a_forgotten_page_makes_a_whole_list(void **state) {
         wait_for(0);
         assert_int_equal(api_fake_n_lists(w.fake), 3);
         assert_last_query("limit=0");
-        assert_int_equal(hf_cache_count(w.cache), 6);
+        assert_int_equal(hf_informer_count(w.informer), 6);
         api_fake_await_watch(w.fake, 1);
         api_fake_mute_watches(w.fake, true);
         api_fake_page(w.fake, 0);
@@ -161,7 +162,7 @@ static void test_a_forgotten_page_makes_a_whole_list(void **state) {
 static void test_a_list_in_pages_tells_what_went(void **state) {
         setup(false);
         put_many(0, 5);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(0);
         api_fake_await_watch(w.fake, 1);
         api_fake_mute_watches(w.fake, true);
@@ -182,7 +183,7 @@ static void test_a_list_in_pages_tells_what_went(void **state) {
 static void test_another_of_the_same_name_is_another(void **state) {
         setup(false);
         put_many(0, 2);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(0);
         api_fake_await_watch(w.fake, 1);
         api_fake_mute_watches(w.fake, true);
@@ -193,7 +194,7 @@ static void test_another_of_the_same_name_is_another(void **state) {
         api_fake_await_watch(w.fake, 2);
         wait_for(last);
         assert_told("+n0 +n1 -n0 +n0 ");
-        assert_int_equal(hf_cache_count(w.cache), 2);
+        assert_int_equal(hf_informer_count(w.informer), 2);
         teardown();
 }
 
@@ -203,7 +204,7 @@ static void test_another_of_the_same_name_is_another(void **state) {
 static void test_a_probe_of_many_becomes_the_list(void **state) {
         setup(false);
         put_many(0, 3);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(0);
         api_fake_await_watch(w.fake, 1);
         api_fake_page(w.fake, 2);
@@ -214,7 +215,7 @@ static void test_a_probe_of_many_becomes_the_list(void **state) {
         api_fake_mute_watches(w.fake, false);
         api_fake_await_watch(w.fake, 2);
         wait_for(api_fake_delete(w.fake, "a", "n4"));
-        assert_int_equal(hf_cache_count(w.cache), 3);
+        assert_int_equal(hf_informer_count(w.informer), 3);
         pthread_mutex_lock(&w.mu);
         assert_non_null(strstr(w.text, "-n0 "));
         assert_non_null(strstr(w.text, "-n4 "));
@@ -227,20 +228,23 @@ static void test_a_probe_of_many_becomes_the_list(void **state) {
 static void test_a_consistent_list_is_as_good_as_a_revision(void **state) {
         setup(false);
         put_many(0, 2);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(0);
         api_fake_await_watch(w.fake, 1);
         api_fake_mute_watches(w.fake, true);
         put_many(2, 3);
         wait_for(1000000);
-        assert_int_equal(hf_cache_count(w.cache), 3); /* what was written before the call is in */
+        assert_int_equal(hf_informer_count(w.informer),
+                         3); /* what was written before the call is in */
         assert_int_equal(api_fake_n_lists(w.fake), 2);
         wait_for(1000000); /* each call wants a list begun after it */
         assert_int_equal(api_fake_n_lists(w.fake), 3);
         teardown();
 }
 
-static void *wait_far(void *ctx) { return hf_cache_wait(w.cache, "1000", ctx) == 0 ? ctx : NULL; }
+static void *wait_far(void *ctx) {
+        return hf_informer_wait(w.informer, "1000", ctx) == 0 ? ctx : NULL;
+}
 
 /* One that was under way when the call came is not: it may have been answered before the write that
  * is waited for. */
@@ -249,7 +253,7 @@ static void test_a_list_under_way_is_not(void **state) {
         void *r = NULL;
 
         setup(false);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(0);
         api_fake_await_watch(w.fake, 1);
         api_fake_hold_calls(w.fake, true);
@@ -257,9 +261,9 @@ static void test_a_list_under_way_is_not(void **state) {
         api_fake_await_list(w.fake, 2);
         assert_int_equal(pthread_create(&second, NULL, wait_far, hf_cancel_never()), 0);
         for (bool both = false; !both; sched_yield()) {
-                pthread_mutex_lock(&w.cache->mu);
-                both = w.cache->waiters && w.cache->waiters->next;
-                pthread_mutex_unlock(&w.cache->mu);
+                pthread_mutex_lock(&w.informer->mu);
+                both = w.informer->waiters && w.informer->waiters->next;
+                pthread_mutex_unlock(&w.informer->mu);
         }
         api_fake_hold_calls(w.fake, false);
         assert_int_equal(pthread_join(first, &r), 0);
@@ -277,13 +281,13 @@ static void test_with_one_revision_the_number_counts(void **state) {
         void *r = NULL;
 
         setup(true);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(0);
         assert_int_equal(pthread_create(&thread, NULL, wait_far, hf_cancel_never()), 0);
         api_fake_await_list(w.fake, 3);
-        pthread_mutex_lock(&w.cache->mu);
-        assert_non_null(w.cache->waiters);
-        pthread_mutex_unlock(&w.cache->mu);
+        pthread_mutex_lock(&w.informer->mu);
+        assert_non_null(w.informer->waiters);
+        pthread_mutex_unlock(&w.informer->mu);
         api_fake_other_writes(w.fake, 2000);
         assert_int_equal(pthread_join(thread, &r), 0);
         assert_ptr_equal(r, hf_cancel_never());
@@ -297,7 +301,7 @@ static void test_a_lost_watch_does_not_wait_for_a_probe(void **state) {
 
         setup(false);
         put_many(0, 1);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(0);
         api_fake_await_watch(w.fake, 1);
         api_fake_mute_watches(w.fake, true);
@@ -311,29 +315,29 @@ static void test_a_lost_watch_does_not_wait_for_a_probe(void **state) {
         api_fake_mute_watches(w.fake, false);
         assert_int_equal(pthread_join(thread, &r), 0);
         assert_ptr_equal(r, hf_cancel_never());
-        assert_int_equal(hf_cache_count(w.cache), 2);
+        assert_int_equal(hf_informer_count(w.informer), 2);
         teardown();
 }
 
 static void test_several_are_waited_for_at_once(void **state) {
-        struct hf_cache *caches[2] = {NULL, NULL};
+        struct hf_informer *informers[2] = {NULL, NULL};
 
         setup(true);
         put_many(0, 2);
-        const struct hf_cache_config config = {.size = sizeof config,
-                                               .client = api_fake_client(w.fake),
-                                               .resource = {.group = "",
-                                                            .version = "v1",
-                                                            .plural = "things"}};
-        caches[0] = w.cache;
-        assert_int_equal(hf_cache_new(&host, &config, &caches[1]), 0);
-        assert_int_equal(hf_cache_start(caches[0]), 0);
-        assert_int_equal(hf_cache_start(caches[1]), 0);
-        assert_int_equal(hf_cache_wait_all(caches, 2, "3", hf_cancel_never()), 0);
-        assert_int_equal(hf_cache_count(caches[0]), 2);
-        assert_int_equal(hf_cache_count(caches[1]), 2);
-        assert_int_equal(hf_cache_wait_all(caches, 0, "3", hf_cancel_never()), 0);
-        hf_cache_free(caches[1]);
+        const struct hf_informer_config config = {.size = sizeof config,
+                                                  .client = api_fake_client(w.fake),
+                                                  .resource = {.group = "",
+                                                               .version = "v1",
+                                                               .plural = "things"}};
+        informers[0] = w.informer;
+        assert_int_equal(hf_informer_new(&host, &config, &informers[1]), 0);
+        assert_int_equal(hf_informer_start(informers[0]), 0);
+        assert_int_equal(hf_informer_start(informers[1]), 0);
+        assert_int_equal(hf_informer_wait_all(informers, 2, "3", hf_cancel_never()), 0);
+        assert_int_equal(hf_informer_count(informers[0]), 2);
+        assert_int_equal(hf_informer_count(informers[1]), 2);
+        assert_int_equal(hf_informer_wait_all(informers, 0, "3", hf_cancel_never()), 0);
+        hf_informer_free(informers[1]);
         teardown();
 }
 
@@ -343,7 +347,7 @@ static void test_a_server_set_back_is_listed_again(void **state) {
         setup(false);
         put_many(0, 2);
         api_fake_other_writes(w.fake, 100);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(0);
         api_fake_await_watch(w.fake, 1);
         api_fake_set_back(w.fake, 50);
@@ -362,7 +366,7 @@ static void test_a_revision_that_was_issued_anew(void **state) {
         setup(false);
         uint64_t revision = put_many(0, 2);
         api_fake_other_writes(w.fake, 100);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(0);
         api_fake_await_watch(w.fake, 1);
         api_fake_set_back(w.fake, revision - 1);
@@ -370,7 +374,7 @@ static void test_a_revision_that_was_issued_anew(void **state) {
         api_fake_await_watch(w.fake, 2);
         wait_for(put_many(2, 3));
         assert_told("+n0 +n1 ~n1 +n2 ");
-        assert_int_equal(hf_cache_get(w.cache, "a", "n1", &object, NULL), 0);
+        assert_int_equal(hf_informer_get(w.informer, "a", "n1", &object, NULL), 0);
         assert_non_null(strstr(object, "another"));
         free(object);
         teardown();
@@ -379,7 +383,7 @@ static void test_a_revision_that_was_issued_anew(void **state) {
 static void test_a_server_that_is_behind_is_listed_again(void **state) {
         setup(false);
         put_many(0, 2);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(0);
         api_fake_await_watch(w.fake, 1);
         api_fake_end_watches_with(w.fake, HF_E_TIMEOUT,

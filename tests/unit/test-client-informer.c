@@ -72,7 +72,7 @@ static void assert_told(struct told *told, const char *text) {
 struct world {
         struct api_fake *fake;
         struct hf_client *client;
-        struct hf_cache *cache;
+        struct hf_informer *informer;
         struct told told;
 };
 
@@ -81,20 +81,20 @@ static void setup_with(struct world *w, bool one_revision) {
         pthread_mutex_init(&w->told.mu, NULL);
         w->fake = api_fake_new(&host);
         w->client = api_fake_client(w->fake);
-        const struct hf_cache_config config = {
+        const struct hf_informer_config config = {
                 .size = sizeof config,
                 .client = w->client,
                 .resource = {.group = "", .version = "v1", .plural = "things"},
                 .query = one_revision ? "labelSelector=x" : NULL,
                 .one_revision = one_revision,
         };
-        assert_int_equal(hf_cache_new(&host, &config, &w->cache), 0);
+        assert_int_equal(hf_informer_new(&host, &config, &w->informer), 0);
 }
 
 static void setup(struct world *w) { setup_with(w, false); }
 
 static void teardown(struct world *w) {
-        hf_cache_free(w->cache);
+        hf_informer_free(w->informer);
         hf_client_free(w->client);
         pthread_mutex_destroy(&w->told.mu);
 }
@@ -102,42 +102,43 @@ static void teardown(struct world *w) {
 static void wait_for(struct world *w, uint64_t revision) {
         char text[24];
         snprintf(text, sizeof text, "%llu", (unsigned long long)revision);
-        assert_int_equal(hf_cache_wait(w->cache, revision ? text : NULL, hf_cancel_never()), 0);
+        assert_int_equal(hf_informer_wait(w->informer, revision ? text : NULL, hf_cancel_never()),
+                         0);
 }
 
 static struct world w;
 
 static void test_it_lists_then_watches(void **state) {
-        struct hf_cache_handler *handler = NULL;
+        struct hf_informer_handler *handler = NULL;
         char *object = NULL;
         size_t n = 0;
 
         setup(&w);
         api_fake_put(w.fake, "a", "one", "1");
         api_fake_put(w.fake, "", "cluster", "1");
-        assert_false(hf_cache_synced(w.cache));
-        assert_int_equal(hf_cache_add_handler(w.cache, told_handler, &w.told, &handler), 0);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_false(hf_informer_synced(w.informer));
+        assert_int_equal(hf_informer_add_handler(w.informer, told_handler, &w.told, &handler), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(&w, 0);
-        assert_true(hf_cache_synced(w.cache));
-        assert_int_equal(hf_cache_count(w.cache), 2);
+        assert_true(hf_informer_synced(w.informer));
+        assert_int_equal(hf_informer_count(w.informer), 2);
         wait_for(&w, api_fake_put(w.fake, "b", "two", "2"));
         wait_for(&w, api_fake_put(w.fake, "a", "one", "3"));
-        assert_int_equal(hf_cache_get(w.cache, "a", "one", &object, &n), 0);
+        assert_int_equal(hf_informer_get(w.informer, "a", "one", &object, &n), 0);
         assert_int_equal(strlen(object), n);
         assert_non_null(strstr(object, "\"v\":\"3\""));
         free(object);
-        assert_int_equal(hf_cache_get(w.cache, "", "cluster", &object, &n), 0);
+        assert_int_equal(hf_informer_get(w.informer, "", "cluster", &object, &n), 0);
         free(object);
         wait_for(&w, api_fake_delete(w.fake, "a", "one"));
-        assert_int_equal(hf_cache_get(w.cache, "a", "one", &object, &n), HF_E_NOT_FOUND);
+        assert_int_equal(hf_informer_get(w.informer, "a", "one", &object, &n), HF_E_NOT_FOUND);
         assert_told(&w.told, "+a/one +/cluster +b/two ~a/one -a/one ");
-        hf_cache_remove_handler(w.cache, handler);
+        hf_informer_remove_handler(w.informer, handler);
         teardown(&w);
 }
 
 static void test_a_new_handler_gets_what_is_there(void **state) {
-        struct hf_cache_handler *handler = NULL;
+        struct hf_informer_handler *handler = NULL;
 
         setup(&w);
         for (int i = 0; i < 3; i++) {
@@ -145,14 +146,14 @@ static void test_a_new_handler_gets_what_is_there(void **state) {
                 snprintf(name, sizeof name, "n%d", i);
                 api_fake_put(w.fake, "a", name, "1");
         }
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(&w, 0);
-        assert_int_equal(hf_cache_add_handler(w.cache, told_handler, &w.told, &handler), 0);
-        assert_int_equal(hf_cache_n_handlers(w.cache), 1);
+        assert_int_equal(hf_informer_add_handler(w.informer, told_handler, &w.told, &handler), 0);
+        assert_int_equal(hf_informer_n_handlers(w.informer), 1);
         wait_for(&w, api_fake_delete(w.fake, "a", "n1")); /* told after the replay */
         assert_told(&w.told, "+a/n0 +a/n1 +a/n2 -a/n1 ");
-        hf_cache_remove_handler(w.cache, handler);
-        assert_int_equal(hf_cache_n_handlers(w.cache), 0);
+        hf_informer_remove_handler(w.informer, handler);
+        assert_int_equal(hf_informer_n_handlers(w.informer), 0);
         wait_for(&w, api_fake_put(w.fake, "a", "later", "1"));
         assert_told(&w.told, "+a/n0 +a/n1 +a/n2 -a/n1 ");
         teardown(&w);
@@ -160,7 +161,7 @@ static void test_a_new_handler_gets_what_is_there(void **state) {
 
 static void test_a_quiet_collection_learns_its_revision(void **state) {
         setup(&w);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(&w, 0);
         wait_for(&w, api_fake_other_writes(w.fake, 10));
         assert_int_equal(api_fake_n_lists(w.fake), 2);
@@ -175,7 +176,7 @@ static void test_a_probe_names_a_shared_revision(void **state) {
         char query[160], expected[160];
 
         setup_with(&w, true);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(&w, 0);
         api_fake_last_query(w.fake, query);
         assert_string_equal(query, "labelSelector=x&limit=500");
@@ -195,12 +196,12 @@ static void test_a_probe_names_a_shared_revision(void **state) {
 }
 
 static void test_a_probe_overtakes_a_slow_watch(void **state) {
-        struct hf_cache_handler *handler = NULL;
+        struct hf_informer_handler *handler = NULL;
 
         setup(&w);
         api_fake_put(w.fake, "a", "old", "1");
-        assert_int_equal(hf_cache_add_handler(w.cache, told_handler, &w.told, &handler), 0);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_add_handler(w.informer, told_handler, &w.told, &handler), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(&w, 0);
         api_fake_await_watch(w.fake, 1);
         api_fake_mute_watches(w.fake, true);
@@ -215,11 +216,11 @@ static void test_a_probe_overtakes_a_slow_watch(void **state) {
 }
 
 static void test_an_ended_watch_goes_on_where_it_was(void **state) {
-        struct hf_cache_handler *handler = NULL;
+        struct hf_informer_handler *handler = NULL;
 
         setup(&w);
-        assert_int_equal(hf_cache_add_handler(w.cache, told_handler, &w.told, &handler), 0);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_add_handler(w.informer, told_handler, &w.told, &handler), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(&w, 0);
         api_fake_await_watch(w.fake, 1);
         api_fake_other_writes(w.fake, 5);
@@ -232,7 +233,7 @@ static void test_an_ended_watch_goes_on_where_it_was(void **state) {
         api_fake_await_watch(w.fake, 3);
         api_fake_put(w.fake, "a", "three", "1");
         struct told *told = &w.told;
-        for (bool done = false; !done;) { /* without hf_cache_wait, which might list */
+        for (bool done = false; !done;) { /* without hf_informer_wait, which might list */
                 pthread_mutex_lock(&told->mu);
                 done = told->n_events == 3;
                 pthread_mutex_unlock(&told->mu);
@@ -245,14 +246,14 @@ static void test_an_ended_watch_goes_on_where_it_was(void **state) {
 }
 
 static void test_lost_history_is_listed_again(void **state) {
-        struct hf_cache_handler *handler = NULL;
+        struct hf_informer_handler *handler = NULL;
 
         setup(&w);
         api_fake_put(w.fake, "a", "changes", "1");
         api_fake_put(w.fake, "a", "goes", "1");
         api_fake_put(w.fake, "a", "stays", "1");
-        assert_int_equal(hf_cache_add_handler(w.cache, told_handler, &w.told, &handler), 0);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_add_handler(w.informer, told_handler, &w.told, &handler), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(&w, 0);
         api_fake_await_watch(w.fake, 1);
         api_fake_mute_watches(w.fake, true);
@@ -262,7 +263,7 @@ static void test_lost_history_is_listed_again(void **state) {
         api_fake_compact(w.fake); /* the open watch is behind it: HF_E_GONE */
         api_fake_mute_watches(w.fake, false);
         wait_for(&w, last);
-        assert_int_equal(hf_cache_count(w.cache), 3);
+        assert_int_equal(hf_informer_count(w.informer), 3);
         assert_int_equal(w.told.n_events, 6);
         assert_false(w.told.wrong);
         assert_non_null(strstr(w.told.text, "~a/changes"));
@@ -275,10 +276,10 @@ static void test_failing_lists_are_tried_again(void **state) {
         setup(&w);
         api_fake_put(w.fake, "a", "one", "1");
         api_fake_fail_lists(w.fake, 2, HF_E_UNAVAILABLE);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(&w, 0);
         assert_int_equal(api_fake_n_lists(w.fake), 3);
-        assert_int_equal(hf_cache_count(w.cache), 1);
+        assert_int_equal(hf_informer_count(w.informer), 1);
         teardown(&w);
 }
 
@@ -292,18 +293,18 @@ static void test_waiting_ends_by_its_token(void **state) { /* PN11, PN12 */
         pthread_t thread;
 
         setup(&w);
-        assert_int_equal(hf_cache_wait(w.cache, "not a number", hf_cancel_never()), -EINVAL);
+        assert_int_equal(hf_informer_wait(w.informer, "not a number", hf_cancel_never()), -EINVAL);
         assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(&w, 0);
         api_fake_hold_calls(w.fake, true); /* a list would be as good as the revision */
         assert_int_equal(pthread_create(&thread, NULL, fire_soon, token), 0);
-        assert_int_equal(hf_cache_wait(w.cache, "1000000", token), HF_E_CANCELED);
+        assert_int_equal(hf_informer_wait(w.informer, "1000000", token), HF_E_CANCELED);
         pthread_join(thread, NULL);
         hf_cancel_unref(token);
         assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
         hf_cancel_set_deadline(token, hf_now(hf_clock_system()) + HF_NSEC_PER_MSEC);
-        assert_int_equal(hf_cache_wait(w.cache, "1000000", token), HF_E_CANCELED);
+        assert_int_equal(hf_informer_wait(w.informer, "1000000", token), HF_E_CANCELED);
         hf_cancel_unref(token);
         teardown(&w);
 }
@@ -313,10 +314,10 @@ static void test_it_is_freed_in_the_middle_of_things(void **state) {
         teardown(&w);
         setup(&w); /* its list is never answered */
         api_fake_hold_calls(w.fake, true);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         teardown(&w);
         setup(&w); /* with events waiting */
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(&w, 0);
         for (int i = 0; i < 100; i++)
                 api_fake_put(w.fake, "a", "one", "x");
@@ -343,7 +344,7 @@ static void gated_handler(void *ctx, enum hf_event_type type, const char *ns, co
 }
 
 static void *remove_it(void *ctx) {
-        hf_cache_remove_handler(w.cache, ctx);
+        hf_informer_remove_handler(w.informer, ctx);
         pthread_mutex_lock(&gate.mu);
         bool left = gate.left;
         pthread_mutex_unlock(&gate.mu);
@@ -351,44 +352,44 @@ static void *remove_it(void *ctx) {
 }
 
 /* Once the remover has marked it, a handler that runs must still be in the list. */
-static void await_removal_begun(const struct hf_cache_handler *handler) {
+static void await_removal_begun(const struct hf_informer_handler *handler) {
         for (bool begun = false; !begun; sched_yield()) {
-                const struct hf_cache_handler *h;
-                pthread_mutex_lock(&w.cache->mu);
-                for (h = w.cache->handlers; h && h != handler; h = h->next)
+                const struct hf_informer_handler *h;
+                pthread_mutex_lock(&w.informer->mu);
+                for (h = w.informer->handlers; h && h != handler; h = h->next)
                         ;
                 begun = !h || h->removed;
-                pthread_mutex_unlock(&w.cache->mu);
+                pthread_mutex_unlock(&w.informer->mu);
                 assert_non_null(h);
         }
 }
 
 static void test_removing_waits_for_a_running_handler(void **state) {
-        struct hf_cache_handler *handler = NULL, *other = NULL;
+        struct hf_informer_handler *handler = NULL, *other = NULL;
         pthread_t thread;
         void *left = NULL;
 
         setup(&w);
         api_fake_put(w.fake, "a", "one", "1");
         api_fake_put(w.fake, "a", "two", "1");
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         wait_for(&w, 0);
-        assert_int_equal(hf_cache_add_handler(w.cache, gated_handler, NULL, &handler), 0);
-        assert_int_equal(hf_cache_add_handler(w.cache, told_handler, &w.told, &other), 0);
+        assert_int_equal(hf_informer_add_handler(w.informer, gated_handler, NULL, &handler), 0);
+        assert_int_equal(hf_informer_add_handler(w.informer, told_handler, &w.told, &other), 0);
         pthread_mutex_lock(&gate.mu);
         while (!gate.inside)
                 pthread_cond_wait(&gate.cond, &gate.mu);
         pthread_mutex_unlock(&gate.mu);
         assert_int_equal(pthread_create(&thread, NULL, remove_it, handler), 0);
         await_removal_begun(handler);
-        hf_cache_remove_handler(w.cache, other); /* one that is not running goes at once */
+        hf_informer_remove_handler(w.informer, other); /* one that is not running goes at once */
         pthread_mutex_lock(&gate.mu);
         gate.may_leave = true;
         pthread_cond_broadcast(&gate.cond);
         pthread_mutex_unlock(&gate.mu);
         pthread_join(thread, &left);
         assert_ptr_equal(left, handler);
-        assert_int_equal(hf_cache_n_handlers(w.cache), 0);
+        assert_int_equal(hf_informer_n_handlers(w.informer), 0);
         teardown(&w);
 }
 
@@ -403,18 +404,18 @@ static void *disturb(void *ctx) {
 
         for (int i = 0; i < N_WRITES; i++) {
                 struct told *told = calloc(1, sizeof *told);
-                struct hf_cache_handler *handler = NULL;
+                struct hf_informer_handler *handler = NULL;
                 while (sem_wait(ctx) != 0)
                         ;
                 pthread_mutex_init(&told->mu, NULL);
-                assert(hf_cache_add_handler(w.cache, told_handler, told, &handler) == 0);
+                assert(hf_informer_add_handler(w.informer, told_handler, told, &handler) == 0);
                 switch (rand_r(&seed) % 4) {
                 case 0: api_fake_end_watches(w.fake, 0); break;
                 case 1: api_fake_bookmark(w.fake); break;
                 case 2: api_fake_compact(w.fake); break;
-                default: (void)hf_cache_count(w.cache); break;
+                default: (void)hf_informer_count(w.informer); break;
                 }
-                hf_cache_remove_handler(w.cache, handler);
+                hf_informer_remove_handler(w.informer, handler);
                 assert(!told->wrong);
                 pthread_mutex_destroy(&told->mu);
                 free(told);
@@ -427,7 +428,7 @@ static void count_each(void *ctx, const char *ns, const char *name, const char *
 }
 
 static void test_it_stays_equal_to_the_server(void **state) {
-        struct hf_cache_handler *handler = NULL;
+        struct hf_informer_handler *handler = NULL;
         sem_t written;
         unsigned seed = 42;
         pthread_t thread;
@@ -436,8 +437,8 @@ static void test_it_stays_equal_to_the_server(void **state) {
 
         setup(&w);
         assert_int_equal(sem_init(&written, 0, 0), 0);
-        assert_int_equal(hf_cache_add_handler(w.cache, told_handler, &w.told, &handler), 0);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        assert_int_equal(hf_informer_add_handler(w.informer, told_handler, &w.told, &handler), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         assert_int_equal(pthread_create(&thread, NULL, disturb, &written), 0);
         for (int i = 0; i < N_WRITES; i++) {
                 char name[16], value[16];
@@ -452,15 +453,16 @@ static void test_it_stays_equal_to_the_server(void **state) {
         pthread_join(thread, NULL);
         wait_for(&w, last);
         assert_false(w.told.wrong);
-        assert_int_equal(hf_cache_count(w.cache), w.fake->n_objects);
-        hf_cache_each(w.cache, count_each, &n_each);
+        assert_int_equal(hf_informer_count(w.informer), w.fake->n_objects);
+        hf_informer_each(w.informer, count_each, &n_each);
         assert_int_equal(n_each, w.fake->n_objects);
         for (size_t i = 0; i < 64; i++)
                 n_told += w.told.state[i][0] ? 1 : 0;
         assert_int_equal(n_told, w.fake->n_objects);
         for (size_t i = 0; i < w.fake->n_objects; i++) {
                 char *object = NULL, expected[80];
-                assert_int_equal(hf_cache_get(w.cache, "a", w.fake->objects[i].name, &object, NULL),
+                assert_int_equal(hf_informer_get(w.informer, "a", w.fake->objects[i].name, &object,
+                                                 NULL),
                                  0);
                 snprintf(expected, sizeof expected, "\"v\":\"%s\"", w.fake->objects[i].value);
                 assert_non_null(strstr(object, expected));

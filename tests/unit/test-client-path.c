@@ -21,9 +21,9 @@ static const struct hf_resource leases = {.group = "coordination.k8s.io",
 static void expect_path(const struct hf_resource *resource, const char *ns, const char *name,
                         const char *query, const char *expected) {
         struct hf__strbuf out = {0};
-        struct hf_call call = {.resource = *resource, .ns = ns, .name = name, .query = query};
+        struct hf_request request = {.resource = *resource, .ns = ns, .name = name, .query = query};
 
-        hf__resource_path(&out, &call);
+        hf__resource_path(&out, &request);
         assert_int_equal(out.error, 0);
         assert_string_equal(out.data, expected);
         hf__strbuf_done(&out);
@@ -41,15 +41,15 @@ static void test_paths_of_calls(void **state) {
 
 static void test_paths_of_subresources(void **state) {
         struct hf__strbuf out = {0};
-        struct hf_call call = {.resource = {"", "v1", "namespaces"},
-                               .name = "a",
-                               .subresource = "finalize"};
+        struct hf_request request = {.resource = {"", "v1", "namespaces"},
+                                     .name = "a",
+                                     .subresource = "finalize"};
 
-        hf__resource_path(&out, &call);
+        hf__resource_path(&out, &request);
         assert_string_equal(out.data, "/api/v1/namespaces/a/finalize");
         hf__strbuf_reset(&out);
-        call.subresource = "";
-        hf__resource_path(&out, &call);
+        request.subresource = "";
+        hf__resource_path(&out, &request);
         assert_string_equal(out.data, "/api/v1/namespaces/a");
         hf__strbuf_done(&out);
 }

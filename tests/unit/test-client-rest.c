@@ -74,7 +74,7 @@ static void ended(struct outcome *o, int error, bool echoed, const struct hf_sta
         pthread_mutex_unlock(&o->mu);
 }
 
-static void on_reply(void *ctx, const struct hf_reply *reply) {
+static void on_reply(void *ctx, const struct hf_response *reply) {
         ended(ctx, reply->error, reply->fence_echoed, &reply->status);
 }
 static void on_end(void *ctx, int error, const struct hf_status *status) {
@@ -107,9 +107,10 @@ static void await_events(struct outcome *o) {
         pthread_mutex_unlock(&o->mu);
 }
 
-static int call(struct hf_client *client, const struct hf_call *what, struct outcome *ret_outcome) {
+static int request(struct hf_client *client, const struct hf_request *what,
+                   struct outcome *ret_outcome) {
         *ret_outcome = OUTCOME;
-        assert_int_equal(hf_client_call(client, what, on_reply, ret_outcome, NULL), 0);
+        assert_int_equal(hf_client_request(client, what, on_reply, ret_outcome, NULL), 0);
         return await(ret_outcome);
 }
 
@@ -128,7 +129,7 @@ static int watch(struct hf_client *client, struct outcome *ret_outcome) {
 
 static void test_requests_are_what_servers_expect(void **state) {
         struct hf_client *client = connect_with(0);
-        struct hf_call what = {.verb = HF_VERB_GET, .resource = leases, .ns = "a", .name = "b"};
+        struct hf_request what = {.verb = HF_VERB_GET, .resource = leases, .ns = "a", .name = "b"};
         char *body = NULL;
         size_t n = 0;
 
@@ -153,12 +154,15 @@ static void test_requests_are_what_servers_expect(void **state) {
                 "POST /apis/coordination.k8s.io/v1/namespaces/a/leases?dryRun=All HTTP/1.1\r\n"));
         assert_true(requested("\r\nContent-Type: application/json\r\n"));
         assert_true(requested("\r\n\r\n{\"y\":2}"));
-        what = (struct hf_call){.verb = HF_VERB_DELETE, .resource = leases, .ns = "a", .name = "b"};
+        what = (struct hf_request){.verb = HF_VERB_DELETE,
+                                   .resource = leases,
+                                   .ns = "a",
+                                   .name = "b"};
         script_reply("200 OK", "", "{}");
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
         assert_true(requested(
                 "DELETE /apis/coordination.k8s.io/v1/namespaces/a/leases/b HTTP/1.1\r\n"));
-        what = (struct hf_call){.verb = HF_VERB_LIST, .resource = leases};
+        what = (struct hf_request){.verb = HF_VERB_LIST, .resource = leases};
         assert_int_equal(hf_client_do(client, &what, hf_cancel_never(), NULL, NULL, NULL), 0);
         assert_true(requested("GET /apis/coordination.k8s.io/v1/leases HTTP/1.1\r\n"));
         hf_client_free(client);
@@ -167,77 +171,77 @@ static void test_requests_are_what_servers_expect(void **state) {
 static void test_fences_are_sent_with_writes_and_echoes_compared(void **state) {
         struct hf_client *client = connect_with(0);
         const struct hf_fence fence = {.ns = "n", .name = "l", .term = 9, .identity = "me"};
-        struct hf_call what = {.verb = HF_VERB_UPDATE,
-                               .resource = leases,
-                               .ns = "a",
-                               .name = "b",
-                               .body = "{}",
-                               .n_body = 2,
-                               .fence = &fence};
+        struct hf_request what = {.verb = HF_VERB_UPDATE,
+                                  .resource = leases,
+                                  .ns = "a",
+                                  .name = "b",
+                                  .body = "{}",
+                                  .n_body = 2,
+                                  .fence = &fence};
         struct outcome o;
 
         script_reply("200 OK", "Holdfast-Fence: n/l;9;me\r\n", "{}");
-        assert_int_equal(call(client, &what, &o), 0);
+        assert_int_equal(request(client, &what, &o), 0);
         assert_true(requested("\r\nHoldfast-Fence: n/l;9;me\r\n"));
         assert_true(o.echoed);
         script_reply("200 OK", "", "{}");
-        assert_int_equal(call(client, &what, &o), 0);
+        assert_int_equal(request(client, &what, &o), 0);
         assert_false(o.echoed);
         script_reply("200 OK", "Holdfast-Fence: n/l;8;me\r\n", "{}");
-        assert_int_equal(call(client, &what, &o), 0);
+        assert_int_equal(request(client, &what, &o), 0);
         assert_false(o.echoed);
         script_reply("409 Conflict", "Holdfast-Fence: n/l;9;me\r\n",
                      "{\"reason\":\"Conflict\",\"message\":\"no\",\"details\":{\"causes\":[{"
                      "\"reason\":\"StaleLeaderTerm\"}]}}");
-        assert_int_equal(call(client, &what, &o), HF_E_STALE_TERM);
+        assert_int_equal(request(client, &what, &o), HF_E_STALE_TERM);
         what.verb = HF_VERB_GET;
         what.n_body = 0;
         script_reply("200 OK", "Holdfast-Fence: n/l;9;me\r\n", "{}");
-        assert_int_equal(call(client, &what, &o), 0);
+        assert_int_equal(request(client, &what, &o), 0);
         assert_false(requested("Holdfast-Fence"));
         assert_false(o.echoed);
         struct hf_fence bad = fence;
         strcpy(bad.identity, "x\r\nEvil: 1");
         what.verb = HF_VERB_DELETE;
         what.fence = &bad;
-        assert_int_equal(hf_client_call(client, &what, on_reply, &o, NULL), -EINVAL);
+        assert_int_equal(hf_client_request(client, &what, on_reply, &o, NULL), -EINVAL);
         hf_client_free(client);
 }
 
 static void test_failures_are_told_apart(void **state) {
         struct hf_client *client = connect_with(0);
-        struct hf_call get = {.verb = HF_VERB_GET, .resource = leases, .ns = "a", .name = "b"};
-        struct hf_call put = {.verb = HF_VERB_UPDATE,
-                              .resource = leases,
-                              .ns = "a",
-                              .name = "b",
-                              .body = "{}",
-                              .n_body = 2};
+        struct hf_request get = {.verb = HF_VERB_GET, .resource = leases, .ns = "a", .name = "b"};
+        struct hf_request put = {.verb = HF_VERB_UPDATE,
+                                 .resource = leases,
+                                 .ns = "a",
+                                 .name = "b",
+                                 .body = "{}",
+                                 .n_body = 2};
         struct outcome o;
         uint64_t id = 0;
 
         script_reply("429 Too Many Requests", "Retry-After: 4\r\n", "busy");
         get.deadline = hf_now(hf_clock_system()) +
                        3 * HF_NSEC_PER_SEC; /* before the server would take it again */
-        assert_int_equal(call(client, &get, &o), HF_E_TOO_MANY);
+        assert_int_equal(request(client, &get, &o), HF_E_TOO_MANY);
         get.deadline = 0;
         assert_int_equal(o.status.retry_after_s, 4);
         assert_non_null(strstr(o.status.message, "busy"));
         script_reply("404 Not Found", "",
                      "{\"message\":\"leases \\\"b\\\" not found\",\"reason\":\"NotFound\"}");
-        assert_int_equal(call(client, &get, &o), HF_E_NOT_FOUND);
+        assert_int_equal(request(client, &get, &o), HF_E_NOT_FOUND);
         assert_string_equal(o.status.message, "leases \"b\" not found");
         script_reply("500 Internal Server Error", "", "");
-        assert_int_equal(call(client, &put, &o), HF_E_TIMEOUT);
-        assert_int_equal(call(client, &get, &o), HF_E_UNAVAILABLE);
+        assert_int_equal(request(client, &put, &o), HF_E_TIMEOUT);
+        assert_int_equal(request(client, &get, &o), HF_E_UNAVAILABLE);
         script('c', "%s", ""); /* closed after the request was read: unknown */
-        assert_int_equal(call(client, &put, &o), HF_E_TIMEOUT);
+        assert_int_equal(request(client, &put, &o), HF_E_TIMEOUT);
         script('h', "%s", "");
         put.deadline = hf_now(hf_clock_system()) + 50 * HF_NSEC_PER_MSEC;
-        assert_int_equal(call(client, &put, &o), HF_E_TIMEOUT);
+        assert_int_equal(request(client, &put, &o), HF_E_TIMEOUT);
         put.deadline = 0;
         o = OUTCOME;
-        assert_int_equal(hf_client_call(client, &put, on_reply, &o, &id), 0);
+        assert_int_equal(hf_client_request(client, &put, on_reply, &o, &id), 0);
         hf_client_cancel(client, id);
         assert_int_equal(await(&o), HF_E_CANCELED);
         hf_client_free(client);
@@ -257,14 +261,14 @@ static void test_a_refused_connection_is_unavailable(void **state) {
         assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
         snprintf(url, sizeof url, "http://127.0.0.1:%d", ntohs(address.sin_port));
         const struct hf_rest_config config = {.size = sizeof config, .server = url};
-        const struct hf_call put = {.verb = HF_VERB_UPDATE,
-                                    .resource = leases,
-                                    .ns = "a",
-                                    .name = "b",
-                                    .body = "{}",
-                                    .n_body = 2};
+        const struct hf_request put = {.verb = HF_VERB_UPDATE,
+                                       .resource = leases,
+                                       .ns = "a",
+                                       .name = "b",
+                                       .body = "{}",
+                                       .n_body = 2};
         assert_int_equal(hf_rest_client_new(&host, &config, &client, NULL), 0);
-        assert_int_equal(call(client, &put, &o), HF_E_UNAVAILABLE);
+        assert_int_equal(request(client, &put, &o), HF_E_UNAVAILABLE);
         assert_non_null(strstr(o.status.message, url));
         hf_client_free(client);
         close(fd);
@@ -407,10 +411,10 @@ static void test_a_kubeconfig_makes_a_client(void **state) {
         struct hf_client *client = NULL;
         struct hf_status status = {0};
         struct outcome o;
-        const struct hf_call get = {.verb = HF_VERB_GET,
-                                    .resource = leases,
-                                    .ns = "a",
-                                    .name = "b"};
+        const struct hf_request get = {.verb = HF_VERB_GET,
+                                       .resource = leases,
+                                       .ns = "a",
+                                       .name = "b"};
 
         assert_true(fd >= 0);
         dprintf(fd,
@@ -424,7 +428,7 @@ static void test_a_kubeconfig_makes_a_client(void **state) {
                 fail_msg("%s", status.message);
         assert_int_equal(unlink(path), 0);
         script_reply("200 OK", "", "{}");
-        assert_int_equal(call(client, &get, &o), 0);
+        assert_int_equal(request(client, &get, &o), 0);
         assert_true(requested("\r\nAuthorization: Bearer t\r\n"));
         hf_client_free(client);
 }

@@ -73,20 +73,20 @@ static int end(void **state) {
         return 0;
 }
 
-static const struct hf_call get = {.verb = HF_VERB_GET,
-                                   .resource = {"", "v1", "configmaps"},
-                                   .ns = "a",
-                                   .name = "b"};
-static const struct hf_call put = {.verb = HF_VERB_UPDATE,
-                                   .resource = {"", "v1", "configmaps"},
-                                   .ns = "a",
-                                   .name = "b",
-                                   .body = "{\"z\":1}",
-                                   .n_body = 7};
+static const struct hf_request get = {.verb = HF_VERB_GET,
+                                      .resource = {"", "v1", "configmaps"},
+                                      .ns = "a",
+                                      .name = "b"};
+static const struct hf_request put = {.verb = HF_VERB_UPDATE,
+                                      .resource = {"", "v1", "configmaps"},
+                                      .ns = "a",
+                                      .name = "b",
+                                      .body = "{\"z\":1}",
+                                      .n_body = 7};
 
-static int run(const struct hf_call *call, struct hf_status *ret_status) {
+static int run(const struct hf_request *request, struct hf_status *ret_status) {
         *ret_status = (struct hf_status){0};
-        return hf_client_do(client, call, hf_cancel_never(), NULL, NULL, ret_status);
+        return hf_client_do(client, request, hf_cancel_never(), NULL, NULL, ret_status);
 }
 
 #define BUSY      "429 Too Many Requests"
@@ -114,10 +114,10 @@ static void test_retry_after_is_honoured(void **state) {
 
 /* Each of these is answered by what the server said first. */
 static void test_what_is_not_sent_again(void **state) {
-        struct hf_call late = get, lease = get;
+        struct hf_request late = get, lease = get;
         const struct {
                 const char *status, *headers;
-                const struct hf_call *call;
+                const struct hf_request *request;
                 int error;
         } cases[] = {
                 {BUSY, "", &get, HF_E_TOO_MANY},
@@ -139,7 +139,7 @@ static void test_what_is_not_sent_again(void **state) {
                 late.deadline = pushed_boot(NULL) + 900 * HF_NSEC_PER_MSEC;
                 script_reply("200 OK", "", "{}");
                 script_first(cases[i].status, cases[i].headers, "");
-                int r = run(cases[i].call, &status);
+                int r = run(cases[i].request, &status);
                 if (r != cases[i].error || n_requests() != 1)
                         fail_msg("case %zu: %d after %u requests: %s", i, r, n_requests(),
                                  status.message);
@@ -165,7 +165,7 @@ static void ended(struct outcome *o, int error, const struct hf_status *status) 
         pthread_cond_broadcast(&o->cond);
         pthread_mutex_unlock(&o->mu);
 }
-static void on_reply(void *ctx, const struct hf_reply *reply) {
+static void on_reply(void *ctx, const struct hf_response *reply) {
         ended(ctx, reply->error, &reply->status);
 }
 static void on_event(void *ctx, const struct hf_event *event) {}
@@ -189,7 +189,7 @@ static bool has_ended(struct outcome *o) {
 }
 
 static void test_there_are_at_most_ten_more(void **state) {
-        struct hf_call patient = get, other = get;
+        struct hf_request patient = get, other = get;
         struct hf_status status;
         struct outcome o = OUTCOME;
         unsigned n_others = 0;
@@ -197,7 +197,7 @@ static void test_there_are_at_most_ten_more(void **state) {
         patient.deadline = pushed_boot(NULL) + 1000000 * HF_NSEC_PER_SEC;
         other.lane = HF_LANE_LEASE;
         script_reply(BUSY, AFTER_100, "");
-        assert_int_equal(hf_client_call(client, &patient, on_reply, &o, NULL), 0);
+        assert_int_equal(hf_client_request(client, &patient, on_reply, &o, NULL), 0);
         for (; !has_ended(&o); n_others++) {
                 push(101 * HF_NSEC_PER_SEC);
                 assert_int_equal(run(&other, &status),
@@ -212,13 +212,13 @@ static void test_there_are_at_most_ten_more(void **state) {
  * client. */
 static void test_waiting_calls_can_be_ended(void **state) {
         struct outcome canceled = OUTCOME, freed = OUTCOME;
-        struct hf_call patient = put;
+        struct hf_request patient = put;
         uint64_t id = 0;
 
         patient.deadline = pushed_boot(NULL) + 3600 * HF_NSEC_PER_SEC;
         script_reply(BUSY, AFTER_100, "");
-        assert_int_equal(hf_client_call(client, &patient, on_reply, &canceled, &id), 0);
-        assert_int_equal(hf_client_call(client, &patient, on_reply, &freed, NULL), 0);
+        assert_int_equal(hf_client_request(client, &patient, on_reply, &canceled, &id), 0);
+        assert_int_equal(hf_client_request(client, &patient, on_reply, &freed, NULL), 0);
         await_requests(2);
         hf_client_cancel(client, id);
         /* When that comes before the answer is looked at, the answer is still the better news. */
@@ -233,12 +233,12 @@ static void test_waiting_calls_can_be_ended(void **state) {
 /* A process that slept past the deadline sends nothing more, whatever Retry-After allowed. */
 static void test_the_deadline_comes_before_the_next_try(void **state) {
         struct outcome o = OUTCOME;
-        struct hf_call patient = put;
+        struct hf_request patient = put;
 
         patient.deadline = pushed_boot(NULL) + 2 * HF_NSEC_PER_SEC;
         script_reply("200 OK", "", "{}");
         script_first(BUSY, AFTER_1, "");
-        assert_int_equal(hf_client_call(client, &patient, on_reply, &o, NULL), 0);
+        assert_int_equal(hf_client_request(client, &patient, on_reply, &o, NULL), 0);
         await_requests(1);
         push(100 * HF_NSEC_PER_SEC);
         int error = await(&o); /* too late for another try, when the answer is looked at; or for
@@ -318,7 +318,8 @@ static void test_a_burst_of_401_is_survived(void **state) {
         write_token("second");
         for (int i = 0; i < 8; i++) {
                 o[i] = OUTCOME;
-                assert_int_equal(hf_client_call(client, i % 2 ? &put : &get, on_reply, &o[i], NULL),
+                assert_int_equal(hf_client_request(client, i % 2 ? &put : &get, on_reply, &o[i],
+                                                   NULL),
                                  0);
         }
         for (int i = 0; i < 8; i++)

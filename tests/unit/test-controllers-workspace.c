@@ -122,7 +122,7 @@ static struct {
         bool deleted;
 } world;
 
-static int fake_cached(struct hf_cache *cache, const char *ns, const char *name,
+static int fake_cached(struct hf_informer *cache, const char *ns, const char *name,
                        struct hf__json **ret_object) {
         return world.cached ? hf__json_parse(world.cached, strlen(world.cached), ret_object, NULL)
                             : HF_E_NOT_FOUND;

@@ -103,7 +103,7 @@ static void relay_stop(struct relay *relay) {
 
 /* ---- the client's side ---- */
 
-struct answer {
+struct response {
         int outcome, code;
         char body[256], text[256];
         bool done;
@@ -120,14 +120,14 @@ struct rig {
 static struct rig rig;
 
 /* Like the harness's handler; /host tells the authority that was asked for. */
-static void handle_host(void *ctx, struct hfd_request *request) {
-        if (strcmp(hfd_request_path(request), "/host") != 0) {
+static void handle_host(void *ctx, struct hfd_http_request *request) {
+        if (strcmp(hfd_http_request_path(request), "/host") != 0) {
                 handle(ctx, request);
                 return;
         }
-        const char *host = hfd_request_header(request, "host");
+        const char *host = hfd_http_request_header(request, "host");
         answer_text(request, 200, host ? host : "(absent)");
-        hfd_request_unref(request);
+        hfd_http_request_unref(request);
 }
 
 static void rig_start(const char *server_cn, long valid_seconds) {
@@ -156,7 +156,7 @@ static void rig_stop(void) {
 }
 
 static void on_done(void *ctx, const struct hf__http_result *result) {
-        struct answer *a = ctx;
+        struct response *a = ctx;
 
         pthread_mutex_lock(&rig.mu);
         a->outcome = result->outcome;
@@ -168,12 +168,12 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
         pthread_mutex_unlock(&rig.mu);
 }
 
-static uint64_t submit(struct answer *a, struct hf__http_tls *tls, const char *path,
+static uint64_t submit(struct response *a, struct hf__http_tls *tls, const char *path,
                        hf_nsec within) {
         char url[128];
         uint64_t id = 0;
 
-        *a = (struct answer){0};
+        *a = (struct response){0};
         snprintf(url, sizeof url, "https://127.0.0.1:%u%s", rig.relay.port, path);
         struct hf__http_request request = {
                 .method = "GET",
@@ -187,7 +187,7 @@ static uint64_t submit(struct answer *a, struct hf__http_tls *tls, const char *p
         return id;
 }
 
-static void wait_done(struct answer *a) {
+static void wait_done(struct response *a) {
         const struct hf_clock *clock = hf_clock_system();
 
         pthread_mutex_lock(&rig.mu);
@@ -198,9 +198,9 @@ static void wait_done(struct answer *a) {
         pthread_mutex_unlock(&rig.mu);
 }
 
-static struct answer get(const struct hf__http_tls_config *config, const char *path) {
+static struct response get(const struct hf__http_tls_config *config, const char *path) {
         struct hf__http_tls *tls = NULL;
-        struct answer a;
+        struct response a;
 
         assert_int_equal(hf__http_tls_new(config, &tls), 0);
         submit(&a, tls, path, 30 * HF_NSEC_PER_SEC);
@@ -214,7 +214,8 @@ static struct answer get(const struct hf__http_tls_config *config, const char *p
 static void test_only_the_ca_given_is_believed(void **state) {
         rig_start("127.0.0.1", 3600);
         struct identity other = make_identity("other-ca", NULL, NULL, true, 3600);
-        struct answer a = get(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, "/hello");
+        struct response a =
+                get(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, "/hello");
         assert_int_equal(a.outcome, 0);
         assert_string_equal(a.body, "hello");
         a = get(&(struct hf__http_tls_config){.ca_pem = other.cert_pem}, "/hello");
@@ -231,7 +232,8 @@ static void test_only_the_ca_given_is_believed(void **state) {
 
 static void test_an_expired_server_is_refused(void **state) {
         rig_start("127.0.0.1", -60);
-        struct answer a = get(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, "/hello");
+        struct response a =
+                get(&(struct hf__http_tls_config){.ca_pem = rig.f.ca.cert_pem}, "/hello");
         assert_int_equal(a.outcome, HF_E_UNAUTHORIZED);
         assert_int_equal(rig.f.n_handled, 0);
         rig_stop();
@@ -243,7 +245,7 @@ static void test_the_server_name_is_checked_and_the_url_is_asked(void **state) {
         rig_start("holdfast.test", 3600);
         snprintf(authority, sizeof authority, "127.0.0.1:%u", rig.relay.port);
         struct hf__http_tls_config config = {.ca_pem = rig.f.ca.cert_pem};
-        struct answer a = get(&config, "/host"); /* the URL's host is not in the certificate */
+        struct response a = get(&config, "/host"); /* the URL's host is not in the certificate */
         assert_int_equal(a.outcome, HF_E_UNAUTHORIZED);
         config.server_name = "elsewhere.test";
         assert_int_equal(get(&config, "/host").outcome, HF_E_UNAUTHORIZED);
@@ -267,7 +269,7 @@ static void test_the_client_certificate_is_shown(void **state) {
                                                 anything is sent */
         assert_int_equal(get(&config, "/peer").outcome, HF_E_UNAUTHORIZED);
         config.key_pem = stranger.key_pem;
-        struct answer a = get(&config, "/peer");
+        struct response a = get(&config, "/peer");
         assert_true(a.outcome == HF_E_UNAUTHORIZED || a.code == 401);
         /* Connections of one identity are never used for another. */
         config.cert_pem = config.key_pem = NULL;
@@ -279,7 +281,7 @@ static void test_the_client_certificate_is_shown(void **state) {
 
 static void test_requests_share_a_connection(void **state) {
         struct hf__http_tls *tls = NULL;
-        struct answer a[20];
+        struct response a[20];
 
         rig_start("127.0.0.1", 3600);
         assert_int_equal(hf__http_tls_new(&(struct hf__http_tls_config){.ca_pem =
@@ -291,9 +293,9 @@ static void test_requests_share_a_connection(void **state) {
         await(&rig.f, &rig.f.n_held, 20); /* all under way at once: HTTP/2 was agreed on */
         assert_int_equal(rig.relay.n_accepted, 1);
         for (int i = 0; i < 20; i++) {
-                struct hfd_request *request = take_held(&rig.f);
+                struct hfd_http_request *request = take_held(&rig.f);
                 answer_text(request, 200, "held");
-                hfd_request_unref(request);
+                hfd_http_request_unref(request);
         }
         for (int i = 0; i < 20; i++) {
                 wait_done(&a[i]);
@@ -307,7 +309,7 @@ static void test_requests_share_a_connection(void **state) {
  * until that gives up. */
 static void test_a_hanging_handshake_does_not_hold_up_the_lane(void **state) {
         struct hf__http_tls *tls = NULL;
-        struct answer stream, first, second;
+        struct response stream, first, second;
 
         rig_start("127.0.0.1", 3600);
         rig.relay.n_hanging = 1;
@@ -337,7 +339,7 @@ static void test_a_hanging_handshake_does_not_hold_up_the_lane(void **state) {
 /* Many streams at once: as many connections as their number needs, not one each. */
 static void test_many_streams_share_few_connections(void **state) {
         enum { N = 150 };
-        static struct answer a[N];
+        static struct response a[N];
         struct hf__http_tls *tls = NULL;
 
         rig_start("127.0.0.1", 3600);
@@ -350,9 +352,9 @@ static void test_many_streams_share_few_connections(void **state) {
         await(&rig.f, &rig.f.n_held, N);
         assert_true(rig.relay.n_accepted <= 4 + N / 64);
         for (int i = 0; i < N; i++) {
-                struct hfd_request *request = take_held(&rig.f);
+                struct hfd_http_request *request = take_held(&rig.f);
                 answer_text(request, 200, "held");
-                hfd_request_unref(request);
+                hfd_http_request_unref(request);
         }
         for (int i = 0; i < N; i++) {
                 wait_done(&a[i]);
@@ -433,7 +435,7 @@ static uint16_t old_start(const struct identity *me) {
  * that are shared. */
 static void test_streams_that_cannot_share_have_a_connection_each(void **state) {
         struct hf__http_tls *tls = NULL;
-        struct answer a[N_STREAMS];
+        struct response a[N_STREAMS];
         uint64_t ids[N_STREAMS];
         pthread_t thread;
 

@@ -98,7 +98,7 @@ static void test_head_split_at_each_byte(void **state) {
 }
 
 static void test_pipelined_requests_are_answered_in_order(void **state) {
-        struct hfd_request *held;
+        struct hfd_http_request *held;
         struct client c;
         char body[64];
 
@@ -108,7 +108,7 @@ static void test_pipelined_requests_are_answered_in_order(void **state) {
                         "GET /query?3 HTTP/1.1\r\nHost: a\r\n\r\n");
         held = take_held(&f);
         answer_text(held, 200, "1");
-        hfd_request_unref(held);
+        hfd_http_request_unref(held);
         for (int i = 1; i <= 3; i++) {
                 assert_int_equal(read_answer(&c, body, sizeof(body)), 200);
                 assert_int_equal(body[0], '0' + i);
@@ -240,28 +240,28 @@ static void test_slow_head_is_ended(void **state) {
 
 static void test_stream_is_chunked_and_flushed_at_once(void **state) {
         struct hf__buf *piece = hf__buf_copy("one", 3);
-        struct hfd_request *held;
+        struct hfd_http_request *held;
         struct client c;
 
         open_h1(&c);
         client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
         held = take_held(&f);
-        hfd_request_stream(held, 200, "application/json", NULL, 0);
+        hfd_http_request_stream(held, 200, "application/json", NULL, 0);
         assert_non_null(client_await(&c, "transfer-encoding: chunked\r\n"));
-        assert_int_equal(hfd_request_push(held, piece), 0);
+        assert_int_equal(hfd_http_request_push(held, piece), 0);
         assert_non_null(client_await(&c, "\r\n\r\n3\r\none\r\n"));
-        assert_int_equal(hfd_request_push(held, piece), 0);
-        hfd_request_end(held);
-        assert_int_equal(hfd_request_push(held, piece) != 0, 1);
+        assert_int_equal(hfd_http_request_push(held, piece), 0);
+        hfd_http_request_end(held);
+        assert_int_equal(hfd_http_request_push(held, piece) != 0, 1);
         assert_non_null(client_await(&c, "one\r\n0\r\n\r\n"));
-        hfd_request_unref(held);
+        hfd_http_request_unref(held);
         hf__buf_unref(piece);
         client_close(&c);
 }
 
 static void test_slow_reader_is_cut(void **state) {
         struct hf__buf *piece = hf__buf_new(4096);
-        struct hfd_request *held;
+        struct hfd_http_request *held;
         struct client c;
         unsigned gone = f.n_gone;
         size_t pushed = 0;
@@ -271,14 +271,14 @@ static void test_slow_reader_is_cut(void **state) {
         assert_int_equal(client_open(&c, hfd_http_port(f.http), "http/1.1", NULL, 4096), 0);
         client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
         held = take_held(&f);
-        hfd_request_stream(held, 200, "application/json", NULL, 0);
+        hfd_http_request_stream(held, 200, "application/json", NULL, 0);
         for (int i = 0; i < 20000 && !r; i++, pushed++)
-                r = hfd_request_push(held, piece);
+                r = hfd_http_request_push(held, piece);
         assert_int_equal(r, -ENOBUFS);
-        assert_int_equal(hfd_request_push(held, piece), -EPIPE);
+        assert_int_equal(hfd_http_request_push(held, piece), -EPIPE);
         assert_true(pushed < 5000);
         await(&f, &f.n_gone, gone + 1);
-        hfd_request_unref(held);
+        hfd_http_request_unref(held);
         hf__buf_unref(piece);
         client_close(&c);
 }
@@ -286,7 +286,7 @@ static void test_slow_reader_is_cut(void **state) {
 static void test_peer_gone_is_told(void **state) {
         struct hf__buf *piece = hf__buf_copy("x", 1);
         unsigned gone = f.n_gone, finished = f.n_finished;
-        struct hfd_request *held;
+        struct hfd_http_request *held;
         struct client c;
 
         open_h1(&c);
@@ -296,9 +296,9 @@ static void test_peer_gone_is_told(void **state) {
         await(&f, &f.n_gone, gone + 1);
         await(&f, &f.n_finished, finished + 1);
         answer_text(held, 200, "too late");
-        assert_int_equal(hfd_request_push(held, piece), -EPIPE);
+        assert_int_equal(hfd_http_request_push(held, piece), -EPIPE);
         hf__buf_unref(piece);
-        hfd_request_unref(held);
+        hfd_http_request_unref(held);
 }
 
 static void test_finished_is_told(void **state) {
@@ -337,14 +337,14 @@ static void test_answer_headers_cannot_split_the_answer(void **state) {
         const struct hfd_header headers[] = {{"x-good", "yes"},
                                              {"x-bad", "a\r\nx-evil: 1"},
                                              {"content-length", "1"}};
-        struct hfd_request *held;
+        struct hfd_http_request *held;
         struct client c;
 
         open_h1(&c);
         client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         held = take_held(&f);
-        hfd_request_reply(held, 200, NULL, headers, 3, NULL);
-        hfd_request_unref(held);
+        hfd_http_request_reply(held, 200, NULL, headers, 3, NULL);
+        hfd_http_request_unref(held);
         assert_non_null(client_await(&c, "x-good: yes\r\n"));
         assert_non_null(client_await(&c, "\r\n\r\n"));
         assert_null(strstr(c.in, "x-evil"));

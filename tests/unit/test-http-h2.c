@@ -124,7 +124,7 @@ static void h2_close(struct h2 *h) {
 }
 
 /* Reads once and lets the session see it; false at the end of the connection. */
-static bool h2_turn(struct h2 *h) {
+static bool h2_iteration(struct h2 *h) {
         ssize_t used;
 
         h2_flush(h);
@@ -169,7 +169,7 @@ static int32_t h2_ask(struct h2 *h, const char *method, const char *path, const 
 
 static struct stream *h2_await(struct h2 *h, int32_t id) {
         while (!stream_of(h, id)->closed)
-                if (!h2_turn(h))
+                if (!h2_iteration(h))
                         fail_msg("the connection ended before stream %d", id);
         return stream_of(h, id);
 }
@@ -202,14 +202,14 @@ static void test_get_post_and_many_streams(void **state) {
 static void test_answer_later_out_of_order(void **state) {
         struct h2 *h = h2_open(0, 0);
         int32_t a = h2_ask(h, "GET", "/hold", NULL), b = h2_ask(h, "GET", "/hold", NULL);
-        struct hfd_request *ra = take_held(&f), *rb = take_held(&f);
+        struct hfd_http_request *ra = take_held(&f), *rb = take_held(&f);
 
         answer_text(rb, 201, "b");
         assert_int_equal(h2_await(h, b)->code, 201);
         answer_text(ra, 202, "a");
         assert_int_equal(h2_await(h, a)->code, 202);
-        hfd_request_unref(ra);
-        hfd_request_unref(rb);
+        hfd_http_request_unref(ra);
+        hfd_http_request_unref(rb);
         h2_close(h);
 }
 
@@ -276,7 +276,7 @@ static void test_authority_and_host_must_agree(void **state) {
 
 static void test_watch_streams(void **state) {
         struct h2 *h = h2_open(0, 0);
-        struct hfd_request *held[50];
+        struct hfd_http_request *held[50];
         struct hf__buf *event = hf__buf_copy("event\n", 6);
         int32_t ids[50];
 
@@ -284,17 +284,17 @@ static void test_watch_streams(void **state) {
                 ids[i] = h2_ask(h, "GET", "/hold", NULL);
         for (int i = 0; i < 50; i++) {
                 held[i] = take_held(&f);
-                hfd_request_stream(held[i], 200, "application/json", NULL, 0);
+                hfd_http_request_stream(held[i], 200, "application/json", NULL, 0);
         }
         for (int round = 0; round < 20; round++)
                 for (int i = 0; i < 50; i++)
-                        assert_int_equal(hfd_request_push(held[i], event), 0);
+                        assert_int_equal(hfd_http_request_push(held[i], event), 0);
         for (int i = 0; i < 50; i++) {
                 while (stream_of(h, ids[i])->n < 120)
-                        assert_true(h2_turn(h));
+                        assert_true(h2_iteration(h));
                 assert_false(stream_of(h, ids[i])->closed);
-                hfd_request_end(held[i]);
-                hfd_request_unref(held[i]);
+                hfd_http_request_end(held[i]);
+                hfd_http_request_unref(held[i]);
         }
         for (int i = 0; i < 50; i++) {
                 assert_int_equal(h2_await(h, ids[i])->n, 120);
@@ -309,20 +309,20 @@ static void test_slow_reader_is_cut(void **state) {
         struct h2 *h = h2_open(100, 0);
         struct hf__buf *event = hf__buf_new(1000);
         int32_t slow = h2_ask(h, "GET", "/hold", NULL);
-        struct hfd_request *held = take_held(&f);
+        struct hfd_http_request *held = take_held(&f);
         unsigned gone = f.n_gone;
         int r = 0, pushed = 0;
 
         memset(event->data, 'x', event->n);
-        hfd_request_stream(held, 200, "application/json", NULL, 0);
+        hfd_http_request_stream(held, 200, "application/json", NULL, 0);
         for (; pushed < 5000 && !r; pushed++)
-                r = hfd_request_push(held, event);
+                r = hfd_http_request_push(held, event);
         assert_int_equal(r, -ENOBUFS);
         assert_in_range(pushed, 1024, 1030);
         await(&f, &f.n_gone, gone + 1);
         assert_int_not_equal(h2_await(h, slow)->error_code, 0);
         assert_int_equal(h2_await(h, h2_ask(h, "GET", "/hello", NULL))->code, 200);
-        hfd_request_unref(held);
+        hfd_http_request_unref(held);
         hf__buf_unref(event);
         h2_close(h);
 }
@@ -331,7 +331,7 @@ static void test_peer_gone_is_told(void **state) {
         struct h2 *h = h2_open(0, 0);
         unsigned gone = f.n_gone;
         int32_t id = h2_ask(h, "GET", "/hold", NULL);
-        struct hfd_request *a = take_held(&f), *b;
+        struct hfd_http_request *a = take_held(&f), *b;
 
         nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
         h2_flush(h);
@@ -342,8 +342,8 @@ static void test_peer_gone_is_told(void **state) {
         await(&f, &f.n_gone, gone + 2);
         answer_text(a, 200, "late");
         answer_text(b, 200, "late");
-        hfd_request_unref(a);
-        hfd_request_unref(b);
+        hfd_http_request_unref(a);
+        hfd_http_request_unref(b);
 }
 
 static void test_unfinished_upload_is_reset(void **state) {

@@ -14,7 +14,7 @@
 #include "server/http/router.h"
 
 /* Feeds text in pieces of at most `step`; returns the last event. */
-static enum hfd_h1_event feed(struct hfd_h1_parser *parser, struct hfd_request *request,
+static enum hfd_h1_event feed(struct hfd_h1_parser *parser, struct hfd_http_request *request,
                               const char *text, size_t step, int *ret_code) {
         size_t n = strlen(text), used;
         enum hfd_h1_event event = HFD_H1_MORE;
@@ -35,23 +35,23 @@ static void test_any_split_gives_the_same_request(void **state) {
 
         for (size_t step = 1; step <= sizeof(text); step++) {
                 struct hfd_h1_parser *parser;
-                struct hfd_request *request;
+                struct hfd_http_request *request;
                 size_t n;
                 int code = 0;
 
                 assert_int_equal(hfd_h1_parser_new(1000, 1000, &parser), 0);
-                assert_int_equal(hfd_request_new(NULL, NULL, NULL, &request), 0);
+                assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
                 assert_int_equal(feed(parser, request, text, step, &code), HFD_H1_DONE);
-                assert_string_equal(hfd_request_method(request), "PUT");
-                assert_string_equal(hfd_request_path(request), "/a/b");
-                assert_string_equal(hfd_request_query(request), "c=d");
-                assert_string_equal(hfd_request_header(request, "x-one"), "v, w");
-                assert_string_equal(hfd_request_header(request, "cookie"), "a; b");
-                assert_null(hfd_request_header(request, "x"));
-                assert_string_equal(hfd_request_body(request, &n), "body");
+                assert_string_equal(hfd_http_request_method(request), "PUT");
+                assert_string_equal(hfd_http_request_path(request), "/a/b");
+                assert_string_equal(hfd_http_request_query(request), "c=d");
+                assert_string_equal(hfd_http_request_header(request, "x-one"), "v, w");
+                assert_string_equal(hfd_http_request_header(request, "cookie"), "a; b");
+                assert_null(hfd_http_request_header(request, "x"));
+                assert_string_equal(hfd_http_request_body(request, &n), "body");
                 assert_int_equal(n, 4);
                 assert_true(hfd_h1_parser_idle(parser));
-                hfd_request_unref(request);
+                hfd_http_request_unref(request);
                 hfd_h1_parser_free(parser);
         }
 }
@@ -60,13 +60,13 @@ static void test_bytes_after_the_request_are_left(void **state) {
         static const char text[] =
                 "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n";
         struct hfd_h1_parser *parser;
-        struct hfd_request *a, *b;
+        struct hfd_http_request *a, *b;
         size_t used;
         int code;
 
         assert_int_equal(hfd_h1_parser_new(1000, 1000, &parser), 0);
-        assert_int_equal(hfd_request_new(NULL, NULL, NULL, &a), 0);
-        assert_int_equal(hfd_request_new(NULL, NULL, NULL, &b), 0);
+        assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &a), 0);
+        assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &b), 0);
         assert_int_equal(hfd_h1_parser_feed(parser, a, text, sizeof(text) - 1, &used, &code),
                          HFD_H1_DONE);
         assert_int_equal(used, strlen("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
@@ -74,56 +74,56 @@ static void test_bytes_after_the_request_are_left(void **state) {
         assert_int_equal(hfd_h1_parser_feed(parser, b, text + used, sizeof(text) - 1 - used, &used,
                                             &code),
                          HFD_H1_DONE);
-        assert_string_equal(hfd_request_path(b), "/2");
-        hfd_request_unref(a);
-        hfd_request_unref(b);
+        assert_string_equal(hfd_http_request_path(b), "/2");
+        hfd_http_request_unref(a);
+        hfd_http_request_unref(b);
         hfd_h1_parser_free(parser);
 }
 
 static void test_ring_limits(void **state) {
         struct hf__buf *small = hf__buf_copy("x", 1), *big = hf__buf_new(HFD_RING_MAX_BYTES + 1);
-        struct hfd_request *request;
+        struct hfd_http_request *request;
 
-        assert_int_equal(hfd_request_new(NULL, NULL, NULL, &request), 0);
-        assert_int_equal(hfd_request_push(request, small), -EINVAL); /* not started */
-        hfd_request_stream(request, 200, NULL, NULL, 0);
+        assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
+        assert_int_equal(hfd_http_request_push(request, small), -EINVAL); /* not started */
+        hfd_http_request_stream(request, 200, NULL, NULL, 0);
         for (int i = 0; i < HFD_RING_MAX_PIECES; i++)
-                assert_int_equal(hfd_request_push(request, small), 0);
-        assert_int_equal(hfd_request_push(request, small), -ENOBUFS);
-        assert_int_equal(hfd_request_push(request, small), -EPIPE);
-        hfd_request_unref(request);
+                assert_int_equal(hfd_http_request_push(request, small), 0);
+        assert_int_equal(hfd_http_request_push(request, small), -ENOBUFS);
+        assert_int_equal(hfd_http_request_push(request, small), -EPIPE);
+        hfd_http_request_unref(request);
 
-        assert_int_equal(hfd_request_new(NULL, NULL, NULL, &request), 0);
-        hfd_request_stream(request, 200, NULL, NULL, 0);
-        assert_int_equal(hfd_request_push(request, big),
+        assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
+        hfd_http_request_stream(request, 200, NULL, NULL, 0);
+        assert_int_equal(hfd_http_request_push(request, big),
                          0); /* one that is too big passes as the first, and does not count */
-        assert_int_equal(hfd_request_push(request, small), 0);
-        assert_int_equal(hfd_request_push(request, big), -ENOBUFS);
-        hfd_request_unref(request);
+        assert_int_equal(hfd_http_request_push(request, small), 0);
+        assert_int_equal(hfd_http_request_push(request, big), -ENOBUFS);
+        hfd_http_request_unref(request);
 
         /* When it has been read, what follows counts from nothing. */
         char *out = malloc(HFD_RING_MAX_BYTES + 1);
         assert_non_null(out);
-        assert_int_equal(hfd_request_new(NULL, NULL, NULL, &request), 0);
-        hfd_request_stream(request, 200, NULL, NULL, 0);
+        assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
+        hfd_http_request_stream(request, 200, NULL, NULL, 0);
         memset(big->data, 'b', big->n);
-        assert_int_equal(hfd_request_push(request, big), 0);
-        assert_int_equal(hfd_request_push(request, small), 0);
-        assert_int_equal(hfd_answer_read(request, out, big->n), big->n);
-        assert_int_equal(hfd_request_push(request, big), -ENOBUFS);
-        hfd_request_unref(request);
+        assert_int_equal(hfd_http_request_push(request, big), 0);
+        assert_int_equal(hfd_http_request_push(request, small), 0);
+        assert_int_equal(hfd_http_response_read(request, out, big->n), big->n);
+        assert_int_equal(hfd_http_request_push(request, big), -ENOBUFS);
+        hfd_http_request_unref(request);
         free(out);
         hf__buf_unref(small);
         hf__buf_unref(big);
 }
 
 static void test_ring_order_over_growth(void **state) {
-        struct hfd_request *request;
+        struct hfd_http_request *request;
         char out[3];
         unsigned next = 0, want = 0;
 
-        assert_int_equal(hfd_request_new(NULL, NULL, NULL, &request), 0);
-        hfd_request_stream(request, 200, NULL, NULL, 0);
+        assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
+        hfd_http_request_stream(request, 200, NULL, NULL, 0);
         for (int i = 0; i < 300; i++) {
                 char text[2] = {(char)next, (char)(next + 1)};
                 struct hf__buf *piece = hf__buf_copy(text, 2);
@@ -131,19 +131,19 @@ static void test_ring_order_over_growth(void **state) {
 
                 next += 2;
 
-                assert_int_equal(hfd_request_push(request, piece), 0);
+                assert_int_equal(hfd_http_request_push(request, piece), 0);
                 hf__buf_unref(piece);
-                n = hfd_answer_read(request, out, i % 3);
+                n = hfd_http_response_read(request, out, i % 3);
                 for (size_t k = 0; k < n; k++)
                         assert_int_equal((unsigned char)out[k], want++ & 0xff);
         }
-        while (hfd_answer_read(request, out, 1) == 1)
+        while (hfd_http_response_read(request, out, 1) == 1)
                 assert_int_equal((unsigned char)out[0], want++ & 0xff);
         assert_int_equal(want, next);
-        hfd_request_unref(request);
+        hfd_http_request_unref(request);
 }
 
-static void nothing(void *ctx, struct hfd_request *request) {}
+static void nothing(void *ctx, struct hfd_http_request *request) {}
 
 static void test_router_longest_wins(void **state) {
         struct hfd_router *router;

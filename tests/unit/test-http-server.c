@@ -139,7 +139,7 @@ static void test_reload_changes_new_handshakes(void **state) {
 
 static void test_stop_accepting_h1(void **state) {
         struct client idle, busy, streaming;
-        struct hfd_request *held, *stream;
+        struct hfd_http_request *held, *stream;
         int fd;
 
         assert_int_equal(client_open(&idle, hfd_http_port(f.http), NULL, NULL, 0), 0);
@@ -150,7 +150,7 @@ static void test_stop_accepting_h1(void **state) {
         held = take_held(&f);
         client_puts(&streaming, HOLD);
         stream = take_held(&f);
-        hfd_request_stream(stream, 200, "text/plain", NULL, 0);
+        hfd_http_request_stream(stream, 200, "text/plain", NULL, 0);
         assert_non_null(client_await(&streaming, "\r\n\r\n"));
         hfd_http_stop_accepting(f.http);
         fd = dial(hfd_http_port(f.http), 0);
@@ -158,12 +158,12 @@ static void test_stop_accepting_h1(void **state) {
         assert_true(client_closed(&idle));
         assert_int_equal(hfd_http_wait_closed(f.http, hf_now(hf_clock_system())), HF_E_TIMEOUT);
         answer_text(held, 200, "done");
-        hfd_request_unref(held);
+        hfd_http_request_unref(held);
         assert_non_null(client_await(&busy, "connection: close\r\n"));
         assert_non_null(client_await(&busy, "done"));
         assert_true(client_closed(&busy));
-        hfd_request_end(stream);
-        hfd_request_unref(stream);
+        hfd_http_request_end(stream);
+        hfd_http_request_unref(stream);
         assert_non_null(client_await(&streaming, "0\r\n\r\n"));
         assert_true(client_closed(&streaming));
         client_close(&idle);
@@ -174,14 +174,14 @@ static void test_stop_accepting_h1(void **state) {
 
 static void test_an_answer_may_ask_for_the_end(void **state) {
         const struct hfd_header headers[] = {{"connection", "close"}};
-        struct hfd_request *held;
+        struct hfd_http_request *held;
         struct client client;
 
         assert_int_equal(client_open(&client, hfd_http_port(f.http), NULL, NULL, 0), 0);
         client_puts(&client, HOLD);
         held = take_held(&f);
-        hfd_request_reply(held, 429, "text/plain", headers, 1, NULL);
-        hfd_request_unref(held);
+        hfd_http_request_reply(held, 429, "text/plain", headers, 1, NULL);
+        hfd_http_request_unref(held);
         assert_non_null(client_await(&client, "connection: close\r\n"));
         assert_true(client_closed(&client));
         client_close(&client);
@@ -237,7 +237,7 @@ static void test_stop_accepting_h2(void **state) {
         nghttp2_session_callbacks *cb;
         nghttp2_session *session;
         struct h2_seen seen = {0};
-        struct hfd_request *held;
+        struct hfd_http_request *held;
         const bool never = false;
         struct client c;
         nghttp2_nv nvs[4];
@@ -263,7 +263,7 @@ static void test_stop_accepting_h2(void **state) {
         assert_true(seen.goaway);
         assert_false(seen.closed);
         answer_text(held, 200, "done");
-        hfd_request_unref(held);
+        hfd_http_request_unref(held);
         h2_exchange(session, &c, &never); /* until the server closes */
         assert_true(seen.closed);
         assert_int_equal(seen.code, 200);
@@ -274,22 +274,22 @@ static void test_stop_accepting_h2(void **state) {
 static void test_free_with_requests_under_way(void **state) {
         struct hf__buf *piece = hf__buf_copy("x", 1);
         struct client c[4];
-        struct hfd_request *held[4];
+        struct hfd_http_request *held[4];
 
         for (int i = 0; i < 4; i++) {
                 assert_int_equal(client_open(&c[i], hfd_http_port(f.http), NULL, NULL, 0), 0);
                 client_puts(&c[i], HOLD);
                 held[i] = take_held(&f);
         }
-        hfd_request_stream(held[0], 200, "text/plain", NULL, 0);
+        hfd_http_request_stream(held[0], 200, "text/plain", NULL, 0);
         f.http = hfd_http_free(f.http);
         assert_int_equal(f.n_gone, 4);
         assert_int_equal(f.n_finished, 4);
-        assert_int_equal(hfd_request_push(held[0], piece), -EPIPE);
+        assert_int_equal(hfd_http_request_push(held[0], piece), -EPIPE);
         answer_text(held[1], 200, "late");
-        assert_string_equal(hfd_request_path(held[2]), "/hold");
+        assert_string_equal(hfd_http_request_path(held[2]), "/hold");
         for (int i = 0; i < 4; i++) {
-                hfd_request_unref(held[i]);
+                hfd_http_request_unref(held[i]);
                 client_close(&c[i]);
         }
         hf__buf_unref(piece);
@@ -414,7 +414,7 @@ static void test_handshake_limit(void **state) {
  * the sanitizers). */
 struct pusher {
         pthread_t thread;
-        struct hfd_request *request;
+        struct hfd_http_request *request;
 };
 
 static void *push_all(void *ctx) {
@@ -422,11 +422,11 @@ static void *push_all(void *ctx) {
         struct hf__buf *piece = hf__buf_copy("event\n", 6);
         int r = 0;
 
-        hfd_request_stream(p->request, 200, "text/plain", NULL, 0);
+        hfd_http_request_stream(p->request, 200, "text/plain", NULL, 0);
         for (int i = 0; i < 500 && !r; i++)
-                r = hfd_request_push(p->request, piece);
-        hfd_request_end(p->request);
-        hfd_request_unref(p->request);
+                r = hfd_http_request_push(p->request, piece);
+        hfd_http_request_end(p->request);
+        hfd_http_request_unref(p->request);
         hf__buf_unref(piece);
         return NULL;
 }
@@ -454,13 +454,13 @@ static void test_pushes_while_peers_leave(void **state) {
 }
 
 static void test_workers_turn_when_idle(void **state) {
-        uint64_t first = hfd_http_turns(f.http);
+        uint64_t first = hfd_http_iterations(f.http);
         int fds[2];
 
         /* Nothing to do: they turn once a second by themselves. The wait is on a pipe that nobody
          * writes. */
         assert_int_equal(pipe(fds), 0);
-        for (int i = 0; i < PATIENCE_S * 10 && hfd_http_turns(f.http) == first; i++) {
+        for (int i = 0; i < PATIENCE_S * 10 && hfd_http_iterations(f.http) == first; i++) {
                 struct timeval tenth = {.tv_usec = 100000};
                 fd_set set;
 
@@ -468,7 +468,7 @@ static void test_workers_turn_when_idle(void **state) {
                 FD_SET(fds[0], &set);
                 select(fds[0] + 1, &set, NULL, NULL, &tenth);
         }
-        assert_true(hfd_http_turns(f.http) > first);
+        assert_true(hfd_http_iterations(f.http) > first);
         close(fds[0]);
         close(fds[1]);
 }

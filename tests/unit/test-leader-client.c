@@ -25,33 +25,33 @@ static const struct hf_host host = {.size = sizeof host, .clock = &fake_clock};
 static struct {
         struct hf_client base;
         size_t n_calls, n_cancels, n_watches;
-        struct hf_call call;
+        struct hf_request request;
         struct hf_fence fence;
-        hf_reply_fn done;
+        hf_response_fn done;
         void *ctx;
         int fail, answer_at_once; /* answer_at_once: the error + 1 */
         bool echo;
 } inner;
 
-static void answer(int error) {
-        struct hf_reply reply = {.error = error, .fence_echoed = inner.echo};
-        hf_reply_fn done = inner.done;
+static void response(int error) {
+        struct hf_response reply = {.error = error, .fence_echoed = inner.echo};
+        hf_response_fn done = inner.done;
         inner.done = NULL;
         done(inner.ctx, &reply);
 }
-static int inner_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+static int inner_call(struct hf_client *self, const struct hf_request *request, hf_response_fn done,
                       void *ctx, uint64_t *ret_id) {
         if (inner.fail)
                 return inner.fail;
         inner.n_calls++;
-        inner.call = *call;
-        if (call->fence)
-                inner.fence = *call->fence;
+        inner.request = *request;
+        if (request->fence)
+                inner.fence = *request->fence;
         inner.done = done;
         inner.ctx = ctx;
         *ret_id = 70 + inner.n_calls;
         if (inner.answer_at_once)
-                answer(inner.answer_at_once - 1);
+                response(inner.answer_at_once - 1);
         return 0;
 }
 static void inner_cancel(struct hf_client *self, uint64_t id) {
@@ -76,7 +76,7 @@ static void on_stale(void *ctx, int error) {
         n_stale++;
         stale_error = error;
 }
-static void on_reply(void *ctx, const struct hf_reply *reply) {
+static void on_reply(void *ctx, const struct hf_response *reply) {
         n_replies++;
         reply_error = reply->error;
 }
@@ -105,35 +105,35 @@ static struct hf_client *make(bool unfenced, bool gate_off) {
 }
 
 static int ask(struct hf_client *client, enum hf_verb verb, hf_nsec deadline) {
-        struct hf_call call = {.verb = verb,
-                               .resource = {"", "v1", "configmaps"},
-                               .ns = "n",
-                               .name = "x",
-                               .deadline = deadline};
+        struct hf_request request = {.verb = verb,
+                                     .resource = {"", "v1", "configmaps"},
+                                     .ns = "n",
+                                     .name = "x",
+                                     .deadline = deadline};
         if (verb == HF_VERB_CREATE || verb == HF_VERB_UPDATE) {
-                call.body = "{}";
-                call.n_body = 2;
+                request.body = "{}";
+                request.n_body = 2;
         }
         uint64_t id = 99;
-        return hf_client_call(client, &call, on_reply, NULL, &id);
+        return hf_client_request(client, &request, on_reply, NULL, &id);
 }
 
 static void test_a_write_carries_the_fence_and_ends_with_validity(void **state) {
         struct hf_client *client = make(false, false);
         for (int verb = HF_VERB_CREATE; verb <= HF_VERB_DELETE; verb++) {
                 assert_int_equal(ask(client, (enum hf_verb)verb, 0), 0);
-                assert_non_null(inner.call.fence);
+                assert_non_null(inner.request.fence);
                 assert_int_equal(inner.fence.term, 17);
                 assert_string_equal(inner.fence.identity, "me");
-                assert_int_equal(inner.call.deadline, 2000);
-                answer(0);
+                assert_int_equal(inner.request.deadline, 2000);
+                response(0);
         }
         assert_int_equal(ask(client, HF_VERB_UPDATE, 9999), 0);
-        assert_int_equal(inner.call.deadline, 2000);
-        answer(0);
+        assert_int_equal(inner.request.deadline, 2000);
+        response(0);
         assert_int_equal(ask(client, HF_VERB_UPDATE, 1500), 0);
-        assert_int_equal(inner.call.deadline, 1500);
-        answer(HF_E_CONFLICT);
+        assert_int_equal(inner.request.deadline, 1500);
+        response(HF_E_CONFLICT);
         assert_int_equal(n_replies, 5);
         assert_int_equal(reply_error, HF_E_CONFLICT);
         assert_int_equal(n_stale, 0);
@@ -149,12 +149,12 @@ static void test_the_gate_is_asked_for_each_write(void **state) { /* PN03 */
         assert_int_equal(inner.n_calls, 0);
         assert_int_equal(ask(client, HF_VERB_GET, 0), 0); /* reads pass */
         assert_int_equal(inner.n_calls, 1);
-        assert_null(inner.call.fence);
-        answer(0);
+        assert_null(inner.request.fence);
+        response(0);
         hf__gate_extend(&gate, 3000);
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
         assert_int_equal(inner.n_calls, 2);
-        answer(0);
+        response(0);
         hf__gate_shut(&gate);
         assert_int_equal(ask(client, HF_VERB_DELETE, 0), 0);
         assert_int_equal(inner.n_calls, 2);
@@ -168,21 +168,21 @@ static void test_with_the_gate_off_only_the_fence_is_left(void **state) {
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
         assert_int_equal(inner.n_calls, 1);
         assert_int_equal(inner.fence.term, 17);
-        answer(HF_E_STALE_TERM);
+        response(HF_E_STALE_TERM);
         assert_int_equal(reply_error, HF_E_STALE_TERM);
         assert_int_equal(n_stale, 1);
         hf__leader_client_abort(client);
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
         assert_int_equal(inner.n_calls,
                          2); /* the proof's writer goes on after the abort: the server refuses */
-        answer(HF_E_STALE_TERM);
+        response(HF_E_STALE_TERM);
         hf__leader_client_release(client);
 }
 
 static void test_a_stale_term_is_reported(void **state) {
         struct hf_client *client = make(false, false);
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
-        answer(HF_E_STALE_TERM);
+        response(HF_E_STALE_TERM);
         assert_int_equal(n_stale, 1);
         assert_int_equal(stale_error, HF_E_STALE_TERM);
         hf__leader_client_release(client);
@@ -192,18 +192,18 @@ static void test_a_missing_echo_ends_the_term_unless_accepted(void **state) {
         struct hf_client *client = make(false, false);
         inner.echo = false;
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
-        answer(0);
+        response(0);
         assert_int_equal(reply_error, HF_E_UNFENCED);
         assert_int_equal(stale_error, HF_E_UNFENCED);
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
-        answer(HF_E_CONFLICT); /* nothing was written: nothing to say */
+        response(HF_E_CONFLICT); /* nothing was written: nothing to say */
         assert_int_equal(reply_error, HF_E_CONFLICT);
         assert_int_equal(n_stale, 1);
         hf__leader_client_release(client);
         client = make(true, false);
         inner.echo = false;
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
-        answer(0);
+        response(0);
         assert_int_equal(reply_error, 0);
         assert_int_equal(n_stale, 0);
         hf__leader_client_release(client);
@@ -215,25 +215,25 @@ static void test_a_dry_run_needs_no_echo(void **state) {
         static const char *const queries[] = {"dryRun=All", "fieldManager=x&dryRun=All"};
         for (size_t i = 0; i < 2; i++) {
                 struct hf_client *client = make(false, false);
-                struct hf_call call = {.verb = HF_VERB_UPDATE,
-                                       .resource = {"", "v1", "configmaps"},
-                                       .name = "x",
-                                       .query = queries[i],
-                                       .body = "{}",
-                                       .n_body = 2};
+                struct hf_request request = {.verb = HF_VERB_UPDATE,
+                                             .resource = {"", "v1", "configmaps"},
+                                             .name = "x",
+                                             .query = queries[i],
+                                             .body = "{}",
+                                             .n_body = 2};
                 inner.echo = false;
-                assert_int_equal(hf_client_call(client, &call, on_reply, NULL, NULL), 0);
-                assert_non_null(inner.call.fence);
-                answer(0);
+                assert_int_equal(hf_client_request(client, &request, on_reply, NULL, NULL), 0);
+                assert_non_null(inner.request.fence);
+                response(0);
                 assert_int_equal(reply_error, 0);
                 assert_int_equal(n_stale, 0);
-                call.query = "xdryRun=All";
-                assert_int_equal(hf_client_call(client, &call, on_reply, NULL, NULL), 0);
-                answer(0);
+                request.query = "xdryRun=All";
+                assert_int_equal(hf_client_request(client, &request, on_reply, NULL, NULL), 0);
+                response(0);
                 assert_int_equal(reply_error, HF_E_UNFENCED);
                 hf__leader_client_abort(client);
-                call.query = queries[i];
-                assert_int_equal(hf_client_call(client, &call, on_reply, NULL, NULL), 0);
+                request.query = queries[i];
+                assert_int_equal(hf_client_request(client, &request, on_reply, NULL, NULL), 0);
                 assert_int_equal(reply_error, HF_E_NOT_LEADER);
                 hf__leader_client_release(client);
         }
@@ -254,14 +254,14 @@ static void test_a_dry_run_of_a_delete_needs_no_echo(void **state) {
         };
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
                 struct hf_client *client = make(false, false);
-                struct hf_call call = {.verb = rows[i].verb,
-                                       .resource = {"", "v1", "configmaps"},
-                                       .name = "x",
-                                       .body = rows[i].body,
-                                       .n_body = strlen(rows[i].body)};
+                struct hf_request request = {.verb = rows[i].verb,
+                                             .resource = {"", "v1", "configmaps"},
+                                             .name = "x",
+                                             .body = rows[i].body,
+                                             .n_body = strlen(rows[i].body)};
                 inner.echo = false;
-                assert_int_equal(hf_client_call(client, &call, on_reply, NULL, NULL), 0);
-                answer(0);
+                assert_int_equal(hf_client_request(client, &request, on_reply, NULL, NULL), 0);
+                response(0);
                 assert_int_equal(reply_error, rows[i].error);
                 hf__leader_client_release(client);
         }
@@ -275,7 +275,7 @@ static void test_an_abort_cancels_what_is_under_way_and_refuses_the_rest(void **
         hf__leader_client_abort(client);
         hf__leader_client_abort(client);
         assert_int_equal(inner.n_cancels, 1);
-        answer(HF_E_CANCELED);
+        response(HF_E_CANCELED);
         assert_int_equal(reply_error, HF_E_CANCELED);
         assert_int_equal(ask(client, HF_VERB_CREATE, 0), 0);
         assert_int_equal(reply_error, HF_E_NOT_LEADER);
@@ -294,7 +294,7 @@ static void test_an_answer_after_the_release_is_harmless(void **state) {
         assert_int_equal(ask(client, HF_VERB_UPDATE, 0), 0);
         hf__leader_client_release(client);
         assert_int_equal(n_replies, 0);
-        answer(HF_E_STALE_TERM);
+        response(HF_E_STALE_TERM);
         assert_int_equal(n_replies, 1); /* who asked is answered, exactly once */
         assert_int_equal(n_stale, 0);   /* the elector is not told of a term that is gone */
 }

@@ -20,7 +20,7 @@ static void refused(const struct hf_controller *controllers, size_t n, int error
                     const char *words) {
         struct hf_controller *set = NULL;
         struct hf_status status = {0};
-        assert_int_equal(hf__controllers_copy(controllers, n, "ns/lead", &set, &status), error);
+        assert_int_equal(hf__controller_set_copy(controllers, n, "ns/lead", &set, &status), error);
         assert_string_equal(status.message, words);
         assert_null(set);
 }
@@ -31,7 +31,7 @@ static void test_a_set_is_copied(void **state) {
         const struct hf_controller controllers[] = {{.name = b, .run = run, .after = after},
                                                     {.name = a, .run = run, .ctx = a}};
         struct hf_controller *set = NULL;
-        assert_int_equal(hf__controllers_copy(controllers, 2, "ns/lead", &set, NULL), 0);
+        assert_int_equal(hf__controller_set_copy(controllers, 2, "ns/lead", &set, NULL), 0);
         a[0] = b[0] = before[0] = 'x';
         after[0] = NULL;
         assert_string_equal(set[0].name, "b");
@@ -39,11 +39,11 @@ static void test_a_set_is_copied(void **state) {
         assert_null(set[0].after[1]);
         assert_null(set[1].after[0]);
         assert_ptr_equal(set[1].ctx, a);
-        assert_ptr_equal(hf__controllers_find(set, 2, "a"), &set[1]);
-        assert_null(hf__controllers_find(set, 2, "x"));
-        hf__controllers_free(set, 2);
-        assert_int_equal(hf__controllers_copy(NULL, 0, "ns/lead", &set, NULL), 0);
-        hf__controllers_free(set, 0);
+        assert_ptr_equal(hf__controller_set_find(set, 2, "a"), &set[1]);
+        assert_null(hf__controller_set_find(set, 2, "x"));
+        hf__controller_set_free(set, 2);
+        assert_int_equal(hf__controller_set_copy(NULL, 0, "ns/lead", &set, NULL), 0);
+        hf__controller_set_free(set, 0);
 }
 
 static void test_names_and_functions_are_required(void **state) {

@@ -40,8 +40,8 @@ struct guest {
         struct hf_host host;
         struct fake_client *client;
         struct hf_client *rest;
-        struct hf_cache *cache;
-        struct hf_cache_handler *handler;
+        struct hf_informer *informer;
+        struct hf_informer_handler *handler;
         struct hf_electors *electors;
         struct hf_elector *elector;
         pthread_mutex_t mu;
@@ -237,16 +237,17 @@ static unsigned check_threads(char *names, size_t max) {
 }
 
 static void test_threads_are_named_and_block_all_signals(void **state) {
-        const struct hf_cache_config config = {.size = sizeof config,
-                                               .resource = {"coordination.k8s.io", "v1", "leases"}};
+        const struct hf_informer_config config = {.size = sizeof config,
+                                                  .resource = {"coordination.k8s.io", "v1",
+                                                               "leases"}};
         struct guest *g = guest_new();
-        struct hf_cache_config with_client = config;
+        struct hf_informer_config with_client = config;
         char names[512];
 
         with_client.client = &g->client->base;
-        assert_int_equal(hf_cache_new(&g->host, &with_client, &g->cache), 0);
-        assert_int_equal(hf_cache_add_handler(g->cache, on_object, g, &g->handler), 0);
-        assert_int_equal(hf_cache_start(g->cache), 0);
+        assert_int_equal(hf_informer_new(&g->host, &with_client, &g->informer), 0);
+        assert_int_equal(hf_informer_add_handler(g->informer, on_object, g, &g->handler), 0);
+        assert_int_equal(hf_informer_start(g->informer), 0);
         assert_int_equal(hf_electors_start(g->electors, NULL), 0);
         await_leading(g);
         unsigned n = check_threads(names, sizeof names);
@@ -257,7 +258,7 @@ static void test_threads_are_named_and_block_all_signals(void **state) {
                         fail_msg("there is no thread %sbut %s", expected[i], names);
         assert_int_equal(n, 4);
         assert_int_equal(hf_electors_stop(g->electors, NULL), 0);
-        g->cache = hf_cache_free(g->cache);
+        g->informer = hf_informer_free(g->informer);
         assert_int_equal(check_threads(names, sizeof names), 1); /* the REST client's */
         guest_free(g);
         assert_int_equal(check_threads(names, sizeof names), 0); /* all are joined */
@@ -322,9 +323,9 @@ static void test_signals_are_left_alone(void **state) {
 /* Also of libcurl: it would have SIGPIPE ignored while it closes, and a host that sets its own
  * handler at that moment loses it. */
 static void test_no_disposition_is_changed_for_a_moment(void **state) {
-        const struct hf_call get = {.verb = HF_VERB_GET,
-                                    .resource = {"", "v1", "things"},
-                                    .name = "one"};
+        const struct hf_request get = {.verb = HF_VERB_GET,
+                                       .resource = {"", "v1", "things"},
+                                       .name = "one"};
 
         n_sigactions = 0;
         for (int used = 0; used < 2; used++) {
@@ -350,10 +351,10 @@ static void test_nothing_is_printed(void **state) {
         assert_true(dup2(fileno(file), STDOUT_FILENO) >= 0 &&
                     dup2(fileno(file), STDERR_FILENO) >= 0);
         struct guest *g = guest_new();
-        const struct hf_call get = {.verb = HF_VERB_GET,
-                                    .resource = {"", "v1", "configmaps"},
-                                    .ns = "a",
-                                    .name = "b"};
+        const struct hf_request get = {.verb = HF_VERB_GET,
+                                       .resource = {"", "v1", "configmaps"},
+                                       .ns = "a",
+                                       .name = "b"};
         int refused = hf_client_do(g->rest, &get, hf_cancel_never(), NULL, NULL, NULL);
         int started = hf_electors_start(g->electors, NULL);
         await_leading(g);
@@ -510,15 +511,15 @@ static void test_smaller_and_larger_configurations(void **state) {
         await_leading(g);
         assert_int_equal(hf_electors_stop(g->electors, NULL), 0);
 
-        struct hf_cache_config small = {.client = &g->client->base,
-                                        .resource = {"", "v1", "configmaps"}};
-        struct hf_cache *cache = NULL;
-        small.size = offsetof(struct hf_cache_config, ns);
+        struct hf_informer_config small = {.client = &g->client->base,
+                                           .resource = {"", "v1", "configmaps"}};
+        struct hf_informer *informer = NULL;
+        small.size = offsetof(struct hf_informer_config, ns);
         small.ns = small.query = (const char *)(uintptr_t)0x10;
-        assert_int_equal(hf_cache_new(&g->host, &small, &cache), 0);
-        hf_cache_free(cache);
+        assert_int_equal(hf_informer_new(&g->host, &small, &informer), 0);
+        hf_informer_free(informer);
         small.size = 0;
-        assert_int_equal(hf_cache_new(&g->host, &small, &cache), -EINVAL);
+        assert_int_equal(hf_informer_new(&g->host, &small, &informer), -EINVAL);
         guest_free(g);
 }
 

@@ -45,7 +45,7 @@ static void await_commits(struct rig *rig, size_t n) {
         pthread_mutex_lock(&rig->api->mu);
         while (rig->api->n_commits < n && hf_now(clock) < until) {
                 pthread_mutex_unlock(&rig->api->mu);
-                hf__lease_events_turn(rig->events, HF_NSEC_NEVER);
+                hf__lease_events_iterate(rig->events, HF_NSEC_NEVER);
                 pthread_mutex_lock(&rig->api->mu);
                 (void)clock->wait(clock->ctx, &rig->api->changed, &rig->api->mu,
                                   hf_now(clock) + HF_NSEC_PER_MSEC);
@@ -60,7 +60,7 @@ static void test_an_event_says_who_and_of_what(void **state) { /* CG30 */
         const struct hf__record lease = {.transitions = 19, .uid = "u-1", .rv = "12"};
         struct hf__json *json = NULL;
         hf__lease_events_note(rig.events, true, &lease, AT, 100);
-        hf__lease_events_turn(rig.events, 99); /* not yet */
+        hf__lease_events_iterate(rig.events, 99); /* not yet */
         assert_int_equal(rig.api->n_calls, 0);
         await_commits(&rig, 1); /* put, then created, as this server does not create what is put */
         char *text = fake_get(rig.api, BECAME);
@@ -111,13 +111,14 @@ static void test_an_absent_server_costs_a_bounded_memory(void **state) {
         for (int i = 0; i < 100; i++) {
                 lease.transitions = i;
                 hf__lease_events_note(rig.events, i % 2, &lease, AT + i, 0);
-                hf__lease_events_turn(rig.events, hf_now(hf_clock_system())); /* what failed waits
-                                                                                 for a while */
+                hf__lease_events_iterate(rig.events,
+                                         hf_now(hf_clock_system())); /* what failed waits
+                                                                     for a while */
         }
         fake_set_mode(rig.client, FAKE_OK, false, 0, 0);
         await_commits(&rig, 8); /* the newest that there was room for */
         for (int i = 0; i < 50; i++)
-                hf__lease_events_turn(rig.events, HF_NSEC_NEVER);
+                hf__lease_events_iterate(rig.events, HF_NSEC_NEVER);
         assert_int_equal(rig.api->n_commits, 8);
         teardown(&rig);
 }
@@ -128,7 +129,7 @@ static void test_leaving_waits_for_nothing(void **state) {
         fake_set_mode(rig.client, FAKE_HANG, false, 0, 0);
         hf__lease_events_note(rig.events, true, &lease, AT, 0);
         hf__lease_events_note(rig.events, false, &lease, AT, 0);
-        hf__lease_events_turn(rig.events, 0);
+        hf__lease_events_iterate(rig.events, 0);
         teardown(&rig); /* what hangs is answered when the client goes, after its owner */
 }
 

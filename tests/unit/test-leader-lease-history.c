@@ -37,7 +37,7 @@ static struct hf__record begins(enum hf__cause cause, const char *holder, const 
 static char *append(const char *text, const struct hf__record *record) {
         struct hf__strbuf out = {0};
 
-        hf__transitions_append(text, record, &out);
+        hf__lease_history_append(text, record, &out);
         assert_int_equal(out.error, 0);
         return out.data;
 }
@@ -54,10 +54,10 @@ static void test_the_first_entry(void **state) {
 
 static void test_what_is_written_is_read(void **state) {
         struct hf__record record = begins(HF__CAUSE_HANDED_OVER, "quo\"te", "");
-        struct hf__transition list[HF__TRANSITIONS_MAX];
+        struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
         char *text = append(NULL, &record);
 
-        assert_int_equal(hf__transitions_read(text, list), 1);
+        assert_int_equal(hf__lease_history_read(text, list), 1);
         assert_int_equal(list[0].at_us, AT);
         assert_int_equal(list[0].gap_ms, 12);
         assert_string_equal(list[0].holder, "quo\"te");
@@ -67,7 +67,7 @@ static void test_what_is_written_is_read(void **state) {
 }
 
 static void test_the_newest_eight_stay(void **state) {
-        struct hf__transition list[HF__TRANSITIONS_MAX];
+        struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
         char *text = NULL, holder[8];
 
         for (int i = 0; i < 20; i++) {
@@ -77,14 +77,14 @@ static void test_the_newest_eight_stay(void **state) {
                 free(text);
                 text = next;
         }
-        assert_int_equal(hf__transitions_read(text, list), HF__TRANSITIONS_MAX);
+        assert_int_equal(hf__lease_history_read(text, list), HF__LEASE_HISTORY_MAX);
         assert_string_equal(list[0].holder, "h12");
         assert_string_equal(list[7].holder, "h19");
         free(text);
 }
 
 static void test_longer_foreign_history_is_cut(void **state) {
-        struct hf__transition list[HF__TRANSITIONS_MAX];
+        struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
         struct hf__strbuf text = {0};
 
         for (int i = 0; i < 30; i++)
@@ -94,7 +94,7 @@ static void test_longer_foreign_history_is_cut(void **state) {
                                   "tomorrow\",\"gapMs\":1}",
                                   i ? "," : "[", i);
         hf__strbuf_putc(&text, ']');
-        assert_int_equal(hf__transitions_read(text.data, list), HF__TRANSITIONS_MAX);
+        assert_int_equal(hf__lease_history_read(text.data, list), HF__LEASE_HISTORY_MAX);
         assert_string_equal(list[7].holder, "h29");
         assert_string_equal(list[7].cause, "of tomorrow");
         hf__strbuf_done(&text);
@@ -119,14 +119,14 @@ static void test_malformed_history_is_begun_anew(void **state) {
                 (ENTRY(GOOD_AT, "a", "c", "\"1\"")),
         };
         struct hf__record record = begins(HF__CAUSE_RELEASED, "b", "a");
-        struct hf__transition list[HF__TRANSITIONS_MAX];
+        struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
         char *fresh = append(NULL, &record);
 
-        assert_int_equal(hf__transitions_read(ENTRY(GOOD_AT, "a", "c", "1"), list),
+        assert_int_equal(hf__lease_history_read(ENTRY(GOOD_AT, "a", "c", "1"), list),
                          1); /* what the bad ones differ from */
 
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-                assert_int_equal(hf__transitions_read(texts[i], list), 0);
+                assert_int_equal(hf__lease_history_read(texts[i], list), 0);
                 char *text = append(texts[i], &record);
                 assert_string_equal(text, fresh);
                 free(text);
@@ -135,23 +135,23 @@ static void test_malformed_history_is_begun_anew(void **state) {
 }
 
 static void test_huge_history_is_not_even_parsed(void **state) {
-        struct hf__transition list[HF__TRANSITIONS_MAX];
-        char *text = malloc(HF__TRANSITIONS_MAX_BYTES + 2);
+        struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
+        char *text = malloc(HF__LEASE_HISTORY_MAX_BYTES + 2);
 
-        memset(text, ' ', HF__TRANSITIONS_MAX_BYTES + 1);
+        memset(text, ' ', HF__LEASE_HISTORY_MAX_BYTES + 1);
         memcpy(text, "[]", 2);
-        text[HF__TRANSITIONS_MAX_BYTES + 1] = '\0';
-        assert_int_equal(hf__transitions_read(text, list), 0);
+        text[HF__LEASE_HISTORY_MAX_BYTES + 1] = '\0';
+        assert_int_equal(hf__lease_history_read(text, list), 0);
         free(text);
 }
 
 static void test_who_released_is_learnt_from_the_history(void **state) {
         struct hf__record first = begins(HF__CAUSE_CREATED, "a", ""),
                           second = begins(HF__CAUSE_RELEASED, "b", "");
-        struct hf__transition list[HF__TRANSITIONS_MAX];
+        struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
         char *text = append(NULL, &first), *next = append(text, &second);
 
-        assert_int_equal(hf__transitions_read(next, list), 2);
+        assert_int_equal(hf__lease_history_read(next, list), 2);
         assert_string_equal(list[1].previous, "a");
         free(text);
         free(next);
@@ -171,20 +171,20 @@ static char *write_lease(const char *last_text, const struct hf__record *record)
         return out.data;
 }
 
-static unsigned history_of(const char *lease_text, struct hf__transition *list) {
+static unsigned history_of(const char *lease_text, struct hf__lease_history_entry *list) {
         struct hf__json *lease = NULL;
 
         assert_int_equal(hf__json_parse(lease_text, strlen(lease_text), &lease, NULL), 0);
         const struct hf__json *text = hf__json_get(hf__json_path(lease, "metadata.annotations"),
-                                                   HF__TRANSITIONS_ANNOTATION);
-        unsigned n = hf__transitions_read(text ? hf__json_text(text) : NULL, list);
+                                                   HF__LEASE_HISTORY_ANNOTATION);
+        unsigned n = hf__lease_history_read(text ? hf__json_text(text) : NULL, list);
         hf__json_free(lease);
         return n;
 }
 
 static void test_only_a_write_that_begins_a_term_adds(void **state) {
         struct hf__record record = begins(HF__CAUSE_EXPIRED, "b", "a");
-        struct hf__transition list[HF__TRANSITIONS_MAX];
+        struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
         char *taken = write_lease("{\"metadata\":{\"annotations\":{\"else\":\"kept\"}}}", &record);
 
         assert_non_null(strstr(taken, "\"else\":\"kept\""));
@@ -198,7 +198,7 @@ static void test_only_a_write_that_begins_a_term_adds(void **state) {
 
 static void test_a_history_outlives_the_lease(void **state) {
         struct hf__record record = begins(HF__CAUSE_CREATED, "a", "");
-        struct hf__transition list[HF__TRANSITIONS_MAX];
+        struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];
         char *first = write_lease(NULL, &record);
 
         record = begins(HF__CAUSE_DELETED, "b", "a");

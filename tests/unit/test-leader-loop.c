@@ -23,9 +23,9 @@ static void test_a_stop_hands_over_by_releasing(void **state) {
         AWAIT(b, knows_holder);
         assert_true(hf_elector_may_act(a->elector));
         assert_false(hf_elector_may_act(b->elector));
-        uint64_t turns = hf_electors_turns(a->electors);
+        uint64_t iterations = hf_electors_iterations(a->electors);
         node_stop(a);
-        assert_true(hf_electors_turns(a->electors) > turns);
+        assert_true(hf_electors_iterations(a->electors) > iterations);
         assert_false(hf_elector_may_act(a->elector));
         AWAIT(b, leads);
         AWAIT(b, has_written);

@@ -264,7 +264,7 @@ struct answers {
         int n;
 };
 
-static void count_reply(void *ctx, const struct hf_reply *reply) {
+static void count_reply(void *ctx, const struct hf_response *reply) {
         struct answers *answers = ctx;
         assert(reply->error != 0);
         pthread_mutex_lock(&answers->mu);
@@ -274,7 +274,7 @@ static void count_reply(void *ctx, const struct hf_reply *reply) {
 }
 
 static void count_end(void *ctx, int error, const struct hf_status *status) {
-        const struct hf_reply reply = {.error = error};
+        const struct hf_response reply = {.error = error};
         count_reply(ctx, &reply);
 }
 static void no_event(void *ctx, const struct hf_event *event) { abort(); }
@@ -286,13 +286,13 @@ static void rest_life(int n) {
                                               .bearer_token = "t",
                                               .server_name = "a.test"}; /* nobody listens */
         const struct hf_fence fence = {.ns = "a", .name = "b", .identity = "c", .term = 5};
-        const struct hf_call call = {.verb = HF_VERB_UPDATE,
-                                     .resource = {"", "v1", "configmaps"},
-                                     .ns = "a",
-                                     .name = "b",
-                                     .body = "{}",
-                                     .n_body = 2,
-                                     .fence = &fence};
+        const struct hf_request request = {.verb = HF_VERB_UPDATE,
+                                           .resource = {"", "v1", "configmaps"},
+                                           .ns = "a",
+                                           .name = "b",
+                                           .body = "{}",
+                                           .n_body = 2,
+                                           .fence = &fence};
         const struct hf_watch_spec spec = {.resource = {"", "v1", "configmaps"}, .ns = "a"};
         struct answers answers = {.mu = PTHREAD_MUTEX_INITIALIZER,
                                   .cond = PTHREAD_COND_INITIALIZER};
@@ -303,7 +303,7 @@ static void rest_life(int n) {
         int r = hf_rest_client_new(&host, &config, &client, NULL);
         assert_true(r == 0 || is_shortage(r));
         if (r == 0) {
-                r = hf_client_call(client, &call, count_reply, &answers, NULL);
+                r = hf_client_request(client, &request, count_reply, &answers, NULL);
                 assert_true(r == 0 || is_shortage(r));
                 expected += r == 0;
                 r = hf_client_watch(client, &spec, no_event, count_end, &answers, NULL);
@@ -333,31 +333,31 @@ static void cache_life(int n) {
         static const struct hf_host host = {.size = sizeof host};
         struct api_fake *api = api_fake_new(&host);
         struct hf_client *client = api_fake_client(api);
-        struct hf_cache *cache = NULL;
+        struct hf_informer *informer = NULL;
         struct hf_cancel *guard = NULL;
         char revision[24];
-        const struct hf_cache_config config = {.size = sizeof config,
-                                               .client = client,
-                                               .resource = {"", "v1", "things"}};
+        const struct hf_informer_config config = {.size = sizeof config,
+                                                  .client = client,
+                                                  .resource = {"", "v1", "things"}};
 
         assert_int_equal(hf_cancel_new(NULL, NULL, &guard), 0);
         hf_cancel_set_deadline(guard, hf_now(hf_clock_system()) + GUARD);
         (void)api_fake_put(api, "a", "one", "1");
         arm(n);
-        int r = hf_cache_new(&host, &config, &cache);
-        r = r ? r : hf_cache_start(cache);
+        int r = hf_informer_new(&host, &config, &informer);
+        r = r ? r : hf_informer_start(informer);
         assert_true(r == 0 || is_shortage(r));
         if (r == 0) {
-                assert_int_equal(hf_cache_wait(cache, NULL, guard), 0);
+                assert_int_equal(hf_informer_wait(informer, NULL, guard), 0);
                 shielded++;
                 uint64_t put = api_fake_put(api, "a", "two", "2");
                 shielded--;
                 (void)snprintf(revision, sizeof revision, "%llu", (unsigned long long)put);
-                assert_int_equal(hf_cache_wait(cache, revision, guard), 0);
-                assert_int_equal(hf_cache_count(cache), 2);
+                assert_int_equal(hf_informer_wait(informer, revision, guard), 0);
+                assert_int_equal(hf_informer_count(informer), 2);
         }
         disarm();
-        hf_cache_free(cache);
+        hf_informer_free(informer);
         hf_cancel_unref(guard);
         hf_client_free(client);
 }

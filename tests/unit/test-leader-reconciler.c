@@ -30,7 +30,7 @@ static const struct hf_host host = {.size = sizeof host};
  * guarded by mu. */
 static struct {
         struct api_fake *fakes[N_CACHES];
-        struct hf_cache *caches[N_CACHES];
+        struct hf_informer *informers[N_CACHES];
         struct hf_reconciler_source sources[N_CACHES];
         struct hf_reconciler reconciler;
         pthread_mutex_t mu;
@@ -41,7 +41,7 @@ static struct {
         int failure; /* 0 = HF_E_UNAVAILABLE */
         bool same_twice, drained, let_go;
         char inside[8][HF_KEY_MAX];
-        struct hf__work *work;
+        struct hf__term *work;
         bool joined;
         int result;
 } w;
@@ -117,36 +117,36 @@ static void map_to_namespace(void *ctx, struct hf_workqueue *queue, enum hf_even
         assert_int_equal(hf_workqueue_add(queue, ns), 0);
 }
 
-static void setup(size_t n_caches) {
+static void setup(size_t n_informers) {
         memset(&w, 0, sizeof w);
         pthread_mutex_init(&w.mu, NULL);
         hf_cond_init(&w.changed);
-        for (size_t i = 0; i < n_caches; i++) {
-                const struct hf_cache_config config = {
+        for (size_t i = 0; i < n_informers; i++) {
+                const struct hf_informer_config config = {
                         .size = sizeof config,
                         .resource = {.group = "", .version = "v1", .plural = "things"},
                         .client = api_fake_client(w.fakes[i] = api_fake_new(&host)),
                 };
-                assert_int_equal(hf_cache_new(&host, &config, &w.caches[i]), 0);
-                assert_int_equal(hf_cache_start(w.caches[i]), 0);
+                assert_int_equal(hf_informer_new(&host, &config, &w.informers[i]), 0);
+                assert_int_equal(hf_informer_start(w.informers[i]), 0);
                 w.sources[i] =
-                        (struct hf_reconciler_source){.cache = w.caches[i],
+                        (struct hf_reconciler_source){.informer = w.informers[i],
                                                       .map = i > 0 ? map_to_namespace : NULL};
         }
         w.reconciler = (struct hf_reconciler){
                 .size = sizeof w.reconciler,
                 .name = "test",
                 .sources = w.sources,
-                .n_sources = n_caches,
+                .n_sources = n_informers,
                 .reconcile = reconcile,
                 .ctx = &w,
         };
 }
 
 static void teardown(void) {
-        for (size_t i = 0; i < N_CACHES && w.caches[i]; i++) {
-                assert_int_equal(hf_cache_n_handlers(w.caches[i]), 0);
-                hf_cache_free(w.caches[i]);
+        for (size_t i = 0; i < N_CACHES && w.informers[i]; i++) {
+                assert_int_equal(hf_informer_n_handlers(w.informers[i]), 0);
+                hf_informer_free(w.informers[i]);
                 hf_client_free(api_fake_client(w.fakes[i]));
         }
         pthread_cond_destroy(&w.changed);
@@ -175,12 +175,12 @@ static void begin_term_at(int (*run_it)(struct hf_term *term, void *ctx), const 
 
         controller.run = run_it;
         w.joined = false;
-        const struct hf__work_config config = {.controllers = &controller,
+        const struct hf__term_config config = {.controllers = &controller,
                                                .n_controllers = 1,
                                                .label = "ns/name",
                                                .acquired_at = text,
                                                .joined = on_joined};
-        assert_int_equal(hf__work_new(&host, &config, &w.work), 0);
+        assert_int_equal(hf__term_new(&host, &config, &w.work), 0);
 }
 
 static void begin_term_with(int (*run_it)(struct hf_term *term, void *ctx), uint64_t acquired_at) {
@@ -200,11 +200,11 @@ static void await_end(void) {
         assert_false(w.same_twice);
         assert_int_equal(w.result, 0);
         pthread_mutex_unlock(&w.mu);
-        w.work = hf__work_free(w.work);
+        w.work = hf__term_free(w.work);
 }
 
 static void end_term(void) {
-        hf__work_fire_drain(w.work);
+        hf__term_fire_drain(w.work);
         await_end();
 }
 
@@ -233,7 +233,7 @@ static void test_each_term_is_told_what_is_there(void **state) {
 static void test_a_revision_that_is_no_number(void **state) {
         setup(2);
         api_fake_put(w.fakes[0], "a", "one", "1");
-        assert_int_equal(hf_cache_wait_all(w.caches, 2, NULL, hf_cancel_never()), 0);
+        assert_int_equal(hf_informer_wait_all(w.informers, 2, NULL, hf_cancel_never()), 0);
         unsigned n[] = {api_fake_n_lists(w.fakes[0]), api_fake_n_lists(w.fakes[1])};
         begin_term_at(run, "v7:opaque");
         await_done(1);
@@ -270,14 +270,14 @@ static void test_several_caches_feed_one_queue(void **state) {
 /* No cache's handler is added before all caches have seen what was written before the term. */
 static void test_all_caches_reach_the_acquiring_revision_first(void **state) { /* CR15 */
         setup(2);
-        assert_int_equal(hf_cache_wait_all(w.caches, 2, NULL, hf_cancel_never()), 0);
+        assert_int_equal(hf_informer_wait_all(w.informers, 2, NULL, hf_cancel_never()), 0);
         api_fake_hold_calls(w.fakes[1], true);
         unsigned n_lists = api_fake_n_lists(w.fakes[1]);
         begin_term(api_fake_put(w.fakes[0], "", "ws", "1"));
         while (api_fake_n_lists(w.fakes[1]) == n_lists)
                 sched_yield();
-        assert_int_equal(hf_cache_wait(w.caches[0], "2", hf_cancel_never()), 0);
-        assert_int_equal(hf_cache_n_handlers(w.caches[0]), 0);
+        assert_int_equal(hf_informer_wait(w.informers[0], "2", hf_cancel_never()), 0);
+        assert_int_equal(hf_informer_n_handlers(w.informers[0]), 0);
         api_fake_hold_calls(w.fakes[1], false);
         await_done(1);
         end_term();
@@ -398,13 +398,13 @@ static void await_depth(size_t n) {
         char revision[24];
         snprintf(revision, sizeof revision, "%llu",
                  (unsigned long long)api_fake_put(w.fakes[0], "a", "three", "2"));
-        assert_int_equal(hf_cache_wait(w.caches[0], revision, hf_cancel_never()), 0);
+        assert_int_equal(hf_informer_wait(w.informers[0], revision, hf_cancel_never()), 0);
 }
 
 static void test_drain_finishes_what_is_queued(void **state) {
         hold_three();
         await_depth(2);
-        hf__work_fire_drain(w.work);
+        hf__term_fire_drain(w.work);
         let_go();
         await_end();
         assert_int_equal(w.n_done, 3);
@@ -415,7 +415,7 @@ static void test_drain_finishes_what_is_queued(void **state) {
 static void test_abort_drops_what_is_queued(void **state) {
         hold_three();
         await_depth(2);
-        hf__work_fire_abort(w.work, HF_CANCEL_LOST);
+        hf__term_fire_abort(w.work, HF_CANCEL_LOST);
         let_go();
         await_end();
         assert_int_equal(w.n_done, 1);
@@ -424,7 +424,7 @@ static void test_abort_drops_what_is_queued(void **state) {
 
 static void test_a_term_ends_while_it_waits_for_its_caches(void **state) {
         setup(1);
-        assert_int_equal(hf_cache_wait(w.caches[0], NULL, hf_cancel_never()), 0);
+        assert_int_equal(hf_informer_wait(w.informers[0], NULL, hf_cancel_never()), 0);
         api_fake_hold_calls(w.fakes[0], true);
         unsigned n_lists = api_fake_n_lists(w.fakes[0]);
         begin_term(api_fake_other_writes(w.fakes[0], 100));
@@ -448,12 +448,12 @@ static void test_terms_do_not_accumulate(void **state) {
                 begin_term(acquired);
                 await_done(1);
                 for (size_t c = 0; c < 2; c++)
-                        assert_int_equal(hf_cache_n_handlers(w.caches[c]), 1);
+                        assert_int_equal(hf_informer_n_handlers(w.informers[c]), 1);
                 if (i % 2)
-                        hf__work_fire_abort(w.work, HF_CANCEL_LOST);
+                        hf__term_fire_abort(w.work, HF_CANCEL_LOST);
                 end_term();
                 for (size_t c = 0; c < 2; c++)
-                        assert_int_equal(hf_cache_n_handlers(w.caches[c]), 0);
+                        assert_int_equal(hf_informer_n_handlers(w.informers[c]), 0);
         }
         for (size_t c = 0; c < 2; c++) {
                 assert_int_equal(api_fake_n_watches(w.fakes[c]), 1);

@@ -44,20 +44,20 @@ static void await_joined(struct joint *joint) {
         assert_int_equal(n, 1);
 }
 
-static struct hf__work *start(struct joint *joint, const struct hf_controller *controllers,
+static struct hf__term *start(struct joint *joint, const struct hf_controller *controllers,
                               size_t n) {
-        struct hf__work_config config = {.controllers = controllers,
+        struct hf__term_config config = {.controllers = controllers,
                                          .n_controllers = n,
                                          .class = HF_LEADER_ONLY,
                                          .label = "ns/name",
                                          .joined = on_joined,
                                          .ctx = joint};
-        struct hf__work *work = NULL;
+        struct hf__term *work = NULL;
         *joint = (struct joint){.n_joined = 0};
         pthread_mutex_init(&joint->mu, NULL);
         hf_cond_init(&joint->changed);
-        assert_int_equal(hf__work_new(&host, &config, &work), 0);
-        assert_true(hf__work_is_complete(work));
+        assert_int_equal(hf__term_new(&host, &config, &work), 0);
+        assert_true(hf__term_is_complete(work));
         return work;
 }
 
@@ -83,25 +83,25 @@ static void test_joined_comes_only_after_an_end_was_asked_for(void **state) {
         struct joint joint;
         atomic_int n = 0;
         struct hf_controller controllers[] = {{.name = "a", .run = at_once, .ctx = &n}};
-        struct hf__work *work = start(&joint, controllers, 1);
-        assert_false(hf__work_is_joined(work)); /* though its only controller may have finished */
-        hf__work_fire_drain(work);
+        struct hf__term *work = start(&joint, controllers, 1);
+        assert_false(hf__term_is_joined(work)); /* though its only controller may have finished */
+        hf__term_fire_drain(work);
         await_joined(&joint);
-        hf__work_fire_drain(work);
-        hf__work_fire_abort(work, HF_CANCEL_LOST);
-        assert_true(hf__work_is_joined(work));
-        hf__work_free(work);
+        hf__term_fire_drain(work);
+        hf__term_fire_abort(work, HF_CANCEL_LOST);
+        assert_true(hf__term_is_joined(work));
+        hf__term_free(work);
         assert_int_equal(joint.n_joined, 1);
         assert_true(atomic_load(&n) <= 1); /* a drain before the thread ran: it need not start */
 }
 
 static void test_a_term_without_controllers_joins_at_its_end(void **state) {
         struct joint joint;
-        struct hf__work *work = start(&joint, NULL, 0);
-        assert_false(hf__work_is_joined(work));
-        hf__work_fire_abort(work, HF_CANCEL_LOST);
+        struct hf__term *work = start(&joint, NULL, 0);
+        assert_false(hf__term_is_joined(work));
+        hf__term_fire_abort(work, HF_CANCEL_LOST);
         assert_int_equal(joint.n_joined, 1);
-        hf__work_free(work);
+        hf__term_free(work);
 }
 
 static void test_the_last_one_to_return_is_waited_for_and_named(void **state) {
@@ -112,30 +112,30 @@ static void test_the_last_one_to_return_is_waited_for_and_named(void **state) {
                                               {.name = "slow", .run = until_abort, .ctx = &runs},
                                               {.name = "other", .class = HF_EVERY_INSTANCE}};
         assert_int_equal(sem_init(&runs, 0, 0), 0);
-        struct hf__work *work =
+        struct hf__term *work =
                 start(&joint, controllers, 3); /* the third is of another class: not run */
         while (sem_wait(&runs) != 0) /* drained before its thread ran, it need not start */
                 ;
-        hf__work_fire_drain(work);
-        assert_false(hf__work_is_joined(work));
-        hf__work_stuck_name(work, name, sizeof name);
+        hf__term_fire_drain(work);
+        assert_false(hf__term_is_joined(work));
+        hf__term_stuck_name(work, name, sizeof name);
         assert_true(strcmp(name, "obedient") == 0 ||
                     strcmp(name, "slow") == 0); /* the first may be on its way out */
-        hf__work_fire_abort(work, HF_CANCEL_LOST);
+        hf__term_fire_abort(work, HF_CANCEL_LOST);
         await_joined(&joint);
-        hf__work_stuck_name(work, name, sizeof name);
+        hf__term_stuck_name(work, name, sizeof name);
         assert_string_equal(name, "");
-        hf__work_free(work);
+        hf__term_free(work);
         sem_destroy(&runs);
 }
 
 static void test_an_abort_fires_the_drain_too(void **state) {
         struct joint joint;
         struct hf_controller controllers[] = {{.name = "a", .run = until_drain}};
-        struct hf__work *work = start(&joint, controllers, 1);
-        hf__work_fire_abort(work, HF_CANCEL_LOST);
+        struct hf__term *work = start(&joint, controllers, 1);
+        hf__term_fire_abort(work, HF_CANCEL_LOST);
         await_joined(&joint);
-        hf__work_free(work);
+        hf__term_free(work);
 }
 
 static int failing(struct hf_term *term, void *ctx) {
@@ -147,10 +147,10 @@ static void test_a_drain_ends_the_pause_before_a_restart(void **state) {
         struct joint joint;
         atomic_int n = 0;
         struct hf_controller controllers[] = {{.name = "a", .run = failing, .ctx = &n}};
-        struct hf__work *work = start(&joint, controllers, 1);
-        hf__work_fire_drain(work);
+        struct hf__term *work = start(&joint, controllers, 1);
+        hf__term_fire_drain(work);
         await_joined(&joint);
-        hf__work_free(work);
+        hf__term_free(work);
         assert_true(atomic_load(&n) <= 1);
 }
 
@@ -160,14 +160,14 @@ static void test_a_drain_ends_the_pause_before_a_restart(void **state) {
  * by then. */
 struct keeper {
         struct hf_client base; /* first */
-        hf_reply_fn done;
+        hf_response_fn done;
         void *ctx;
         struct hf_cancel *abort;
         int n_calls;
         bool told_first;
 };
 
-static int keep_call(struct hf_client *self, const struct hf_call *call, hf_reply_fn done,
+static int keep_call(struct hf_client *self, const struct hf_request *request, hf_response_fn done,
                      void *ctx, uint64_t *ret_id) {
         struct keeper *keeper = (struct keeper *)self;
         keeper->done = done;
@@ -179,13 +179,13 @@ static int keep_call(struct hf_client *self, const struct hf_call *call, hf_repl
 
 static void keep_cancel(struct hf_client *self, uint64_t id) {
         struct keeper *keeper = (struct keeper *)self;
-        const struct hf_reply reply = {.error = HF_E_CANCELED};
+        const struct hf_response reply = {.error = HF_E_CANCELED};
         assert_int_equal(id, 7);
         keeper->told_first = hf_cancel_fired(keeper->abort);
         keeper->done(keeper->ctx, &reply);
 }
 
-static void note_reply(void *ctx, const struct hf_reply *reply) { *(int *)ctx = reply->error; }
+static void note_reply(void *ctx, const struct hf_response *reply) { *(int *)ctx = reply->error; }
 
 /* The term's client is used from the test's thread; the controller only shows the way to it. */
 struct shown {
@@ -204,14 +204,14 @@ static int show(struct hf_term *term, void *ctx) {
 }
 
 static void test_an_abort_refuses_before_the_controllers_hear_of_it(void **state) {
-        static const struct hf_client_ops ops = {.call = keep_call, .cancel = keep_cancel};
+        static const struct hf_client_ops ops = {.request = keep_call, .cancel = keep_cancel};
         struct keeper keeper = {.base = {.ops = &ops, .host = &host}};
         struct hf__gate gate = {0};
         struct joint joint = {.n_joined = 0};
         struct shown shown = {.term = NULL};
-        struct hf__work *work = NULL;
+        struct hf__term *work = NULL;
         const struct hf_controller controllers[] = {{.name = "a", .run = show, .ctx = &shown}};
-        struct hf__work_config config = {
+        struct hf__term_config config = {
                 .controllers = controllers,
                 .n_controllers = 1,
                 .class = HF_LEADER_ONLY,
@@ -222,36 +222,36 @@ static void test_an_abort_refuses_before_the_controllers_hear_of_it(void **state
                 .joined = on_joined,
                 .ctx = &joint,
         };
-        const struct hf_call write = {.verb = HF_VERB_DELETE,
-                                      .resource = {"", "v1", "configmaps"},
-                                      .ns = "a",
-                                      .name = "b"};
+        const struct hf_request write = {.verb = HF_VERB_DELETE,
+                                         .resource = {"", "v1", "configmaps"},
+                                         .ns = "a",
+                                         .name = "b"};
         int error = -1;
         pthread_mutex_init(&joint.mu, NULL);
         hf_cond_init(&joint.changed);
         assert_int_equal(sem_init(&shown.ready, 0, 0), 0);
         hf__gate_open(&gate,
                       HF_NSEC_NEVER); /* it is open throughout: the term's end alone refuses */
-        assert_int_equal(hf__work_new(&host, &config, &work), 0);
+        assert_int_equal(hf__term_new(&host, &config, &work), 0);
         while (sem_wait(&shown.ready) != 0)
                 ;
         keeper.abort = hf_term_abort(shown.term);
-        assert_int_equal(hf_client_call(hf_term_client(shown.term), &write, note_reply, &error,
-                                        NULL),
+        assert_int_equal(hf_client_request(hf_term_client(shown.term), &write, note_reply, &error,
+                                           NULL),
                          0);
         assert_int_equal(error, -1);
-        hf__work_fire_abort(work, HF_CANCEL_LOST);
+        hf__term_fire_abort(work, HF_CANCEL_LOST);
         assert_int_equal(error, HF_E_CANCELED); /* what was under way */
         assert_false(keeper.told_first);
-        assert_int_equal(hf_client_call(hf_term_client(shown.term), &write, note_reply, &error,
-                                        NULL),
+        assert_int_equal(hf_client_request(hf_term_client(shown.term), &write, note_reply, &error,
+                                           NULL),
                          0);
         assert_int_equal(error, HF_E_NOT_LEADER);
         assert_int_equal(keeper.n_calls, 1);
         assert_false(hf_term_may_act(shown.term)); /* though the gate is open */
         sem_post(&shown.ready);
         await_joined(&joint);
-        hf__work_free(work);
+        hf__term_free(work);
         sem_destroy(&shown.ready);
 }
 
@@ -329,11 +329,11 @@ static void test_each_begins_after_those_before_it_and_drains_before_them(void *
                 {.name = "a", .run = orderly, .ctx = (void *)"a"},
         };
         forget_history();
-        struct hf__work *work = start(&joint, controllers, 4);
+        struct hf__term *work = start(&joint, controllers, 4);
         await_words("!d ");
-        hf__work_fire_drain(work);
+        hf__term_fire_drain(work);
         await_joined(&joint);
-        hf__work_free(work);
+        hf__term_free(work);
         assert_int_equal(place_of("!a"), 2);
         assert_true(place_of("!a") < place_of("+b") && place_of("!a") < place_of("+c"));
         assert_true(place_of("!b") < place_of("+d") && place_of("!c") < place_of("+d"));
@@ -354,11 +354,11 @@ static void test_one_that_returned_0_has_started_and_is_no_part_of_the_drain(voi
                 {{.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a},
                  {.name = "a", .run = finishes, .ctx = (void *)"a"}};
         forget_history();
-        struct hf__work *work = start(&joint, controllers, 2);
+        struct hf__term *work = start(&joint, controllers, 2);
         await_words("!b ");
-        hf__work_fire_drain(work);
+        hf__term_fire_drain(work);
         await_joined(&joint);
-        hf__work_free(work);
+        hf__term_free(work);
         expect_history("+a-a+b!b-b");
 }
 
@@ -388,11 +388,11 @@ static void test_failing_holds_up_only_before_the_start(void **state) {
                 {{.name = "a", .run = struggles, .ctx = &n},
                  {.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a}};
         forget_history();
-        struct hf__work *work = start(&joint, controllers, 2);
+        struct hf__term *work = start(&joint, controllers, 2);
         await_words("#a ");
-        hf__work_fire_drain(work);
+        hf__term_fire_drain(work);
         await_joined(&joint);
-        hf__work_free(work);
+        hf__term_free(work);
         expect_history("+a+a+a!a+b!b+a#a-b-a"); /* b ran on while a was down */
 }
 
@@ -419,12 +419,12 @@ static void test_a_settled_one_holds_up_nobody(void **state) {
                                                .after = after_a,
                                                .is_settled = is_said_to_be_settled}};
         forget_history();
-        struct hf__work *work = start(&joint, controllers, 2);
+        struct hf__term *work = start(&joint, controllers, 2);
         await_words("+a ");
         await_words("!b ");
-        hf__work_fire_drain(work);
+        hf__term_fire_drain(work);
         await_joined(&joint);
-        hf__work_free(work);
+        hf__term_free(work);
         assert_true(place_of("-b") < place_of("-a"));
 }
 
@@ -435,11 +435,11 @@ static void test_those_that_never_began_are_skipped_by_the_drain(void **state) {
                  {.name = "b", .run = orderly, .ctx = (void *)"b", .after = after_a},
                  {.name = "c", .run = orderly, .ctx = (void *)"c", .after = after_b}};
         forget_history();
-        struct hf__work *work = start(&joint, controllers, 3);
+        struct hf__term *work = start(&joint, controllers, 3);
         await_words("+a ");
-        hf__work_fire_drain(work);
+        hf__term_fire_drain(work);
         await_joined(&joint);
-        hf__work_free(work);
+        hf__term_free(work);
         expect_history("+a-a");
 }
 
@@ -462,15 +462,15 @@ static void test_an_abort_is_for_all_at_once(void **state) {
                 {{.name = "a", .run = orderly, .ctx = (void *)"a"},
                  {.name = "b", .run = lingers, .ctx = (void *)"b", .after = after_a}};
         forget_history();
-        struct hf__work *work = start(&joint, controllers, 2);
+        struct hf__term *work = start(&joint, controllers, 2);
         await_words("+b ");
-        hf__work_fire_drain(work);
+        hf__term_fire_drain(work);
         await_words("~b ");
-        hf__work_stuck_name(work, name, sizeof name);
+        hf__term_stuck_name(work, name, sizeof name);
         assert_string_equal(name, "a"); /* it waits for b, which has not returned */
-        hf__work_fire_abort(work, HF_CANCEL_LOST);
+        hf__term_fire_abort(work, HF_CANCEL_LOST);
         await_joined(&joint);
-        hf__work_free(work);
+        hf__term_free(work);
         expect_history("+a!a+b~b-a-b"); /* a did not wait for b any more */
 }
 
@@ -484,12 +484,12 @@ static void test_a_drain_at_any_point_of_the_start_ends(void **state) {
                          {.name = "b", .run = until_drain, .after = after_a},
                          {.name = "c", .run = at_once, .ctx = &n, .after = after_a},
                          {.name = "a", .run = at_once, .ctx = &n}};
-                struct hf__work *work = start(&joint, controllers, 4);
+                struct hf__term *work = start(&joint, controllers, 4);
                 for (int i = 0; i < round * 50; i++)
                         atomic_load(&n); /* a little later each time */
-                hf__work_fire_drain(work);
+                hf__term_fire_drain(work);
                 await_joined(&joint);
-                hf__work_free(work);
+                hf__term_free(work);
         }
 }
 

@@ -28,7 +28,7 @@
  * there. */
 static struct {
         struct api_fake *things;
-        struct hf_cache *cache;
+        struct hf_informer *informer;
         pthread_mutex_t mu;
         pthread_cond_t changed;
         int leads;
@@ -49,8 +49,8 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
         if (strcmp(key, "a/changes") != 0 || atomic_exchange(&run->counted, true))
                 return 0;
-        assert(hf_cache_get(w.cache, "a", "changes", &object, NULL) == 0);
-        size_t n = hf_cache_n_handlers(w.cache);
+        assert(hf_informer_get(w.informer, "a", "changes", &object, NULL) == 0);
+        size_t n = hf_informer_n_handlers(w.informer);
         pthread_mutex_lock(&w.mu);
         snprintf(expected, sizeof expected, "\"v\":\"%s\"", w.expected);
         w.wrong += strstr(object, expected) == NULL;
@@ -65,7 +65,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 static int run_controller(struct hf_term *term, void *ctx) {
         struct run run = {.me = *(int *)ctx};
-        const struct hf_reconciler_source source = {.cache = w.cache};
+        const struct hf_reconciler_source source = {.informer = w.informer};
         const struct hf_reconciler reconciler = {.size = sizeof reconciler,
                                                  .name = "terms",
                                                  .sources = &source,
@@ -151,13 +151,13 @@ static void test_terms_leave_nothing_behind(void **state) {
         pthread_mutex_init(&w.mu, NULL);
         hf_cond_init(&w.changed);
         w.things = api_fake_new(&host);
-        const struct hf_cache_config config = {.size = sizeof config,
-                                               .client = api_fake_client(w.things),
-                                               .resource = {.group = "",
-                                                            .version = "v1",
-                                                            .plural = "things"}};
-        assert_int_equal(hf_cache_new(&host, &config, &w.cache), 0);
-        assert_int_equal(hf_cache_start(w.cache), 0);
+        const struct hf_informer_config config = {.size = sizeof config,
+                                                  .client = api_fake_client(w.things),
+                                                  .resource = {.group = "",
+                                                               .version = "v1",
+                                                               .plural = "things"}};
+        assert_int_equal(hf_informer_new(&host, &config, &w.informer), 0);
+        assert_int_equal(hf_informer_start(w.informer), 0);
         change(0);
         unsigned n_before = n_threads();
         for (int i = 0; i < 2; i++)
@@ -183,11 +183,11 @@ static void test_terms_leave_nothing_behind(void **state) {
                 hf_client_free(&clients[i]->base);
         }
         assert_int_equal(w.most_handlers, 1);
-        assert_int_equal(hf_cache_n_handlers(w.cache), 0);
+        assert_int_equal(hf_informer_n_handlers(w.informer), 0);
         assert_int_equal(w.wrong, 0);
         assert_int_equal(api_fake_n_watches(w.things), 1);
         assert_int_equal(n_threads(), n_before);
-        hf_cache_free(w.cache);
+        hf_informer_free(w.informer);
         hf_client_free(api_fake_client(w.things));
         fake_api_free(api);
         pthread_cond_destroy(&w.changed);

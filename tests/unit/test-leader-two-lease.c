@@ -294,9 +294,9 @@ struct pair {
         struct hf__core_time now;
 };
 
-static void answer(struct pair *pair, enum hf__two_side side, int result,
-                   const struct hf__record *record) {
-        hf__two_answered(&pair->two, side, pair->two.part[side].asked, result, 0, record, pair->now,
+static void response(struct pair *pair, enum hf__two_side side, int result,
+                     const struct hf__record *record) {
+        hf__two_response(&pair->two, side, pair->two.part[side].asked, result, 0, record, pair->now,
                          &pair->did);
 }
 
@@ -306,7 +306,7 @@ static const struct hf__two_command *last_of(const struct pair *pair) {
 }
 
 static void expect_answer(const struct pair *pair, uint32_t op_id, int result) {
-        assert_int_equal(last_of(pair)->type, HF__TWO_ANSWER);
+        assert_int_equal(last_of(pair)->type, HF__TWO_RESPONSE);
         assert_int_equal(last_of(pair)->op_id, op_id);
         assert_int_equal(last_of(pair)->result, result);
 }
@@ -327,8 +327,8 @@ static void begin_pair(struct pair *pair, const struct hf__record *old,
         pair->now = (struct hf__core_time){.boot = 1000 * S, .real_us = 1000000000};
         hf__two_init(&pair->two, "baz", 15 * S);
         hf__two_read(&pair->two, 1, pair->now.boot + 5 * S, pair->now, &pair->did);
-        answer(pair, OLD, 0, old);
-        answer(pair, NEW, 0, new);
+        response(pair, OLD, 0, old);
+        response(pair, NEW, 0, new);
         expect_answer(pair, 1, 0);
 }
 
@@ -362,10 +362,10 @@ static void lead_pair(struct pair *pair) {
         write_pair(pair, 2, "baz", HF__CAUSE_RELEASED);
         expect_write(pair, OLD, "baz", 10);
         old = written(pair, 12);
-        answer(pair, OLD, 0, &old);
+        response(pair, OLD, 0, &old);
         expect_write(pair, NEW, "baz", 11);
         new = written(pair, 13);
-        answer(pair, NEW, 0, &new);
+        response(pair, NEW, 0, &new);
         expect_answer(pair, 2, 0);
         assert_int_equal(last_of(pair)->record.term, 13);
         assert_int_equal(pair->two.old_term, 12);
@@ -379,8 +379,8 @@ static void test_older_news_does_not_count(void **state) {
         begin_pair(&pair, &old, &new);
         hf__two_read(&pair.two, 2, pair.now.boot + 5 * S, pair.now, &pair.did);
         hf__two_watched(&pair.two, OLD, &newer, pair.now, &pair.did);
-        answer(&pair, OLD, 0, &old); /* it was on its way when the watch told more */
-        answer(&pair, NEW, 0, &new);
+        response(&pair, OLD, 0, &old); /* it was on its way when the watch told more */
+        response(&pair, NEW, 0, &new);
         expect_answer(&pair, 2, 0);
         assert_string_equal(last_of(&pair)->record.holder, "bing");
         hf__two_watched(&pair.two, OLD, &old, pair.now, &pair.did);
@@ -397,9 +397,9 @@ static void test_an_operation_that_was_given_up_sends_nothing(void **state) {
         mine = written(&pair, 12);
         uint32_t asked = pair.two.part[OLD].asked;
         hf__two_read(&pair.two, 3, pair.now.boot + 5 * S, pair.now, &pair.did);
-        assert_int_equal(pair.did.list[0].type, HF__TWO_ANSWER);
+        assert_int_equal(pair.did.list[0].type, HF__TWO_RESPONSE);
         assert_int_equal(pair.did.list[0].result, HF_E_TIMEOUT);
-        hf__two_answered(&pair.two, OLD, asked, 0, 0, &mine, pair.now, &pair.did);
+        hf__two_response(&pair.two, OLD, asked, 0, 0, &mine, pair.now, &pair.did);
         assert_int_equal(pair.did.n, 0);
         assert_int_not_equal(pair.two.part[OLD].asked, 0); /* the read is still to be answered */
 
@@ -407,7 +407,7 @@ static void test_an_operation_that_was_given_up_sends_nothing(void **state) {
         write_pair(&pair, 2, "baz", HF__CAUSE_RELEASED);
         mine = written(&pair, 12);
         pair.now.boot += 5 * S; /* this process was paused */
-        answer(&pair, OLD, 0, &mine);
+        response(&pair, OLD, 0, &mine);
         expect_answer(&pair, 2, HF_E_TIMEOUT);
         assert_int_equal(pair.did.n, 1);
 }
@@ -420,16 +420,16 @@ static void test_what_the_new_lease_leaves_open_is_unknown(void **state) {
         begin_pair(&pair, &old, &new);
         write_pair(&pair, 2, "baz", HF__CAUSE_RELEASED);
         mine = written(&pair, 12);
-        answer(&pair, OLD, 0, &mine);
-        answer(&pair, NEW, HF_E_TIMEOUT, NULL); /* it may be applied: nothing is undone */
+        response(&pair, OLD, 0, &mine);
+        response(&pair, NEW, HF_E_TIMEOUT, NULL); /* it may be applied: nothing is undone */
         assert_int_equal(pair.did.n, 1);
         expect_answer(&pair, 2, HF_E_TIMEOUT);
 
         lead_pair(&pair);
         write_pair(&pair, 3, "baz", HF__CAUSE_NONE);
         mine = written(&pair, 14);
-        answer(&pair, OLD, 0, &mine);
-        answer(&pair, NEW, HF_E_FORBIDDEN, NULL);
+        response(&pair, OLD, 0, &mine);
+        response(&pair, NEW, HF_E_FORBIDDEN, NULL);
         expect_answer(&pair, 3, HF_E_TIMEOUT);
 }
 
@@ -443,23 +443,23 @@ static void test_a_release_outdates_a_taking(void **state) {
                 write_pair(&pair, 2, "baz", HF__CAUSE_RELEASED);
                 if (side == NEW) {
                         old = written(&pair, 12);
-                        answer(&pair, OLD, 0, &old);
+                        response(&pair, OLD, 0, &old);
                 }
-                answer(&pair, side, HF_E_TIMEOUT, NULL);
+                response(&pair, side, HF_E_TIMEOUT, NULL);
                 expect_answer(&pair, 2, HF_E_TIMEOUT);
                 hf__two_read(&pair.two, 3, pair.now.boot + 5 * S, pair.now, &pair.did);
-                answer(&pair, OLD, 0, &old);
-                answer(&pair, NEW, 0, &new);
+                response(&pair, OLD, 0, &old);
+                response(&pair, NEW, 0, &new);
                 expect_answer(&pair, 3, 0);
                 assert_true(last_of(&pair)->record.unsettled);
                 write_pair(&pair, 4, "", HF__CAUSE_NONE);
                 expect_write(&pair, OLD, "", side == OLD ? 10 : 12);
                 mine = written(&pair, 14);
-                answer(&pair, OLD, 0, &mine);
+                response(&pair, OLD, 0, &mine);
                 if (side == NEW) {
                         expect_write(&pair, NEW, "", 11);
                         mine = written(&pair, 15);
-                        answer(&pair, NEW, 0, &mine);
+                        response(&pair, NEW, 0, &mine);
                 }
                 expect_answer(&pair, 4, 0);
                 assert_false(last_of(&pair)->record.unsettled);

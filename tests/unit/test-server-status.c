@@ -48,7 +48,7 @@ static const char whole[] = LIST(
                 "a", ID_A, "7001", "2026-11-21T01:39:55.000000Z"));
 
 static int setup(void **state) {
-        return (*state = calloc(1, sizeof(struct hfd_status_picture))) == NULL;
+        return (*state = calloc(1, sizeof(struct hfd_status_model))) == NULL;
 }
 
 static int teardown(void **state) {
@@ -56,23 +56,23 @@ static int teardown(void **state) {
         return 0;
 }
 
-static struct hfd_status_picture *take(void **state, const char *list) {
-        struct hfd_status_picture *picture = *state;
+static struct hfd_status_model *take(void **state, const char *list) {
+        struct hfd_status_model *picture = *state;
         assert_int_equal(hfd_status_take_leases(picture, list, strlen(list)), 0);
         return picture;
 }
 
-static void answer(struct hfd_status_instance *instance, const char *body) {
-        hfd_status_take_answer(instance, 200, body, strlen(body));
+static void response(struct hfd_status_instance *instance, const char *body) {
+        hfd_status_take_response(instance, 200, body, strlen(body));
 }
 
-static void answer_both(struct hfd_status_picture *picture) {
-        answer(&picture->instances[0],
-               "{\"identity\":\"" ID_A "\",\"state\":\"following\",\"lease\":\"kube-system/"
-               "holdfast-controllers\",\"term\":0}");
-        answer(&picture->instances[1],
-               "{\"identity\":\"" ID_B "\",\"state\":\"leading\",\"lease\":\"kube-system/"
-               "holdfast-controllers\",\"term\":41}");
+static void answer_both(struct hfd_status_model *picture) {
+        response(&picture->instances[0],
+                 "{\"identity\":\"" ID_A "\",\"state\":\"following\",\"lease\":\"kube-system/"
+                 "holdfast-controllers\",\"term\":0}");
+        response(&picture->instances[1],
+                 "{\"identity\":\"" ID_B "\",\"state\":\"leading\",\"lease\":\"kube-system/"
+                 "holdfast-controllers\",\"term\":41}");
 }
 
 static void test_ages_are_kubectls(void **state) {
@@ -119,7 +119,7 @@ static void test_identities_are_short(void **state) {
 }
 
 static void test_the_whole_picture(void **state) {
-        struct hfd_status_picture *picture = take(state, whole);
+        struct hfd_status_model *picture = take(state, whole);
         struct hf__strbuf out = {0};
 
         snprintf(picture->server, sizeof picture->server, "https://127.0.0.1:7001");
@@ -144,7 +144,7 @@ static void test_the_whole_picture(void **state) {
 }
 
 static void test_nobody_is_there(void **state) {
-        struct hfd_status_picture *picture = take(state, LIST(""));
+        struct hfd_status_model *picture = take(state, LIST(""));
         struct hf__strbuf out = {0};
 
         hfd_status_render(picture, NOW, &out);
@@ -154,7 +154,7 @@ static void test_nobody_is_there(void **state) {
 }
 
 static void test_who_does_not_answer_is_unreachable(void **state) {
-        struct hfd_status_picture *picture = take(state, whole);
+        struct hfd_status_model *picture = take(state, whole);
         struct hfd_status_instance *b = &picture->instances[1];
 
         assert_string_equal(b->state, "unreachable");
@@ -162,30 +162,30 @@ static void test_who_does_not_answer_is_unreachable(void **state) {
         take(state, whole); /* read anew: the same incarnations */
         assert_string_equal(b->state, "leading");
         assert_int_equal(hfd_status_term(picture, &picture->leases[0]), 41);
-        hfd_status_take_answer(b, 0, "", 0);
+        hfd_status_take_response(b, 0, "", 0);
         assert_string_equal(b->state, "unreachable");
         assert_int_equal(hfd_status_term(picture, &picture->leases[0]),
                          0); /* its holder alone knows it */
-        hfd_status_take_answer(b, 403, "", 0);
+        hfd_status_take_response(b, 403, "", 0);
         assert_string_equal(b->state, "denied");
-        hfd_status_take_answer(b, 404, "x", 1);
+        hfd_status_take_response(b, 404, "x", 1);
         assert_string_equal(b->state, "unknown");
-        answer(b, "not json");
+        response(b, "not json");
         assert_string_equal(b->state, "unknown");
 }
 
 static void test_another_incarnation_at_its_place(void **state) {
-        struct hfd_status_picture *picture = take(state, whole);
+        struct hfd_status_model *picture = take(state, whole);
 
-        answer(&picture->instances[1],
-               "{\"identity\":\"" ID_A "\",\"state\":\"leading\",\"lease\":\"kube-system/"
-               "holdfast-controllers\",\"term\":9}");
+        response(&picture->instances[1],
+                 "{\"identity\":\"" ID_A "\",\"state\":\"leading\",\"lease\":\"kube-system/"
+                 "holdfast-controllers\",\"term\":9}");
         assert_string_equal(picture->instances[1].state, "gone");
         assert_int_equal(hfd_status_term(picture, &picture->leases[0]), 0);
 }
 
 static void test_silent_holder_and_trouble_are_said(void **state) {
-        struct hfd_status_picture *picture = take(state, whole);
+        struct hfd_status_model *picture = take(state, whole);
         struct hf__strbuf out = {0};
 
         snprintf(picture->trouble, sizeof picture->trouble, "connection refused");
@@ -196,7 +196,7 @@ static void test_silent_holder_and_trouble_are_said(void **state) {
 }
 
 static void test_facts_do_not_change_with_time_or_renewals(void **state) {
-        struct hfd_status_picture *picture = take(state, whole);
+        struct hfd_status_model *picture = take(state, whole);
         struct hf__strbuf first = {0}, second = {0};
 
         answer_both(picture);
@@ -206,7 +206,7 @@ static void test_facts_do_not_change_with_time_or_renewals(void **state) {
         hfd_status_facts(picture, &second);
         assert_string_equal(first.data, second.data);
         hf__strbuf_reset(&second);
-        hfd_status_take_answer(&picture->instances[0], 0, "", 0);
+        hfd_status_take_response(&picture->instances[0], 0, "", 0);
         hfd_status_facts(picture, &second);
         assert_string_not_equal(first.data, second.data);
         hf__strbuf_done(&first);
@@ -214,7 +214,7 @@ static void test_facts_do_not_change_with_time_or_renewals(void **state) {
 }
 
 static void test_other_peoples_leases(void **state) {
-        struct hfd_status_picture *picture =
+        struct hfd_status_model *picture =
                 take(state,
                      LIST("{\"metadata\":{\"name\":\"n1\",\"namespace\":\"kube-node-lease\"},"
                           "\"spec\":{\"holderIdentity\":\"n1\"}},"
@@ -245,7 +245,7 @@ static void test_limits_are_counted(void **state) {
                 hf__strbuf_printf(&list, "%s{\"metadata\":{\"name\":\"l%d\",\"namespace\":\"n\"}}",
                                   i ? "," : "", i);
         hf__strbuf_puts(&list, "]}");
-        struct hfd_status_picture *picture = take(state, list.data);
+        struct hfd_status_model *picture = take(state, list.data);
         assert_int_equal(picture->n_leases, HFD_STATUS_MAX_LEASES);
         hfd_status_render(picture, NOW, &out);
         assert_non_null(strstr(out.data, "... and 3 more\n"));
@@ -255,7 +255,7 @@ static void test_limits_are_counted(void **state) {
 }
 
 static void test_no_list_leaves_the_picture(void **state) {
-        struct hfd_status_picture *picture = take(state, whole);
+        struct hfd_status_model *picture = take(state, whole);
 
         assert_int_equal(hfd_status_take_leases(picture, "x", 1), HF_E_INVALID);
         assert_int_equal(hfd_status_take_leases(picture, "{\"kind\":\"Status\"}", 17),

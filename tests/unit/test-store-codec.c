@@ -15,7 +15,7 @@
 #include "server/storage/etcd/etcd.h"
 #include "server/storage/keys.h"
 
-static int parse(enum hfd_etcd_answer kind, const void *data, size_t n,
+static int parse(enum hfd_etcd_response kind, const void *data, size_t n,
                  struct hfd_store_reply *reply, struct hfd_arena *arena) {
         *reply = (struct hfd_store_reply){0};
         hfd_arena_init(arena);
@@ -68,7 +68,7 @@ static void test_every_cut_is_survived(void **state) {
 
 static void test_noise_is_survived(void **state) {
         struct hfd_store_reply reply;
-        struct hfd_etcd_news news;
+        struct hfd_etcd_watch_response event;
         struct hfd_arena arena;
         unsigned seed = 1;
         char noise[64];
@@ -82,13 +82,13 @@ static void test_noise_is_survived(void **state) {
                 }
                 n = seed >> 8 & 63;
                 for (int kind = HFD_ETCD_RANGE; kind <= HFD_ETCD_COMPACT; kind++) {
-                        parse((enum hfd_etcd_answer)kind, noise, n, &reply, &arena);
+                        parse((enum hfd_etcd_response)kind, noise, n, &reply, &arena);
                         hfd_etcd_release(&reply);
                         hfd_arena_deinit(&arena);
                 }
                 hfd_arena_init(&arena);
-                hfd_etcd_parse_news(noise, n, &arena, &news);
-                hfd_etcd_release_news(&news);
+                hfd_etcd_parse_watch_response(noise, n, &arena, &event);
+                hfd_etcd_release_watch_response(&event);
                 hfd_arena_deinit(&arena);
         }
 }

@@ -68,7 +68,7 @@ static bool gone(struct fixture *f, uint64_t revision) {
 static void test_compacts_what_it_saw_one_round_ago(void **state) {
         struct fixture *f = *state;
         uint64_t first, seen, later;
-        struct call_answer answer;
+        struct call_answer response;
 
         first = call_put(f->store, "/a", "1");
         tick(f, 0);
@@ -86,9 +86,9 @@ static void test_compacts_what_it_saw_one_round_ago(void **state) {
         assert_true(gone(f, seen - 1));
         assert_false(gone(f, seen));
         assert_false(gone(f, later));
-        assert_int_equal(call_get(f->store, KEY, &answer), 0);
-        assert_int_equal(strtoull(call_value(&answer, 0), NULL, 10), seen);
-        call_answer_done(&answer);
+        assert_int_equal(call_get(f->store, KEY, &response), 0);
+        assert_int_equal(strtoull(call_value(&response, 0), NULL, 10), seen);
+        call_answer_done(&response);
 }
 
 static void test_only_the_winner_compacts(void **state) {

@@ -51,38 +51,38 @@ static void test_create_get_update_delete(void **state) {
 }
 
 static void test_conflict_shows_what_is_there(void **state) {
-        struct call_answer answer;
+        struct call_answer response;
         uint64_t first = call_put(store, key("a"), "mine"), second;
 
-        assert_int_equal(write_at("a", 0, "other", &answer), HF_E_CONFLICT);
-        assert_int_equal(answer.n_kvs, 1);
-        assert_string_equal(call_value(&answer, 0), "mine");
-        assert_int_equal(answer.kvs[0].mod_revision, first);
-        call_answer_done(&answer);
+        assert_int_equal(write_at("a", 0, "other", &response), HF_E_CONFLICT);
+        assert_int_equal(response.n_kvs, 1);
+        assert_string_equal(call_value(&response, 0), "mine");
+        assert_int_equal(response.kvs[0].mod_revision, first);
+        call_answer_done(&response);
 
         second = call_put(store, key("a"), "mine again");
-        assert_int_equal(write_at("a", first, NULL, &answer), HF_E_CONFLICT);
-        assert_int_equal(answer.kvs[0].mod_revision, second);
-        call_answer_done(&answer);
+        assert_int_equal(write_at("a", first, NULL, &response), HF_E_CONFLICT);
+        assert_int_equal(response.kvs[0].mod_revision, second);
+        call_answer_done(&response);
 
         /* What is missing is left out. */
-        assert_int_equal(write_at("b", 7, "x", &answer), HF_E_CONFLICT);
-        assert_int_equal(answer.n_kvs, 0);
-        call_answer_done(&answer);
-        assert_int_equal(call_get(store, key("b"), &answer), 0);
-        assert_int_equal(answer.n_kvs, 0);
-        call_answer_done(&answer);
+        assert_int_equal(write_at("b", 7, "x", &response), HF_E_CONFLICT);
+        assert_int_equal(response.n_kvs, 0);
+        call_answer_done(&response);
+        assert_int_equal(call_get(store, key("b"), &response), 0);
+        assert_int_equal(response.n_kvs, 0);
+        call_answer_done(&response);
 }
 
 static void test_empty_value(void **state) {
-        struct call_answer answer;
+        struct call_answer response;
 
         assert_true(call_put(store, key("a"), "") > 0);
-        assert_int_equal(call_get(store, key("a"), &answer), 0);
-        assert_int_equal(answer.n_kvs, 1);
-        assert_non_null(answer.kvs[0].value);
-        assert_int_equal(answer.kvs[0].value->n, 0);
-        call_answer_done(&answer);
+        assert_int_equal(call_get(store, key("a"), &response), 0);
+        assert_int_equal(response.n_kvs, 1);
+        assert_non_null(response.kvs[0].value);
+        assert_int_equal(response.kvs[0].value->n, 0);
+        call_answer_done(&response);
         assert_int_equal(write_if(HFD_VALUE_EQUALS, 0, "", 0, "a", "x", NULL), 0);
         assert_int_equal(write_if(HFD_VALUE_EQUALS, 0, "", 0, "missing", "x", NULL), HF_E_CONFLICT);
 }
@@ -392,7 +392,7 @@ static void test_concurrent_writers_lose_nothing(void **state) {
         struct counter counters[N];
         pthread_t threads[N];
         static struct recorder recorder;
-        struct call_answer answer;
+        struct call_answer response;
         char name[128];
 
         snprintf(name, sizeof(name), "%s", key("counter"));
@@ -407,9 +407,9 @@ static void test_concurrent_writers_lose_nothing(void **state) {
                 pthread_join(threads[i], NULL);
                 assert_int_equal(counters[i].failed, 0);
         }
-        assert_int_equal(call_get(store, name, &answer), 0);
-        assert_int_equal(atoi(call_value(&answer, 0)), N * ROUNDS);
-        call_answer_done(&answer);
+        assert_int_equal(call_get(store, name, &response), 0);
+        assert_int_equal(atoi(call_value(&response, 0)), N * ROUNDS);
+        call_answer_done(&response);
         recorder_wait(&recorder, N * ROUNDS);
         assert_int_equal(recorder.n, N * ROUNDS);
         for (int i = 0; i < N * ROUNDS; i++) {
@@ -423,15 +423,15 @@ static void test_concurrent_writers_lose_nothing(void **state) {
 static int put_bytes(const char *name, size_t n) {
         struct hfd_op op = {.kind = HFD_PUT, .key = key(name), .value = hf__buf_new(n)};
         struct hfd_txn txn = {.ops = &op, .n_ops = 1};
-        struct call_answer answer;
+        struct call_answer response;
         int r;
 
         for (size_t i = 0; i < n; i++)
                 op.value->data[i] = (char)(i * 31 + i / 256);
-        r = call_txn(store, &txn, &answer);
+        r = call_txn(store, &txn, &response);
         if (r && r != HF_E_TOO_LARGE)
-                fprintf(stderr, "%zu bytes: %s\n", n, answer.status.message);
-        call_answer_done(&answer);
+                fprintf(stderr, "%zu bytes: %s\n", n, response.status.message);
+        call_answer_done(&response);
         hf__buf_unref(op.value);
         return r;
 }
@@ -439,7 +439,7 @@ static int put_bytes(const char *name, size_t n) {
 static void test_large_values(void **state) {
         const size_t n = 1024 * 1024;
         static struct recorder recorder;
-        struct call_answer answer;
+        struct call_answer response;
 
         assert_int_equal(recorder_start(&recorder, store, prefix, prefix_end(),
                                         call_revision(store) + 1),
@@ -448,36 +448,36 @@ static void test_large_values(void **state) {
         assert_int_equal(put_bytes("b", n), 0);
         assert_int_equal(put_bytes("c", 1700 * 1024), HF_E_TOO_LARGE);
         assert_int_equal(put_bytes("c", 8 * n), HF_E_TOO_LARGE);
-        if (call_list(store, prefix, NULL, 0, 0, false, &answer) != 0)
-                fail_msg("the list of both: %s", answer.status.message);
-        assert_int_equal(answer.n_kvs, 2);
+        if (call_list(store, prefix, NULL, 0, 0, false, &response) != 0)
+                fail_msg("the list of both: %s", response.status.message);
+        assert_int_equal(response.n_kvs, 2);
         for (size_t i = 0; i < 2; i++) {
-                assert_int_equal(answer.kvs[i].value->n, n);
+                assert_int_equal(response.kvs[i].value->n, n);
                 for (size_t j = 0; j < n; j++)
-                        if (answer.kvs[i].value->data[j] != (char)(j * 31 + j / 256))
+                        if (response.kvs[i].value->data[j] != (char)(j * 31 + j / 256))
                                 fail_msg("byte %zu differs", j);
         }
         recorder_wait(&recorder, 2);
         assert_int_equal(recorder.n, 2);
-        assert_memory_equal(recorder.events[1].value->data, answer.kvs[1].value->data, n);
-        call_answer_done(&answer);
+        assert_memory_equal(recorder.events[1].value->data, response.kvs[1].value->data, n);
+        call_answer_done(&response);
         recorder_done(&recorder);
 }
 
 /* A deadline in the past ends the operation at once, done or not; never does it hang. */
 static void test_deadline(void **state) {
-        struct call_answer answer;
+        struct call_answer response;
 
-        call_answer_init(&answer);
-        assert_int_equal(store->ops->get(store, key("a"), 1, call_store_answer, &answer), 0);
-        call_wait(&answer);
-        assert_true(answer.error == 0 || answer.error == HF_E_TIMEOUT ||
-                    answer.error == HF_E_UNAVAILABLE);
-        call_answer_done(&answer);
+        call_answer_init(&response);
+        assert_int_equal(store->ops->get(store, key("a"), 1, call_store_answer, &response), 0);
+        call_wait(&response);
+        assert_true(response.error == 0 || response.error == HF_E_TIMEOUT ||
+                    response.error == HF_E_UNAVAILABLE);
+        call_answer_done(&response);
 }
 
 static void test_turns_and_revision_grow(void **state) {
-        uint64_t turns = store->ops->turns(store), revision = call_revision(store);
+        uint64_t iterations = store->ops->iterations(store), revision = call_revision(store);
 
         for (int i = 0; i < 5; i++) {
                 uint64_t next = call_put(store, key("a"), "x");
@@ -486,7 +486,7 @@ static void test_turns_and_revision_grow(void **state) {
                 revision = next;
         }
         assert_true(call_revision(store) >= revision);
-        assert_true(store->ops->turns(store) > turns);
+        assert_true(store->ops->iterations(store) > iterations);
 }
 
 /* An operation started in a callback, as the optimistic loop of an update does. */

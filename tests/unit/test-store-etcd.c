@@ -46,16 +46,16 @@ static int put(struct hfd_store *store, const char *key, unsigned deadline_ms,
                uint64_t *ret_revision) {
         struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = hf__buf_copy("v", 1)};
         struct hfd_txn txn = {.ops = &op, .n_ops = 1};
-        struct call_answer answer;
+        struct call_answer response;
         int r;
 
-        call_answer_init(&answer);
-        r = store->ops->txn(store, &txn, call_deadline(deadline_ms), call_store_answer, &answer);
+        call_answer_init(&response);
+        r = store->ops->txn(store, &txn, call_deadline(deadline_ms), call_store_answer, &response);
         if (!r)
-                r = call_wait(&answer);
+                r = call_wait(&response);
         if (!r && ret_revision)
-                *ret_revision = answer.revision;
-        call_answer_done(&answer);
+                *ret_revision = response.revision;
+        call_answer_done(&response);
         hf__buf_unref(op.value);
         return r;
 }
@@ -73,12 +73,12 @@ static void put_at_last(struct hfd_store *store, const char *key) {
 }
 
 static bool exists(struct hfd_store *store, const char *key) {
-        struct call_answer answer;
+        struct call_answer response;
         bool found;
 
-        assert_int_equal(call_get(store, key, &answer), 0);
-        found = answer.n_kvs;
-        call_answer_done(&answer);
+        assert_int_equal(call_get(store, key, &response), 0);
+        found = response.n_kvs;
+        call_answer_done(&response);
         return found;
 }
 
@@ -270,16 +270,16 @@ static void test_failover(void **state) {
         store->ops->free(store);
         store = open_store(silent, etcd.url);
         {
-                struct call_answer answer;
+                struct call_answer response;
 
-                call_answer_init(&answer);
+                call_answer_init(&response);
                 assert_int_equal(store->ops->get(store, "/failover/e", call_deadline(6000),
-                                                 call_store_answer, &answer),
+                                                 call_store_answer, &response),
                                  0);
-                assert_int_equal(call_wait(&answer), 0);
-                assert_int_equal(answer.n_kvs, 1);
-                assert_true(answer.cluster_id != 0);
-                call_answer_done(&answer);
+                assert_int_equal(call_wait(&response), 0);
+                assert_int_equal(response.n_kvs, 1);
+                assert_true(response.cluster_id != 0);
+                call_answer_done(&response);
         }
         store->ops->free(store);
         close(fd);

@@ -42,7 +42,7 @@ enum hf_lane {
         HF_LANE_WATCH = 2
 }; /* lanes share no connection */
 
-struct hf_call {
+struct hf_request {
         enum hf_verb verb;
         struct hf_resource resource;
         const char *ns;          /* NULL or "" = cluster scope, or all namespaces for a list */
@@ -58,7 +58,7 @@ struct hf_call {
         enum hf_lane lane;
 };
 
-struct hf_reply {
+struct hf_response {
         int error;        /* 0, hf_error or -errno */
         const char *body; /* the object, list or Status; borrowed until the callback returns; may be
                              NULL */
@@ -66,7 +66,7 @@ struct hf_reply {
         bool fence_echoed;       /* the server says it compared the fence that was sent */
         struct hf_status status; /* filled when error != 0 */
 };
-typedef void (*hf_reply_fn)(void *ctx, const struct hf_reply *reply);
+typedef void (*hf_response_fn)(void *ctx, const struct hf_response *reply);
 
 /*
  * Starts a call. 0, -EINVAL, -ENOMEM, HF_E_CLOSED: then done is never called. ret_id (may be NULL)
@@ -74,8 +74,8 @@ typedef void (*hf_reply_fn)(void *ctx, const struct hf_reply *reply);
  * it must not lie in what done frees. Refusals that need no server (the gate's HF_E_NOT_LEADER)
  * come through done like any other.
  */
-int hf_client_call(struct hf_client *client, const struct hf_call *call, hf_reply_fn done,
-                   void *ctx, uint64_t *ret_id);
+int hf_client_request(struct hf_client *client, const struct hf_request *request,
+                      hf_response_fn done, void *ctx, uint64_t *ret_id);
 /* The call's done comes soon with HF_E_CANCELED unless it is answered already; a write may still
  * happen. Never blocks. */
 void hf_client_cancel(struct hf_client *client, uint64_t id);
@@ -93,7 +93,7 @@ struct hf_watch_spec {
         struct hf_resource resource;
         const char *ns;               /* NULL or "" = all namespaces */
         const char *name;             /* NULL = the collection, else one object only */
-        const char *query;            /* as in hf_call */
+        const char *query;            /* as in hf_request */
         const char *resource_version; /* events after it; NULL or "" = begin with ADDED for all that
                                          is there */
         bool bookmarks;
@@ -104,7 +104,7 @@ typedef void (*hf_event_fn)(void *ctx, const struct hf_event *event);
  * another failure. */
 typedef void (*hf_watch_end_fn)(void *ctx, int error, const struct hf_status *status);
 
-/* Returns and sets ret_id as hf_client_call does; 0: on_end comes, once. */
+/* Returns and sets ret_id as hf_client_request does; 0: on_end comes, once. */
 int hf_client_watch(struct hf_client *client, const struct hf_watch_spec *spec,
                     hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id);
 void hf_client_watch_cancel(struct hf_client *client,
@@ -120,8 +120,9 @@ struct hf_client *hf_client_free(struct hf_client *client);
  * malloc'ed, NUL-terminated, the caller frees it; it is set whenever the server answered success.
  * Not from a callback.
  */
-int hf_client_do(struct hf_client *client, const struct hf_call *call, struct hf_cancel *token,
-                 char **ret_body, size_t *ret_n, struct hf_status *reterr_status);
+int hf_client_do(struct hf_client *client, const struct hf_request *request,
+                 struct hf_cancel *token, char **ret_body, size_t *ret_n,
+                 struct hf_status *reterr_status);
 
 /* ---- the REST client: any Kubernetes API server over HTTP ---- */
 

@@ -8,8 +8,8 @@
 #include <holdfast/client.h>
 
 struct hf_client_ops {
-        int (*call)(struct hf_client *self, const struct hf_call *call, hf_reply_fn done, void *ctx,
-                    uint64_t *ret_id);
+        int (*request)(struct hf_client *self, const struct hf_request *request,
+                       hf_response_fn done, void *ctx, uint64_t *ret_id);
         void (*cancel)(struct hf_client *self, uint64_t id);
         int (*watch)(struct hf_client *self, const struct hf_watch_spec *spec, hf_event_fn on_event,
                      hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id);

@@ -20,10 +20,10 @@
 
 #include <holdfast/client.h>
 
-struct hf_cache;
-struct hf_cache_handler;
+struct hf_informer;
+struct hf_informer_handler;
 
-struct hf_cache_config {
+struct hf_informer_config {
         size_t size;
         struct hf_client *client; /* borrowed */
         struct hf_resource resource;
@@ -42,12 +42,12 @@ struct hf_cache_config {
         hf_nsec resync;
 };
 
-int hf_cache_new(const struct hf_host *host, const struct hf_cache_config *config,
-                 struct hf_cache **ret_cache);
-int hf_cache_start(struct hf_cache *cache);             /* starts its thread; returns at once */
-struct hf_cache *hf_cache_free(struct hf_cache *cache); /* stops, joins; accepts NULL */
+int hf_informer_new(const struct hf_host *host, const struct hf_informer_config *config,
+                    struct hf_informer **ret_informer);
+int hf_informer_start(struct hf_informer *informer); /* starts its thread; returns at once */
+struct hf_informer *hf_informer_free(struct hf_informer *informer); /* stops, joins; accepts NULL */
 
-bool hf_cache_synced(struct hf_cache *cache); /* the first list is in */
+bool hf_informer_synced(struct hf_informer *informer); /* the first list is in */
 /*
  * Blocks until the cache has seen everything up to resource_version (a numeric one that the server
  * has given out; NULL = the first list), or token fires: HF_E_CANCELED. A caught-up cache of a
@@ -55,45 +55,48 @@ bool hf_cache_synced(struct hf_cache *cache); /* the first list is in */
  * themselves (not one_revision) a consistent list begun after the call is as good as the number: it
  * has all that was written before.
  */
-int hf_cache_wait(struct hf_cache *cache, const char *resource_version, struct hf_cancel *token);
+int hf_informer_wait(struct hf_informer *informer, const char *resource_version,
+                     struct hf_cancel *token);
 /* The same for several at once: all of them set out to catch up before the first is waited for. */
-int hf_cache_wait_all(struct hf_cache *const *caches, size_t n_caches, const char *resource_version,
-                      struct hf_cancel *token);
+int hf_informer_wait_all(struct hf_informer *const *informers, size_t n_informers,
+                         const char *resource_version, struct hf_cancel *token);
 
 /* The object as JSON, malloc'ed, the caller frees; HF_E_NOT_FOUND. */
-int hf_cache_get(struct hf_cache *cache, const char *ns, const char *name, char **ret_object,
-                 size_t *ret_n);
-size_t hf_cache_count(struct hf_cache *cache);
+int hf_informer_get(struct hf_informer *informer, const char *ns, const char *name,
+                    char **ret_object, size_t *ret_n);
+size_t hf_informer_count(struct hf_informer *informer);
 /* Calls each for every object under the cache's lock, in key order: each must not block nor call
  * the cache. */
-void hf_cache_each(struct hf_cache *cache,
-                   void (*each)(void *ctx, const char *ns, const char *name, const char *object,
-                                size_t n),
-                   void *ctx);
-
-/*
- * Indexes: which objects have a value, say those of an owner or of a node. An index is added before
- * start. Its function says an object's values by calling hf_cache_value for each (the same twice
- * counts once; 0, or -ENOMEM, which may be ignored: the cache then lists again); it runs on the
- * cache's thread with no lock held, and must say the same of the same object. -EINVAL after start;
- * HF_E_EXISTS a name taken.
- */
-struct hf_cache_values;
-typedef void (*hf_cache_index_fn)(void *ctx, const char *ns, const char *name, const char *object,
-                                  size_t n, struct hf_cache_values *values);
-int hf_cache_add_index(struct hf_cache *cache, const char *index, hf_cache_index_fn fn,
-                       void *ctx); /* index is copied, ctx borrowed */
-int hf_cache_value(struct hf_cache_values *values, const char *value); /* copied */
-/* As hf_cache_each, for the objects that have the value. -EINVAL: no such index. */
-int hf_cache_by_index(struct hf_cache *cache, const char *index, const char *value,
+void hf_informer_each(struct hf_informer *informer,
                       void (*each)(void *ctx, const char *ns, const char *name, const char *object,
                                    size_t n),
                       void *ctx);
 
+/*
+ * Indexes: which objects have a value, say those of an owner or of a node. An index is added before
+ * start. Its function says an object's values by calling hf_informer_value for each (the same twice
+ * counts once; 0, or -ENOMEM, which may be ignored: the cache then lists again); it runs on the
+ * cache's thread with no lock held, and must say the same of the same object. -EINVAL after start;
+ * HF_E_EXISTS a name taken.
+ */
+struct hf_informer_values;
+typedef void (*hf_informer_index_fn)(void *ctx, const char *ns, const char *name,
+                                     const char *object, size_t n,
+                                     struct hf_informer_values *values);
+int hf_informer_add_index(struct hf_informer *informer, const char *index, hf_informer_index_fn fn,
+                          void *ctx); /* index is copied, ctx borrowed */
+int hf_informer_value(struct hf_informer_values *values, const char *value); /* copied */
+/* As hf_informer_each, for the objects that have the value. -EINVAL: no such index. */
+int hf_informer_by_index(struct hf_informer *informer, const char *index, const char *value,
+                         void (*each)(void *ctx, const char *ns, const char *name,
+                                      const char *object, size_t n),
+                         void *ctx);
+
 /* An event of type MODIFIED may also be a resync. */
-typedef void (*hf_cache_handler_fn)(void *ctx, enum hf_event_type type, const char *ns,
-                                    const char *name, const char *object, size_t n);
-int hf_cache_add_handler(struct hf_cache *cache, hf_cache_handler_fn fn, void *ctx,
-                         struct hf_cache_handler **ret_handler);
-void hf_cache_remove_handler(struct hf_cache *cache, struct hf_cache_handler *handler);
-size_t hf_cache_n_handlers(struct hf_cache *cache); /* for tests that count: constant over terms */
+typedef void (*hf_informer_handler_fn)(void *ctx, enum hf_event_type type, const char *ns,
+                                       const char *name, const char *object, size_t n);
+int hf_informer_add_handler(struct hf_informer *informer, hf_informer_handler_fn fn, void *ctx,
+                            struct hf_informer_handler **ret_handler);
+void hf_informer_remove_handler(struct hf_informer *informer, struct hf_informer_handler *handler);
+size_t hf_informer_n_handlers(
+        struct hf_informer *informer); /* for tests that count: constant over terms */

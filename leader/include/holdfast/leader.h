@@ -223,4 +223,4 @@ int hf_elector_step_down(struct hf_elector *elector);
 void hf_elector_end_term(struct hf_elector *elector);
 /* A counter that rises each time the loop turns (at least once a second): the watchdog's witness.
  * Thread: any. */
-uint64_t hf_electors_turns(struct hf_electors *electors);
+uint64_t hf_electors_iterations(struct hf_electors *electors);

@@ -13,7 +13,7 @@
  * leader's replay brings them abort:  what is queued is dropped at once; what is in hand finds its
  * client refusing the handlers are removed, the workers joined, the queue freed
  *
- * Reconcile from what the caches say now (hf_cache_get), never from what an event said: several
+ * Reconcile from what the caches say now (hf_informer_get), never from what an event said: several
  * changes may come as one key.
  */
 #include <stddef.h>
@@ -34,8 +34,8 @@ typedef void (*hf_reconciler_map_fn)(void *ctx, struct hf_workqueue *queue, enum
                                      size_t n);
 
 struct hf_reconciler_source {
-        struct hf_cache *cache;   /* required, started; borrowed */
-        hf_reconciler_map_fn map; /* NULL = the object's own key, "namespace/name", or "name" */
+        struct hf_informer *informer; /* required, started; borrowed */
+        hf_reconciler_map_fn map;     /* NULL = the object's own key, "namespace/name", or "name" */
 };
 
 struct hf_reconciler {

@@ -22,7 +22,7 @@
 
 struct call {
         struct hfd_etcd *etcd;
-        enum hfd_etcd_answer kind;
+        enum hfd_etcd_response kind;
         const char *path;
         bool repeatable;
         unsigned lane;
@@ -150,7 +150,7 @@ static void call_done(void *ctx, const struct hf__http_result *result) {
 }
 
 /* Takes body. */
-static int call_start(struct hfd_store *store, enum hfd_etcd_answer kind, const char *path,
+static int call_start(struct hfd_store *store, enum hfd_etcd_response kind, const char *path,
                       bool repeatable, unsigned lane, struct hf__buf *body, hf_nsec deadline,
                       hfd_store_fn done, void *ctx) {
         struct call *call = body ? malloc(sizeof(*call)) : NULL;

@@ -26,7 +26,7 @@ struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t
 /* Reads a gRPC prefix (HFD_GRPC_PREFIX bytes). 0 or -EPROTO (compressed: never asked for). */
 int hfd_grpc_prefix_read(const void *prefix, uint32_t *ret_n);
 
-enum hfd_etcd_answer {
+enum hfd_etcd_response {
         HFD_ETCD_RANGE,
         HFD_ETCD_RANGE_KEYS,
         HFD_ETCD_TXN,
@@ -38,11 +38,11 @@ enum hfd_etcd_answer {
  * HF_E_CONFLICT for a transaction whose compares failed. The kvs lie in the arena, their values are
  * references of the caller's: hfd_etcd_release after use, in any case. 0, -ENOMEM or -EPROTO.
  */
-int hfd_etcd_parse(enum hfd_etcd_answer kind, const void *data, size_t n, struct hfd_arena *arena,
+int hfd_etcd_parse(enum hfd_etcd_response kind, const void *data, size_t n, struct hfd_arena *arena,
                    struct hfd_store_reply *reply);
 void hfd_etcd_release(struct hfd_store_reply *reply);
 
-struct hfd_etcd_news {
+struct hfd_etcd_watch_response {
         uint64_t revision; /* the header's */
         bool created, canceled;
         uint64_t compact_revision; /* != 0: canceled because of it */
@@ -51,6 +51,6 @@ struct hfd_etcd_news {
         size_t n_events;
 };
 /* As hfd_etcd_parse, for one message of a watch. */
-int hfd_etcd_parse_news(const void *data, size_t n, struct hfd_arena *arena,
-                        struct hfd_etcd_news *ret_news);
-void hfd_etcd_release_news(struct hfd_etcd_news *news);
+int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hfd_arena *arena,
+                                  struct hfd_etcd_watch_response *ret_event);
+void hfd_etcd_release_watch_response(struct hfd_etcd_watch_response *event);

@@ -125,7 +125,7 @@ static int parse_compact(const void *data, size_t n, struct hfd_arena *arena,
         return compaction ? header_read(compaction->header, reply) : unpack_error(arena);
 }
 
-int hfd_etcd_parse(enum hfd_etcd_answer kind, const void *data, size_t n, struct hfd_arena *arena,
+int hfd_etcd_parse(enum hfd_etcd_response kind, const void *data, size_t n, struct hfd_arena *arena,
                    struct hfd_store_reply *reply) {
         switch (kind) {
         case HFD_ETCD_RANGE: return parse_range(data, n, true, arena, reply);
@@ -142,27 +142,27 @@ void hfd_etcd_release(struct hfd_store_reply *reply) {
         reply->n_kvs = 0;
 }
 
-int hfd_etcd_parse_news(const void *data, size_t n, struct hfd_arena *arena,
-                        struct hfd_etcd_news *ret_news) {
+int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hfd_arena *arena,
+                                  struct hfd_etcd_watch_response *ret_event) {
         Hfd__WatchResponse *response = unpack(&hfd__watch_response__descriptor, arena, data, n);
 
-        *ret_news = (struct hfd_etcd_news){.cancel_reason = ""};
+        *ret_event = (struct hfd_etcd_watch_response){.cancel_reason = ""};
         if (!response)
                 return unpack_error(arena);
         if (!response->header)
                 return -EPROTO;
-        ret_news->revision = (uint64_t)response->header->revision;
-        ret_news->created = response->created;
-        ret_news->canceled = response->canceled;
-        ret_news->compact_revision = (uint64_t)response->compact_revision;
+        ret_event->revision = (uint64_t)response->header->revision;
+        ret_event->created = response->created;
+        ret_event->canceled = response->canceled;
+        ret_event->compact_revision = (uint64_t)response->compact_revision;
         if (response->cancel_reason)
-                ret_news->cancel_reason = response->cancel_reason;
-        ret_news->events = hfd_arena_alloc(arena, response->n_events * sizeof(*ret_news->events));
-        if (!ret_news->events)
+                ret_event->cancel_reason = response->cancel_reason;
+        ret_event->events = hfd_arena_alloc(arena, response->n_events * sizeof(*ret_event->events));
+        if (!ret_event->events)
                 return -ENOMEM;
         for (size_t i = 0; i < response->n_events; i++) {
                 bool put = response->events[i]->type == HFD__EVENT__TYPE__PUT;
-                struct hfd_watch_event *event = &ret_news->events[i];
+                struct hfd_watch_event *event = &ret_event->events[i];
                 int r;
 
                 *event = (struct hfd_watch_event){.type = put ? HFD_WATCH_PUT : HFD_WATCH_DELETE};
@@ -170,13 +170,13 @@ int hfd_etcd_parse_news(const void *data, size_t n, struct hfd_arena *arena,
                 if (r)
                         return r;
                 event->revision = event->kv.mod_revision;
-                ret_news->n_events++;
+                ret_event->n_events++;
         }
         return 0;
 }
 
-void hfd_etcd_release_news(struct hfd_etcd_news *news) {
-        for (size_t i = 0; i < news->n_events; i++)
-                hf__buf_unref(news->events[i].kv.value);
-        news->n_events = 0;
+void hfd_etcd_release_watch_response(struct hfd_etcd_watch_response *event) {
+        for (size_t i = 0; i < event->n_events; i++)
+                hf__buf_unref(event->events[i].kv.value);
+        event->n_events = 0;
 }

@@ -110,8 +110,8 @@ static void etcd_free(struct hfd_store *store) {
 
 static void etcd_stop(struct hfd_store *store) { hf__http_engine_stop(hfd_etcd_of(store)->engine); }
 
-static uint64_t etcd_turns(struct hfd_store *store) {
-        return hf__http_engine_turns(hfd_etcd_of(store)->engine);
+static uint64_t etcd_iterations(struct hfd_store *store) {
+        return hf__http_engine_iterations(hfd_etcd_of(store)->engine);
 }
 
 static const struct hfd_store_ops etcd_ops = {
@@ -124,7 +124,7 @@ static const struct hfd_store_ops etcd_ops = {
         .revision = hfd_etcd_revision,
         .stop = etcd_stop,
         .free = etcd_free,
-        .turns = etcd_turns,
+        .iterations = etcd_iterations,
 };
 
 int hfd_etcd_store_new(const struct hf_host *host, const struct hfd_etcd_config *config,

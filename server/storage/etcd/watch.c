@@ -41,17 +41,18 @@ static int watch_fail(struct watch *watch, int error, const char *why) {
 }
 
 /* 0, or the watch ends. */
-static int watch_news(struct watch *watch, const struct hfd_etcd_news *news) {
-        if (news->compact_revision)
+static int watch_event(struct watch *watch, const struct hfd_etcd_watch_response *event) {
+        if (event->compact_revision)
                 return watch_fail(watch, HF_E_GONE, "its start is compacted");
-        if (news->canceled)
+        if (event->canceled)
                 return watch_fail(watch, HF_E_UNAVAILABLE,
-                                  *news->cancel_reason ? news->cancel_reason : "canceled by etcd");
-        if (news->n_events) {
-                watch->handler.event(watch->ctx, news->events, news->n_events);
-        } else if (!news->created) {
+                                  *event->cancel_reason ? event->cancel_reason
+                                                        : "canceled by etcd");
+        if (event->n_events) {
+                watch->handler.event(watch->ctx, event->events, event->n_events);
+        } else if (!event->created) {
                 struct hfd_watch_event progress = {.type = HFD_WATCH_PROGRESS,
-                                                   .revision = news->revision};
+                                                   .revision = event->revision};
 
                 watch->handler.event(watch->ctx, &progress, 1);
         }
@@ -59,17 +60,17 @@ static int watch_news(struct watch *watch, const struct hfd_etcd_news *news) {
 }
 
 static int watch_message(struct watch *watch, const char *data, size_t n) {
-        struct hfd_etcd_news news;
+        struct hfd_etcd_watch_response event;
         struct hfd_arena arena;
         int r;
 
         hfd_arena_init(&arena);
-        r = hfd_etcd_parse_news(data, n, &arena, &news);
+        r = hfd_etcd_parse_watch_response(data, n, &arena, &event);
         if (r)
                 watch_fail(watch, HF_E_UNAVAILABLE, hf_strerror(r));
         else
-                r = watch_news(watch, &news);
-        hfd_etcd_release_news(&news);
+                r = watch_event(watch, &event);
+        hfd_etcd_release_watch_response(&event);
         hfd_arena_deinit(&arena);
         return r;
 }

@@ -55,7 +55,7 @@ struct memory_store {
         struct reply *first, **last;
         struct watch *watches;
         uint64_t last_watch_id;
-        uint64_t turns;
+        uint64_t iterations;
         bool closing;
 };
 
@@ -423,7 +423,7 @@ static bool deliver_events_locked(struct memory_store *memory, struct watch *wat
 
 /* One callback, if any is due. The list may have changed after one, so the search begins anew each
  * time. */
-static bool turn_locked(struct memory_store *memory) {
+static bool iteration_locked(struct memory_store *memory) {
         if (memory->first) {
                 deliver_reply_locked(memory);
                 return true;
@@ -447,8 +447,8 @@ static void *memory_thread(void *ctx) {
 
         pthread_mutex_lock(&memory->mu);
         for (;;) {
-                memory->turns++;
-                if (turn_locked(memory))
+                memory->iterations++;
+                if (iteration_locked(memory))
                         continue;
                 if (memory->closing)
                         break;
@@ -459,14 +459,14 @@ static void *memory_thread(void *ctx) {
         return NULL;
 }
 
-static uint64_t memory_turns(struct hfd_store *store) {
+static uint64_t memory_iterations(struct hfd_store *store) {
         struct memory_store *memory = memory_of(store);
-        uint64_t turns;
+        uint64_t iterations;
 
         pthread_mutex_lock(&memory->mu);
-        turns = memory->turns;
+        iterations = memory->iterations;
         pthread_mutex_unlock(&memory->mu);
-        return turns;
+        return iterations;
 }
 
 static void memory_stop(struct hfd_store *store) {
@@ -499,7 +499,7 @@ static const struct hfd_store_ops memory_ops = {
         .revision = memory_revision,
         .stop = memory_stop,
         .free = memory_free,
-        .turns = memory_turns,
+        .iterations = memory_iterations,
 };
 
 int hfd_memory_store_new(const struct hf_host *host, struct hfd_store **ret_store) {
