@@ -89,7 +89,7 @@ int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints
         else
                 *link = check;
         pthread_rwlock_unlock(&health->lock);
-        if (r)
+        if (r != 0)
                 check_free(check);
         return r;
 }

@@ -210,7 +210,7 @@ int hf__json_check_unique(const struct hf__json *json, const char **reterr_key) 
         int r = cJSON_IsObject(c) ? keys_unique(c, reterr_key) : 0;
 
         if (cJSON_IsObject(c) || cJSON_IsArray(c))
-                for (const cJSON *m = c->child; m && !r; m = m->next)
+                for (const cJSON *m = c->child; m && r == 0; m = m->next)
                         r = hf__json_check_unique(json_of((cJSON *)(uintptr_t)m), reterr_key);
         return r;
 }
@@ -247,7 +247,7 @@ static bool equal_unordered(const cJSON *x, const cJSON *y) {
         const cJSON **as = sorted_members(x, n), **bs = sorted_members(y, n);
         bool same = as && bs;
         for (size_t i = 0; i < n && same; i++)
-                same = !strcmp(key_of(as[i]), key_of(bs[i])) && equal(as[i], bs[i]);
+                same = strcmp(key_of(as[i]), key_of(bs[i])) == 0 && equal(as[i], bs[i]);
         free(as);
         free(bs);
         return same;

@@ -75,7 +75,7 @@ static int copy_settings(struct hf_bootstrap *bootstrap, const struct hf_bootstr
         bootstrap->on_progress = config->on_progress;
         bootstrap->ctx = config->ctx;
         int r = hf__kinds_copy(config->kinds, config->n_kinds, &bootstrap->kinds);
-        return r ? hf_fail(reterr_status, r, "bootstrap: %s", hf_strerror(r)) : 0;
+        return r != 0 ? hf_fail(reterr_status, r, "bootstrap: %s", hf_strerror(r)) : 0;
 }
 
 static int load(struct hf__phase *phase, const struct hf_bootstrap_phase *from,
@@ -138,9 +138,9 @@ static int fill(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_config
         if (r != 0)
                 return r;
         r = hf__report_init(bootstrap);
-        return r ? hf_fail(reterr_status, r, "bootstrap: health check or metric: %s",
-                           hf_strerror(r))
-                 : 0;
+        return r != 0 ? hf_fail(reterr_status, r, "bootstrap: health check or metric: %s",
+                                hf_strerror(r))
+                      : 0;
 }
 
 int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_config *given,

@@ -126,9 +126,9 @@ static int stamp(struct hf__json *object, const struct hf__step *step) {
 
         if (!hf__json_is_object(hf__json_get(metadata, "annotations")))
                 r = hf__json_put(metadata, "annotations", hf__json_object());
-        return r ? r
-                 : hf__json_put_string(hf__json_get(metadata, "annotations"), HF__STAMP,
-                                       step->hash);
+        return r != 0 ? r
+                      : hf__json_put_string(hf__json_get(metadata, "annotations"), HF__STAMP,
+                                            step->hash);
 }
 
 static int print_stamped(struct hf__json *object, const struct hf__step *step,

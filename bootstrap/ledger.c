@@ -206,17 +206,17 @@ static int set_data(struct hf__json *data, const struct hf__ledger *ledger, cons
                 if (completed->version[0]) /* one that could not be read stays as it is */
                         r = hf__json_put_string(data, key, value);
         }
-        return r ? r : hf__json_put_string(data, "steps", steps);
+        return r != 0 ? r : hf__json_put_string(data, "steps", steps);
 }
 
 static struct hf__json *new_object(const char *ns, const char *name) {
         struct hf__json *object = hf__json_object();
         int r = object ? hf__json_set_string(object, "apiVersion", "v1") : -ENOMEM;
 
-        r = r ? r : hf__json_set_string(object, "kind", "ConfigMap");
-        r = r ? r : hf__json_set_string(object, "metadata.name", name);
-        r = r ? r : hf__json_set_string(object, "metadata.namespace", ns);
-        return r ? hf__json_free(object) : object;
+        r = r != 0 ? r : hf__json_set_string(object, "kind", "ConfigMap");
+        r = r != 0 ? r : hf__json_set_string(object, "metadata.name", name);
+        r = r != 0 ? r : hf__json_set_string(object, "metadata.namespace", ns);
+        return r != 0 ? hf__json_free(object) : object;
 }
 
 int hf__ledger_write(const struct hf__ledger *ledger, const struct hf__json *object, const char *ns,

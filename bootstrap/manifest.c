@@ -231,9 +231,10 @@ static int add_object(const struct place *place, struct hf__json *object,
         if (r == 0)
                 r = append(place->steps, &step);
         step_done(&step);
-        return r ? hf_fail(reterr_status, r, "%s: %s", place->source,
-                           r == HF_E_TOO_LARGE ? "too many or too large manifests" : hf_strerror(r))
-                 : 0;
+        return r != 0 ? hf_fail(reterr_status, r, "%s: %s", place->source,
+                                r == HF_E_TOO_LARGE ? "too many or too large manifests"
+                                                    : hf_strerror(r))
+                      : 0;
 }
 
 /* ---- texts ---- */
@@ -250,8 +251,8 @@ static int on_document(void *ctx, size_t number, size_t line, const char *json, 
         int r = hf__json_parse(json, n, &object, NULL);
         if (r < 0)
                 return r;
-        r = r ? refuse(place, reterr_status, "it is not an object that JSON can say")
-              : add_object(place, object, reterr_status);
+        r = r != 0 ? refuse(place, reterr_status, "it is not an object that JSON can say")
+                   : add_object(place, object, reterr_status);
         place->named = r != 0;
         hf__json_free(object);
         return r;

@@ -192,7 +192,7 @@ static int fill_event(struct hf__json *event, const struct hf__phase *phase, con
                 r = hf__json_set_string(event, texts[i][0], texts[i][1]);
         if (r == 0 && !hf__json_string(event, "firstTimestamp"))
                 r = hf__json_set_string(event, "firstTimestamp", now);
-        return r ? r : hf__json_set_i64(event, "count", count);
+        return r != 0 ? r : hf__json_set_i64(event, "count", count);
 }
 
 static int call_event(struct hf_term *term, struct hf_request *request, char **ret_text,

@@ -151,7 +151,7 @@ static int copy(const struct hf_controller *from, size_t n, const char *label,
         int r = 0;
         for (size_t i = 0; i < n && r == 0; i++)
                 r = check_after(set, n, &set[i], label, reterr_status);
-        return r ? r : check_order(set, n, label, reterr_status);
+        return r != 0 ? r : check_order(set, n, label, reterr_status);
 }
 
 int hf__controller_set_copy(const struct hf_controller *from, size_t n, const char *label,

@@ -104,7 +104,7 @@ bool hf__core_learn_read(struct hf__core *core, const struct hf__record *record,
                         return false;
         }
         if (!record) {
-                memset(&absent, 0, sizeof(absent));
+                memset(&absent, 0, sizeof absent);
                 absent.rv_number =
                         core->observed.rv_number; /* what the watch still has of it is older */
                 record = &absent;

@@ -60,8 +60,7 @@ static struct hf__core_action *push(struct hf__core_actions *actions,
 
         /* The gate shuts before anything else of the step is carried out. */
         if (type == HF__ACT_GATE_SHUT)
-                memmove(&actions->list[1], &actions->list[0],
-                        actions->n * sizeof(actions->list[0]));
+                memmove(&actions->list[1], &actions->list[0], actions->n * sizeof actions->list[0]);
         else
                 action = &actions->list[actions->n];
         actions->n++;
@@ -705,7 +704,7 @@ static hf_nsec wake_at(const struct hf__core *core, hf_nsec drive_at) {
 
 void hf__core_init(struct hf__core *core, const struct hf__core_config *config,
                    struct hf__core_time now) {
-        memset(core, 0, sizeof(*core));
+        memset(core, 0, sizeof *core);
         core->config = *config;
         core->state = HF_FOLLOWING;
         core->rng = config->seed;

@@ -90,10 +90,10 @@ static int check_config(const struct hf_elector_config *config, struct hf_leader
                 return hf_fail(reterr_status, r, "elector %s/%s: %.300s", config->ns, config->name,
                                why.message);
         r = check_labels(config->labels, reterr_status);
-        r = r ? r : check_migration(config, reterr_status);
+        r = r != 0 ? r : check_migration(config, reterr_status);
         *timing = config->timing;
         hf_leader_timing_defaults(timing);
-        return r ? r : hf_leader_timing_check(timing, reterr_status);
+        return r != 0 ? r : hf_leader_timing_check(timing, reterr_status);
 }
 
 /* Names are unique in the process: metrics and logs go by them. */

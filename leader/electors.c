@@ -195,9 +195,9 @@ static int start_all(struct hf_electors *electors) {
                 r = hf__leader_health_add(electors);
         for (size_t i = 0; r == 0 && i < electors->n; i++)
                 say_timing(electors->list[i]);
-        return r ? r
-                 : hf__thread_start(electors->host, "hf-elector", hf__electors_loop, electors,
-                                    &electors->thread);
+        return r != 0 ? r
+                      : hf__thread_start(electors->host, "hf-elector", hf__electors_loop, electors,
+                                         &electors->thread);
 }
 
 static void set_state(struct hf_electors *electors, enum hf__electors_state state) {

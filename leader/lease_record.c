@@ -150,28 +150,28 @@ static int fill(struct hf__json *lease, const char *ns, const char *name,
         if (!metadata || !spec)
                 return -ENOMEM;
         int r = hf__json_set_string(lease, "apiVersion", "coordination.k8s.io/v1");
-        r = r ? r : hf__json_set_string(lease, "kind", "Lease");
-        r = r ? r : hf__json_set_string(metadata, "namespace", ns);
-        r = r ? r : hf__json_set_string(metadata, "name", name);
+        r = r != 0 ? r : hf__json_set_string(lease, "kind", "Lease");
+        r = r != 0 ? r : hf__json_set_string(metadata, "namespace", ns);
+        r = r != 0 ? r : hf__json_set_string(metadata, "name", name);
         if (record->exists && record->rv[0])
-                r = r ? r : hf__json_set_string(metadata, "resourceVersion", record->rv);
+                r = r != 0 ? r : hf__json_set_string(metadata, "resourceVersion", record->rv);
         else
                 hf__json_remove(metadata, "resourceVersion");
-        r = r ? r : set_labels(metadata, labels);
-        r = r ? r
-              : set_in_map(metadata, "annotations", HF__SUCCESSOR_ANNOTATION,
-                           record->successor[0] ? record->successor : NULL);
-        r = r ? r
-              : set_in_map(metadata, "annotations", HF__HAND_OVER_ANNOTATION,
-                           NULL); /* it was for the record as it was */
-        r = r ? r : hf__json_set_string(spec, "holderIdentity", record->holder);
+        r = r != 0 ? r : set_labels(metadata, labels);
+        r = r != 0 ? r
+                   : set_in_map(metadata, "annotations", HF__SUCCESSOR_ANNOTATION,
+                                record->successor[0] ? record->successor : NULL);
+        r = r != 0 ? r
+                   : set_in_map(metadata, "annotations", HF__HAND_OVER_ANNOTATION,
+                                NULL); /* it was for the record as it was */
+        r = r != 0 ? r : hf__json_set_string(spec, "holderIdentity", record->holder);
         if (record->duration_s > 0)
-                r = r ? r : hf__json_set_i64(spec, "leaseDurationSeconds", record->duration_s);
+                r = r != 0 ? r : hf__json_set_i64(spec, "leaseDurationSeconds", record->duration_s);
         else
                 hf__json_remove(spec, "leaseDurationSeconds"); /* 0 is not valid on the wire */
-        r = r ? r : hf__json_set_i64(spec, "leaseTransitions", record->transitions);
-        r = r ? r : set_time(spec, "acquireTime", record->acquire_us);
-        return r ? r : set_time(spec, "renewTime", record->renew_us);
+        r = r != 0 ? r : hf__json_set_i64(spec, "leaseTransitions", record->transitions);
+        r = r != 0 ? r : set_time(spec, "acquireTime", record->acquire_us);
+        return r != 0 ? r : set_time(spec, "renewTime", record->renew_us);
 }
 
 void hf__lease_write(const struct hf__json *last, const char *ns, const char *name,
@@ -179,7 +179,7 @@ void hf__lease_write(const struct hf__json *last, const char *ns, const char *na
                      struct hf__strbuf *out) {
         struct hf__json *lease = last && record->exists ? hf__json_dup(last) : hf__json_object();
         int r = lease ? fill(lease, ns, name, record, labels) : -ENOMEM;
-        r = r ? r : set_history(hf__json_get(lease, "metadata"), last, record);
+        r = r != 0 ? r : set_history(hf__json_get(lease, "metadata"), last, record);
         if (r == 0)
                 hf__json_print(lease, out);
         else if (out->error == 0)

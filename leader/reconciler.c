@@ -181,7 +181,7 @@ static void work(struct run *run, bool lingers) {
                         make_worker_locked(run);
                 }
                 (void)pthread_mutex_unlock(&run->mu);
-                if (r)
+                if (r != 0)
                         continue;
                 work_on(run, key);
                 hf_workqueue_done(run->queue, key);
@@ -274,7 +274,7 @@ int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *te
         if (!reconciler || !term)
                 return -EINVAL;
         int r = hf__mutex_init(&run.mu);
-        if (r)
+        if (r != 0)
                 return r;
         r = prepare(&run, reconciler);
         if (r == 0)

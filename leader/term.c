@@ -222,7 +222,7 @@ static int make_parts(struct hf__term *work, const struct hf__term_config *confi
 
 static int prepare(struct hf__term *work, const struct hf__term_config *config) {
         int r = hf_cancel_new(NULL, clock_of(work), &work->abort);
-        r = r ? r : make_parts(work, config);
+        r = r != 0 ? r : make_parts(work, config);
         if (r != 0)
                 return r;
         if (!config->client.gate) {

@@ -64,9 +64,9 @@ static int check_ranges(const struct hf_leader_timing *timing, struct hf_status 
         };
         char lease[32], renew[32];
 
-        for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
                 int r = check_range(fields[i].name, fields[i].value, reterr_status);
-                if (r)
+                if (r != 0)
                         return r;
         }
         hf__duration_format(timing->lease_duration, lease);
@@ -87,7 +87,7 @@ int hf_leader_timing_check(const struct hf_leader_timing *timing, struct hf_stat
         int r;
 
         r = check_ranges(timing, reterr_status);
-        if (r)
+        if (r != 0)
                 return r;
         hf__duration_format(timing->lease_duration, a);
         hf__duration_format(timing->renew_deadline, b);

@@ -248,7 +248,7 @@ int hf__two_lease_lock_new(const struct hf_host *host, const struct hf_elector_c
         (void)snprintf(lock->old_name, sizeof lock->old_name, "%s", config->migrate_from);
         hf__two_init(&lock->two, config->identity, lease_duration);
         r = make_side(host, config, lock, HF__TWO_OLD);
-        r = r ? r : make_side(host, config, lock, HF__TWO_NEW);
+        r = r != 0 ? r : make_side(host, config, lock, HF__TWO_NEW);
         if (r != 0) {
                 destroy(lock);
                 return r;

@@ -73,7 +73,7 @@ int hfd_read_certificates(struct hfd_server *server, struct hf_status *reterr_st
                        (!key && !(key = strdup(pki.server_key_pem))) ||
                        (!client_ca && !(client_ca = strdup(pki.ca_pem)))))
                 r = hf_fail(reterr_status, -ENOMEM, "out of memory");
-        if (r) {
+        if (r != 0) {
                 free(cert);
                 free(key);
                 free(client_ca);
@@ -160,11 +160,11 @@ static int make_http(struct hfd_server *server, struct hf_status *reterr_status)
                 r = hfd_router_add(server->router, api_paths[i], hfd_api_handle, server->api);
         if (r == 0)
                 r = hfd_router_add(server->router, "/debug/leader", hfd_debug_leader, server);
-        if (r)
+        if (r != 0)
                 return hf_fail(reterr_status, r, "cannot set up the endpoints: %s", hf_strerror(r));
         int listen_fd;
         r = hfd_notify_listen_fd(&listen_fd, reterr_status);
-        if (r)
+        if (r != 0)
                 return r;
         struct hfd_http_config http = {.bind_address = config->bind_address,
                                        .port = (uint16_t)config->secure_port,
@@ -176,7 +176,7 @@ static int make_http(struct hfd_server *server, struct hf_status *reterr_status)
                                        .on_head = hfd_filters_head,
                                        .ctx = server->filters};
         r = hfd_http_new(&server->host, &http, &server->http, reterr_status);
-        if (r)
+        if (r != 0)
                 return r;
         bool v6 = strchr(config->bind_address, ':') != NULL;
         (void)snprintf(server->identity.endpoint, sizeof server->identity.endpoint,
@@ -211,8 +211,9 @@ static int make_controllers(struct hfd_server *server, struct hf_status *reterr_
                                               .namespaced = resources[i].namespaced};
         if (r == 0)
                 r = hfd_controllers_new(&server->host, &config, &server->controllers);
-        return r ? hf_fail(reterr_status, r, "cannot set up the controllers: %s", hf_strerror(r))
-                 : 0;
+        return r != 0 ? hf_fail(reterr_status, r, "cannot set up the controllers: %s",
+                                hf_strerror(r))
+                      : 0;
 }
 
 static int make_electors(struct hfd_server *server, struct hf_status *reterr_status) {
@@ -224,10 +225,10 @@ static int make_electors(struct hfd_server *server, struct hf_status *reterr_sta
         bool elects = config->leader_elect;
 
         int r = hf_electors_new(&server->host, &server->electors);
-        if (r)
+        if (r != 0)
                 return hf_fail(reterr_status, r, "cannot set up the electors: %s", hf_strerror(r));
         r = make_controllers(server, reterr_status);
-        if (r)
+        if (r != 0)
                 return r;
         own = hf_bootstrap_controllers(server->bootstrap, &n_bootstrap);
         for (; n < n_bootstrap; n++)
@@ -272,10 +273,10 @@ static int make_core(struct hfd_server *server, struct hf_status *reterr_status)
                 r = hf_health_new(&server->host.health);
         if (r == 0)
                 r = hfd_router_new(&server->router);
-        if (r)
+        if (r != 0)
                 return hf_fail(reterr_status, r, "%s", hf_strerror(r));
         r = hfd_identity_make(server->config->instance, &server->identity);
-        if (r)
+        if (r != 0)
                 return hf_fail(reterr_status, r, "cannot make an identity: %s", hf_strerror(r));
         return 0;
 }
@@ -310,7 +311,7 @@ int hfd_server_make(struct hfd_server *server, struct hf_status *reterr_status) 
                                  *server->config->token_auth_file ? server->config->token_auth_file
                                                                   : NULL,
                                  &server->auth, reterr_status);
-        if (r)
+        if (r != 0)
                 return r;
         struct hfd_api_config api = {.store = server->store,
                                      .prefix = server->config->etcd_prefix,
@@ -325,7 +326,7 @@ int hfd_server_make(struct hfd_server *server, struct hf_status *reterr_status) 
                                       &server->compactor);
         if (r == 0)
                 r = add_health_checks(server);
-        if (r)
+        if (r != 0)
                 return hf_fail(reterr_status, r, "cannot set up the API: %s", hf_strerror(r));
         r = make_http(server, reterr_status);
         if (r == 0)
@@ -354,7 +355,7 @@ static int look_for_store(struct hfd_server *server, hf_nsec until, struct hf_st
         struct hf_cancel *token;
         int r = hf_cancel_new(server->stop, hf_host_clock(&server->host), &token);
 
-        if (r)
+        if (r != 0)
                 return r;
         hf_cancel_set_deadline(token, until);
         r = hfd_api_wait_synced(server->api, token, ret_why);
@@ -395,7 +396,7 @@ int hfd_server_boot(struct hfd_server *server, struct hf_status *reterr_status) 
 
         if (r == 0)
                 r = hfd_http_start(server->http);
-        if (r)
+        if (r != 0)
                 return hf_fail(reterr_status, r, "cannot start serving: %s", hf_strerror(r));
         hfd_lifecycle_signal(&server->lifecycle, HFD_MUX_AND_DISCOVERY_COMPLETE);
         r = write_kubeconfig(server, reterr_status);

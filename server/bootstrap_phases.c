@@ -71,7 +71,8 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
 
         int r = hf_bootstrap_new(&server->host, &config, &server->bootstrap, &why);
         /* The directories are the only thing of these that a user has a hand in. */
-        return r ? hf_fail(reterr_status, r, "flag --bootstrap-manifests: %s", why.message) : 0;
+        return r != 0 ? hf_fail(reterr_status, r, "flag --bootstrap-manifests: %s", why.message)
+                      : 0;
 }
 
 const char *hfd_bootstrap_phases_last_controller(struct hfd_server *server) {

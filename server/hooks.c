@@ -76,7 +76,7 @@ int hfd_server_hooks_add(struct hfd_server *server, struct hf_status *reterr_sta
         if (r == 0 && server->config->leader_elect)
                 r = hf_controllers_install(server->hooks, server->electors, before_controllers,
                                            reterr_status);
-        if (r)
+        if (r != 0)
                 return r;
         return hf_bootstrap_install(server->bootstrap, server->hooks,
                                     server->config->leader_elect ? before_bootstrap
@@ -103,7 +103,7 @@ void hfd_server_leader_changed(void *host, const struct hf_leader_info *info) {
                                server->config->migrate_from);
         }
         int r = hfd_runfile_write(server->runfile, may_hold ? &leads : NULL);
-        if (r)
+        if (r != 0)
                 hf_log(&server->host.log, HF_LOG_WARNING, "holdfastd",
                        "run file in %s: %s; a crash now costs a lease duration",
                        server->config->runtime_dir, hf_strerror(r));

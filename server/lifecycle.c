@@ -22,10 +22,10 @@ const char *hfd_signal_name(enum hfd_signal signal) {
 int hfd_lifecycle_init(struct hfd_lifecycle *lifecycle, const struct hf_host *host) {
         *lifecycle = (struct hfd_lifecycle){.host = host};
         int r = hf__mutex_init(&lifecycle->mu);
-        if (r)
+        if (r != 0)
                 return r;
         r = hf_cond_init(&lifecycle->cond);
-        if (r)
+        if (r != 0)
                 (void)pthread_mutex_destroy(&lifecycle->mu);
         return r;
 }

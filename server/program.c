@@ -25,7 +25,7 @@ static int print_help(enum hfd_command about) {
         hfd_flags_help(about, &text);
         int r = text.error || fputs(text.data ? text.data : "", stdout) == EOF;
         hf__strbuf_done(&text);
-        return r ? 1 : 0;
+        return r != 0 ? 1 : 0;
 }
 
 static int run_command(const struct hfd_config *config, const struct hfd_extra *extra) {
@@ -46,10 +46,10 @@ int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra) {
         int r = hfd_flags_parse(argc, argv, &config, &status);
         if (r == 0 && config.command == HFD_COMMAND_SERVE) {
                 r = hfd_config_check_controllers(&config, hfd_controllers_names(), &status);
-                if (r)
+                if (r != 0)
                         hfd_config_done(&config);
         }
-        if (r) {
+        if (r != 0) {
                 (void)fprintf(stderr, "holdfastd: %s\n", status.message);
                 return r == HF_E_INVALID ? 2 : 1;
         }
@@ -58,9 +58,9 @@ int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra) {
         (void)mallopt(M_ARENA_MAX, 2);
         (void)signal(SIGPIPE, SIG_IGN);
         r = hf__http_global_init();
-        if (r)
+        if (r != 0)
                 (void)fprintf(stderr, "holdfastd: libcurl: %s\n", hf_strerror(r));
-        int exit_status = r ? 1 : run_command(&config, extra);
+        int exit_status = r != 0 ? 1 : run_command(&config, extra);
         hfd_config_done(&config);
         return exit_status;
 }

@@ -110,13 +110,13 @@ static int commit(struct hfd_store *store, struct wait *wait, const char *prefix
                 r = store->ops->txn(store, &txn, deadline, on_reply, wait);
         }
         hf__buf_unref(record);
-        return r ? r : wait_done(wait, store->host);
+        return r != 0 ? r : wait_done(wait, store->host);
 }
 
 static int get(struct hfd_store *store, struct wait *wait, const char *key, hf_nsec deadline) {
         wait->value = hf__buf_unref(wait->value);
         int r = store->ops->get(store, key, deadline, on_reply, wait);
-        return r ? r : wait_done(wait, store->host);
+        return r != 0 ? r : wait_done(wait, store->host);
 }
 
 /* The term that a Lease is in now, whoever holds it. */
@@ -128,7 +128,7 @@ static int find_term(struct hfd_store *store, struct wait *wait, const char *pre
         if (r == 0)
                 r = get(store, wait, key, deadline);
         fence->term = wait->mod_revision;
-        return r ? r : wait->value ? 0 : HF_E_STALE_TERM;
+        return r != 0 ? r : wait->value ? 0 : HF_E_STALE_TERM;
 }
 
 /* fence->term 0 = the one that it is in. 0 released; HF_E_STALE_TERM: it is not that incarnation's
@@ -141,7 +141,7 @@ static int release(struct hfd_store *store, const char *prefix, struct hf_fence 
         hf_nsec deadline = hf_now(clock) + DEADLINE;
         int r = hf_cond_init(&wait.cond);
 
-        if (r)
+        if (r != 0)
                 return r;
         (void)snprintf(key, sizeof key, "%s/leases/%s/%s", prefix, fence->ns, fence->name);
         hf__microtime_format(clock->real(clock->ctx) / 1000, now);
@@ -213,7 +213,7 @@ static int release_leases(const struct hf_host *host, const struct hfd_config *c
         struct hfd_store *store;
 
         int r = open_store(host, config, &store, &status);
-        if (r) {
+        if (r != 0) {
                 (void)fprintf(stderr, "holdfastd release: cannot free the Lease %s/%s: %s\n",
                               leads->ns, leads->name,
                               *status.message ? status.message : hf_strerror(r));
@@ -243,7 +243,7 @@ int hfd_release_main(const struct hfd_config *config) {
                                          &status);
         if (r == HF_E_NOT_FOUND)
                 return 0; /* it led nothing: the usual case after a clean stop */
-        if (r) {
+        if (r != 0) {
                 (void)fprintf(stderr, "holdfastd release: %s\n", status.message);
                 return 1;
         }

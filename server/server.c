@@ -85,7 +85,7 @@ static void *sequence_thread(void *ctx) {
                        "%s; the lease is not released, exiting", status.message);
                 _exit(70);
         }
-        if (r) {
+        if (r != 0) {
                 char line[600];
                 int n = snprintf(line, sizeof line, "holdfastd: %s\n", status.message);
                 ssize_t written =
@@ -104,7 +104,7 @@ static void *sequence_thread(void *ctx) {
 
 static void say_reloaded(struct hfd_server *server, const char *what, int r,
                          const struct hf_status *status) {
-        if (r)
+        if (r != 0)
                 hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd",
                        "reload: %s; the %s of before stay", status->message, what);
         else
@@ -312,10 +312,10 @@ static int run(struct main_loop *m) {
                 m->watchdog_every = hfd_notify_watchdog_interval();
                 r = hf__thread_start(&server->host, "hf-sequence", sequence_thread, server,
                                      &thread);
-                if (r)
+                if (r != 0)
                         (void)hf_fail(&status, r, "cannot start a thread: %s", hf_strerror(r));
         }
-        if (r) {
+        if (r != 0) {
                 fprintf(stderr, "holdfastd: %s\n", status.message);
                 hfd_server_free(server);
                 return atomic_load(&server->exit_status) ? atomic_load(&server->exit_status) : 1;
@@ -340,9 +340,9 @@ int hfd_server_run(const struct hfd_config *config, const struct hfd_extra *extr
                 r = hfd_lifecycle_init(&server.lifecycle, &server.host);
         if (r == 0)
                 r = hf_cancel_new(NULL, server.host.clock, &server.stop);
-        if (r)
+        if (r != 0)
                 fprintf(stderr, "holdfastd: cannot start: %s\n", hf_strerror(r));
-        int status = r ? 1 : run(&m);
+        int status = r != 0 ? 1 : run(&m);
         hf_cancel_unref(server.stop);
         hfd_lifecycle_done(&server.lifecycle);
         if (m.signal_fd >= 0)

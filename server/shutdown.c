@@ -20,7 +20,7 @@
 static int stop_hooks(struct hfd_server *server, struct hf_status *reterr_status) {
         int r = server->hooks ? hf_hooks_stop(server->hooks, reterr_status) : 0;
 
-        if (r)
+        if (r != 0)
                 hf_log(&server->host.log, HF_LOG_ERROR, "lifecycle", "pre-shutdown hooks: %s",
                        reterr_status->message);
         hfd_lifecycle_signal(&server->lifecycle, HFD_PRE_SHUTDOWN_HOOKS_STOPPED);

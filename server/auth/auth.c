@@ -178,7 +178,7 @@ int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user
             !add_groups(&asked, groups ? groups : ""))
                 return HF_E_INVALID;
         const char *every =
-                strcmp(name, USER_ANONYMOUS) ? GROUP_AUTHENTICATED : GROUP_UNAUTHENTICATED;
+                strcmp(name, USER_ANONYMOUS) != 0 ? GROUP_AUTHENTICATED : GROUP_UNAUTHENTICATED;
         if (!hfd_user_in_group(&asked, every) && !add_group(&asked, every))
                 return HF_E_INVALID;
         if (!hfd_user_in_group(user, GROUP_MASTERS)) {

@@ -189,13 +189,13 @@ static int listing_take(struct listing *listing, const struct hfd_store_reply *r
 static void on_page(void *ctx, const struct hfd_store_reply *reply) {
         struct listing *listing = ctx;
         struct hfd_api *api = listing->api;
-        int e = reply->error;
+        int r = reply->error;
 
-        if (!e)
-                e = listing_take(listing, reply);
-        if (e) {
+        if (r == 0)
+                r = listing_take(listing, reply);
+        if (r != 0) {
                 listing_free(listing);
-                fill_failed(api, e, &reply->status, true);
+                fill_failed(api, r, &reply->status, true);
                 return;
         }
         if (!listing->revision)
@@ -211,12 +211,12 @@ static void listing_next(struct listing *listing) {
         char prefix[sizeof api->prefix + 1];
 
         (void)snprintf(prefix, sizeof prefix, "%s/", api->prefix);
-        int e = hfd_store_list(api, prefix, *listing->start ? listing->start : NULL,
+        int r = hfd_store_list(api, prefix, *listing->start ? listing->start : NULL,
                                listing->revision, PAGE, hfd_api_now(api) + LIST_DEADLINE, on_page,
                                listing);
-        if (e) {
+        if (r != 0) {
                 listing_free(listing);
-                fill_failed(api, e, NULL, true);
+                fill_failed(api, r, NULL, true);
         }
 }
 
@@ -357,9 +357,9 @@ static void begin_watch(struct hfd_api *api) {
         uint64_t mine = ++api->fill_n_watches;
         from = api->revision + 1;
         pthread_mutex_unlock(&api->mu);
-        int e = api->store->ops->watch(api->store, begin, end, from, &handler, api, &id);
-        if (e) {
-                fill_failed(api, e, NULL, false);
+        int r = api->store->ops->watch(api->store, begin, end, from, &handler, api, &id);
+        if (r != 0) {
+                fill_failed(api, r, NULL, false);
                 return;
         }
         /* It may have ended already; then the id names nothing, and cancelling it does nothing. */
@@ -398,12 +398,12 @@ static void on_epoch(void *ctx, const struct hfd_store_reply *reply) {
 
 static void read_epoch(struct hfd_api *api) {
         char key[HFD_KEY_MAX];
-        int e = hfd_store_identity_epoch_key(api, key);
+        int r = hfd_store_identity_epoch_key(api, key);
 
-        if (!e)
-                e = hfd_store_get(api, key, hfd_api_now(api) + EPOCH_DEADLINE, on_epoch, api);
-        if (e)
-                fill_failed(api, e, NULL, false);
+        if (r == 0)
+                r = hfd_store_get(api, key, hfd_api_now(api) + EPOCH_DEADLINE, on_epoch, api);
+        if (r != 0)
+                fill_failed(api, r, NULL, false);
 }
 
 void hfd_reflector_run(struct hfd_api *api) {

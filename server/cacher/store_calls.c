@@ -59,10 +59,10 @@ static struct tracked *track(struct hfd_api *api, int op, hfd_store_fn done, voi
         return t;
 }
 
-static int started(struct tracked *t, int e) {
-        if (e)
+static int started(struct tracked *t, int r) {
+        if (r != 0)
                 untrack(t);
-        return e;
+        return r;
 }
 
 int hfd_store_get(struct hfd_api *api, const char *key, hf_nsec deadline, hfd_store_fn done,
@@ -120,12 +120,12 @@ const struct hfd_resource *hfd_object_of_key(struct hfd_api *api, const char *ke
         size_t n, n_prefix = strlen(api->prefix);
         const struct hfd_resource *rows = hfd_resources(&n);
 
-        if (strncmp(key, api->prefix, n_prefix) || key[n_prefix] != '/')
+        if (strncmp(key, api->prefix, n_prefix) != 0 || key[n_prefix] != '/')
                 return NULL;
         key += n_prefix + 1;
         for (size_t i = 0; i < n; i++) {
                 size_t n_storage = strlen(rows[i].storage);
-                if (strncmp(key, rows[i].storage, n_storage) || key[n_storage] != '/')
+                if (strncmp(key, rows[i].storage, n_storage) != 0 || key[n_storage] != '/')
                         continue;
                 *ret_path = key + n_storage + 1;
                 const char *slash = strchr(*ret_path, '/');

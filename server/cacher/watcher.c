@@ -118,9 +118,9 @@ static void queue_locked(struct hfd_watcher *watch, const struct hfd_change *cha
 
 static bool concerns(const struct hfd_watcher *watch, const struct hfd_object *object) {
         if (watch->n_ns &&
-            (watch->n_ns != object->n_ns || memcmp(watch->ns, object->path, watch->n_ns)))
+            (watch->n_ns != object->n_ns || memcmp(watch->ns, object->path, watch->n_ns) != 0))
                 return false;
-        return !watch->name || !strcmp(watch->name, object->name);
+        return !watch->name || strcmp(watch->name, object->name) == 0;
 }
 
 void hfd_watchers_change_locked(struct hfd_api *api, const struct hfd_change *change,

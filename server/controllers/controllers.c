@@ -120,7 +120,7 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         int r = hf_cancel_new(NULL, hf_host_clock(host), &controllers->left);
         if (r == 0)
                 r = make_caches(controllers, config, needs);
-        if (r) {
+        if (r != 0) {
                 hfd_controllers_free(controllers);
                 return r;
         }

@@ -34,7 +34,7 @@ static int expire(struct hfd_controllers *controllers, struct hf_term *term, con
         struct hf__json *event;
         int r = hfd_object_read(term, &events, ns, name, &event);
 
-        if (r)
+        if (r != 0)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         hf_nsec left = left_of(controllers, term, event);
         if (left > 0) {
@@ -58,7 +58,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         int r = hf_key_split(key, ns, name);
         if (r == 0)
                 r = hfd_object_cached(controllers->events->informer, ns, name, &event);
-        if (r)
+        if (r != 0)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         hf_nsec left = left_of(controllers, term, event);
         bool marked = hf__json_string(event, "metadata.deletionTimestamp");

@@ -258,7 +258,7 @@ static int look_up(struct item *item, const struct hfd_kind *kind, const char *n
         if (is_known_absent(item->collector, known))
                 return 0;
         r = hfd_object_read(item->term, &kind->row.resource, ns, name, &owner);
-        if (r && r != HF_E_NOT_FOUND)
+        if (r != 0 && r != HF_E_NOT_FOUND)
                 return r;
         if (r == 0) {
                 *ret_owner = judge(owner, uid);
@@ -308,7 +308,7 @@ static int edit(struct hf_term *term, const struct hfd_kind *kind, const char *n
         struct hf__json *object;
         int r = hfd_object_read(term, &kind->row.resource, ns, name, &object);
 
-        if (r)
+        if (r != 0)
                 return settle(r);
         const char *found = hf__json_string(object, "metadata.uid"),
                    *now = hf__json_string(object, "metadata.resourceVersion");
@@ -374,7 +374,7 @@ static int look_at_owners(struct item *item, struct hfd_gc_view *view, struct hf
                 if (r == 0 && uid)
                         r = hfd_list_add(uids, owner == SOLID ? "solid" : "uids", uid);
         }
-        return r ? r : keep_solid(view, uids);
+        return r != 0 ? r : keep_solid(view, uids);
 }
 
 /*
@@ -449,7 +449,7 @@ static int orphan_one(struct item *owner, const char *key, struct hf__json *uids
         int r = hf_key_split(rest, ns, name);
         if (r == 0)
                 r = hfd_object_cached(kind->informer, ns, name, &dependent);
-        if (r)
+        if (r != 0)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         const char *text = hf__json_string(dependent, "metadata.uid");
         (void)snprintf(uid, sizeof uid, "%s", text ? text : "");
@@ -485,11 +485,11 @@ static int look_at_deleted(struct item *item, hf_nsec *ret_again) {
         int r = hf_informer_wait_all(item->collector->informers, item->collector->n_graph,
                                      item->resource_version, hf_term_abort(item->term));
 
-        if (r)
+        if (r != 0)
                 return r;
         if (orphan) {
                 r = let_dependents_go(item);
-                return r ? r : edit_item(item, NULL, drop_finalizer, (void *)HFD_ORPHAN);
+                return r != 0 ? r : edit_item(item, NULL, drop_finalizer, (void *)HFD_ORPHAN);
         }
         walk_dependents(&walk, look_at_one);
         if (walk.blocks) {
@@ -509,7 +509,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         int r = hf_key_split(rest, item.ns, item.name);
         if (r == 0)
                 r = hfd_object_cached(item.kind->informer, item.ns, item.name, &item.object);
-        if (r)
+        if (r != 0)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         item.uid = hf__json_string(item.object, "metadata.uid");
         item.resource_version = hf__json_string(item.object, "metadata.resourceVersion");
@@ -575,7 +575,7 @@ int hfd_run_garbage_collector(struct hf_term *term, void *ctx) {
         struct hf_reconciler_source sources[HFD_KINDS_MAX];
         int r = collector ? hf__mutex_init(&collector->mu) : -ENOMEM;
 
-        if (r) {
+        if (r != 0) {
                 free(collector);
                 return r;
         }

@@ -28,7 +28,7 @@ static int describe(struct hf__json *event, const struct hfd_kind_row *row, cons
                 r = hf__json_set_string(event, "involvedObject.namespace", ns);
         if (r == 0)
                 r = hf__json_set_string(event, "involvedObject.name", name);
-        return r ? r : hf__json_set_string(event, "involvedObject.uid", uid);
+        return r != 0 ? r : hf__json_set_string(event, "involvedObject.uid", uid);
 }
 
 static int say(struct hf__json *event, const char *ns, const struct hf__json *reference,
@@ -51,7 +51,7 @@ static int say(struct hf__json *event, const char *ns, const struct hf__json *re
                 r = hf__json_set_string(event, "firstTimestamp", now);
         if (r == 0)
                 r = hf__json_set_string(event, "lastTimestamp", now);
-        return r ? r : hf__json_set_i64(event, "count", 1);
+        return r != 0 ? r : hf__json_set_i64(event, "count", 1);
 }
 
 void hfd_gc_notice(struct hf_term *term, const struct hfd_kind_row *row, const char *ns,

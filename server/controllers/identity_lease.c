@@ -169,7 +169,7 @@ static void keep_until(struct hf_term *term, const struct hfd_controllers *contr
                 int r = keep(term, controllers->identity, &lease);
                 made = made || r == 0;
                 wait = r == 0 ? HFD_IDENTITY_RENEW_SECONDS * HF_NSEC_PER_SEC : RETRY;
-                if (r && r != HF_E_CANCELED)
+                if (r != 0 && r != HF_E_CANCELED)
                         hf_log(&hf_term_host(term)->log, HF_LOG_WARNING, "identity-lease",
                                "%s/%s: %s; will be tried again", HFD_SYSTEM_NAMESPACE,
                                controllers->identity->lease_name, hf_strerror(r));
@@ -187,7 +187,7 @@ int hfd_run_identity_lease(struct hf_term *term, void *ctx) {
         struct hf_cancel *leave;
         int r = hf_cancel_new(hf_term_drain(term), hf_host_clock(hf_term_host(term)), &leave);
 
-        if (r)
+        if (r != 0)
                 return r;
         atomic_store(&controllers->keeps_identity, true);
         hf_cancel_add_waker(controllers->stopping, &waker, on_stopping, leave);

@@ -60,7 +60,7 @@ int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct h
                                                           index_held, NULL);
                 }
         }
-        if (r)
+        if (r != 0)
                 hfd_kinds_done(kinds);
         return r;
 }

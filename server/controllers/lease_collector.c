@@ -107,7 +107,7 @@ static int look_at(struct collector *collector, struct hf_term *term, const char
                 return 0;
         }
         int r = hf_key_split(key, ns, name);
-        return r ? r : delete_lease(term, lease, ns, name);
+        return r != 0 ? r : delete_lease(term, lease, ns, name);
 }
 
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
@@ -120,7 +120,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
                 r = hfd_object_cached(collector->controllers->identity_leases, ns, name, &lease);
         if (r == HF_E_NOT_FOUND)
                 forget(collector, key);
-        if (r)
+        if (r != 0)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         r = look_at(collector, term, key, lease, ret_again);
         hf__json_free(lease);
@@ -142,7 +142,7 @@ int hfd_run_lease_collector(struct hf_term *term, void *ctx) {
         };
         int r = hf__mutex_init(&collector.mu);
 
-        if (r)
+        if (r != 0)
                 return r;
         r = hf_reconciler_run(&reconciler, term);
         while (collector.seen.n > 0)

@@ -89,7 +89,7 @@ static int fill_condition(struct hf__json *object, const struct condition *condi
                 r = hf__json_set_string(object, "lastTransitionTime", now);
         if (r == 0)
                 r = hf__json_set_string(object, "reason", condition->reason);
-        return r ? r : hf__json_set_string(object, "message", condition->message);
+        return r != 0 ? r : hf__json_set_string(object, "message", condition->message);
 }
 
 /* The time of the transition moves with the status only, not with the words. */
@@ -106,7 +106,7 @@ static int set_condition(struct hf__json *conditions, const struct condition *co
                 return fill_condition(there, condition, now, !same_status);
         there = hf__json_object();
         int r = there ? fill_condition(there, condition, now, true) : -ENOMEM;
-        if (r) {
+        if (r != 0) {
                 hf__json_free(there);
                 return r;
         }
@@ -170,7 +170,7 @@ int hfd_ns_set_conditions(struct hf__json *ns, const struct hfd_ns_report *repor
         *ret_changed = false;
         if (!hf__json_is_array(conditions)) {
                 int r = hf__json_set(ns, "status.conditions", hf__json_array());
-                if (r)
+                if (r != 0)
                         return r;
                 conditions = hf__json_path(ns, "status.conditions");
         }

@@ -63,7 +63,7 @@ static int list(struct hf_term *term, const struct hfd_kind *kind, const char *n
         if (r == 0)
                 r = hf__json_parse(text, n, ret_list, NULL);
         free(text);
-        if (r)
+        if (r != 0)
                 return r;
         if (!hf__json_i64(*ret_list, "metadata.remainingItemCount", &beyond) || beyond < 0)
                 beyond = 0;
@@ -81,7 +81,7 @@ static int count(struct hf_term *term, const struct hfd_kind *kind, const char *
                        since ? "&resourceVersionMatch=NotOlderThan&resourceVersion=" : "",
                        since ? since : "");
         int r = list(term, kind, ns, query, &page, ret_n);
-        if (r)
+        if (r != 0)
                 return r;
         const char *revision = hf__json_string(page, "metadata.resourceVersion");
         (void)snprintf(at, 32, "%.31s", revision ? revision : "");
@@ -127,7 +127,7 @@ static int check_same(struct hf_term *term, const char *name, const char *uid) {
         struct hf__json *ns;
         int r = hfd_object_read(term, &namespaces, NULL, name, &ns);
 
-        if (r)
+        if (r != 0)
                 return r == HF_E_NOT_FOUND ? HF_E_CONFLICT : r;
         const char *found = hf__json_string(ns, "metadata.uid");
         r = found && strcmp(found, uid) == 0 ? 0 : HF_E_CONFLICT;
@@ -149,22 +149,22 @@ static int empty_kind(struct hf_term *term, const struct hfd_kind *kind,
         size_t n;
         int r = ns && uid ? count(term, kind, ns, since, &n, at) : HF_E_INVALID;
 
-        if (r || n == 0)
+        if (r != 0 || n == 0)
                 return r;
         r = check_same(term, ns, uid);
-        if (r)
+        if (r != 0)
                 return r;
         r = delete_collection(term, kind, ns, at, &status);
         if (r == HF_E_CANCELED || r == HF_E_NOT_LEADER || r == HF_E_STALE_TERM)
                 return r;
-        if (r) {
+        if (r != 0) {
                 char words[600];
                 (void)snprintf(words, sizeof words, "%s: %s", kind->row.resource.plural,
                                *status.message ? status.message : hf_strerror(r));
                 hfd_ns_report_failure(report, words);
         }
         r = count(term, kind, ns, NULL, &n, at);
-        if (r || n == 0)
+        if (r != 0 || n == 0)
                 return r;
         hfd_ns_report_remaining(report, kind->row.resource.plural, kind->row.resource.group, n);
         /* What holds them is read off the cache: for the words it is new enough, and its next event
@@ -178,7 +178,8 @@ static int settle(int r) { return r == HF_E_CONFLICT || r == HF_E_NOT_FOUND ? 0 
 static int finalize(struct hf_term *term, struct hf__json *ns, const char *name) {
         int r = hfd_list_drop(ns, "spec.finalizers", HFD_NS_FINALIZER);
 
-        return r ? r : settle(hfd_object_update(term, &namespaces, NULL, name, "finalize", ns));
+        return r != 0 ? r
+                      : settle(hfd_object_update(term, &namespaces, NULL, name, "finalize", ns));
 }
 
 static int say_what_is_left(struct hf_term *term, struct hf__json *ns, const char *name,
@@ -189,7 +190,7 @@ static int say_what_is_left(struct hf_term *term, struct hf__json *ns, const cha
 
         hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, now);
         int r = hfd_ns_set_conditions(ns, report, now, &changed);
-        return r || !changed
+        return r != 0 || !changed
                        ? r
                        : settle(hfd_object_update(term, &namespaces, NULL, name, "status", ns));
 }
@@ -255,7 +256,7 @@ static int sweep(struct hfd_controllers *controllers, struct hf_term *term, cons
                 if (!kind->row.namespaced)
                         continue;
                 r = list(term, kind, ns, PAGE, &page, &n);
-                if (r)
+                if (r != 0)
                         return r;
                 if (n > 0 && is_missing(term, ns, &r) && r == 0) {
                         hf_log(&hf_term_host(term)->log, HF_LOG_NOTICE, HFD_NAMESPACE_LIFECYCLE,
@@ -286,7 +287,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
         if (r == HF_E_NOT_FOUND)
                 return grown && !is_system(name) ? sweep(controllers, term, name, ret_again) : 0;
-        if (r)
+        if (r != 0)
                 return r;
         if (hfd_ns_wants_finalizing(ns))
                 r = empty(controllers, term, ns, name, ret_again);

@@ -29,7 +29,7 @@ int hfd_list_add(struct hf__json *object, const char *path, const char *text) {
         struct hf__json *list = hf__json_path(object, path);
         if (!hf__json_is_array(list)) {
                 int r = hf__json_set(object, path, hf__json_array());
-                if (r)
+                if (r != 0)
                         return r;
                 list = hf__json_path(object, path);
         }
@@ -60,7 +60,7 @@ int hfd_object_cached(struct hf_informer *informer, const char *ns, const char *
         size_t n;
         int r = hf_informer_get(informer, ns, name, &text, &n);
 
-        if (r)
+        if (r != 0)
                 return r;
         r = hf__json_parse(text, n, ret_object, NULL);
         free(text);

@@ -54,7 +54,7 @@ int hfd_ws_initialize(struct hf__json *workspace, const char *const *registered,
                         r = put_on_list(workspace, hf__json_text(m));
         for (size_t i = 0; r == 0 && i < n; i++)
                 r = put_on_list(workspace, registered[i]);
-        return r ? r : hfd_ws_set_phase(workspace, "Initializing");
+        return r != 0 ? r : hfd_ws_set_phase(workspace, "Initializing");
 }
 
 int hfd_ws_namespace_made(struct hf__json *workspace) {

@@ -116,7 +116,7 @@ static int make_namespace(struct hf_term *term, const char *full, const char *na
                 return r;
         }
         r = hfd_object_read(term, &namespaces, NULL, full, &there);
-        if (r)
+        if (r != 0)
                 return r == HF_E_NOT_FOUND ? HF_E_CONFLICT : r; /* gone in between: once more */
         *ret_made = is_usable(there, uid);
         hf__json_free(there);
@@ -141,7 +141,7 @@ static int end_namespace(struct hfd_controllers *controllers, struct hf_term *te
         if (r == HF_E_NOT_FOUND)
                 r = hfd_object_read(term, &namespaces, NULL, full, &ns);
         *ret_gone = r == HF_E_NOT_FOUND;
-        if (r)
+        if (r != 0)
                 return *ret_gone ? 0 : r;
         *ret_gone = whose_namespace(ns, uid) != OURS;
         if (!*ret_gone && !hf__json_string(ns, "metadata.deletionTimestamp")) {
@@ -186,7 +186,7 @@ static int initialize(struct hfd_controllers *controllers, struct hf_term *term,
                                  hf__json_string(workspace, "metadata.resourceVersion"),
                                  hf_term_abort(term));
 
-        if (r)
+        if (r != 0)
                 return r;
         hf_informer_each(controllers->initializers, collect, &registered);
         r = hfd_ws_initialize(workspace, (const char *const *)registered.names, registered.n);
@@ -209,14 +209,14 @@ static int step_namespace(struct hf_term *term, struct hf__json *workspace, cons
         bool made;
         int r = make_namespace(term, full, name, hf__json_string(workspace, "metadata.uid"), &made);
 
-        if (r)
+        if (r != 0)
                 return r;
         if (!made) {
                 *ret_again = LOOK_AGAIN;
                 return 0;
         }
         r = hfd_ws_namespace_made(workspace);
-        return r ? r : write_status(term, name, workspace);
+        return r != 0 ? r : write_status(term, name, workspace);
 }
 
 static int step_end(struct hfd_controllers *controllers, struct hf_term *term,
@@ -226,14 +226,15 @@ static int step_end(struct hfd_controllers *controllers, struct hf_term *term,
         int r = end_namespace(controllers, term, full, hf__json_string(workspace, "metadata.uid"),
                               &gone);
 
-        if (r)
+        if (r != 0)
                 return r;
         if (!gone) {
                 *ret_again = LOOK_AGAIN;
                 return 0;
         }
         r = hfd_list_drop(workspace, "metadata.finalizers", HFD_WS_FINALIZER);
-        return r ? r : settle(hfd_object_update(term, &workspaces, NULL, name, NULL, workspace));
+        return r != 0 ? r
+                      : settle(hfd_object_update(term, &workspaces, NULL, name, NULL, workspace));
 }
 
 static int step(struct hfd_controllers *controllers, struct hf_term *term,
@@ -248,9 +249,9 @@ static int step(struct hfd_controllers *controllers, struct hf_term *term,
         case HFD_WS_NOTHING: return 0;
         case HFD_WS_ADD_FINALIZER:
                 r = hfd_list_add(workspace, "metadata.finalizers", HFD_WS_FINALIZER);
-                return r ? r
-                         : settle(hfd_object_update(term, &workspaces, NULL, name, NULL,
-                                                    workspace));
+                return r != 0 ? r
+                              : settle(hfd_object_update(term, &workspaces, NULL, name, NULL,
+                                                         workspace));
         case HFD_WS_SCHEDULE: r = hfd_ws_set_phase(workspace, "Scheduling"); break;
         case HFD_WS_INITIALIZE: r = initialize(controllers, term, workspace); break;
         case HFD_WS_MAKE_NAMESPACE: return step_namespace(term, workspace, name, full, ret_again);
@@ -258,7 +259,7 @@ static int step(struct hfd_controllers *controllers, struct hf_term *term,
         case HFD_WS_END_NAMESPACE:
                 return step_end(controllers, term, workspace, name, full, ret_again);
         }
-        return r ? r : write_status(term, name, workspace);
+        return r != 0 ? r : write_status(term, name, workspace);
 }
 
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
@@ -266,7 +267,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         struct hf__json *workspace;
         int r = hfd_object_cached(controllers->workspaces->informer, NULL, key, &workspace);
 
-        if (r)
+        if (r != 0)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         r = step(controllers, term, workspace, key, ret_again);
         hf__json_free(workspace);

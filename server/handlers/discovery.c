@@ -14,7 +14,7 @@
 /* Whether row i is the first of its group. */
 static bool first_of_group(const struct hfd_resource *rows, size_t i) {
         for (size_t k = 0; k < i; k++)
-                if (!strcmp(rows[k].group, rows[i].group))
+                if (strcmp(rows[k].group, rows[i].group) == 0)
                         return false;
         return true;
 }
@@ -22,8 +22,8 @@ static bool first_of_group(const struct hfd_resource *rows, size_t i) {
 /* Whether row i is the first of its group's version. */
 static bool first_of_version(const struct hfd_resource *rows, size_t i) {
         for (size_t k = 0; k < i; k++)
-                if (!strcmp(rows[k].group, rows[i].group) &&
-                    !strcmp(rows[k].version, rows[i].version))
+                if (strcmp(rows[k].group, rows[i].group) == 0 &&
+                    strcmp(rows[k].version, rows[i].version) == 0)
                         return false;
         return true;
 }
@@ -44,7 +44,7 @@ static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool
         hf__strbuf_printf(s, "{%s\"name\":\"%s\",\"versions\":[",
                           alone ? "\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," : "", row->group);
         for (size_t i = 0; i < n; i++) {
-                if (strcmp(rows[i].group, row->group) || !first_of_version(rows, i))
+                if (strcmp(rows[i].group, row->group) != 0 || !first_of_version(rows, i))
                         continue;
                 hf__strbuf_puts(s, comma);
                 put_version(s, &rows[i]);
@@ -86,7 +86,7 @@ static bool put_resources(struct hf__strbuf *s, const char *group, const char *v
         char text[128];
 
         for (size_t i = 0; i < n; i++) {
-                if (strcmp(rows[i].group, group) || strcmp(rows[i].version, version))
+                if (strcmp(rows[i].group, group) != 0 || strcmp(rows[i].version, version) != 0)
                         continue;
                 hfd_resource_api_version(&rows[i], text);
                 if (!n_found++)
@@ -119,7 +119,7 @@ static bool put_one_group(struct hf__strbuf *s, const char *group) {
         const struct hfd_resource *rows = hfd_resources(&n);
 
         for (size_t i = 0; i < n; i++)
-                if (*group && !strcmp(rows[i].group, group)) {
+                if (*group && strcmp(rows[i].group, group) == 0) {
                         put_group(s, &rows[i], true);
                         return true;
                 }
@@ -157,7 +157,7 @@ static bool put_openapi(struct hf__strbuf *s, const char *group, const char *ver
         hf__strbuf_puts(s, "{\"openapi\":\"3.0.0\",\"info\":{\"title\":\"Holdfast\",\"version\":"
                            "\"v1\"},\"paths\":{");
         for (size_t i = 0; i < n; i++) {
-                if (strcmp(rows[i].group, group) || strcmp(rows[i].version, version))
+                if (strcmp(rows[i].group, group) != 0 || strcmp(rows[i].version, version) != 0)
                         continue;
                 hf__strbuf_puts(s, n_found++ ? ",\"/" : "\"/");
                 put_path_prefix(s, &rows[i]);
@@ -176,7 +176,7 @@ static bool put_openapi(struct hf__strbuf *s, const char *group, const char *ver
         hf__strbuf_puts(s, "},\"components\":{\"schemas\":{");
         n_found = 0;
         for (size_t i = 0; i < n; i++) {
-                if (strcmp(rows[i].group, group) || strcmp(rows[i].version, version))
+                if (strcmp(rows[i].group, group) != 0 || strcmp(rows[i].version, version) != 0)
                         continue;
                 hf__strbuf_printf(s,
                                   "%s\"%s\":{\"type\":\"object\",\"x-kubernetes-group-version-"
@@ -202,26 +202,26 @@ static bool group_version(const char *rest, char group[256], char version[64]) {
 static bool put_document(struct hf__strbuf *s, const char *path) {
         char group[256], version[64];
 
-        if (!strcmp(path, "/api")) {
+        if (strcmp(path, "/api") == 0) {
                 hf__strbuf_puts(s, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],"
                                    "\"serverAddressByClientCIDRs\":[]}");
                 return true;
         }
-        if (!strcmp(path, "/api/v1"))
+        if (strcmp(path, "/api/v1") == 0)
                 return put_resources(s, "", "v1");
-        if (!strcmp(path, "/apis")) {
+        if (strcmp(path, "/apis") == 0) {
                 put_groups(s);
                 return true;
         }
-        if (!strcmp(path, "/openapi/v3")) {
+        if (strcmp(path, "/openapi/v3") == 0) {
                 put_openapi_index(s);
                 return true;
         }
-        if (!strcmp(path, "/openapi/v3/api/v1"))
+        if (strcmp(path, "/openapi/v3/api/v1") == 0)
                 return put_openapi(s, "", "v1");
-        if (!strncmp(path, "/openapi/v3/apis/", 17))
+        if (strncmp(path, "/openapi/v3/apis/", 17) == 0)
                 return group_version(path + 17, group, version) && put_openapi(s, group, version);
-        if (strncmp(path, "/apis/", 6))
+        if (strncmp(path, "/apis/", 6) != 0)
                 return false;
         return strchr(path + 6, '/')
                        ? group_version(path + 6, group, version) && put_resources(s, group, version)

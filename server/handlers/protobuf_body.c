@@ -254,9 +254,9 @@ static int put_base64(struct hf__json *object, const char *key, const struct sli
         struct hf__strbuf s = {0};
 
         hfd_base64_put(&s, data->at, (size_t)(data->end - data->at));
-        int e = s.error ? s.error : hf__json_add_string(object, key, s.data ? s.data : "");
+        int r = s.error ? s.error : hf__json_add_string(object, key, s.data ? s.data : "");
         hf__strbuf_done(&s);
-        return e;
+        return r;
 }
 
 static struct hf__json *member(struct hf__json *object, const char *name,
@@ -289,28 +289,28 @@ static int put_entry(struct hf__json *object, const struct field *f, struct slic
                 return HF_E_INVALID;
         char *key_text = key.at ? text_of(&key) : strdup(""),
              *value_text = value.at && f->kind == MAP ? text_of(&value) : strdup("");
-        int e = map && key_text && value_text ? 0 : -ENOMEM;
-        if (!e)
-                e = f->kind == MAP ? hf__json_add_string(map, key_text, value_text)
+        int r = map && key_text && value_text ? 0 : -ENOMEM;
+        if (r == 0)
+                r = f->kind == MAP ? hf__json_add_string(map, key_text, value_text)
                                    : put_base64(map, key_text, &value);
         free(key_text);
         free(value_text);
-        return e;
+        return r;
 }
 
 static int decode(struct hf__json *object, const struct field *fields, struct slice in);
 
 static int put_message(struct hf__json *object, const struct field *f, struct slice in) {
         struct hf__json *message = hf__json_object();
-        int e = message ? decode(message, f->fields, in) : -ENOMEM;
+        int r = message ? decode(message, f->fields, in) : -ENOMEM;
 
-        if (!e && !hf__json_count(message) && f->kind == MESSAGE) {
+        if (r == 0 && !hf__json_count(message) && f->kind == MESSAGE) {
                 hf__json_free(message);
                 return 0;
         }
-        if (e) {
+        if (r != 0) {
                 hf__json_free(message);
-                return e;
+                return r;
         }
         if (f->kind == MESSAGE)
                 return hf__json_set(object, f->name, message);
@@ -326,14 +326,14 @@ static int put_text(struct hf__json *object, const struct field *f, const struct
                 return HF_E_INVALID;
         char *text = text_of(data);
         struct hf__json *list = f->kind == TEXTS ? member(object, f->name, hf__json_array) : NULL;
-        int e = text ? 0 : -ENOMEM;
+        int r = text ? 0 : -ENOMEM;
 
-        if (!e && f->kind == TEXTS)
-                e = list ? hf__json_append_string(list, text) : -ENOMEM;
-        else if (!e && (*text || f->kind == TEXT_OR_EMPTY))
-                e = hf__json_set_string(object, f->name, text);
+        if (r == 0 && f->kind == TEXTS)
+                r = list ? hf__json_append_string(list, text) : -ENOMEM;
+        else if (r == 0 && (*text || f->kind == TEXT_OR_EMPTY))
+                r = hf__json_set_string(object, f->name, text);
         free(text);
-        return e;
+        return r;
 }
 
 static int put_field(struct hf__json *object, const struct field *f, const struct wire *wire) {
@@ -361,18 +361,18 @@ static int put_field(struct hf__json *object, const struct field *f, const struc
 /* The depth is that of the tables. */
 static int decode(struct hf__json *object, const struct field *fields, struct slice in) {
         struct wire wire;
-        int e = 0;
+        int r = 0;
 
-        while (!e && in.at < in.end) {
+        while (r == 0 && in.at < in.end) {
                 if (!next_field(&in, &wire))
                         return HF_E_INVALID;
-                for (const struct field *f = fields; f->kind != END && !e; f++)
+                for (const struct field *f = fields; f->kind != END && r == 0; f++)
                         if (f->number == wire.number) {
-                                e = put_field(object, f, &wire);
+                                r = put_field(object, f, &wire);
                                 break;
                         }
         }
-        return e;
+        return r;
 }
 
 static const struct field *fields_of(const struct hfd_resource *resource) {
@@ -392,7 +392,7 @@ static const struct field *fields_of(const struct hfd_resource *resource) {
                       {"clusterrolebindings", bindings}};
 
         for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-                if (!strcmp(tables[i].plural, resource->plural))
+                if (strcmp(tables[i].plural, resource->plural) == 0)
                         return tables[i].fields;
         return NULL;
 }
@@ -401,7 +401,7 @@ bool hfd_protobuf_known(const struct hfd_resource *resource) { return fields_of(
 
 bool hfd_is_protobuf(const char *content_type) {
         return content_type &&
-               !strncasecmp(content_type, "application/vnd.kubernetes.protobuf", 35);
+               strncasecmp(content_type, "application/vnd.kubernetes.protobuf", 35) == 0;
 }
 
 int hfd_protobuf_to_json(const struct hfd_resource *resource, bool delete_options, const void *body,
@@ -410,27 +410,27 @@ int hfd_protobuf_to_json(const struct hfd_resource *resource, bool delete_option
         const struct field *fields = delete_options ? delete_fields : fields_of(resource);
         struct slice in, raw = {0};
         struct wire wire;
-        int e = 0;
+        int r = 0;
 
-        if (!fields || n_body < 4 || memcmp(body, "k8s\0", 4))
+        if (!fields || n_body < 4 || memcmp(body, "k8s\0", 4) != 0)
                 return HF_E_INVALID;
         in = (struct slice){(const unsigned char *)body + 4, (const unsigned char *)body + n_body};
         struct hf__json *object = hf__json_object();
         if (!object)
                 return -ENOMEM;
-        while (!e && in.at < in.end) {
+        while (r == 0 && in.at < in.end) {
                 if (!next_field(&in, &wire) || !wire.bytes)
-                        e = HF_E_INVALID;
+                        r = HF_E_INVALID;
                 else if (wire.number == 1)
-                        e = decode(object, type_meta, wire.data);
+                        r = decode(object, type_meta, wire.data);
                 else if (wire.number == 2)
                         raw = wire.data;
         }
-        if (!e && raw.at)
-                e = decode(object, fields, raw);
-        if (e) {
+        if (r == 0 && raw.at)
+                r = decode(object, fields, raw);
+        if (r != 0) {
                 hf__json_free(object);
-                return e;
+                return r;
         }
         *ret_json = object;
         return 0;

@@ -28,8 +28,8 @@ static bool wants_pretty(struct hfd_http_request *http_request) {
 
         if (!hfd_query_get(hfd_http_request_query(http_request), "pretty", 0, value, sizeof value))
                 return hfd_query_bool(hfd_http_request_query(http_request), "pretty");
-        return agent && (!strncmp(agent, "curl", 4) || !strncmp(agent, "Wget", 4) ||
-                         !strncmp(agent, "Mozilla/5.0", 11));
+        return agent && (strncmp(agent, "curl", 4) == 0 || strncmp(agent, "Wget", 4) == 0 ||
+                         strncmp(agent, "Mozilla/5.0", 11) == 0);
 }
 
 static struct hf__buf *pretty(const struct hf__buf *body) {
@@ -121,32 +121,32 @@ static bool accepts(struct hfd_request *request, char *element) {
 
         while (type && *type == ' ')
                 type++;
-        if (!type || (strcmp(type, "application/json") && strcmp(type, "*/*") &&
-                      strcmp(type, "application/*")))
+        if (!type || (strcmp(type, "application/json") != 0 && strcmp(type, "*/*") != 0 &&
+                      strcmp(type, "application/*") != 0))
                 return false;
         for (char *p = strtok_r(NULL, ";", &save); p; p = strtok_r(NULL, ";", &save)) {
                 while (*p == ' ')
                         p++;
-                if (!strncmp(p, "as=", 3))
+                if (strncmp(p, "as=", 3) == 0)
                         (void)snprintf(as, sizeof as, "%s", p + 3);
-                else if (!strncmp(p, "v=", 2))
+                else if (strncmp(p, "v=", 2) == 0)
                         (void)snprintf(version, sizeof version, "%s", p + 2);
-                else if (!strncmp(p, "g=", 2))
+                else if (strncmp(p, "g=", 2) == 0)
                         (void)snprintf(group, sizeof group, "%s", p + 2);
         }
         bool reads =
                 request->verb == HFD_GET || request->verb == HFD_LIST || request->verb == HFD_WATCH;
         if (!*as)
                 return true;
-        if (!reads || strcmp(group, "meta.k8s.io") ||
-            (strcmp(version, "v1") && strcmp(version, "v1beta1")))
+        if (!reads || strcmp(group, "meta.k8s.io") != 0 ||
+            (strcmp(version, "v1") != 0 && strcmp(version, "v1beta1") != 0))
                 return false;
         (void)snprintf(request->table_version, sizeof request->table_version, "%s", version);
-        if (!strcmp(as, "Table"))
+        if (strcmp(as, "Table") == 0)
                 request->format = HFD_AS_TABLE;
-        else if (!strcmp(as, "PartialObjectMetadata") && request->verb != HFD_LIST)
+        else if (strcmp(as, "PartialObjectMetadata") == 0 && request->verb != HFD_LIST)
                 request->format = HFD_AS_PARTIAL;
-        else if (!strcmp(as, "PartialObjectMetadataList") && request->verb == HFD_LIST)
+        else if (strcmp(as, "PartialObjectMetadataList") == 0 && request->verb == HFD_LIST)
                 request->format = HFD_AS_PARTIAL;
         else
                 return false;
@@ -167,7 +167,7 @@ static bool negotiate(struct hfd_request *request, const char *accept) {
 
 static bool is_json(const char *content_type) {
         return !content_type || !*content_type ||
-               !strncasecmp(content_type, "application/json", 16);
+               strncasecmp(content_type, "application/json", 16) == 0;
 }
 
 /* ---- a request for a resource ---- */
@@ -182,7 +182,7 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
                      {"delete", HFD_DELETE_ONE}, {"deletecollection", HFD_DELETE_MANY}};
 
         for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
-                if (!strcmp(verbs[i].name, verb)) {
+                if (strcmp(verbs[i].name, verb) == 0) {
                         request->verb = verbs[i].verb;
                         return true;
                 }
@@ -202,7 +202,7 @@ static bool take_patch(struct hfd_rest_request *rest, struct hfd_response *respo
 
         for (size_t i = 0; type && i < (strategic ? 3 : 2); i++) {
                 size_t n = strlen(types[i].type);
-                if (strncasecmp(type, types[i].type, n) || (type[n] && !strchr("; ", type[n])))
+                if (strncasecmp(type, types[i].type, n) != 0 || (type[n] && !strchr("; ", type[n])))
                         continue;
                 rest->request.patch = types[i].patch;
                 return true;
@@ -236,26 +236,26 @@ static bool take_body(struct hfd_rest_request *rest, struct hfd_response *respon
                                     NULL);
                 return false;
         }
-        int e = hfd_protobuf_to_json(request->resource,
+        int r = hfd_protobuf_to_json(request->resource,
                                      request->verb == HFD_DELETE_ONE ||
                                              request->verb == HFD_DELETE_MANY,
                                      request->body, request->n_body, &json);
-        if (!e) {
+        if (r == 0) {
                 hf__json_print(json, &rest->translated);
-                e = rest->translated.error;
+                r = rest->translated.error;
         }
         hf__json_free(json);
-        if (e == HF_E_INVALID)
+        if (r == HF_E_INVALID)
                 hfd_response_bad_request(response,
                                          "the object provided is unrecognized (must be of type "
                                          "%s): "
                                          "malformed protobuf",
                                          request->resource->kind);
-        else if (e)
+        else if (r != 0)
                 hfd_response_no_memory(response);
         request->body = rest->translated.data;
         request->n_body = rest->translated.n;
-        return !e;
+        return r == 0;
 }
 
 /* False: answer is filled. */
@@ -372,10 +372,10 @@ static void handle_document(struct hfd_http_request *http_request) {
         const char *type = "application/json";
         struct hfd_response response = {.code = 200};
 
-        if (strcmp(hfd_http_request_method(http_request), "GET") &&
-            strcmp(hfd_http_request_method(http_request), "HEAD")) {
+        if (strcmp(hfd_http_request_method(http_request), "GET") != 0 &&
+            strcmp(hfd_http_request_method(http_request), "HEAD") != 0) {
                 hfd_response_not_allowed(&response);
-        } else if (!strcmp(path, "/openapi/v2") && accept && strstr(accept, "proto-openapi")) {
+        } else if (strcmp(path, "/openapi/v2") == 0 && accept && strstr(accept, "proto-openapi")) {
                 response.body = hfd_openapi_v2();
                 type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
         } else {

@@ -47,14 +47,14 @@ static void set_socket_options(int fd) {
 
         /* None of them is needed for correct service, so a failure (a unix socket) is nobody's
          * business. */
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-        (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
         (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms,
-                         sizeof(user_timeout_ms));
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
+                         sizeof user_timeout_ms);
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof lowat);
 }
 
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address) {
@@ -66,7 +66,7 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
 
         if (worker->n_handshakes >= http->max_handshakes)
                 return HF_E_TOO_LARGE;
-        event.data.ptr = connection = calloc(1, sizeof(*connection));
+        event.data.ptr = connection = calloc(1, sizeof *connection);
         if (!connection)
                 return -ENOMEM;
         set_socket_options(fd);
@@ -77,9 +77,9 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
         connection->ssl = hfd_tls_accept(tls, fd, &connection->bad_cert);
         SSL_CTX_free(tls);
         r = connection->ssl ? hfd_origin_new(address, &connection->origin) : -ENOMEM;
-        if (!r && epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event))
+        if (r == 0 && epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event))
                 r = -errno;
-        if (r) {
+        if (r != 0) {
                 SSL_free(connection->ssl);
                 hfd_origin_unref(connection->origin);
                 free(connection);
@@ -207,11 +207,11 @@ static void read_some(struct hfd_connection *connection) {
                 ERR_clear_error();
                 n = SSL_read(connection->ssl, worker->in, HFD_IN_SPACE);
                 if (n <= 0) {
-                        int e = SSL_get_error(connection->ssl, n);
+                        int r = SSL_get_error(connection->ssl, n);
 
                         /* The end of the stream is the end of the connection: nobody answers a peer
                          * that hung up. */
-                        if (e != SSL_ERROR_WANT_READ && e != SSL_ERROR_WANT_WRITE)
+                        if (r != SSL_ERROR_WANT_READ && r != SSL_ERROR_WANT_WRITE)
                                 connection->dead = true;
                         return;
                 }
@@ -226,7 +226,7 @@ static size_t write_tls(struct hfd_connection *connection, const char *data, siz
         size_t done = 0;
 
         while (done < n && !connection->dead) {
-                int w, e;
+                int w, r;
 
                 ERR_clear_error();
                 w = SSL_write(connection->ssl, data + done, (int)(n - done));
@@ -235,8 +235,8 @@ static size_t write_tls(struct hfd_connection *connection, const char *data, siz
                         connection->since = connection->worker->now;
                         continue;
                 }
-                e = SSL_get_error(connection->ssl, w);
-                if (e == SSL_ERROR_WANT_WRITE || e == SSL_ERROR_WANT_READ)
+                r = SSL_get_error(connection->ssl, w);
+                if (r == SSL_ERROR_WANT_WRITE || r == SSL_ERROR_WANT_READ)
                         break;
                 connection->dead = true;
         }
@@ -445,7 +445,7 @@ const char *hfd_reason_phrase(int code) {
                        {504, "Gateway Timeout"},
                        {505, "HTTP Version Not Supported"}};
 
-        for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++)
+        for (size_t i = 0; i < sizeof phrases / sizeof phrases[0]; i++)
                 if (phrases[i].code == code)
                         return phrases[i].phrase;
         return "Status";

@@ -41,7 +41,7 @@ static struct h1 *h1_of(const struct hfd_connection *connection) {
 
 static int h1_open(struct hfd_connection *connection) {
         struct hfd_http *http = connection->worker->http;
-        struct h1 *h1 = calloc(1, sizeof(*h1));
+        struct h1 *h1 = calloc(1, sizeof *h1);
 
         if (!h1)
                 return -ENOMEM;

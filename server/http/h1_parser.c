@@ -63,7 +63,7 @@ static int on_url(llhttp_t *llhttp, const char *at, size_t n) {
         struct hfd_h1_parser *p = llhttp->data;
         int r = hfd_http_request_set_target(p->request, at, n);
 
-        return r ? fail_result(p, r) : 0;
+        return r != 0 ? fail_result(p, r) : 0;
 }
 
 static int on_field(llhttp_t *llhttp, const char *at, size_t n) {
@@ -75,7 +75,7 @@ static int on_field(llhttp_t *llhttp, const char *at, size_t n) {
 }
 
 static bool name_is(const struct hfd_h1_parser *p, const char *name) {
-        return p->n_name == strlen(name) && !strncasecmp(p->name, name, p->n_name);
+        return p->n_name == strlen(name) && strncasecmp(p->name, name, p->n_name) == 0;
 }
 
 static int on_value(llhttp_t *llhttp, const char *at, size_t n) {
@@ -100,7 +100,7 @@ static int on_value(llhttp_t *llhttp, const char *at, size_t n) {
         }
         r = hfd_http_request_add_header(p->request, p->name, p->n_name, at, n);
         p->name = NULL;
-        return r ? fail_result(p, r) : 0;
+        return r != 0 ? fail_result(p, r) : 0;
 }
 
 static int on_head(llhttp_t *llhttp) {
@@ -131,7 +131,7 @@ static int on_body(llhttp_t *llhttp, const char *at, size_t n) {
         struct hfd_h1_parser *p = llhttp->data;
         int r = hfd_http_request_add_body(p->request, at, n, p->max_body);
 
-        return r ? fail(p, r == HF_E_TOO_LARGE ? 413 : 500) : 0;
+        return r != 0 ? fail(p, r == HF_E_TOO_LARGE ? 413 : 500) : 0;
 }
 
 static int on_complete(llhttp_t *llhttp) {
@@ -143,7 +143,7 @@ static int on_complete(llhttp_t *llhttp) {
 }
 
 int hfd_h1_parser_new(size_t max_header_bytes, size_t max_body, struct hfd_h1_parser **ret_parser) {
-        struct hfd_h1_parser *p = calloc(1, sizeof(*p));
+        struct hfd_h1_parser *p = calloc(1, sizeof *p);
 
         if (!p)
                 return -ENOMEM;

@@ -114,20 +114,21 @@ static int store_header(struct hfd_http_request *request, const char *name, size
                         const char *value, size_t n_value) {
         size_t n;
 
-        if (n_name == 7 && !memcmp(name, ":method", 7))
+        if (n_name == 7 && memcmp(name, ":method", 7) == 0)
                 return hfd_http_request_set_method(request, value, n_value);
-        if (n_name == 5 && !memcmp(name, ":path", 5))
+        if (n_name == 5 && memcmp(name, ":path", 5) == 0)
                 return hfd_http_request_set_target(request, value, n_value);
-        if (n_name == 10 && !memcmp(name, ":authority", 10))
+        if (n_name == 10 && memcmp(name, ":authority", 10) == 0)
                 return hfd_http_request_add_header(request, "host", 4, value, n_value);
         if (n_name > 0 && name[0] == ':')
                 return 0;
         /* A host beside :authority says nothing new, or lies. */
-        if (n_name == 4 && !memcmp(name, "host", 4) && hfd_http_request_header(request, "host")) {
+        if (n_name == 4 && memcmp(name, "host", 4) == 0 &&
+            hfd_http_request_header(request, "host")) {
                 const char *authority = hfd_http_request_header(request, "host");
 
                 n = strlen(authority);
-                return n == n_value && !strncasecmp(authority, value, n) ? 0 : HF_E_INVALID;
+                return n == n_value && strncasecmp(authority, value, n) == 0 ? 0 : HF_E_INVALID;
         }
         return hfd_http_request_add_header(request, name, n_name, value, n_value);
 }
@@ -154,7 +155,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
                                                        (const char *)value, n_value);
         if (r < 0)
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-        if (r)
+        if (r != 0)
                 hfd_connection_refuse(connection, request, r == HF_E_TOO_LARGE ? 431 : 400);
         return 0;
 }
@@ -169,7 +170,7 @@ static void on_head(nghttp2_session *session, struct hfd_connection *connection,
         request->head_done = true;
         if (request->answered_early)
                 return;
-        if (!request->method || !request->target || !strcmp(request->method, "CONNECT")) {
+        if (!request->method || !request->target || strcmp(request->method, "CONNECT") == 0) {
                 hfd_connection_refuse(connection, request, 400);
                 return;
         }
@@ -181,7 +182,7 @@ static void on_head(nghttp2_session *session, struct hfd_connection *connection,
         if (more)
                 hfd_connection_show_head(connection, request);
         text = hfd_http_request_header(request, "expect");
-        if (more && text && !strcasecmp(text, "100-continue"))
+        if (more && text && strcasecmp(text, "100-continue") == 0)
                 (void)nghttp2_submit_headers(session, NGHTTP2_FLAG_NONE, request->stream_id, NULL,
                                              &go_on, 1, NULL);
 }
@@ -194,7 +195,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 
         if (frame->hd.type == NGHTTP2_PING && frame->hd.flags & NGHTTP2_FLAG_ACK &&
             h2->stage == NOTICED &&
-            !memcmp(frame->ping.opaque_data, drain_ping, sizeof(drain_ping))) {
+            memcmp(frame->ping.opaque_data, drain_ping, sizeof drain_ping) == 0) {
                 h2->stage = SAID;
                 return nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
                                              nghttp2_session_get_last_proc_stream_id(session),
@@ -231,7 +232,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
         r = hfd_http_request_add_body(request, data, n, max);
         if (r == HF_E_TOO_LARGE)
                 hfd_connection_refuse(connection, request, 413);
-        else if (r)
+        else if (r != 0)
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
         else if (hfd_connection_account_body(connection, n))
                 hfd_connection_refuse(connection, request, 503);
@@ -365,7 +366,7 @@ static void h2_answer(struct hfd_connection *connection, struct hfd_http_request
                 (void)nghttp2_session_resume_data(h2->session,
                                                   request->stream_id); /* an error: it was not
                                                                           deferred */
-        if (r && nghttp2_is_fatal(r))
+        if (r != 0 && nghttp2_is_fatal(r))
                 connection->dead = true;
 }
 
@@ -428,14 +429,14 @@ static int h2_open(struct hfd_connection *connection) {
                  (uint32_t)connection->worker->http->max_header_bytes},
                 {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
         };
-        struct h2 *h2 = calloc(1, sizeof(*h2));
+        struct h2 *h2 = calloc(1, sizeof *h2);
 
         if (!h2)
                 return -ENOMEM;
         h2->since = connection->worker->now;
         if (make_session(connection, h2) ||
             nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, settings,
-                                    sizeof(settings) / sizeof(settings[0])) ||
+                                    sizeof settings / sizeof settings[0]) ||
             nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0,
                                                   CONNECTION_WINDOW)) {
                 nghttp2_session_del(h2->session);

@@ -35,17 +35,17 @@ static int parse_address(const char *text, uint16_t port, struct sockaddr_storag
         struct sockaddr_in *in = (struct sockaddr_in *)ret_address;
         struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret_address;
 
-        memset(ret_address, 0, sizeof(*ret_address));
+        memset(ret_address, 0, sizeof *ret_address);
         if (text && inet_pton(AF_INET, text, &in->sin_addr) == 1) {
                 in->sin_family = AF_INET;
                 in->sin_port = htons(port);
-                *ret_n = sizeof(*in);
+                *ret_n = sizeof *in;
                 return 0;
         }
         if (text && inet_pton(AF_INET6, text, &in6->sin6_addr) == 1) {
                 in6->sin6_family = AF_INET6;
                 in6->sin6_port = htons(port);
-                *ret_n = sizeof(*in6);
+                *ret_n = sizeof *in6;
                 return 0;
         }
         return HF_E_INVALID;
@@ -64,7 +64,7 @@ static int bind_listener(struct hfd_http *http, const struct hfd_http_config *co
         http->listen_fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (http->listen_fd < 0)
                 return hf_fail(reterr_status, -errno, "no listening socket: %s", strerror(errno));
-        (void)setsockopt(http->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        (void)setsockopt(http->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
         if (bind(http->listen_fd, (struct sockaddr *)&address, n) ||
             listen(http->listen_fd, BACKLOG)) {
                 int error = errno;
@@ -82,7 +82,7 @@ static int bind_listener(struct hfd_http *http, const struct hfd_http_config *co
 
 static int inherit_listener(struct hfd_http *http, int fd, struct hf_status *reterr_status) {
         int listening = 0, flags = fcntl(fd, F_GETFL);
-        socklen_t n = sizeof(listening);
+        socklen_t n = sizeof listening;
 
         if (flags < 0 || getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &n) || !listening)
                 return hf_fail(reterr_status, HF_E_INVALID,
@@ -97,7 +97,7 @@ static int inherit_listener(struct hfd_http *http, int fd, struct hf_status *ret
 
 static void learn_port(struct hfd_http *http) {
         struct sockaddr_storage address = {0};
-        socklen_t n = sizeof(address);
+        socklen_t n = sizeof address;
 
         if (getsockname(http->listen_fd, (struct sockaddr *)&address, &n))
                 return;
@@ -118,13 +118,13 @@ static size_t handshakes_per_worker(size_t max_connections, unsigned n_workers) 
 
 static int make_workers(struct hfd_http *http, unsigned n, struct hf_status *reterr_status) {
         http->max_handshakes = handshakes_per_worker(http->max_connections, n);
-        http->workers = calloc(n, sizeof(*http->workers));
+        http->workers = calloc(n, sizeof *http->workers);
         if (!http->workers)
                 return -ENOMEM;
         for (http->n_workers = 0; http->n_workers < n; http->n_workers++) {
                 int r = hfd_worker_init(&http->workers[http->n_workers], http, http->n_workers);
 
-                if (r)
+                if (r != 0)
                         return hf_fail(reterr_status, r, "http worker: %s", hf_strerror(r));
         }
         return 0;
@@ -140,16 +140,16 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
         if (!host || !config || !config->handler || config->n_workers > MAX_WORKERS)
                 return hf_fail(reterr_status, -EINVAL, "http: no handler, or more than %d workers",
                                MAX_WORKERS);
-        http = calloc(1, sizeof(*http));
+        http = calloc(1, sizeof *http);
         if (!http)
                 return -ENOMEM;
         r = hf__mutex_init(&http->mu);
-        if (r) {
+        if (r != 0) {
                 free(http);
                 return r;
         }
         r = hf_cond_init(&http->emptied);
-        if (r) {
+        if (r != 0) {
                 pthread_mutex_destroy(&http->mu);
                 free(http);
                 return r;
@@ -167,13 +167,13 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
         http->ctx = config->ctx;
         r = hfd_tls_new(config->cert_pem, config->key_pem, config->client_ca_pem, &http->tls,
                         reterr_status);
-        if (!r)
+        if (r == 0)
                 r = config->listen_fd > 0 ? inherit_listener(http, config->listen_fd, reterr_status)
                                           : bind_listener(http, config, reterr_status);
-        if (!r)
+        if (r == 0)
                 r = make_workers(http, config->n_workers ? config->n_workers : DEFAULT_WORKERS,
                                  reterr_status);
-        if (r) {
+        if (r != 0) {
                 if (http->inherited)
                         http->listen_fd = -1; /* taken over on success only */
                 hfd_http_free(http);
@@ -190,7 +190,7 @@ int hfd_http_start(struct hfd_http *http) {
         for (unsigned i = http->n_workers; i-- > 0;) {
                 int r = hfd_worker_start(&http->workers[i]);
 
-                if (r)
+                if (r != 0)
                         return r; /* those that run are joined by free */
         }
         return 0;
@@ -250,7 +250,7 @@ int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key
         SSL_CTX *fresh, *old;
         int r = hfd_tls_new(cert_pem, key_pem, client_ca_pem, &fresh, reterr_status);
 
-        if (r)
+        if (r != 0)
                 return r;
         pthread_mutex_lock(&http->mu);
         old = http->tls;

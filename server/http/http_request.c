@@ -24,7 +24,7 @@
 #include "base/thread.h"
 
 int hfd_origin_new(const struct sockaddr_storage *address, struct hfd_origin **ret_origin) {
-        struct hfd_origin *origin = calloc(1, sizeof(*origin));
+        struct hfd_origin *origin = calloc(1, sizeof *origin);
         char text[INET6_ADDRSTRLEN] = "";
 
         if (!origin)
@@ -33,17 +33,16 @@ int hfd_origin_new(const struct sockaddr_storage *address, struct hfd_origin **r
         if (address->ss_family == AF_INET) {
                 const struct sockaddr_in *in = (const void *)address;
 
-                inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
-                snprintf(origin->remote, sizeof(origin->remote), "%s:%u", text,
-                         ntohs(in->sin_port));
+                inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
+                snprintf(origin->remote, sizeof origin->remote, "%s:%u", text, ntohs(in->sin_port));
         } else if (address->ss_family == AF_INET6) {
                 const struct sockaddr_in6 *in6 = (const void *)address;
 
-                inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
-                snprintf(origin->remote, sizeof(origin->remote), "[%s]:%u", text,
+                inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof text);
+                snprintf(origin->remote, sizeof origin->remote, "[%s]:%u", text,
                          ntohs(in6->sin6_port));
         } else {
-                snprintf(origin->remote, sizeof(origin->remote), "local");
+                snprintf(origin->remote, sizeof origin->remote, "local");
         }
         *ret_origin = origin;
         return 0;
@@ -68,7 +67,7 @@ struct hfd_origin *hfd_origin_unref(struct hfd_origin *origin) {
 
 int hfd_http_request_new(struct hfd_worker *worker, struct hfd_connection *connection,
                          struct hfd_origin *origin, struct hfd_http_request **ret_request) {
-        struct hfd_http_request *request = malloc(sizeof(*request));
+        struct hfd_http_request *request = malloc(sizeof *request);
         int r;
 
         if (!request)
@@ -80,7 +79,7 @@ int hfd_http_request_new(struct hfd_worker *worker, struct hfd_connection *conne
                                              .protocol = "HTTP/1.1",
                                              .query = ""};
         r = hf__mutex_init(&request->mu);
-        if (r) {
+        if (r != 0) {
                 free(request);
                 return r;
         }
@@ -134,7 +133,7 @@ int hfd_http_request_set_target(struct hfd_http_request *request, const char *ta
         for (size_t i = 0; i < n; i++)
                 if ((unsigned char)target[i] <= ' ' || target[i] == 0x7f || target[i] == '#')
                         return HF_E_INVALID;
-        if (n > 8 && (!strncmp(target, "http://", 7) || !strncmp(target, "https://", 8))) {
+        if (n > 8 && (strncmp(target, "http://", 7) == 0 || strncmp(target, "https://", 8) == 0)) {
                 const char *authority = memchr(target, ':', n);
                 const char *path;
 
@@ -169,17 +168,17 @@ struct entry {
         uint32_t n_name, n_value;
 };
 
-static size_t entry_size(struct entry e) { return sizeof(e) + e.n_name + 1 + e.n_value + 1; }
+static size_t entry_size(struct entry e) { return sizeof e + e.n_name + 1 + e.n_value + 1; }
 
 /* The offset of name's entry, or SIZE_MAX. */
 static size_t find_header(const struct hfd_http_request *request, const char *name, size_t n_name,
                           struct entry *ret_entry) {
         for (size_t at = 0; at < request->n_headers_bytes;) {
                 struct entry e;
-                const char *stored = request->headers + at + sizeof(e);
+                const char *stored = request->headers + at + sizeof e;
                 size_t i = 0;
 
-                memcpy(&e, request->headers + at, sizeof(e));
+                memcpy(&e, request->headers + at, sizeof e);
                 if (e.n_name == n_name) {
                         while (i < n_name && stored[i] == lower(name[i]))
                                 i++;
@@ -215,10 +214,10 @@ static int join_header(struct hfd_http_request *request, size_t at, struct entry
                        const char *value, size_t n_value) {
         size_t end = at + entry_size(e) - 1; /* of the NUL */
         size_t added = n_value + 2;
-        bool cookie = e.n_name == 6 && !memcmp(request->headers + at + sizeof(e), "cookie", 6);
+        bool cookie = e.n_name == 6 && memcmp(request->headers + at + sizeof e, "cookie", 6) == 0;
         int r = reserve_headers(request, added);
 
-        if (r)
+        if (r != 0)
                 return r;
         memmove(request->headers + end + added, request->headers + end,
                 request->n_headers_bytes - end);
@@ -226,7 +225,7 @@ static int join_header(struct hfd_http_request *request, size_t at, struct entry
         memcpy(request->headers + end + 2, value, n_value);
         request->n_headers_bytes += added;
         e.n_value += (uint32_t)added;
-        memcpy(request->headers + at, &e, sizeof(e));
+        memcpy(request->headers + at, &e, sizeof e);
         return 0;
 }
 
@@ -245,11 +244,11 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
                 return join_header(request, at, e, value, n_value);
         e = (struct entry){.n_name = (uint32_t)n_name, .n_value = (uint32_t)n_value};
         r = reserve_headers(request, entry_size(e));
-        if (r)
+        if (r != 0)
                 return r;
         out = request->headers + request->n_headers_bytes;
-        memcpy(out, &e, sizeof(e));
-        out += sizeof(e);
+        memcpy(out, &e, sizeof e);
+        out += sizeof e;
         for (size_t i = 0; i < n_name; i++)
                 *out++ = lower(name[i]);
         *out++ = '\0';
@@ -300,7 +299,7 @@ const char *hfd_http_request_header(struct hfd_http_request *request, const char
         struct entry e;
         size_t at = find_header(request, name, strlen(name), &e);
 
-        return at == SIZE_MAX ? NULL : request->headers + at + sizeof(e) + e.n_name + 1;
+        return at == SIZE_MAX ? NULL : request->headers + at + sizeof e + e.n_name + 1;
 }
 
 const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_n) {

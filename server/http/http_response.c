@@ -66,8 +66,8 @@ static char *pack_headers(const char *content_type, const struct hfd_header *hea
                 const char *name = headers[i].name;
 
                 if (!is_token(name) || !is_value(headers[i].value) ||
-                    !strcmp(name, "content-length") || !strcmp(name, "connection") ||
-                    !strcmp(name, "transfer-encoding"))
+                    strcmp(name, "content-length") == 0 || strcmp(name, "connection") == 0 ||
+                    strcmp(name, "transfer-encoding") == 0)
                         continue;
                 out = stpcpy(out, name) + 1;
                 out = stpcpy(out, headers[i].value) + 1;
@@ -103,7 +103,8 @@ static int append_locked(struct hfd_http_request *request, struct hf__buf *piece
  * told to go. */
 static bool wants_close(const struct hfd_header *headers, size_t n_headers) {
         for (size_t i = 0; i < n_headers; i++)
-                if (!strcmp(headers[i].name, "connection") && !strcmp(headers[i].value, "close"))
+                if (strcmp(headers[i].name, "connection") == 0 &&
+                    strcmp(headers[i].value, "close") == 0)
                         return true;
         return false;
 }
@@ -167,7 +168,7 @@ int hfd_http_request_push(struct hfd_http_request *request, struct hf__buf *piec
                         r = -ENOBUFS;
                 else
                         r = append_locked(request, piece);
-                if (r)
+                if (r != 0)
                         request->cut = true;
                 post_locked(request);
         }

@@ -19,7 +19,7 @@ struct hfd_router {
 };
 
 int hfd_router_new(struct hfd_router **ret_router) {
-        struct hfd_router *router = calloc(1, sizeof(*router));
+        struct hfd_router *router = calloc(1, sizeof *router);
 
         if (!router)
                 return -ENOMEM;
@@ -47,9 +47,9 @@ int hfd_router_add(struct hfd_router *router, const char *path, hfd_http_handler
                 return -EINVAL;
         n = strlen(path);
         for (size_t i = 0; i < router->n; i++)
-                if (!strcmp(router->routes[i].path, path))
+                if (strcmp(router->routes[i].path, path) == 0)
                         return HF_E_EXISTS;
-        routes = realloc(router->routes, (router->n + 1) * sizeof(*routes));
+        routes = realloc(router->routes, (router->n + 1) * sizeof *routes);
         if (!routes)
                 return -ENOMEM;
         router->routes = routes;
@@ -58,7 +58,7 @@ int hfd_router_add(struct hfd_router *router, const char *path, hfd_http_handler
                 return -ENOMEM;
         while (at < router->n && routes[at].n >= n)
                 at++;
-        memmove(routes + at + 1, routes + at, (router->n - at) * sizeof(*routes));
+        memmove(routes + at + 1, routes + at, (router->n - at) * sizeof *routes);
         routes[at] = (struct route){.path = copy, .n = n, .handler = handler, .ctx = ctx};
         router->n++;
         return 0;

@@ -18,7 +18,7 @@ static int fail_tls(struct hf_status *reterr_status, const char *what) {
         unsigned long code = ERR_peek_last_error();
 
         if (code)
-                ERR_error_string_n(code, text, sizeof(text));
+                ERR_error_string_n(code, text, sizeof text);
         ERR_clear_error();
         return hf_fail(reterr_status, HF_E_INVALID, "%s: %s", what, text[0] ? text : "not usable");
 }
@@ -97,7 +97,7 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *n
                            const unsigned char *in, unsigned n_in, void *ctx) {
         static const unsigned char ours[] = "\x02h2\x08http/1.1";
 
-        if (SSL_select_next_proto((unsigned char **)out, n_out, ours, sizeof(ours) - 1, in, n_in) !=
+        if (SSL_select_next_proto((unsigned char **)out, n_out, ours, sizeof ours - 1, in, n_in) !=
             OPENSSL_NPN_NEGOTIATED)
                 return SSL_TLSEXT_ERR_ALERT_FATAL;
         return SSL_TLSEXT_ERR_OK;
@@ -125,13 +125,13 @@ int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca
         r = SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1
                     ? 0
                     : fail_tls(reterr_status, "the cipher list");
-        if (!r)
+        if (r == 0)
                 r = load_chain(ctx, cert_pem, reterr_status);
-        if (!r)
+        if (r == 0)
                 r = load_key(ctx, key_pem, reterr_status);
-        if (!r && client_ca_pem)
+        if (r == 0 && client_ca_pem)
                 r = load_client_ca(ctx, client_ca_pem, reterr_status);
-        if (r) {
+        if (r != 0) {
                 SSL_CTX_free(ctx);
                 return r;
         }
@@ -157,7 +157,7 @@ bool hfd_tls_is_h2(SSL *ssl) {
         unsigned n = 0;
 
         SSL_get0_alpn_selected(ssl, &name, &n);
-        return n == 2 && !memcmp(name, "h2", 2);
+        return n == 2 && memcmp(name, "h2", 2) == 0;
 }
 
 /* The text of the entry at index, as UTF-8 without NULs inside; NULL = none, or not fit to be a

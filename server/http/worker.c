@@ -81,7 +81,7 @@ static void hand_out(struct hfd_worker *worker, int fd, const struct sockaddr_st
                 adopt(worker, fd, address);
                 return;
         }
-        message = calloc(1, sizeof(*message));
+        message = calloc(1, sizeof *message);
         if (!message)
                 goto refuse;
         message->message.kind = HFD_MESSAGE_SOCKET;
@@ -97,7 +97,7 @@ refuse:
 static void accept_some(struct hfd_worker *worker) {
         for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
                 struct sockaddr_storage address = {0};
-                socklen_t n = sizeof(address);
+                socklen_t n = sizeof address;
                 int fd = accept4(worker->http->listen_fd, (struct sockaddr *)&address, &n,
                                  SOCK_NONBLOCK | SOCK_CLOEXEC);
 
@@ -252,7 +252,7 @@ int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned i
                 return -ENOMEM;
         }
         r = hf__mailbox_init(&worker->box);
-        if (!r) {
+        if (r == 0) {
                 worker->epoll = epoll_create1(EPOLL_CLOEXEC);
                 if (worker->epoll >= 0 &&
                     !epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->box.fd, &event))

@@ -118,7 +118,7 @@ static void place_done(struct place *place) { free(place->key); }
 static int find(struct patching *p, const char *pointer, struct place *place) {
         const char *rest = pointer;
         bool bad = false;
-        int e;
+        int r;
 
         *place = (struct place){.member = *p->document, .depth = 1};
         if (!*pointer)
@@ -134,9 +134,9 @@ static int find(struct patching *p, const char *pointer, struct place *place) {
                 if (!place->key)
                         return bad ? fail(p, "no JSON pointer", pointer) : -ENOMEM;
                 place->depth++;
-                e = member_of(p, place->container, place->key, &place->member);
-                if (e)
-                        return e;
+                r = member_of(p, place->container, place->key, &place->member);
+                if (r != 0)
+                        return r;
         }
         return 0;
 }
@@ -150,13 +150,13 @@ static int put_into_array(struct patching *p, const char *path, const struct pla
 
         if (place->member)
                 return hf__json_insert(place->container, place->member, value);
-        if (!strcmp(place->key, "-") ||
+        if (strcmp(place->key, "-") == 0 ||
             (parse_index(place->key, &index) && index == hf__json_count(place->container))) {
-                int e = spend(p, hf__json_count(place->container));
-                if (!e)
+                int r = spend(p, hf__json_count(place->container));
+                if (r == 0)
                         return hf__json_append(place->container, value);
                 hf__json_free(value);
-                return e;
+                return r;
         }
         hf__json_free(value);
         return fail(p, "no index of the array", path);
@@ -166,103 +166,103 @@ static int put_into_array(struct patching *p, const char *path, const struct pla
 static int put(struct patching *p, const char *path, struct hf__json *value, bool replace) {
         struct measure m = {0};
         struct place place = {0};
-        int e = find(p, path, &place);
+        int r = find(p, path, &place);
 
         measure(value, 0, &m);
-        if (!e)
-                e = spend(p, m.nodes);
-        if (!e && place.depth + m.depth > HF__JSON_DEPTH_MAX) {
+        if (r == 0)
+                r = spend(p, m.nodes);
+        if (r == 0 && place.depth + m.depth > HF__JSON_DEPTH_MAX) {
                 (void)snprintf(p->why, HFD_PATCH_WHY, "the result is nested too deeply");
-                e = HF_E_TOO_LARGE;
+                r = HF_E_TOO_LARGE;
         }
-        if (!e && replace && !place.member)
-                e = fail(p, "there is nothing to replace", path);
-        if (e) {
+        if (r == 0 && replace && !place.member)
+                r = fail(p, "there is nothing to replace", path);
+        if (r != 0) {
                 hf__json_free(value);
         } else if (!place.container) {
                 hf__json_free(*p->document);
                 *p->document = value;
         } else if (hf__json_is_array(place.container) && !replace) {
-                e = put_into_array(p, path, &place, value);
+                r = put_into_array(p, path, &place, value);
         } else if (place.member) {
-                e = hf__json_replace(place.container, place.member, value);
+                r = hf__json_replace(place.container, place.member, value);
         } else {
-                e = hf__json_add(place.container, place.key, value);
+                r = hf__json_add(place.container, place.key, value);
         }
         place_done(&place);
-        return e;
+        return r;
 }
 
 /* Takes the value at path out of the document. */
 static int take(struct patching *p, const char *path, struct hf__json **ret_value) {
         struct place place = {0};
-        int e = find(p, path, &place);
+        int r = find(p, path, &place);
 
-        if (!e && !place.member)
-                e = fail(p, "there is nothing to remove", path);
-        if (!e && !place.container)
-                e = fail(p, "the whole document cannot be removed", path);
-        if (!e)
+        if (r == 0 && !place.member)
+                r = fail(p, "there is nothing to remove", path);
+        if (r == 0 && !place.container)
+                r = fail(p, "the whole document cannot be removed", path);
+        if (r == 0)
                 *ret_value = hf__json_detach(place.container, place.member);
         place_done(&place);
-        return e;
+        return r;
 }
 
 static int copy(struct patching *p, const char *from, struct hf__json **ret_value) {
         struct measure m = {0};
         struct place place = {0};
-        int e = find(p, from, &place);
+        int r = find(p, from, &place);
 
-        if (!e && !place.member)
-                e = fail(p, "there is nothing to copy", from);
-        if (!e) {
+        if (r == 0 && !place.member)
+                r = fail(p, "there is nothing to copy", from);
+        if (r == 0) {
                 measure(place.member, 0, &m);
                 p->copied += m.bytes;
-                e = spend(p, m.nodes);
+                r = spend(p, m.nodes);
         }
-        if (!e && p->copied > COPY_MAX) {
+        if (r == 0 && p->copied > COPY_MAX) {
                 (void)snprintf(p->why, HFD_PATCH_WHY, "the patch copies more than %zu bytes",
                                COPY_MAX);
-                e = HF_E_TOO_LARGE;
+                r = HF_E_TOO_LARGE;
         }
-        if (!e) {
+        if (r == 0) {
                 *ret_value = hf__json_dup(place.member);
-                e = *ret_value ? 0 : -ENOMEM;
+                r = *ret_value ? 0 : -ENOMEM;
         }
         place_done(&place);
-        return e;
+        return r;
 }
 
 static int test(struct patching *p, const char *path, const struct hf__json *value) {
         struct measure m = {0};
         struct place place = {0};
-        int e = find(p, path, &place);
+        int r = find(p, path, &place);
 
         measure(value, 0, &m);
-        if (!e)
-                e = spend(p, m.nodes + hf__json_count(place.member));
-        if (!e && (!place.member || !hf__json_equal(place.member, value)))
-                e = fail(p, "testing value failed", path);
+        if (r == 0)
+                r = spend(p, m.nodes + hf__json_count(place.member));
+        if (r == 0 && (!place.member || !hf__json_equal(place.member, value)))
+                r = fail(p, "testing value failed", path);
         place_done(&place);
-        return e;
+        return r;
 }
 
 static int move(struct patching *p, const char *from, const char *path) {
         size_t n = strlen(from);
         struct hf__json *value = NULL;
 
-        if (!strncmp(from, path, n) && path[n] == '/')
+        if (strncmp(from, path, n) == 0 && path[n] == '/')
                 return fail(p, "a value cannot be moved into itself", path);
-        if (!strcmp(from, path)) { /* nothing moves; but it must be there */
+        if (strcmp(from, path) == 0) { /* nothing moves; but it must be there */
                 struct place place = {0};
-                int e = find(p, from, &place);
-                if (!e && !place.member)
-                        e = fail(p, "there is nothing to move", from);
+                int r = find(p, from, &place);
+                if (r == 0 && !place.member)
+                        r = fail(p, "there is nothing to move", from);
                 place_done(&place);
-                return e;
+                return r;
         }
-        int e = take(p, from, &value);
-        return e ? e : put(p, path, value, false);
+        int r = take(p, from, &value);
+        return r != 0 ? r : put(p, path, value, false);
 }
 
 /* A value for the document: what the patch says stays the patch's. */
@@ -279,13 +279,13 @@ static int apply(struct patching *p, const struct hf__json *operation) {
         const char *from = hf__json_text(hf__json_get(operation, "from"));
         const struct hf__json *value = hf__json_get(operation, "value");
         struct hf__json *taken = NULL;
-        int e;
+        int r;
 
         if (!op || !path)
                 return fail(p, "an operation needs op and path", path ? path : "");
-        bool adds = !strcmp(op, "add"), replaces = !strcmp(op, "replace"),
-             tests = !strcmp(op, "test");
-        bool moves = !strcmp(op, "move"), copies = !strcmp(op, "copy");
+        bool adds = strcmp(op, "add") == 0, replaces = strcmp(op, "replace") == 0,
+             tests = strcmp(op, "test") == 0;
+        bool moves = strcmp(op, "move") == 0, copies = strcmp(op, "copy") == 0;
         if ((adds || replaces || tests) && !value)
                 return fail(p, "the operation needs a value", path);
         if ((moves || copies) && !from)
@@ -297,24 +297,24 @@ static int apply(struct patching *p, const struct hf__json *operation) {
         if (moves)
                 return move(p, from, path);
         if (copies) {
-                e = copy(p, from, &taken);
-                return e ? e : put(p, path, taken, false);
+                r = copy(p, from, &taken);
+                return r != 0 ? r : put(p, path, taken, false);
         }
-        if (strcmp(op, "remove"))
+        if (strcmp(op, "remove") != 0)
                 return fail(p, "there is no such operation", op);
-        e = take(p, path, &taken);
+        r = take(p, path, &taken);
         hf__json_free(taken);
-        return e;
+        return r;
 }
 
 int hfd_patch_json(struct hf__json **document, const struct hf__json *patch,
                    char why[HFD_PATCH_WHY]) {
         struct patching p = {.document = document, .why = why};
-        int e = 0;
+        int r = 0;
 
-        for (const struct hf__json *operation = hf__json_first(patch); operation && !e;
+        for (const struct hf__json *operation = hf__json_first(patch); operation && r == 0;
              operation = hf__json_next(operation))
-                e = hf__json_is_object(operation) ? apply(&p, operation)
+                r = hf__json_is_object(operation) ? apply(&p, operation)
                                                   : fail(&p, "an operation is an object", "");
-        return e;
+        return r;
 }

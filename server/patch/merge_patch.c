@@ -73,17 +73,17 @@ int hfd_members_set(struct hfd_members *members, const char *key, struct hf__jso
 
         if (!slot || !*slot)
                 return hf__json_add(members->object, key, value);
-        int e = hf__json_replace(members->object, *slot, value);
-        if (!e)
+        int r = hf__json_replace(members->object, *slot, value);
+        if (r == 0)
                 *slot = value;
-        return e;
+        return r;
 }
 
 static int merge(struct hf__json *target, const struct hf__json *patch);
 
 static int merge_member(struct hfd_members *members, const struct hf__json *m) {
         struct hf__json *there = hfd_members_find(members, hf__json_key(m)), *value;
-        int e = 0;
+        int r = 0;
 
         if (hf__json_is_null(m))
                 return there ? hfd_members_drop(members, there) : 0;
@@ -91,24 +91,24 @@ static int merge_member(struct hfd_members *members, const struct hf__json *m) {
                 return merge(there, m);
         value = hf__json_is_object(m) ? hf__json_object() : hf__json_dup(m);
         if (!value)
-                e = -ENOMEM;
+                r = -ENOMEM;
         else if (hf__json_is_object(m)) /* merged into an empty one: nulls in it are no values */
-                e = merge(value, m);
-        if (!e)
+                r = merge(value, m);
+        if (r == 0)
                 return hfd_members_set(members, hf__json_key(m), value);
         hf__json_free(value);
-        return e;
+        return r;
 }
 
 /* As deep as the patch is. */
 static int merge(struct hf__json *target, const struct hf__json *patch) {
         struct hfd_members members;
-        int e = hfd_members_init(&members, target);
+        int r = hfd_members_init(&members, target);
 
-        for (const struct hf__json *m = hf__json_first(patch); m && !e; m = hf__json_next(m))
-                e = merge_member(&members, m);
+        for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
+                r = merge_member(&members, m);
         hfd_members_done(&members);
-        return e;
+        return r;
 }
 
 int hfd_patch_merge(struct hf__json **document, const struct hf__json *patch) {

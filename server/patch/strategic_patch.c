@@ -47,8 +47,8 @@ static const struct merged_list no_merge;
 
 static const struct merged_list *find_list(const char *kind, const char *path) {
         for (size_t i = 0; i < sizeof merged_lists / sizeof merged_lists[0]; i++)
-                if (!strcmp(merged_lists[i].path, path) &&
-                    (!merged_lists[i].kind || !strcmp(merged_lists[i].kind, kind)))
+                if (strcmp(merged_lists[i].path, path) == 0 &&
+                    (!merged_lists[i].kind || strcmp(merged_lists[i].kind, kind) == 0))
                         return &merged_lists[i];
         return &no_merge;
 }
@@ -78,9 +78,9 @@ static void join(char out[PATH_MAX_BYTES], const char *path, const char *key) {
 }
 
 static bool is_directive(const char *key) {
-        return !strcmp(key, "$patch") || !strcmp(key, "$retainKeys") ||
-               !strncmp(key, SET_ORDER, sizeof SET_ORDER - 1) ||
-               !strncmp(key, DELETE_FROM, sizeof DELETE_FROM - 1);
+        return strcmp(key, "$patch") == 0 || strcmp(key, "$retainKeys") == 0 ||
+               strncmp(key, SET_ORDER, sizeof SET_ORDER - 1) == 0 ||
+               strncmp(key, DELETE_FROM, sizeof DELETE_FROM - 1) == 0;
 }
 
 /* ---- what is only in the patch ---- */
@@ -89,21 +89,21 @@ static bool is_directive(const char *key) {
 static struct hf__json *clean_copy(const struct hf__json *json) {
         bool array = hf__json_is_array(json);
         struct hf__json *copy;
-        int e = 0;
+        int r = 0;
 
         if (!array && !hf__json_is_object(json))
                 return hf__json_dup(json);
         copy = array ? hf__json_array() : hf__json_object();
-        for (const struct hf__json *m = copy ? hf__json_first(json) : NULL; m && !e;
+        for (const struct hf__json *m = copy ? hf__json_first(json) : NULL; m && r == 0;
              m = hf__json_next(m)) {
                 if (array ? hf__json_text(hf__json_get(m, "$patch")) != NULL
                           : is_directive(hf__json_key(m)) || hf__json_is_null(m))
                         continue;
                 struct hf__json *inner = clean_copy(m);
-                e = array ? hf__json_append(copy, inner)
+                r = array ? hf__json_append(copy, inner)
                           : hf__json_add(copy, hf__json_key(m), inner);
         }
-        return e ? hf__json_free(copy) : copy;
+        return r != 0 ? hf__json_free(copy) : copy;
 }
 
 /* ---- lists ---- */
@@ -196,12 +196,12 @@ static int merge_element(struct merging *p, const struct merged_list *list, stru
 
         if (list->key && !hf__json_is_object(element))
                 return fail(p, "an element of the list is no object", list->path);
-        if (directive && !strcmp(directive, "replace"))
+        if (directive && strcmp(directive, "replace") == 0)
                 return 0; /* the list was emptied */
         if (!id || hf__json_is_null(id))
                 return fail(p, "an element of the list does not have its merge key", list->path);
         at = index_in(list, target, id);
-        if (directive && strcmp(directive, "delete"))
+        if (directive && strcmp(directive, "delete") != 0)
                 return fail(p, "there is no such $patch", directive);
         if (directive) {
                 for (; at != SIZE_MAX; at = index_in(list, target, id))
@@ -216,7 +216,7 @@ static int merge_element(struct merging *p, const struct merged_list *list, stru
 static bool has_replace(const struct hf__json *patch) {
         for (const struct hf__json *m = hf__json_first(patch); m; m = hf__json_next(m)) {
                 const char *directive = hf__json_text(hf__json_get(m, "$patch"));
-                if (directive && !strcmp(directive, "replace"))
+                if (directive && strcmp(directive, "replace") == 0)
                         return true;
         }
         return false;
@@ -225,7 +225,7 @@ static bool has_replace(const struct hf__json *patch) {
 /* patch and order may be NULL. */
 static int merge_list(struct merging *p, const struct merged_list *list, struct hf__json *target,
                       const struct hf__json *patch, const struct hf__json *order) {
-        int e = 0;
+        int r = 0;
 
         if (hf__json_count(target) > LIST_MAX || hf__json_count(patch) > LIST_MAX ||
             hf__json_count(order) > LIST_MAX) {
@@ -239,12 +239,12 @@ static int merge_list(struct merging *p, const struct merged_list *list, struct 
         if (list->key && has_replace(patch))
                 for (struct hf__json *m; (m = hf__json_first(target));)
                         hf__json_free(hf__json_detach(target, m));
-        for (const struct hf__json *m = hf__json_first(patch); m && !e; m = hf__json_next(m))
-                e = merge_element(p, list, target, m);
-        if (!e)
-                e = put_in_order(list, target, order ? order : patch, before);
+        for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
+                r = merge_element(p, list, target, m);
+        if (r == 0)
+                r = put_in_order(list, target, order ? order : patch, before);
         hf__json_free(before);
-        return e;
+        return r;
 }
 
 static int delete_from(struct merging *p, struct hf__json *target, const struct hf__json *patch,
@@ -270,7 +270,8 @@ static int retain_keys(struct merging *p, struct hf__json *target, const struct 
                 next = hf__json_next(m);
                 for (const struct hf__json *k = hf__json_first(keys); k && !kept;
                      k = hf__json_next(k))
-                        kept = hf__json_is_string(k) && !strcmp(hf__json_text(k), hf__json_key(m));
+                        kept = hf__json_is_string(k) &&
+                               strcmp(hf__json_text(k), hf__json_key(m)) == 0;
                 if (!kept)
                         hf__json_free(hf__json_detach(target, m));
         }
@@ -292,11 +293,11 @@ static int merge_ordered(struct merging *p, const char *path, struct hfd_members
         if (!value)
                 return 0;
         struct hf__json *made = hf__json_array();
-        int e = made ? merge_list(p, list, made, value, order) : -ENOMEM;
-        if (!e)
+        int r = made ? merge_list(p, list, made, value, order) : -ENOMEM;
+        if (r == 0)
                 return hfd_members_set(members, key, made);
         hf__json_free(made);
-        return e;
+        return r;
 }
 
 static bool is_ordered(const struct merging *p, const char *path, const struct hf__json *patch,
@@ -314,14 +315,14 @@ static int merge_member(struct merging *p, const char *path, struct hfd_members 
         const char *key = hf__json_key(m);
         char inner[PATH_MAX_BYTES];
 
-        if (!strcmp(key, "$patch") || !strcmp(key, "$retainKeys"))
+        if (strcmp(key, "$patch") == 0 || strcmp(key, "$retainKeys") == 0)
                 return 0;
-        if (!strncmp(key, SET_ORDER, sizeof SET_ORDER - 1)) {
+        if (strncmp(key, SET_ORDER, sizeof SET_ORDER - 1) == 0) {
                 key += sizeof SET_ORDER - 1;
                 join(inner, path, key);
                 return merge_ordered(p, inner, members, patch, key, m);
         }
-        if (!strncmp(key, DELETE_FROM, sizeof DELETE_FROM - 1)) {
+        if (strncmp(key, DELETE_FROM, sizeof DELETE_FROM - 1) == 0) {
                 struct hf__json *from = hfd_members_find(members, key + sizeof DELETE_FROM - 1);
                 return hf__json_is_array(from) ? delete_from(p, from, m, key) : 0;
         }
@@ -345,24 +346,24 @@ static int merge_object(struct merging *p, const char *path, struct hf__json *ta
                               *retain = hf__json_get(patch, "$retainKeys");
         const char *word = hf__json_text(directive);
         struct hfd_members members;
-        int e = 0;
+        int r = 0;
 
-        if (directive && (!word || (strcmp(word, "replace") && strcmp(word, "delete"))))
+        if (directive && (!word || (strcmp(word, "replace") != 0 && strcmp(word, "delete") != 0)))
                 return fail(p, "there is no such $patch", word ? word : "");
         if (word)
                 for (struct hf__json *m; (m = hf__json_first(target));)
                         hf__json_free(hf__json_detach(target, m));
-        if (word && !strcmp(word, "delete"))
+        if (word && strcmp(word, "delete") == 0)
                 return 0;
         if (retain)
-                e = retain_keys(p, target, retain);
-        if (e)
-                return e;
-        e = hfd_members_init(&members, target);
-        for (const struct hf__json *m = hf__json_first(patch); m && !e; m = hf__json_next(m))
-                e = merge_member(p, path, &members, patch, m);
+                r = retain_keys(p, target, retain);
+        if (r != 0)
+                return r;
+        r = hfd_members_init(&members, target);
+        for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
+                r = merge_member(p, path, &members, patch, m);
         hfd_members_done(&members);
-        return e;
+        return r;
 }
 
 int hfd_patch_strategic(const struct hfd_resource *resource, struct hf__json **document,

@@ -125,7 +125,7 @@ static void on_fence(void *ctx, const struct hfd_store_reply *reply) {
 static void compare_fence(struct sweep *sweep) {
         const struct hfd_txn txn = {.compares = sweep->fence.compares,
                                     .n_compares = 2 * sweep->fence.n_leases};
-        int e = 0;
+        int r = 0;
 
         if (hfd_store_identity_settles(sweep->api)) { /* as a delete would have been told */
                 sweep->compared = true;
@@ -133,9 +133,9 @@ static void compare_fence(struct sweep *sweep) {
                 fail(sweep);
                 return;
         }
-        e = hfd_store_txn(sweep->api, &txn, sweep->request->deadline, on_fence, sweep);
-        if (e) {
-                hfd_response_store_error(&sweep->failure, e, NULL);
+        r = hfd_store_txn(sweep->api, &txn, sweep->request->deadline, on_fence, sweep);
+        if (r != 0) {
+                hfd_response_store_error(&sweep->failure, r, NULL);
                 fail(sweep);
         }
 }
@@ -308,17 +308,17 @@ static struct sweep *sweep_new(struct hfd_api *api, struct hfd_request *request)
 void hfd_delete_collection(struct hfd_api *api, struct hfd_request *request) {
         struct hfd_response response = {0};
         struct sweep *sweep = NULL;
-        int e = 0;
+        int r = 0;
 
         if (check(request, &response)) {
                 sweep = sweep_new(api, request);
                 if (!sweep)
                         hfd_response_no_memory(&response);
                 else if (request->fence &&
-                         (e = hfd_fence_compares(&sweep->fence, api->prefix, request->fence)))
-                        hfd_response_store_error(&response, e, NULL);
+                         (r = hfd_fence_compares(&sweep->fence, api->prefix, request->fence)))
+                        hfd_response_store_error(&response, r, NULL);
         }
-        if (sweep && !e) {
+        if (sweep && r == 0) {
                 hfd_list_for(api, &sweep->list, on_selected);
                 return;
         }

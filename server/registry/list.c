@@ -133,13 +133,13 @@ static bool read_continue(struct hfd_read *read, const char *token) {
         /* The start's NUL is written as an escape, which no C string can hold: it is cut off before
          * parsing. */
         size_t n_end = sizeof CONTINUE_END - 1;
-        if (n < n_end || memcmp(json + n - n_end, CONTINUE_END, n_end))
+        if (n < n_end || memcmp(json + n - n_end, CONTINUE_END, n_end) != 0)
                 return false;
         memcpy(json + n - n_end, "\"}", 3);
         if (hf__json_parse(json, strlen(json), &tree, NULL))
                 return false;
         const char *start = hf__json_string(tree, "start"), *version = hf__json_string(tree, "v");
-        bool good = version && !strcmp(version, "meta.k8s.io/v1") &&
+        bool good = version && strcmp(version, "meta.k8s.io/v1") == 0 &&
                     hf__json_i64(tree, "rv", &revision) && start &&
                     strlen(start) < sizeof read->start && !strstr(start, "..") && *start != '/';
         if (good) {
@@ -278,23 +278,23 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
 static void list_store(struct hfd_read *read) {
         struct hfd_api *api = read->api;
         char prefix[HF_NAME_MAX + 2], key[HFD_KEY_MAX], start[HFD_KEY_MAX];
-        int e;
+        int r;
 
         place_of(read, prefix);
-        e = hfd_object_key(api, read->request->resource, prefix, key);
-        if (!e && *read->start)
-                e = hfd_object_key(api, read->request->resource, read->start, start);
-        if (!e && *read->start && strlen(start) + 1 < sizeof start)
+        r = hfd_object_key(api, read->request->resource, prefix, key);
+        if (r == 0 && *read->start)
+                r = hfd_object_key(api, read->request->resource, read->start, start);
+        if (r == 0 && *read->start && strlen(start) + 1 < sizeof start)
                 strcat(start, "\x01");
         bool selects = read->request->options.labels.n || read->request->options.fields.n;
         size_t limit = read->request->options.limit && !selects
                                ? (size_t)read->request->options.limit + 1
                                : 0;
-        if (!e)
-                e = hfd_store_list(api, key, *read->start ? start : NULL, read->at, limit,
+        if (r == 0)
+                r = hfd_store_list(api, key, *read->start ? start : NULL, read->at, limit,
                                    read->request->deadline, on_store_list, read);
-        if (e)
-                hfd_read_finish_store_error(read, e, NULL);
+        if (r != 0)
+                hfd_read_finish_store_error(read, r, NULL);
 }
 
 /* From the cache; false when the cache is not where the read must be. */

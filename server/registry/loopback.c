@@ -222,10 +222,10 @@ static int loopback_call(struct hf_client *self, const struct hf_request *reques
                 memcpy(p->body, request->body, request->n_body);
         p->request.body = p->body;
         p->request.n_body = request->n_body;
-        int e = enlist(p, ret_id);
-        if (e) {
+        int r = enlist(p, ret_id);
+        if (r != 0) {
                 discard(p);
-                return e;
+                return r;
         }
         if (!p->request.resource) {
                 hfd_response_no_such_resource(&response);
@@ -348,10 +348,10 @@ static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *sp
         p->ctx = ctx;
         p->request.verb = HFD_LIST;
         p->request.in_process = true;
-        int e = enlist(p, ret_id);
-        if (e) {
+        int r = enlist(p, ret_id);
+        if (r != 0) {
                 discard(p);
-                return e;
+                return r;
         }
         if (!p->request.resource) {
                 hfd_response_status(&response, HF_E_NOT_FOUND, 404, "NotFound",
@@ -438,12 +438,12 @@ int hfd_api_loopback(struct hfd_api *api, struct hf_client **ret_client) {
                 return -ENOMEM;
         client->base = (struct hf_client){&ops, api->host};
         client->api = api;
-        int e = hf__mutex_init(&client->mu);
-        if (!e && (e = hf_cond_init(&client->idle)))
+        int r = hf__mutex_init(&client->mu);
+        if (r == 0 && (r = hf_cond_init(&client->idle)))
                 pthread_mutex_destroy(&client->mu);
-        if (e) {
+        if (r != 0) {
                 free(client);
-                return e;
+                return r;
         }
         *ret_client = &client->base;
         return 0;

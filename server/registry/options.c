@@ -56,7 +56,9 @@ static bool read_u64(const char *text, uint64_t *ret_value) {
 
 /* As the field reads it, and as hfd_query_bool does, by which the filters have told watches from
  * lists before. */
-static bool read_bool(const char *text) { return strcmp(text, "0") && strcasecmp(text, "false"); }
+static bool read_bool(const char *text) {
+        return strcmp(text, "0") != 0 && strcasecmp(text, "false") != 0;
+}
 
 static bool bad(struct hfd_response *response, const char *name, const char *value) {
         hfd_response_bad_request(response, "invalid value for query parameter %s: \"%.200s\"", name,
@@ -71,19 +73,19 @@ static bool set_selector(struct hfd_request *request, bool fields, const char *v
         char reason[320];
 
         hfd_selector_done(selector);
-        int e = hfd_selector_parse(value, fields, request->resource, selector, reason,
+        int r = hfd_selector_parse(value, fields, request->resource, selector, reason,
                                    sizeof reason);
-        if (e == -ENOMEM)
+        if (r == -ENOMEM)
                 hfd_response_no_memory(response);
-        else if (e)
+        else if (r != 0)
                 hfd_response_bad_request(response, "%s", reason);
-        return !e;
+        return r == 0;
 }
 
 static bool set_match(struct hfd_options *o, const char *value, struct hfd_response *response) {
-        if (!strcmp(value, "NotOlderThan"))
+        if (strcmp(value, "NotOlderThan") == 0)
                 o->match = HFD_MATCH_NOT_OLDER;
-        else if (!strcmp(value, "Exact"))
+        else if (strcmp(value, "Exact") == 0)
                 o->match = HFD_MATCH_EXACT;
         else if (*value)
                 return bad(response, "resourceVersionMatch", value);
@@ -94,11 +96,11 @@ static bool set_field_validation(struct hfd_request *request, const char *value,
                                  struct hfd_response *response) {
         struct hfd_options *o = &request->options;
 
-        if (!*value || !strcmp(value, "Warn"))
+        if (!*value || strcmp(value, "Warn") == 0)
                 o->field_validation = HFD_FIELDS_WARN;
-        else if (!strcmp(value, "Ignore"))
+        else if (strcmp(value, "Ignore") == 0)
                 o->field_validation = HFD_FIELDS_IGNORE;
-        else if (!strcmp(value, "Strict"))
+        else if (strcmp(value, "Strict") == 0)
                 o->field_validation = HFD_FIELDS_STRICT;
         else
                 return bad(response, "fieldValidation", value);
@@ -109,7 +111,7 @@ bool hfd_propagation_parse(const char *text, enum hfd_propagation *ret_propagati
         static const char *const names[] = {"", "Orphan", "Background", "Foreground"};
 
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-                if (!strcmp(names[i], text)) {
+                if (strcmp(names[i], text) == 0) {
                         *ret_propagation = (enum hfd_propagation)i;
                         return true;
                 }
@@ -125,13 +127,13 @@ static bool set_delete_option(struct hfd_request *request, const char *name, con
 
         if (request->verb != HFD_DELETE_ONE && request->verb != HFD_DELETE_MANY)
                 return false;
-        if (!strcmp(name, "propagationPolicy")) {
+        if (strcmp(name, "propagationPolicy") == 0) {
                 *ret_good =
                         hfd_propagation_parse(value, &o->propagation) || bad(response, name, value);
-        } else if (!strcmp(name, "orphanDependents")) {
+        } else if (strcmp(name, "orphanDependents") == 0) {
                 o->has_orphan = *value;
                 o->orphan = read_bool(value);
-        } else if (!strcmp(name, "gracePeriodSeconds")) {
+        } else if (strcmp(name, "gracePeriodSeconds") == 0) {
                 *ret_good = !*value || read_u64(value, &seconds) || bad(response, name, value);
         } else {
                 return false;
@@ -147,46 +149,46 @@ static bool set_option(struct hfd_request *request, const char *name, const char
 
         if (set_delete_option(request, name, value, response, &good))
                 return good;
-        if (!strcmp(name, "labelSelector"))
+        if (strcmp(name, "labelSelector") == 0)
                 return set_selector(request, false, value, response);
-        if (!strcmp(name, "fieldSelector"))
+        if (strcmp(name, "fieldSelector") == 0)
                 return set_selector(request, true, value, response);
-        if (!strcmp(name, "resourceVersionMatch"))
+        if (strcmp(name, "resourceVersionMatch") == 0)
                 return set_match(o, value, response);
-        if (!strcmp(name, "fieldValidation"))
+        if (strcmp(name, "fieldValidation") == 0)
                 return set_field_validation(request, value, response);
-        if (!strcmp(name, "resourceVersion")) {
+        if (strcmp(name, "resourceVersion") == 0) {
                 o->has_revision = *value;
                 return !*value || read_u64(value, &o->revision) || bad(response, name, value);
         }
-        if (!strcmp(name, "limit"))
+        if (strcmp(name, "limit") == 0)
                 return !*value || read_u64(value, &o->limit) || bad(response, name, value);
-        if (!strcmp(name, "timeoutSeconds")) {
+        if (strcmp(name, "timeoutSeconds") == 0) {
                 if (*value && (!read_u64(value, &number) || number > 1000000))
                         return bad(response, name, value);
                 o->timeout_s = (int64_t)number;
-        } else if (!strcmp(name, "continue") && *value) {
+        } else if (strcmp(name, "continue") == 0 && *value) {
                 free(o->continue_token);
                 o->continue_token = strdup(value);
                 if (!o->continue_token) {
                         hfd_response_no_memory(response);
                         return false;
                 }
-        } else if (!strcmp(name, "watch")) {
+        } else if (strcmp(name, "watch") == 0) {
                 o->watch = read_bool(value);
-        } else if (!strcmp(name, "allowWatchBookmarks")) {
+        } else if (strcmp(name, "allowWatchBookmarks") == 0) {
                 o->bookmarks = read_bool(value);
-        } else if (!strcmp(name, "sendInitialEvents")) {
+        } else if (strcmp(name, "sendInitialEvents") == 0) {
                 o->has_send_initial = *value;
                 o->send_initial = read_bool(value);
-        } else if (!strcmp(name, "dryRun")) {
+        } else if (strcmp(name, "dryRun") == 0) {
                 o->dry_run = true;
-                return !strcmp(value, "All") || bad(response, name, value);
-        } else if (!strcmp(name, "includeObject")) {
-                o->include = !strcmp(value, "None")     ? HFD_INCLUDE_NONE
-                             : !strcmp(value, "Object") ? HFD_INCLUDE_OBJECT
-                                                        : HFD_INCLUDE_METADATA;
-        } else if (!strcmp(name, "pretty")) {
+                return strcmp(value, "All") == 0 || bad(response, name, value);
+        } else if (strcmp(name, "includeObject") == 0) {
+                o->include = strcmp(value, "None") == 0     ? HFD_INCLUDE_NONE
+                             : strcmp(value, "Object") == 0 ? HFD_INCLUDE_OBJECT
+                                                            : HFD_INCLUDE_METADATA;
+        } else if (strcmp(name, "pretty") == 0) {
                 o->pretty = read_bool(value);
         }
         return true;
@@ -260,7 +262,7 @@ static bool given_before(const char *name, unsigned *given) {
                                             "gracePeriodSeconds"};
 
         for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-                if (!strcmp(name, names[i])) {
+                if (strcmp(name, names[i]) == 0) {
                         bool before = *given & 1u << i;
                         *given |= 1u << i;
                         return before;

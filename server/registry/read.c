@@ -128,11 +128,11 @@ static void on_get_ready(struct hfd_consistent_read *reader) {
         } else if (read->too_large_if_late && hfd_api_synced(api)) {
                 hfd_read_finish_too_large(read);
         } else {
-                int e = hfd_object_key(api, read->request->resource, path, key);
-                if (!e)
-                        e = hfd_store_get(api, key, read->request->deadline, on_store_get, read);
-                if (e)
-                        hfd_read_finish_store_error(read, e, NULL);
+                int r = hfd_object_key(api, read->request->resource, path, key);
+                if (r == 0)
+                        r = hfd_store_get(api, key, read->request->deadline, on_store_get, read);
+                if (r != 0)
+                        hfd_read_finish_store_error(read, r, NULL);
         }
 }
 

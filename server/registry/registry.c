@@ -90,26 +90,26 @@ int hfd_api_new(const struct hf_host *host, const struct hfd_api_config *config,
                                        "etcd_request_duration_seconds",
                                        "Latency of requests to the store, by operation.", labels);
         }
-        int e = hf__mutex_init(&api->mu);
-        if (e) {
+        int r = hf__mutex_init(&api->mu);
+        if (r != 0) {
                 free(api);
-                return e;
+                return r;
         }
-        e = hf_cond_init(&api->cond);
-        if (e) {
+        r = hf_cond_init(&api->cond);
+        if (r != 0) {
                 pthread_mutex_destroy(&api->mu);
                 free(api);
-                return e;
+                return r;
         }
         *ret_api = api;
         return 0;
 }
 
 int hfd_api_start(struct hfd_api *api) {
-        int e = hf__thread_start(api->host, "hf-api-time", keep_time, api, &api->timer_thread);
+        int r = hf__thread_start(api->host, "hf-api-time", keep_time, api, &api->timer_thread);
 
-        if (e)
-                return e;
+        if (r != 0)
+                return r;
         api->timer_running = true;
         hfd_reflector_run(api);
         return 0;
@@ -134,18 +134,18 @@ int hfd_api_wait_synced(struct hfd_api *api, struct hf_cancel *token,
                         struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_host_clock(api->host);
         struct hf_cancel_waker waker = {0};
-        int e = 0;
+        int r = 0;
 
         hf_cancel_add_waker(token, &waker, wake, api);
         pthread_mutex_lock(&api->mu);
         while (!api->synced && !hf_cancel_fired(token))
                 (void)clock->wait(clock->ctx, &api->cond, &api->mu, hf_cancel_deadline(token));
         if (!api->synced)
-                e = hf_fail(reterr_status, HF_E_CANCELED, "the store did not answer: %s",
+                r = hf_fail(reterr_status, HF_E_CANCELED, "the store did not answer: %s",
                             *api->fill_status.message ? api->fill_status.message : "no reply yet");
         pthread_mutex_unlock(&api->mu);
         hf_cancel_remove_waker(&waker);
-        return e;
+        return r;
 }
 
 hf_nsec hfd_api_store_heard_at(struct hfd_api *api) { return (hf_nsec)atomic_load(&api->heard_at); }

@@ -57,11 +57,11 @@ static void put_subjects(struct hf__strbuf *s, const struct hf__json *object, co
              m = hf__json_next(m)) {
                 const char *name = hf__json_string(m, "name"),
                            *ns = hf__json_string(m, "namespace"), *of = hf__json_string(m, "kind");
-                if (!of || strcmp(of, kind) || !name)
+                if (!of || strcmp(of, kind) != 0 || !name)
                         continue;
                 hf__strbuf_printf(&names, "%s%s%s%s", names.n ? ", " : "",
-                                  ns && !strcmp(kind, "ServiceAccount") ? ns : "",
-                                  !strcmp(kind, "ServiceAccount") ? "/" : "", name);
+                                  ns && strcmp(kind, "ServiceAccount") == 0 ? ns : "",
+                                  strcmp(kind, "ServiceAccount") == 0 ? "/" : "", name);
         }
         put_text(s, names.data ? names.data : "");
         if (names.error)
@@ -78,18 +78,18 @@ static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const 
                      int64_t now_s) {
         char text[600];
 
-        if (!strncmp(path, "@age", 4)) {
+        if (strncmp(path, "@age", 4) == 0) {
                 put_age(s, object, path[4] ? path + 5 : "metadata.creationTimestamp", now_s);
-        } else if (!strncmp(path, "@count:", 7)) {
+        } else if (strncmp(path, "@count:", 7) == 0) {
                 hf__strbuf_u64(s, hf__json_count(hf__json_path(object, path + 7)));
-        } else if (!strncmp(path, "@subjects:", 10)) {
+        } else if (strncmp(path, "@subjects:", 10) == 0) {
                 put_subjects(s, object, path + 10);
-        } else if (!strcmp(path, "@role")) {
+        } else if (strcmp(path, "@role") == 0) {
                 const char *kind = hf__json_string(object, "roleRef.kind"),
                            *name = hf__json_string(object, "roleRef.name");
                 (void)snprintf(text, sizeof text, "%s/%s", kind ? kind : "", name ? name : "");
                 put_text(s, text);
-        } else if (!strcmp(path, "@object")) {
+        } else if (strcmp(path, "@object") == 0) {
                 const char *kind = hf__json_string(object, "involvedObject.kind"),
                            *name = hf__json_string(object, "involvedObject.name");
                 (void)snprintf(text, sizeof text, "%s/%s", kind ? kind : "", name ? name : "");

@@ -56,10 +56,10 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
 
 /* A refusal that rests on the cache's state: look at the store first. */
 void hfd_write_refetch(struct hfd_write *w) {
-        int e = hfd_store_get(w->api, w->key, w->request->deadline, on_refetched, w);
+        int r = hfd_store_get(w->api, w->key, w->request->deadline, on_refetched, w);
 
-        if (e)
-                hfd_write_finish_store_error(w, e, NULL);
+        if (r != 0)
+                hfd_write_finish_store_error(w, r, NULL);
 }
 
 void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const char *wanted,
@@ -103,11 +103,11 @@ void hfd_write_attempt(struct hfd_write *w) {
 
 int hfd_write_make_key(struct hfd_write *w) {
         char key[HFD_KEY_MAX];
-        int e = hfd_object_key(w->api, w->request->resource, w->path, key);
+        int r = hfd_object_key(w->api, w->request->resource, w->path, key);
 
         free(w->key);
-        w->key = e ? NULL : strdup(key);
-        return e || w->key ? e : -ENOMEM;
+        w->key = r != 0 ? NULL : strdup(key);
+        return r != 0 || w->key ? r : -ENOMEM;
 }
 
 static int make_fence(struct hfd_write *w) {
@@ -128,7 +128,7 @@ static bool is_immortal(const struct hfd_request *request, struct hfd_response *
 void hfd_write_start(struct hfd_api *api, struct hfd_request *request) {
         struct hfd_write *w = malloc(sizeof *w);
         struct hfd_response response = {0};
-        int e = 0;
+        int r = 0;
 
         if (!w) {
                 hfd_response_no_memory(&response);
@@ -142,16 +142,16 @@ void hfd_write_start(struct hfd_api *api, struct hfd_request *request) {
                 return;
         }
         if (request->fence)
-                e = make_fence(w);
-        if (!e && request->verb != HFD_CREATE) {
+                r = make_fence(w);
+        if (r == 0 && request->verb != HFD_CREATE) {
                 bool synced;
                 hfd_request_object_path(request, w->path);
-                e = hfd_write_make_key(w);
-                if (!e)
+                r = hfd_write_make_key(w);
+                if (r == 0)
                         w->current = hfd_cacher_newest(api, request->resource, w->path, &synced);
         }
-        if (e)
-                hfd_write_finish_store_error(w, e, NULL);
+        if (r != 0)
+                hfd_write_finish_store_error(w, r, NULL);
         else
                 hfd_write_attempt(w);
 }

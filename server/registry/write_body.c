@@ -47,7 +47,7 @@ static void check_dry_run(const struct hf__json *dry, struct hfd_causes *causes)
         char value[300];
 
         for (const struct hf__json *m = hf__json_first(dry); m; m = hf__json_next(m)) {
-                if (!strcmp(hf__json_text(m), "All"))
+                if (strcmp(hf__json_text(m), "All") == 0)
                         continue;
                 hfd_quote_list(dry, value, sizeof value);
                 hfd_cause_unsupported(causes, "dryRun", value, "\"All\"");
@@ -73,7 +73,8 @@ bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json 
                 return false;
         }
         const char *kind = hf__json_string(sent, "kind");
-        if (kind && *kind && strcmp(kind, "DeleteOptions")) { /* somebody meant something else */
+        if (kind && *kind &&
+            strcmp(kind, "DeleteOptions") != 0) { /* somebody meant something else */
                 hfd_response_bad_request(response,
                                          "%s cannot be handled as a DeleteOptions: the kind in the "
                                          "data does not match",
@@ -110,14 +111,14 @@ bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json 
 /* Of two equal keys readers take the first or the last: neither is stored. False: answer is filled.
  */
 static bool keys_unique(const struct hf__json *json, struct hfd_response *response) {
-        int e = hf__json_check_unique(json, NULL);
+        int r = hf__json_check_unique(json, NULL);
 
-        if (e == -ENOMEM)
+        if (r == -ENOMEM)
                 hfd_response_no_memory(response);
-        else if (e)
+        else if (r != 0)
                 hfd_response_bad_request(response, "the object provided has a key twice in one of "
                                                    "its objects");
-        return !e;
+        return r == 0;
 }
 
 /* What fieldValidation asks for. False: answer is filled. */
@@ -178,13 +179,13 @@ bool hfd_body_parse(const struct hfd_request *request, const char *type, struct 
                                          type);
                 return false;
         }
-        int e = hf__json_parse(request->body ? request->body : "", request->n_body, ret_json,
+        int r = hf__json_parse(request->body ? request->body : "", request->n_body, ret_json,
                                &offset);
-        if (e == -ENOMEM) {
+        if (r == -ENOMEM) {
                 hfd_response_no_memory(response);
                 return false;
         }
-        if (e || !hf__json_is_object(*ret_json)) {
+        if (r != 0 || !hf__json_is_object(*ret_json)) {
                 hfd_response_bad_request(response,
                                          "the object provided is unrecognized (must be of type "
                                          "%s): "
@@ -203,14 +204,14 @@ static bool parse_patch(struct hfd_write *w, struct hfd_response *response) {
         size_t offset = 0, n;
 
         bool utf8 = hf__utf8_valid(w->request->body ? w->request->body : "", w->request->n_body);
-        int e = utf8 ? hf__json_parse(w->request->body ? w->request->body : "", w->request->n_body,
+        int r = utf8 ? hf__json_parse(w->request->body ? w->request->body : "", w->request->n_body,
                                       &w->sent, &offset)
                      : HF_E_INVALID;
-        if (e == -ENOMEM) {
+        if (r == -ENOMEM) {
                 hfd_response_no_memory(response);
                 return false;
         }
-        if (e || (json_patch ? !hf__json_is_array(w->sent) : !hf__json_is_object(w->sent))) {
+        if (r != 0 || (json_patch ? !hf__json_is_array(w->sent) : !hf__json_is_object(w->sent))) {
                 hfd_response_bad_request(response,
                                          "error decoding patch: it is no JSON %s (offset %zu)",
                                          json_patch ? "array" : "object", offset);
@@ -243,7 +244,7 @@ bool hfd_write_parse(struct hfd_write *w, struct hfd_response *response) {
         if (!hfd_write_accept(w, w->sent, response))
                 return false;
         const char *revision = hf__json_string(w->sent, "metadata.resourceVersion");
-        if (w->request->verb == HFD_CREATE && revision && *revision && strcmp(revision, "0")) {
+        if (w->request->verb == HFD_CREATE && revision && *revision && strcmp(revision, "0") != 0) {
                 hfd_response_bad_request(response,
                                          "resourceVersion should not be set on objects to be "
                                          "created");

@@ -65,7 +65,7 @@ const char *hfd_write_name(const struct hfd_write *w) {
 static bool same_text(const struct hf__json *a, const struct hf__json *b, const char *key) {
         const char *x = hf__json_string(a, key), *y = hf__json_string(b, key);
 
-        return !strcmp(x ? x : "", y ? y : "");
+        return strcmp(x ? x : "", y ? y : "") == 0;
 }
 
 bool hfd_term_is_same(const struct hf__json *a, const struct hf__json *b) {
@@ -136,10 +136,10 @@ static bool term_holds(const struct hfd_compare compares[2], const struct hfd_st
 
         for (size_t i = 0; i < reply->n_kvs; i++) {
                 const struct hfd_kv *kv = &reply->kvs[i];
-                if (!strcmp(kv->key, value->key))
+                if (strcmp(kv->key, value->key) == 0)
                         return kv->mod_revision == compares[0].revision && kv->value &&
                                kv->value->n >= value->n_value &&
-                               !memcmp(kv->value->data, value->value, value->n_value);
+                               memcmp(kv->value->data, value->value, value->n_value) == 0;
         }
         return false;
 }
@@ -186,7 +186,7 @@ static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply)
                 return;
         }
         for (size_t i = 0; i < reply->n_kvs; i++)
-                if (!strcmp(reply->kvs[i].key, w->key)) {
+                if (strcmp(reply->kvs[i].key, w->key) == 0) {
                         found = hfd_object_new(w->request->resource, w->path,
                                                reply->kvs[i].mod_revision, reply->kvs[i].value);
                         if (!found) {
@@ -221,7 +221,7 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
 /* The epoch as it was at the first attempt, so that one which changes between two attempts refuses
  * the second. */
 static int compare_epoch(struct hfd_write *w, char *key, struct hfd_compare *ret_compare) {
-        int e = hfd_store_identity_epoch_key(w->api, key);
+        int r = hfd_store_identity_epoch_key(w->api, key);
 
         if (!w->epoch)
                 w->epoch = hfd_store_identity_epoch_known(w->api, &w->epoch_exists);
@@ -232,7 +232,7 @@ static int compare_epoch(struct hfd_write *w, char *key, struct hfd_compare *ret
                 ret_compare->value = w->epoch->data;
                 ret_compare->n_value = w->epoch->n;
         }
-        return e;
+        return r;
 }
 
 void hfd_write_commit(struct hfd_write *w) {
@@ -265,21 +265,21 @@ void hfd_write_commit(struct hfd_write *w) {
                 finish_stale_term(w);
                 return;
         }
-        int e = term_op(w, term_key, &ops[1], &term_value);
-        if (!e && ops[1].key)
+        int r = term_op(w, term_key, &ops[1], &term_value);
+        if (r == 0 && ops[1].key)
                 txn.n_ops = 2;
-        if (!e && w->request->fence) {
+        if (r == 0 && w->request->fence) {
                 memcpy(&compares[1], w->fence->compares, sizeof w->fence->compares);
                 txn.n_compares += 2 * w->fence->n_leases;
                 for (size_t i = 0; i < w->fence->n_leases; i++)
                         reads[txn.n_get_on_failure++] = w->fence->key[i];
-                e = compare_epoch(w, epoch_key, &compares[txn.n_compares]);
-                if (!e && w->epoch) {
+                r = compare_epoch(w, epoch_key, &compares[txn.n_compares]);
+                if (r == 0 && w->epoch) {
                         txn.n_compares++;
                         reads[txn.n_get_on_failure++] = epoch_key;
                 }
         }
-        if (!e && hfd_write_namespace_compare(w, ns_key, &compares[txn.n_compares])) {
+        if (r == 0 && hfd_write_namespace_compare(w, ns_key, &compares[txn.n_compares])) {
                 txn.n_compares++;
                 reads[txn.n_get_on_failure++] = ns_key;
         }
@@ -287,9 +287,9 @@ void hfd_write_commit(struct hfd_write *w) {
          * at hand. */
         w->object = hf__json_free(w->object);
         w->sent = hf__json_free(w->sent);
-        if (!e)
-                e = hfd_store_txn(w->api, &txn, w->request->deadline, on_committed, w);
+        if (r == 0)
+                r = hfd_store_txn(w->api, &txn, w->request->deadline, on_committed, w);
         hf__buf_unref(term_value);
-        if (e)
-                hfd_write_finish_store_error(w, e, NULL);
+        if (r != 0)
+                hfd_write_finish_store_error(w, r, NULL);
 }

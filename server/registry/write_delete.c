@@ -41,28 +41,29 @@ static int put_policy(struct hfd_write *w) {
         const struct hf__json *had = hf__json_path(w->object, "metadata.finalizers");
         const char *wanted;
         bool there = false;
-        int e = 0;
+        int r = 0;
 
         if (!wanted_finalizer(w, &wanted))
                 return 0;
         struct hf__json *list = hf__json_array();
         if (!list)
                 return -ENOMEM;
-        for (const struct hf__json *m = hf__json_first(had); m && !e; m = hf__json_next(m)) {
+        for (const struct hf__json *m = hf__json_first(had); m && r == 0; m = hf__json_next(m)) {
                 const char *text = hf__json_is_string(m) ? hf__json_text(m) : "";
-                bool policy = !strcmp(text, "orphan") || !strcmp(text, "foregroundDeletion");
-                bool kept = !policy || (wanted && !strcmp(text, wanted));
+                bool policy =
+                        strcmp(text, "orphan") == 0 || strcmp(text, "foregroundDeletion") == 0;
+                bool kept = !policy || (wanted && strcmp(text, wanted) == 0);
                 there |= policy && kept;
                 if (kept)
-                        e = hf__json_append_string(list, text);
+                        r = hf__json_append_string(list, text);
         }
-        if (!e && wanted && !there)
-                e = hf__json_append_string(list, wanted);
-        if (e || !hf__json_count(list)) {
+        if (r == 0 && wanted && !there)
+                r = hf__json_append_string(list, wanted);
+        if (r != 0 || !hf__json_count(list)) {
                 hf__json_free(list);
-                if (!e)
+                if (r == 0)
                         hf__json_remove(w->object, "metadata.finalizers");
-                return e;
+                return r;
         }
         return hf__json_set(w->object, "metadata.finalizers", list);
 }
@@ -98,17 +99,17 @@ static void delete_existing(struct hfd_write *w, struct hf__json *old) {
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
         w->same_term = true;
-        int e = w->object ? put_policy(w) : -ENOMEM;
-        bool held = !e && hfd_write_held(w->request->resource, w->object);
+        int r = w->object ? put_policy(w) : -ENOMEM;
+        bool held = r == 0 && hfd_write_held(w->request->resource, w->object);
         if (held)
-                e = mark(w);
-        if (held && !e) {
+                r = mark(w);
+        if (held && r == 0) {
                 w->unchanged = hf__json_equal(w->object, old);
                 w->stored =
                         w->unchanged ? NULL : hfd_object_encode(w->request->resource, w->object);
-                e = w->unchanged || w->stored ? 0 : -ENOMEM;
+                r = w->unchanged || w->stored ? 0 : -ENOMEM;
         }
-        if (e)
+        if (r != 0)
                 hfd_write_finish_no_memory(w);
         else
                 hfd_write_commit(w);
@@ -140,11 +141,11 @@ void hfd_write_attempt_delete(struct hfd_write *w) {
         (void)snprintf(current, sizeof current, "%" PRIu64, w->current->revision);
         if (!old)
                 hfd_write_finish_no_memory(w);
-        else if (*w->request->only_uid && strcmp(w->request->only_uid, old_uid ? old_uid : ""))
+        else if (*w->request->only_uid && strcmp(w->request->only_uid, old_uid ? old_uid : "") != 0)
                 finish_not_found(w);
-        else if (uid && strcmp(uid, old_uid ? old_uid : ""))
+        else if (uid && strcmp(uid, old_uid ? old_uid : "") != 0)
                 hfd_write_precondition_failed(w, "UID", uid, old_uid ? old_uid : "");
-        else if (revision && strcmp(revision, current))
+        else if (revision && strcmp(revision, current) != 0)
                 hfd_write_precondition_failed(w, "ResourceVersion", revision, current);
         else
                 delete_existing(w, old);

@@ -97,11 +97,11 @@ bool hfd_write_namespace_open(struct hfd_write *w) {
                 refuse(w);
                 return false;
         }
-        int e = hfd_object_key(w->api, namespaces, w->request->ns, key);
-        if (!e)
-                e = hfd_store_get(w->api, key, w->request->deadline, on_namespace, w);
-        if (e)
-                hfd_write_finish_store_error(w, e, NULL);
+        int r = hfd_object_key(w->api, namespaces, w->request->ns, key);
+        if (r == 0)
+                r = hfd_store_get(w->api, key, w->request->deadline, on_namespace, w);
+        if (r != 0)
+                hfd_write_finish_store_error(w, r, NULL);
         return false;
 }
 
@@ -123,7 +123,7 @@ bool hfd_write_namespace_found(struct hfd_write *w, const struct hfd_kv *kvs, si
         if (!hfd_write_namespace_compare(w, key, &compare))
                 return true;
         for (size_t i = 0; i < n; i++)
-                if (!strcmp(kvs[i].key, key))
+                if (strcmp(kvs[i].key, key) == 0)
                         return note_kv(w, &kvs[i]);
         return note_kv(w, NULL);
 }

@@ -63,7 +63,7 @@ static int start_object(struct hfd_write *w) {
 void hfd_write_attempt_create(struct hfd_write *w) {
         struct hfd_response response = {0};
         const char *name, *base;
-        int e;
+        int r;
 
         if (!hfd_write_namespace_open(w))
                 return;
@@ -78,14 +78,14 @@ void hfd_write_attempt_create(struct hfd_write *w) {
                 return;
         }
         hfd_write_adopt(w, NULL);
-        e = start_object(w);
+        r = start_object(w);
         name = hf__json_string(w->object, "metadata.name");
         base = hf__json_string(w->object, "metadata.generateName");
-        if (!e && (!name || !*name) && base && *base) {
+        if (r == 0 && (!name || !*name) && base && *base) {
                 w->generated = true;
-                e = hfd_meta_generate_name(w->object);
+                r = hfd_meta_generate_name(w->object);
         }
-        if (e) {
+        if (r != 0) {
                 hfd_write_finish_no_memory(w);
                 return;
         }
@@ -95,9 +95,9 @@ void hfd_write_attempt_create(struct hfd_write *w) {
         (void)snprintf(w->path, sizeof w->path, "%s%s%s", w->request->ns,
                        w->request->resource->namespaced ? "/" : "",
                        hf__json_string(w->object, "metadata.name"));
-        e = hfd_write_make_key(w);
-        if (e) {
-                hfd_write_finish_store_error(w, e, NULL);
+        r = hfd_write_make_key(w);
+        if (r != 0) {
+                hfd_write_finish_store_error(w, r, NULL);
                 return;
         }
         if (w->request->options.dry_run) {
@@ -127,7 +127,7 @@ static void update_missing(struct hfd_write *w, const char *uid, const char *rev
                    w->request->subresource) {
                 hfd_response_not_found(&response, w->request->resource, w->request->name);
                 hfd_write_finish(w, &response);
-        } else if (revision && *revision && strcmp(revision, "0")) {
+        } else if (revision && *revision && strcmp(revision, "0") != 0) {
                 /* Who names a version means the object that is gone; a new one in its place is not
                  * what was asked for. */
                 hfd_response_conflict(&response, w->request->resource, w->request->name, NULL);
@@ -143,8 +143,8 @@ static bool revision_fits(struct hfd_write *w, const char *revision) {
         char current[HF__U64_TEXT_MAX];
 
         (void)hf__u64_text(w->current->revision, current);
-        if (revision && *revision && strcmp(revision, "0")) {
-                if (!strcmp(revision, current))
+        if (revision && *revision && strcmp(revision, "0") != 0) {
+                if (strcmp(revision, current) == 0)
                         return true;
                 if (!w->fresh) {
                         hfd_write_refetch(w);
@@ -182,23 +182,23 @@ static int replace_part(struct hf__json *object, const char *path, const struct 
  * -ENOMEM. */
 static int merge_parts(struct hfd_write *w, const struct hf__json *old) {
         unsigned subresources = w->request->resource->subresources;
-        int e = 0;
+        int r = 0;
 
         if (w->request->subresource) {
                 struct hf__json *whole = hf__json_dup(old);
                 const char *part =
                         w->request->subresource == HFD_SUB_STATUS ? "status" : "spec.finalizers";
-                e = whole ? replace_part(whole, part, w->object) : -ENOMEM;
-                hf__json_free(e ? whole : w->object);
-                if (!e)
+                r = whole ? replace_part(whole, part, w->object) : -ENOMEM;
+                hf__json_free(r != 0 ? whole : w->object);
+                if (r == 0)
                         w->object = whole;
-                return e;
+                return r;
         }
         if (subresources & HFD_SUB_STATUS)
-                e = replace_part(w->object, "status", old);
-        if (!e && subresources & HFD_SUB_FINALIZE)
-                e = replace_part(w->object, "spec.finalizers", old);
-        return e ? e : hfd_meta_prepare_update(w->request->resource, w->object, old);
+                r = replace_part(w->object, "status", old);
+        if (r == 0 && subresources & HFD_SUB_FINALIZE)
+                r = replace_part(w->object, "spec.finalizers", old);
+        return r != 0 ? r : hfd_meta_prepare_update(w->request->resource, w->object, old);
 }
 
 static void update_existing(struct hfd_write *w, struct hf__json *old) {
@@ -224,15 +224,15 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
         hfd_write_commit(w);
 }
 
-static void patch_failed(struct hfd_write *w, int e, const char *why) {
+static void patch_failed(struct hfd_write *w, int r, const char *why) {
         struct hfd_response response = {0};
         char message[HFD_PATCH_WHY + 120];
 
-        if (e == -ENOMEM) {
+        if (r == -ENOMEM) {
                 hfd_write_finish_no_memory(w);
         } else if (!w->fresh) {
                 hfd_write_refetch(w);
-        } else if (e == HF_E_TOO_LARGE) {
+        } else if (r == HF_E_TOO_LARGE) {
                 (void)snprintf(message, sizeof message, "Request entity too large: %s", why);
                 hfd_response_status(&response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge",
                                     message, NULL);
@@ -250,24 +250,24 @@ static void patch_failed(struct hfd_write *w, int e, const char *why) {
 static bool apply_patch(struct hfd_write *w, const struct hf__json *old) {
         struct hfd_response response = {0};
         char why[HFD_PATCH_WHY] = "";
-        int e;
+        int r;
 
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
         if (!w->object)
-                e = -ENOMEM;
+                r = -ENOMEM;
         else if (w->request->patch == HFD_PATCH_JSON)
-                e = hfd_patch_json(&w->object, w->sent, why);
+                r = hfd_patch_json(&w->object, w->sent, why);
         else if (w->request->patch == HFD_PATCH_MERGE)
-                e = hfd_patch_merge(&w->object, w->sent);
+                r = hfd_patch_merge(&w->object, w->sent);
         else
-                e = hfd_patch_strategic(w->request->resource, &w->object, w->sent, why);
-        if (!e && !hf__json_is_object(w->object)) {
+                r = hfd_patch_strategic(w->request->resource, &w->object, w->sent, why);
+        if (r == 0 && !hf__json_is_object(w->object)) {
                 (void)snprintf(why, sizeof why, "what the patch makes is no object");
-                e = HF_E_INVALID;
+                r = HF_E_INVALID;
         }
-        if (e) {
-                patch_failed(w, e, why);
+        if (r != 0) {
+                patch_failed(w, r, why);
                 return false;
         }
         if (hfd_write_accept(w, w->object, &response))
@@ -302,7 +302,7 @@ void hfd_write_attempt_update(struct hfd_write *w) {
         const char *old_uid = hf__json_string(old, "metadata.uid");
         if (!old)
                 hfd_write_finish_no_memory(w);
-        else if (uid && *uid && strcmp(uid, old_uid ? old_uid : ""))
+        else if (uid && *uid && strcmp(uid, old_uid ? old_uid : "") != 0)
                 hfd_write_precondition_failed(w, "UID", uid, old_uid ? old_uid : "");
         else if (revision_fits(w, revision))
                 update_existing(w, old);

@@ -75,7 +75,7 @@ bool hfd_namespace_decode(struct hf__json *object, char *reason, size_t max_reas
 
 static bool has_text(const struct hf__json *list, const char *text) {
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
-                if (hf__json_is_string(m) && !strcmp(hf__json_text(m), text))
+                if (hf__json_is_string(m) && strcmp(hf__json_text(m), text) == 0)
                         return true;
         return false;
 }
@@ -83,16 +83,17 @@ static bool has_text(const struct hf__json *list, const char *text) {
 /* The finalizer by which whoever empties a namespace holds it. */
 static int add_kubernetes(struct hf__json *object) {
         struct hf__json *list = hf__json_path(object, "spec.finalizers");
-        int e = 0;
+        int r = 0;
 
         if (!hf__json_is_array(list)) {
                 if (!hf__json_is_object(hf__json_get(object, "spec")))
-                        e = hf__json_set(object, "spec", hf__json_object());
-                if (!e)
-                        e = hf__json_set(object, "spec.finalizers", hf__json_array());
+                        r = hf__json_set(object, "spec", hf__json_object());
+                if (r == 0)
+                        r = hf__json_set(object, "spec.finalizers", hf__json_array());
                 list = hf__json_path(object, "spec.finalizers");
         }
-        return e || has_text(list, "kubernetes") ? e : hf__json_append_string(list, "kubernetes");
+        return r != 0 || has_text(list, "kubernetes") ? r
+                                                      : hf__json_append_string(list, "kubernetes");
 }
 
 /* A namespace carries its name as a label. A new one is Active, and held until somebody has emptied
@@ -100,21 +101,21 @@ static int add_kubernetes(struct hf__json *object) {
 int hfd_namespace_prepare(struct hf__json *object, const struct hf__json *old) {
         const char *name = hf__json_string(object, "metadata.name");
         struct hf__json *labels = hf__json_path(object, "metadata.labels");
-        int e = 0;
+        int r = 0;
 
         if (!hf__json_is_object(labels)) {
-                e = hf__json_set(object, "metadata.labels", hf__json_object());
+                r = hf__json_set(object, "metadata.labels", hf__json_object());
                 labels = hf__json_path(object, "metadata.labels");
         }
-        if (!e && name)
-                e = hf__json_set_key(labels, "kubernetes.io/metadata.name", name);
-        if (!e && !old)
-                e = add_kubernetes(object);
-        if (!e && !old)
-                e = hf__json_set(object, "status", hf__json_object());
-        if (!e && !hf__json_string(object, "status.phase"))
-                e = hf__json_set_string(object, "status.phase", "Active");
-        return e;
+        if (r == 0 && name)
+                r = hf__json_set_key(labels, "kubernetes.io/metadata.name", name);
+        if (r == 0 && !old)
+                r = add_kubernetes(object);
+        if (r == 0 && !old)
+                r = hf__json_set(object, "status", hf__json_object());
+        if (r == 0 && !hf__json_string(object, "status.phase"))
+                r = hf__json_set_string(object, "status.phase", "Active");
+        return r;
 }
 
 void hfd_namespace_validate(const struct hf__json *object, const struct hf__json *old,
@@ -124,8 +125,8 @@ void hfd_namespace_validate(const struct hf__json *object, const struct hf__json
         for (const struct hf__json *m = hf__json_first(hf__json_path(object, "spec.finalizers")); m;
              m = hf__json_next(m), i++) {
                 const char *text = hf__json_is_string(m) ? hf__json_text(m) : "";
-                bool standard = !strcmp(text, "kubernetes") || !strcmp(text, "orphan") ||
-                                !strcmp(text, "foregroundDeletion");
+                bool standard = strcmp(text, "kubernetes") == 0 || strcmp(text, "orphan") == 0 ||
+                                strcmp(text, "foregroundDeletion") == 0;
                 if (standard || (strchr(text, '/') && hfd_is_qualified_name(text)))
                         continue;
                 char field[64], quoted[300];
@@ -148,7 +149,7 @@ bool hfd_is_config_key(const char *key) {
         for (const char *c = key; *c; c++)
                 if (!isalnum((unsigned char)*c) && !strchr("-_.", *c))
                         return false;
-        return n && n <= 253 && strcmp(key, ".") && strncmp(key, "..", 2);
+        return n && n <= 253 && strcmp(key, ".") != 0 && strncmp(key, "..", 2) != 0;
 }
 
 void hfd_validate_data_keys(const struct hf__json *object, const char *key,
@@ -235,12 +236,12 @@ int hfd_workspace_prepare(struct hf__json *object, const struct hf__json *old) {
         if (old)
                 return 0;
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
-                if (hf__json_is_string(m) && !strcmp(hf__json_text(m), held))
+                if (hf__json_is_string(m) && strcmp(hf__json_text(m), held) == 0)
                         return 0;
         if (!hf__json_is_array(list)) {
-                int e = hf__json_set(object, "metadata.finalizers", hf__json_array());
-                if (e)
-                        return e;
+                int r = hf__json_set(object, "metadata.finalizers", hf__json_array());
+                if (r != 0)
+                        return r;
                 list = hf__json_path(object, "metadata.finalizers");
         }
         return hf__json_append_string(list, held);

@@ -147,7 +147,7 @@ bool hfd_fields_typed(const struct hfd_resource *resource, const struct hf__json
                       char *reason, size_t max_reason) {
         for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
                 const struct field *field = &fields[i];
-                if ((field->kind && strcmp(field->kind, resource->kind)) ||
+                if ((field->kind && strcmp(field->kind, resource->kind) != 0) ||
                     good_at(object, field->path, field->type))
                         continue;
                 (void)snprintf(reason, max_reason,

@@ -30,7 +30,7 @@ static bool micro_time(struct hf__json *spec, const char *field, char *reason, s
                 return false;
         }
         hf__microtime_format(usec, text);
-        return !strcmp(text, hf__json_text(value)) || !hf__json_set_string(spec, field, text);
+        return strcmp(text, hf__json_text(value)) == 0 || !hf__json_set_string(spec, field, text);
 }
 
 static bool typed(const struct hf__json *spec, const char *kind, const char *field, bool number,

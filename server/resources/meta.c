@@ -184,17 +184,17 @@ static int normalise_times(struct hf__json *meta) {
         static const char *const times[] = {"creationTimestamp", "deletionTimestamp"};
         char text[HF__MICROTIME_MAX];
         int64_t when;
-        int e = 0;
+        int r = 0;
 
-        for (size_t i = 0; !e && i < sizeof times / sizeof times[0]; i++) {
+        for (size_t i = 0; r == 0 && i < sizeof times / sizeof times[0]; i++) {
                 const char *sent = hf__json_string(meta, times[i]);
                 if (!sent || hf__time_parse(sent, &when))
                         continue;
                 hf__time_format(when, text);
-                if (strcmp(text, sent))
-                        e = hf__json_set_string(meta, times[i], text);
+                if (strcmp(text, sent) != 0)
+                        r = hf__json_set_string(meta, times[i], text);
         }
-        return e;
+        return r;
 }
 
 bool hfd_meta_accept(const struct hfd_request *request, struct hf__json *object,
@@ -206,14 +206,14 @@ bool hfd_meta_accept(const struct hfd_request *request, struct hf__json *object,
 
         hfd_resource_api_version(r, expected);
         struct hf__json *meta = hf__json_get(object, "metadata");
-        if (version && *version && strcmp(version, expected)) {
+        if (version && *version && strcmp(version, expected) != 0) {
                 hfd_response_bad_request(response,
                                          "the API version in the data (%.200s) does not match the "
                                          "expected API version (%s)",
                                          version, expected);
                 return false;
         }
-        if (kind && *kind && strcmp(kind, r->kind)) {
+        if (kind && *kind && strcmp(kind, r->kind) != 0) {
                 hfd_response_bad_request(response,
                                          "%.200s in version \"%s\" cannot be handled as a %s: the "
                                          "kind in the data does not match",
@@ -240,12 +240,12 @@ bool hfd_meta_accept(const struct hfd_request *request, struct hf__json *object,
                 return false;
         }
         const char *ns = hf__json_string(meta, "namespace"), *name = hf__json_string(meta, "name");
-        if (ns && *ns && strcmp(ns, r->namespaced ? request->ns : "")) {
+        if (ns && *ns && strcmp(ns, r->namespaced ? request->ns : "") != 0) {
                 hfd_response_bad_request(response, "the namespace of the provided object does not "
                                                    "match the namespace sent on the request");
                 return false;
         }
-        if (*request->name && (!name || strcmp(name, request->name))) {
+        if (*request->name && (!name || strcmp(name, request->name) != 0)) {
                 if (!name || !*name)
                         hfd_response_bad_request(response,
                                                  "the name of the object must be provided: "
@@ -290,14 +290,14 @@ int hfd_meta_prepare_create(const struct hfd_request *request, struct hf__json *
         for (size_t i = 0; i < sizeof not_theirs / sizeof not_theirs[0]; i++)
                 hf__json_remove(object, not_theirs[i]);
         hf__time_format(now_s, now);
-        int e = new_uid(uid);
-        if (!e && request->resource->namespaced)
-                e = hf__json_set_string(object, "metadata.namespace", request->ns);
+        int r = new_uid(uid);
+        if (r == 0 && request->resource->namespaced)
+                r = hf__json_set_string(object, "metadata.namespace", request->ns);
         if (!request->resource->namespaced)
                 hf__json_remove(object, "metadata.namespace");
-        if (!e)
-                e = hf__json_set_string(object, "metadata.uid", uid);
-        return e ? e : hf__json_set_string(object, "metadata.creationTimestamp", now);
+        if (r == 0)
+                r = hf__json_set_string(object, "metadata.uid", uid);
+        return r != 0 ? r : hf__json_set_string(object, "metadata.creationTimestamp", now);
 }
 
 int hfd_meta_generate_name(struct hf__json *object) {
@@ -366,14 +366,14 @@ int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json
                                               "deletionTimestamp", "deletionGracePeriodSeconds"};
         struct hf__json *meta = hf__json_get(object, "metadata"),
                         *old_meta = hf__json_get(old, "metadata");
-        int e = 0;
+        int r = 0;
 
-        for (size_t i = 0; !e && i < sizeof carried / sizeof carried[0]; i++)
-                e = carry(meta, old_meta, carried[i]);
+        for (size_t i = 0; r == 0 && i < sizeof carried / sizeof carried[0]; i++)
+                r = carry(meta, old_meta, carried[i]);
         hf__json_remove(meta, "resourceVersion");
         hf__json_remove(meta, "selfLink");
         hf__json_remove(meta, "managedFields");
-        return e ? e : set_generation(resource, object, old);
+        return r != 0 ? r : set_generation(resource, object, old);
 }
 
 /* ---- validating ---- */
@@ -382,7 +382,7 @@ int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json
 static void validate_segment(const char *name, struct hfd_causes *causes) {
         const char *rule = NULL;
 
-        if (!strcmp(name, ".") || !strcmp(name, ".."))
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
                 rule = *(name + 1) ? "may not be '..'" : "may not be '.'";
         for (const char *c = name; *c && !rule; c++)
                 if (*c == '/' || *c == '%')
@@ -494,7 +494,7 @@ static void validate_unchanged(const struct hf__json *meta, const struct hf__jso
 
 static bool has_text(const struct hf__json *list, const char *text) {
         for (struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
-                if (hf__json_is_string(m) && !strcmp(hf__json_text(m), text))
+                if (hf__json_is_string(m) && strcmp(hf__json_text(m), text) == 0)
                         return true;
         return false;
 }

@@ -28,7 +28,7 @@ struct hf__buf *hfd_object_encode(const struct hfd_resource *resource,
         for (struct hf__json *m = hf__json_first(hf__json_get(object, "metadata")); m;
              m = hf__json_next(m)) {
                 const char *key = hf__json_key(m);
-                if (!strcmp(key, "resourceVersion") || !strcmp(key, "selfLink") ||
+                if (strcmp(key, "resourceVersion") == 0 || strcmp(key, "selfLink") == 0 ||
                     hf__json_is_null(m))
                         continue;
                 hf__strbuf_puts(&s, comma);
@@ -40,7 +40,8 @@ struct hf__buf *hfd_object_encode(const struct hfd_resource *resource,
         hf__strbuf_putc(&s, '}');
         for (struct hf__json *m = hf__json_first(object); m; m = hf__json_next(m)) {
                 const char *key = hf__json_key(m);
-                if (!strcmp(key, "kind") || !strcmp(key, "apiVersion") || !strcmp(key, "metadata"))
+                if (strcmp(key, "kind") == 0 || strcmp(key, "apiVersion") == 0 ||
+                    strcmp(key, "metadata") == 0)
                         continue;
                 hf__strbuf_putc(&s, ',');
                 hf__strbuf_json(&s, key, strlen(key));
@@ -97,7 +98,7 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
         struct hf__buf *normal = NULL;
         struct hfd_object *object;
 
-        if (stored->n < n_head || memcmp(stored->data, head, n_head)) {
+        if (stored->n < n_head || memcmp(stored->data, head, n_head) != 0) {
                 struct hf__json *json = NULL;
                 if (hf__json_parse(stored->data, stored->n, &json, NULL) ||
                     !hf__json_is_object(json)) {
@@ -123,12 +124,12 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
 
 int hfd_object_check(const struct hf__buf *stored) {
         struct hf__json *json = NULL;
-        int e = hf__json_parse(stored->data, stored->n, &json, NULL);
+        int r = hf__json_parse(stored->data, stored->n, &json, NULL);
 
-        if (!e && !hf__json_is_object(json))
-                e = HF_E_INVALID;
+        if (r == 0 && !hf__json_is_object(json))
+                r = HF_E_INVALID;
         hf__json_free(json);
-        return e && e != -ENOMEM ? HF_E_INVALID : e;
+        return r != 0 && r != -ENOMEM ? HF_E_INVALID : r;
 }
 
 struct hfd_object *hfd_object_unreadable(const struct hfd_resource *resource, const char *key,
@@ -169,8 +170,8 @@ bool hfd_object_is(const struct hfd_object *object, const struct hf__buf *stored
         size_t rest = object->splice_at + object->n_splice;
 
         return bytes->n - object->n_splice == stored->n &&
-               !memcmp(bytes->data, stored->data, object->splice_at) &&
-               !memcmp(bytes->data + rest, stored->data + object->splice_at, bytes->n - rest);
+               memcmp(bytes->data, stored->data, object->splice_at) == 0 &&
+               memcmp(bytes->data + rest, stored->data + object->splice_at, bytes->n - rest) == 0;
 }
 
 bool hfd_object_deleting(const struct hfd_object *object) {
@@ -208,11 +209,11 @@ const struct hf__json *hfd_object_meta(struct hfd_object *object) {
                 return meta;
         struct hf__json *whole = hfd_object_parse(object);
         meta = hf__json_object();
-        int e = !whole || !meta || keep(meta, hf__json_get(whole, "metadata"), "labels");
-        for (size_t i = 0; !e && i < sizeof kept / sizeof kept[0]; i++)
-                e = keep(meta, whole, kept[i]);
+        int r = !whole || !meta || keep(meta, hf__json_get(whole, "metadata"), "labels");
+        for (size_t i = 0; r == 0 && i < sizeof kept / sizeof kept[0]; i++)
+                r = keep(meta, whole, kept[i]);
         hf__json_free(whole);
-        if (e) {
+        if (r != 0) {
                 hf__json_free(meta);
                 return NULL;
         }

@@ -146,13 +146,13 @@ static int default_group(struct hf__json *object) {
 
 int hfd_binding_prepare(struct hf__json *object, const struct hf__json *old) {
         struct hf__json *ref = hf__json_get(object, "roleRef");
-        int e = ref ? default_group(ref) : 0;
+        int r = ref ? default_group(ref) : 0;
 
-        for (struct hf__json *m = hf__json_first(hf__json_get(object, "subjects")); m && !e;
+        for (struct hf__json *m = hf__json_first(hf__json_get(object, "subjects")); m && r == 0;
              m = hf__json_next(m))
-                if (!strcmp(text(m, "kind"), "User") || !strcmp(text(m, "kind"), "Group"))
-                        e = default_group(m);
-        return e;
+                if (strcmp(text(m, "kind"), "User") == 0 || strcmp(text(m, "kind"), "Group") == 0)
+                        r = default_group(m);
+        return r;
 }
 
 static void unsupported(struct hfd_causes *causes, const char *field, const char *value,
@@ -166,8 +166,8 @@ static void unsupported(struct hfd_causes *causes, const char *field, const char
 static void validate_subject(const struct hf__json *subject, size_t i, struct hfd_causes *causes) {
         const char *kind = text(subject, "kind"), *group = text(subject, "apiGroup"),
                    *ns = text(subject, "namespace");
-        bool account = !strcmp(kind, "ServiceAccount"),
-             known = account || !strcmp(kind, "User") || !strcmp(kind, "Group");
+        bool account = strcmp(kind, "ServiceAccount") == 0,
+             known = account || strcmp(kind, "User") == 0 || strcmp(kind, "Group") == 0;
         char field[64], quoted[300];
 
         (void)snprintf(field, sizeof field, "subjects[%zu].name", i);
@@ -179,7 +179,7 @@ static void validate_subject(const struct hf__json *subject, size_t i, struct hf
                                   "a service account is named by a lowercase RFC 1123 subdomain");
         }
         (void)snprintf(field, sizeof field, "subjects[%zu].apiGroup", i);
-        if (known && strcmp(group, account ? "" : RBAC_GROUP))
+        if (known && strcmp(group, account ? "" : RBAC_GROUP) != 0)
                 unsupported(causes, field, group, account ? "\"\"" : "\"" RBAC_GROUP "\"");
         (void)snprintf(field, sizeof field, "subjects[%zu].namespace", i);
         if (account && !*ns)
@@ -197,10 +197,10 @@ static void validate_binding(const struct hf__json *object, const struct hf__jso
         size_t i = 0;
         char shown[700];
 
-        if (strcmp(text(ref, "apiGroup"), RBAC_GROUP))
+        if (strcmp(text(ref, "apiGroup"), RBAC_GROUP) != 0)
                 unsupported(causes, "roleRef.apiGroup", text(ref, "apiGroup"),
                             "\"" RBAC_GROUP "\"");
-        if (strcmp(kind, "ClusterRole") && (cluster || strcmp(kind, "Role")))
+        if (strcmp(kind, "ClusterRole") != 0 && (cluster || strcmp(kind, "Role") != 0))
                 unsupported(causes, "roleRef.kind", kind,
                             cluster ? "\"ClusterRole\"" : "\"Role\", \"ClusterRole\"");
         if (!*name)

@@ -232,8 +232,8 @@ size_t hfd_resource_index(const struct hfd_resource *resource) {
 const struct hfd_resource *hfd_resource_find(const char *group, const char *version,
                                              const char *plural) {
         for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-                if (!strcmp(table[i].plural, plural) && !strcmp(table[i].group, group) &&
-                    !strcmp(table[i].version, version))
+                if (strcmp(table[i].plural, plural) == 0 && strcmp(table[i].group, group) == 0 &&
+                    strcmp(table[i].version, version) == 0)
                         return &table[i];
         return NULL;
 }
@@ -250,7 +250,7 @@ bool hfd_resource_subresource(const struct hfd_resource *resource, const char *n
         } all[] = {{"", HFD_SUB_NONE}, {"status", HFD_SUB_STATUS}, {"finalize", HFD_SUB_FINALIZE}};
 
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-                if (!strcmp(all[i].name, name)) {
+                if (strcmp(all[i].name, name) == 0) {
                         *ret_subresource = all[i].subresource;
                         return (resource->subresources & all[i].subresource) ==
                                (unsigned)all[i].subresource;
@@ -259,8 +259,8 @@ bool hfd_resource_subresource(const struct hfd_resource *resource, const char *n
 }
 
 bool hfd_is_system_namespace(const char *name) {
-        return !strcmp(name, "default") || !strcmp(name, "kube-system") ||
-               !strcmp(name, "kube-public") || !strcmp(name, "kube-node-lease");
+        return strcmp(name, "default") == 0 || strcmp(name, "kube-system") == 0 ||
+               strcmp(name, "kube-public") == 0 || strcmp(name, "kube-node-lease") == 0;
 }
 
 void hfd_resource_api_version(const struct hfd_resource *resource, char text[128]) {

@@ -18,21 +18,21 @@
 /* stringData, which is only ever sent, wins over data. 0 or -ENOMEM. */
 static int take_string_data(struct hf__json *object) {
         struct hf__json *sent = hf__json_get(object, "stringData");
-        int e = 0;
+        int r = 0;
 
         if (hf__json_count(sent) && !hf__json_get(object, "data"))
-                e = hf__json_set(object, "data", hf__json_object());
+                r = hf__json_set(object, "data", hf__json_object());
         struct hf__json *data = hf__json_get(object, "data");
-        for (struct hf__json *m = hf__json_first(sent); m && !e; m = hf__json_next(m)) {
+        for (struct hf__json *m = hf__json_first(sent); m && r == 0; m = hf__json_next(m)) {
                 struct hf__strbuf s = {0};
                 hfd_base64_put(&s, hf__json_text(m), strlen(hf__json_text(m)));
-                e = s.error ? s.error
+                r = s.error ? s.error
                             : hf__json_set_key(data, hf__json_key(m), s.data ? s.data : "");
                 hf__strbuf_done(&s);
         }
-        if (!e)
+        if (r == 0)
                 hf__json_drop(object, "stringData");
-        return e;
+        return r;
 }
 
 bool hfd_secret_decode(struct hf__json *object, char *reason, size_t max_reason) {
@@ -95,9 +95,10 @@ static void validate_type(const struct hf__json *object, const char *type,
         const struct hf__json *data = hf__json_get(object, "data");
 
         for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++)
-                for (size_t k = 0; !strcmp(type, needs[i].type) && k < 2 && needs[i].keys[k]; k++)
+                for (size_t k = 0; strcmp(type, needs[i].type) == 0 && k < 2 && needs[i].keys[k];
+                     k++)
                         require_data(object, needs[i].keys[k], causes);
-        if (!strcmp(type, "kubernetes.io/basic-auth") && !hf__json_get(data, "username") &&
+        if (strcmp(type, "kubernetes.io/basic-auth") == 0 && !hf__json_get(data, "username") &&
             !hf__json_get(data, "password")) {
                 require_data(object, "username", causes);
                 require_data(object, "password", causes);
@@ -105,7 +106,7 @@ static void validate_type(const struct hf__json *object, const char *type,
         const char *account =
                 hf__json_text(hf__json_get(hf__json_path(object, "metadata.annotations"),
                                            "kubernetes.io/service-account.name"));
-        if (!strcmp(type, "kubernetes.io/service-account-token") && (!account || !*account))
+        if (strcmp(type, "kubernetes.io/service-account-token") == 0 && (!account || !*account))
                 hfd_cause_required(causes,
                                    "metadata.annotations[kubernetes.io/service-account.name]", "");
 }
@@ -123,7 +124,7 @@ void hfd_secret_validate(const struct hf__json *object, const struct hf__json *o
                         total += n;
         if (total > SECRET_MAX)
                 hfd_cause_too_long(causes, "data", "must have at most 1048576 bytes");
-        if (was && strcmp(was, type)) {
+        if (was && strcmp(was, type) != 0) {
                 char quoted[300];
                 hfd_quote(type, quoted, sizeof quoted);
                 hfd_cause_invalid(causes, "type", quoted, "field is immutable");

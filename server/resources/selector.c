@@ -74,9 +74,9 @@ static int parse_set(struct hfd_requirement *r, char *text) {
         *open = *close = '\0';
         char *word = trim(text);
         size_t n = strlen(word);
-        if (n > 6 && !strcmp(word + n - 6, " notin"))
+        if (n > 6 && strcmp(word + n - 6, " notin") == 0)
                 r->op = HFD_NOT_IN, word[n - 6] = '\0';
-        else if (n > 3 && !strcmp(word + n - 3, " in"))
+        else if (n > 3 && strcmp(word + n - 3, " in") == 0)
                 r->op = HFD_IN, word[n - 3] = '\0';
         else
                 return HF_E_INVALID;
@@ -128,16 +128,17 @@ static bool field_known(const struct hfd_resource *resource, const char *key) {
                                                 "source",
                                                 "reportingComponent"};
 
-        if (!strcmp(key, "metadata.name") ||
-            (resource->namespaced && !strcmp(key, "metadata.namespace")))
+        if (strcmp(key, "metadata.name") == 0 ||
+            (resource->namespaced && strcmp(key, "metadata.namespace") == 0))
                 return true;
-        if (!strcmp(resource->plural, "secrets"))
-                return !strcmp(key, "type");
-        if (!strcmp(resource->plural, "namespaces"))
-                return !strcmp(key, "status.phase");
+        if (strcmp(resource->plural, "secrets") == 0)
+                return strcmp(key, "type") == 0;
+        if (strcmp(resource->plural, "namespaces") == 0)
+                return strcmp(key, "status.phase") == 0;
         for (size_t i = 0;
-             !strcmp(resource->plural, "events") && i < sizeof of_events / sizeof of_events[0]; i++)
-                if (!strcmp(key, of_events[i]))
+             strcmp(resource->plural, "events") == 0 && i < sizeof of_events / sizeof of_events[0];
+             i++)
+                if (strcmp(key, of_events[i]) == 0)
                         return true;
         return false;
 }
@@ -145,24 +146,24 @@ static bool field_known(const struct hfd_resource *resource, const char *key) {
 int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource *resource,
                        struct hfd_selector *ret_selector, char *reason, size_t max_reason) {
         struct hfd_selector selector = {.fields = fields};
-        int depth = 0, e = 0;
+        int depth = 0, r = 0;
 
         if (!text || !*text)
                 goto done;
         selector.text = strdup(text);
         selector.requirements = calloc(HFD_REQUIREMENTS_MAX, sizeof *selector.requirements);
-        e = selector.text && selector.requirements ? 0 : -ENOMEM;
-        for (char *item = selector.text, *c = item; !e; c++) {
+        r = selector.text && selector.requirements ? 0 : -ENOMEM;
+        for (char *item = selector.text, *c = item; !r; c++) {
                 depth += *c == '(' ? 1 : *c == ')' ? -1 : 0;
                 if (*c && (*c != ',' || depth > 0))
                         continue;
                 bool last = !*c;
                 *c = '\0';
                 if (selector.n == HFD_REQUIREMENTS_MAX)
-                        e = HF_E_INVALID;
+                        r = HF_E_INVALID;
                 else
-                        e = parse_requirement(&selector.requirements[selector.n++], item, fields);
-                if (!e && fields &&
+                        r = parse_requirement(&selector.requirements[selector.n++], item, fields);
+                if (!r && fields &&
                     !field_known(resource, selector.requirements[selector.n - 1].key)) {
                         (void)snprintf(reason, max_reason, "field label not supported: %s",
                                        selector.requirements[selector.n - 1].key);
@@ -173,12 +174,12 @@ int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource 
                         break;
                 item = c + 1;
         }
-        if (e) {
+        if (r) {
                 (void)snprintf(reason, max_reason,
                                "unable to parse requirement: invalid %s selector: %.200s",
                                fields ? "field" : "label", text);
                 hfd_selector_done(&selector);
-                return e;
+                return r;
         }
 done:
         *ret_selector = selector;
@@ -197,7 +198,7 @@ void hfd_selector_done(struct hfd_selector *selector) {
 
 static bool one_of(const struct hfd_requirement *r, const char *value) {
         for (size_t i = 0; i < r->n_values; i++)
-                if (!strcmp(r->values[i], value))
+                if (strcmp(r->values[i], value) == 0)
                         return true;
         return false;
 }
@@ -221,14 +222,14 @@ static bool holds(const struct hfd_requirement *r, const char *value) {
 }
 
 static bool field_holds(const struct hfd_requirement *r, struct hfd_object *object) {
-        if (!strcmp(r->key, "metadata.name"))
+        if (strcmp(r->key, "metadata.name") == 0)
                 return holds(r, object->name);
-        if (!strcmp(r->key, "metadata.namespace")) {
+        if (strcmp(r->key, "metadata.namespace") == 0) {
                 bool same = strlen(r->values[0]) == object->n_ns &&
-                            !memcmp(r->values[0], object->path, object->n_ns);
+                            memcmp(r->values[0], object->path, object->n_ns) == 0;
                 return same == (r->op == HFD_EQUALS);
         }
-        const char *path = strcmp(r->key, "source") ? r->key : "source.component";
+        const char *path = strcmp(r->key, "source") != 0 ? r->key : "source.component";
         const char *value = hf__json_string(hfd_object_meta(object), path);
         return holds(r, value ? value : ""); /* an absent field is empty, as a Go struct's */
 }
@@ -250,7 +251,7 @@ bool hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object
 const char *hfd_selector_name(const struct hfd_selector *selector) {
         for (size_t i = 0; i < selector->n; i++)
                 if (selector->fields && selector->requirements[i].op == HFD_EQUALS &&
-                    !strcmp(selector->requirements[i].key, "metadata.name"))
+                    strcmp(selector->requirements[i].key, "metadata.name") == 0)
                         return selector->requirements[i].values[0];
         return NULL;
 }

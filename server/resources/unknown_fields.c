@@ -72,8 +72,8 @@ static const struct shape {
 
 const char *hfd_known_fields(const char *kind, const char *part) {
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-                if (!strcmp(shapes[i].part, part) &&
-                    (!shapes[i].kind || !strcmp(shapes[i].kind, kind)))
+                if (strcmp(shapes[i].part, part) == 0 &&
+                    (!shapes[i].kind || strcmp(shapes[i].kind, kind) == 0))
                         return shapes[i].fields;
         return NULL;
 }
@@ -83,7 +83,7 @@ static bool is_field(const char *fields, const char *key) {
         size_t n = strlen(key);
 
         for (const char *word = fields; word; word = strchr(word, ' '), word += word ? 1 : 0)
-                if (*word == *key && !strncmp(word, key, n) && (word[n] == ' ' || !word[n]))
+                if (*word == *key && strncmp(word, key, n) == 0 && (word[n] == ' ' || !word[n]))
                         return true;
         return false;
 }
@@ -131,11 +131,11 @@ int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *obj
                        char **ret_unknown) {
         struct hf__strbuf s = {0};
         size_t n_found = 0;
-        int e = 0;
+        int r = 0;
 
         *ret_unknown = NULL;
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-                if (shapes[i].kind && strcmp(shapes[i].kind, resource->kind))
+                if (shapes[i].kind && strcmp(shapes[i].kind, resource->kind) != 0)
                         continue;
                 struct hf__json *part =
                         *shapes[i].part ? hf__json_get(object, shapes[i].part) : object;
@@ -146,8 +146,8 @@ int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *obj
         }
         if (n_found) {
                 *ret_unknown = s.error ? NULL : strdup(s.data);
-                e = *ret_unknown ? 0 : -ENOMEM;
+                r = *ret_unknown ? 0 : -ENOMEM;
         }
         hf__strbuf_done(&s);
-        return e;
+        return r;
 }

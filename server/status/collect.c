@@ -70,7 +70,7 @@ static int connect_to(struct hfd_status_collector *gather, const char *server, b
         if (!is_own)
                 config.server_name = NULL; /* the name belongs to the kubeconfig's server */
         int r = hf_rest_client_new(gather->host, &config, &client, reterr_status);
-        if (r)
+        if (r != 0)
                 return r;
         gather->client = hf_client_free(gather->client); /* its watch has ended with it */
         gather->client = client;
@@ -87,7 +87,7 @@ static int list_leases(struct hfd_status_collector *gather, struct hf_cancel *to
 
         if (r == 0) {
                 r = hfd_status_take_leases(picture, list, n);
-                if (r)
+                if (r != 0)
                         (void)hf_fail(reterr_status, r, "%s: the answer is not a list of Leases",
                                       gather->server);
                 else
@@ -264,7 +264,7 @@ int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
         int r = hf__mutex_init(&gather->mu);
         if (r == 0 && (r = hf_cond_init(&gather->answered)) != 0)
                 (void)pthread_mutex_destroy(&gather->mu);
-        if (r) {
+        if (r != 0) {
                 free(gather);
                 return hf_fail(reterr_status, r, "%s", hf_strerror(r));
         }
@@ -273,7 +273,7 @@ int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
                 r = connect_to(gather, gather->config.rest.server, true, reterr_status);
         if (r == 0 && (r = make_engine(gather)) != 0)
                 (void)hf_fail(reterr_status, r, "cannot make an HTTP client: %s", hf_strerror(r));
-        if (r) {
+        if (r != 0) {
                 hfd_status_collector_free(gather);
                 return r;
         }

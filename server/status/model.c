@@ -92,7 +92,7 @@ static void take_lease(struct hfd_status_model *picture, const struct hf__json *
 static int by_name(const void *a, const void *b) {
         const struct hfd_status_instance *left = a, *right = b;
         int r = strcmp(left->name, right->name);
-        return r ? r : strcmp(left->identity, right->identity);
+        return r != 0 ? r : strcmp(left->identity, right->identity);
 }
 
 static int by_label(const void *a, const void *b) {
@@ -122,7 +122,7 @@ int hfd_status_take_leases(struct hfd_status_model *picture, const char *list, s
         struct hf__json *json = NULL;
         int r = hf__json_parse(list, n, &json, NULL);
 
-        if (r)
+        if (r != 0)
                 return r;
         const struct hf__json *items = hf__json_get(json, "items");
         if (!hf__json_is_array(items)) {

@@ -167,7 +167,7 @@ static bool refresh(struct live *live, struct hfd_status_collector *gather,
         struct hf_status status;
         int r = hfd_status_collector_leases(gather, live->stop, picture, &status);
 
-        if (r)
+        if (r != 0)
                 (void)snprintf(picture->trouble, sizeof picture->trouble, "%.255s", status.message);
         return r == 0;
 }
@@ -219,7 +219,7 @@ static int watch(struct live *live, const struct hf_host *host, struct hfd_statu
         pthread_t signals;
         int r = hf__thread_start(host, "hf-signals", wait_signal, live->stop, &signals);
 
-        if (r) {
+        if (r != 0) {
                 (void)fprintf(stderr, "holdfastd status: %s\n", hf_strerror(r));
                 return 1;
         }
@@ -240,7 +240,7 @@ static int run_status(const struct hfd_config *config, const struct hf_host *hos
 
         if (r == 0)
                 r = hfd_status_collector_leases(gather, live->stop, picture, &status);
-        if (r) {
+        if (r != 0) {
                 exit_status = say(config, r, &status);
         } else if (config->watch) {
                 exit_status = watch(live, host, gather, picture);
@@ -271,7 +271,7 @@ int hfd_status_main(const struct hfd_config *config) {
         }
         if (r == 0 && (r = hf_cancel_new(NULL, host.clock, &live.stop)) != 0)
                 (void)pthread_cond_destroy(&live.cond);
-        if (r) {
+        if (r != 0) {
                 (void)fprintf(stderr, "holdfastd status: %s\n", hf_strerror(r));
                 free(picture);
                 return 1;

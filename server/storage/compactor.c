@@ -112,7 +112,7 @@ static int round_start(struct hfd_compactor *compactor) {
                               .get_on_failure = keys,
                               .n_get_on_failure = 1};
         char text[32];
-        int n = snprintf(text, sizeof(text), "%llu", (unsigned long long)compactor->seen), r;
+        int n = snprintf(text, sizeof text, "%llu", (unsigned long long)compactor->seen), r;
 
         put.value = hf__buf_copy(text, (size_t)n);
         if (!put.value)
@@ -144,7 +144,7 @@ void hfd_compactor_tick(struct hfd_compactor *compactor, hf_nsec now) {
 
 int hfd_compactor_new(const struct hf_host *host, struct hfd_store *store, const char *prefix,
                       struct hfd_compactor **ret_compactor) {
-        struct hfd_compactor *compactor = calloc(1, sizeof(*compactor));
+        struct hfd_compactor *compactor = calloc(1, sizeof *compactor);
         int n, r;
 
         if (!compactor)
@@ -152,9 +152,9 @@ int hfd_compactor_new(const struct hf_host *host, struct hfd_store *store, const
         compactor->host = host;
         compactor->store = store;
         compactor->refs = 1;
-        n = snprintf(compactor->key, sizeof(compactor->key), "%s.holdfast/compact", prefix);
-        r = n < 0 || (size_t)n >= sizeof(compactor->key) ? HF_E_TOO_LARGE
-                                                         : hf__mutex_init(&compactor->mu);
+        n = snprintf(compactor->key, sizeof compactor->key, "%s.holdfast/compact", prefix);
+        r = n < 0 || (size_t)n >= sizeof compactor->key ? HF_E_TOO_LARGE
+                                                        : hf__mutex_init(&compactor->mu);
         if (r) {
                 free(compactor);
                 return r;

@@ -17,7 +17,7 @@ static int check_ops(const struct hfd_txn *txn) {
                 const struct hfd_op *op = &txn->ops[i];
                 int r = check_key(op->key);
 
-                if (r)
+                if (r != 0)
                         return r;
                 if (op->kind == HFD_PUT ? !op->value : op->kind != HFD_DELETE)
                         return -EINVAL;
@@ -25,7 +25,7 @@ static int check_ops(const struct hfd_txn *txn) {
                  */
                 for (size_t j = 0; j < i; j++)
                         if ((op->kind == HFD_PUT || txn->ops[j].kind == HFD_PUT) &&
-                            !strcmp(op->key, txn->ops[j].key))
+                            strcmp(op->key, txn->ops[j].key) == 0)
                                 return -EINVAL;
         }
         return 0;
@@ -41,14 +41,14 @@ int hfd_txn_check(const struct hfd_txn *txn) {
                 const struct hfd_compare *compare = &txn->compares[i];
 
                 r = check_key(compare->key);
-                if (r)
+                if (r != 0)
                         return r;
                 if (compare->kind != HFD_MOD_EQUALS && !compare->value && compare->n_value)
                         return -EINVAL;
         }
         for (size_t i = 0; i < txn->n_get_on_failure; i++) {
                 r = check_key(txn->get_on_failure[i]);
-                if (r)
+                if (r != 0)
                         return r;
         }
         return check_ops(txn);

@@ -34,7 +34,7 @@ static int add_lease(struct hfd_fence_compares *out, const char *prefix, const c
         struct hfd_compare *compares = &out->compares[2 * out->n_leases];
         int r = hfd_key_terms(key, prefix, ns, name);
 
-        if (r)
+        if (r != 0)
                 return r;
         compares[0] = (struct hfd_compare){.kind = HFD_MOD_EQUALS, .key = key, .revision = term};
         compares[1] = (struct hfd_compare){.kind = HFD_VALUE_BEGINS,
@@ -47,9 +47,9 @@ static int add_lease(struct hfd_fence_compares *out, const char *prefix, const c
 
 int hfd_fence_compares(struct hfd_fence_compares *out, const char *prefix,
                        const struct hf_fence *fence) {
-        int n = snprintf(out->value, sizeof(out->value), "%s\n", fence->identity);
+        int n = snprintf(out->value, sizeof out->value, "%s\n", fence->identity);
 
-        if (n < 0 || (size_t)n >= sizeof(out->value))
+        if (n < 0 || (size_t)n >= sizeof out->value)
                 return HF_E_TOO_LARGE;
         out->n_leases = 0;
         n = add_lease(out, prefix, fence->ns, fence->name, fence->term);

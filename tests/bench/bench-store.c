@@ -56,7 +56,7 @@ static void next(struct lane *lane) {
                                                        on_reply, lane)
                                 : run->store->ops->get(run->store, lane->key, call_deadline(10000),
                                                        on_reply, lane);
-        if (!r)
+        if (r == 0)
                 return;
         pthread_mutex_lock(&run->mu);
         run->active--;
@@ -90,7 +90,7 @@ static void measure(struct hfd_store *store, bool writes, int in_flight, double 
         run.until = start + (hf_nsec)(seconds * 1e9);
         for (int i = 0; i < in_flight; i++) {
                 lanes[i].run = &run;
-                snprintf(lanes[i].key, sizeof(lanes[i].key), "/bench/%d", i);
+                snprintf(lanes[i].key, sizeof lanes[i].key, "/bench/%d", i);
                 next(&lanes[i]);
         }
         pthread_mutex_lock(&run.mu);

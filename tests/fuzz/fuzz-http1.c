@@ -31,7 +31,7 @@ static void check(struct hfd_http_request *request, struct outcome *outcome) {
 
         assert(hfd_http_request_path(request)[0] == '/');
         assert(hfd_http_request_method(request)[0] != '\0');
-        if (!strcmp(hfd_http_request_protocol(request), "HTTP/1.1"))
+        if (strcmp(hfd_http_request_protocol(request), "HTTP/1.1") == 0)
                 assert(hfd_http_request_header(request, "host"));
         assert(!hfd_http_request_header(request, "content-length") ||
                !hfd_http_request_header(request, "transfer-encoding"));

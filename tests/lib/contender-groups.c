@@ -115,14 +115,14 @@ int main(int argc, char **argv) {
         sigaddset(&signals, SIGTERM);
         pthread_sigmask(SIG_BLOCK, &signals, NULL);
         int r = hf__http_global_init();
-        r = r ? r : hf_rest_client_from_kubeconfig(&host, argv[1], &client, &status);
-        r = r ? r : hf_electors_new(&host, &electors);
+        r = r != 0 ? r : hf_rest_client_from_kubeconfig(&host, argv[1], &client, &status);
+        r = r != 0 ? r : hf_electors_new(&host, &electors);
         for (int i = 3; r == 0 && i < argc; i++) {
                 groups[i - 3].name = argv[i];
                 groups[i - 3].identity = argv[2];
                 r = add(electors, client, &groups[i - 3], &status);
         }
-        r = r ? r : hf_electors_start(electors, &status);
+        r = r != 0 ? r : hf_electors_start(electors, &status);
         if (r == 0) {
                 (void)sigwait(&signals, &number);
                 r = hf_electors_stop(electors, &status);

@@ -33,13 +33,13 @@ static inline void step(struct rig *rig, enum hf__core_event_type type) {
         for (unsigned i = 0; i < rig->actions.n; i++)
                 if (rig->actions.list[i].type == HF__ACT_WRITE)
                         rig->sent = rig->actions.list[i].record;
-        memset(&rig->event, 0, sizeof(rig->event));
+        memset(&rig->event, 0, sizeof rig->event);
 }
 
 static inline void start(struct rig *rig) {
         struct hf__core_config config = {.identity = "baz", .seed = 1};
 
-        memset(rig, 0, sizeof(*rig));
+        memset(rig, 0, sizeof *rig);
         rig->now = 1000 * S;
         rig->revision = 100;
         hf_leader_timing_defaults(&config.timing);
@@ -58,7 +58,7 @@ static inline const struct hf__core_action *did(const struct rig *rig,
 
 static inline void set_rv(struct rig *rig, struct hf__record *record) {
         record->rv_number = ++rig->revision;
-        snprintf(record->rv, sizeof(record->rv), "%d", (int)record->rv_number);
+        snprintf(record->rv, sizeof record->rv, "%d", (int)record->rv_number);
 }
 
 static inline struct hf__record held_by(struct rig *rig, const char *holder, int64_t duration_s) {
@@ -67,7 +67,7 @@ static inline struct hf__record held_by(struct rig *rig, const char *holder, int
                                     .acquire_us = 7,
                                     .renew_us = 8};
 
-        snprintf(record.holder, sizeof(record.holder), "%s", holder);
+        snprintf(record.holder, sizeof record.holder, "%s", holder);
         set_rv(rig, &record);
         return record;
 }
@@ -125,6 +125,6 @@ static inline void lead(struct rig *rig) {
 }
 
 static inline void hand_over(struct rig *rig, const char *successor) {
-        snprintf(rig->event.successor, sizeof(rig->event.successor), "%s", successor);
+        snprintf(rig->event.successor, sizeof rig->event.successor, "%s", successor);
         step(rig, HF__EV_HAND_OVER);
 }

@@ -48,7 +48,7 @@ void call_store_answer(void *ctx, const struct hfd_store_reply *reply) {
         response->more = reply->more;
         response->status = reply->status;
         response->n_kvs = reply->n_kvs;
-        response->kvs = need(calloc(reply->n_kvs + 1, sizeof(*response->kvs)));
+        response->kvs = need(calloc(reply->n_kvs + 1, sizeof *response->kvs));
         for (size_t i = 0; i < reply->n_kvs; i++)
                 response->kvs[i] =
                         (struct call_kv){.key = need(strdup(reply->kvs[i].key)),
@@ -86,7 +86,7 @@ const char *call_value(const struct call_answer *response, size_t i) {
 
 /* r is what starting gave. Waits, and hands the answer out or drops it. */
 static int finish(int r, struct call_answer *mine, struct call_answer *wanted) {
-        if (!r)
+        if (r == 0)
                 r = call_wait(mine);
         if (mine != wanted)
                 call_answer_done(mine);
@@ -168,7 +168,7 @@ static void on_event(void *ctx, const struct hfd_watch_event *events, size_t n) 
         if (recorder->ended)
                 die("an event came after the end");
         recorder->events =
-                need(realloc(recorder->events, (recorder->n + n) * sizeof(*recorder->events)));
+                need(realloc(recorder->events, (recorder->n + n) * sizeof *recorder->events));
         for (size_t i = 0; i < n; i++) {
                 if (events[i].type == HFD_WATCH_PROGRESS)
                         continue;
@@ -208,7 +208,7 @@ int recorder_start(struct recorder *recorder, struct hfd_store *store, const cha
         if (hf_cond_init(&recorder->cond))
                 die("cannot make a condition");
         r = store->ops->watch(store, begin, end, revision, &handler, recorder, &recorder->id);
-        if (r)
+        if (r != 0)
                 recorder->ended = true;
         return r;
 }

@@ -25,7 +25,7 @@ bool etcd_spawn_available(void) {
         while (path && *path) {
                 size_t n = strcspn(path, ":");
 
-                snprintf(file, sizeof(file), "%.*s/etcd", (int)n, path);
+                snprintf(file, sizeof file, "%.*s/etcd", (int)n, path);
                 if (!access(file, X_OK))
                         return true;
                 path += n + (path[n] == ':');
@@ -36,7 +36,7 @@ bool etcd_spawn_available(void) {
 int etcd_spawn_free_port(void) {
         struct sockaddr_in address = {.sin_family = AF_INET,
                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        socklen_t n = sizeof(address);
+        socklen_t n = sizeof address;
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), port = -1;
 
         if (fd < 0)
@@ -62,11 +62,11 @@ static bool healthy(int port) {
 
         if (fd < 0)
                 return false;
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-        if (!connect(fd, (struct sockaddr *)&address, sizeof(address)) &&
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+        if (!connect(fd, (struct sockaddr *)&address, sizeof address) &&
             send(fd, get, strlen(get), MSG_NOSIGNAL) > 0)
-                for (ssize_t got; n < sizeof(response) - 1 &&
-                                  (got = recv(fd, response + n, sizeof(response) - 1 - n, 0)) > 0;)
+                for (ssize_t got; n < sizeof response - 1 &&
+                                  (got = recv(fd, response + n, sizeof response - 1 - n, 0)) > 0;)
                         n += (size_t)got;
         close(fd);
         response[n] = 0;
@@ -78,20 +78,20 @@ static void exec_etcd(const struct etcd_spawn *etcd, const char *tls_dir) {
         char *argv[32];
         int n = 0, fd;
 
-        snprintf(peer, sizeof(peer), "http://127.0.0.1:%d", etcd->peer_port);
-        snprintf(metrics, sizeof(metrics), "http://127.0.0.1:%d", etcd->metrics_port);
-        snprintf(cluster, sizeof(cluster), "default=%s", peer);
-        snprintf(data, sizeof(data), "%s/data", etcd->dir);
-        snprintf(log, sizeof(log), "%s/log", etcd->dir);
+        snprintf(peer, sizeof peer, "http://127.0.0.1:%d", etcd->peer_port);
+        snprintf(metrics, sizeof metrics, "http://127.0.0.1:%d", etcd->metrics_port);
+        snprintf(cluster, sizeof cluster, "default=%s", peer);
+        snprintf(data, sizeof data, "%s/data", etcd->dir);
+        snprintf(log, sizeof log, "%s/log", etcd->dir);
 #define ARG(text) argv[n++] = (char *)(text)
         ARG("etcd"), ARG("--data-dir"), ARG(data), ARG("--listen-client-urls"), ARG(etcd->url);
         ARG("--advertise-client-urls"), ARG(etcd->url), ARG("--listen-peer-urls"), ARG(peer);
         ARG("--initial-advertise-peer-urls"), ARG(peer), ARG("--initial-cluster"), ARG(cluster);
         ARG("--listen-metrics-urls"), ARG(metrics), ARG("--logger"), ARG("zap");
         if (tls_dir) {
-                snprintf(ca, sizeof(ca), "%s/ca.crt", tls_dir);
-                snprintf(cert, sizeof(cert), "%s/server.crt", tls_dir);
-                snprintf(key, sizeof(key), "%s/server.key", tls_dir);
+                snprintf(ca, sizeof ca, "%s/ca.crt", tls_dir);
+                snprintf(cert, sizeof cert, "%s/server.crt", tls_dir);
+                snprintf(key, sizeof key, "%s/server.key", tls_dir);
                 ARG("--cert-file"), ARG(cert), ARG("--key-file"), ARG(key),
                         ARG("--trusted-ca-file"), ARG(ca), ARG("--client-cert-auth");
         }
@@ -135,7 +135,7 @@ bool etcd_spawn_start(struct etcd_spawn *etcd, const char *tls_dir) {
         *etcd = (struct etcd_spawn){.tls = tls_dir != NULL};
         if (!tmp || strlen(tmp) > 32)
                 tmp = "/tmp";
-        snprintf(etcd->dir, sizeof(etcd->dir), "%s/hf-etcd-XXXXXX", tmp);
+        snprintf(etcd->dir, sizeof etcd->dir, "%s/hf-etcd-XXXXXX", tmp);
         if (!mkdtemp(etcd->dir)) {
                 etcd->dir[0] = 0;
                 return false;
@@ -146,7 +146,7 @@ bool etcd_spawn_start(struct etcd_spawn *etcd, const char *tls_dir) {
                 etcd->client_port = etcd_spawn_free_port();
                 etcd->peer_port = etcd_spawn_free_port();
                 etcd->metrics_port = etcd_spawn_free_port();
-                snprintf(etcd->url, sizeof(etcd->url), "%s://127.0.0.1:%d",
+                snprintf(etcd->url, sizeof etcd->url, "%s://127.0.0.1:%d",
                          tls_dir ? "https" : "http", etcd->client_port);
                 if (etcd_spawn_restart(etcd, tls_dir))
                         return true;

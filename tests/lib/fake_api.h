@@ -485,8 +485,8 @@ static struct fake_api *fake_api_new(void) {
         api->host.size = sizeof api->host;
         api->rv = 100;
         int r = hf__mutex_init(&api->mu);
-        r = r ? r : hf_cond_init(&api->changed);
-        r = r ? r : hf__thread_start(&api->host, "fake-api", fake_main, api, &api->thread);
+        r = r != 0 ? r : hf_cond_init(&api->changed);
+        r = r != 0 ? r : hf__thread_start(&api->host, "fake-api", fake_main, api, &api->thread);
         assert(r == 0);
         return api;
 }

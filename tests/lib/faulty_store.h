@@ -124,12 +124,12 @@ static inline int f_watch(struct hfd_store *s, const char *begin, const char *en
         struct faulty *f = (struct faulty *)s;
         f->handler = handler;
         f->ctx = ctx;
-        int e = f->inner->ops->watch(f->inner, begin, end, revision, &f_handler, f, ret_id);
+        int r = f->inner->ops->watch(f->inner, begin, end, revision, &f_handler, f, ret_id);
         pthread_mutex_lock(&f->mu);
         f->watch_id = *ret_id;
         pthread_mutex_unlock(&f->mu);
         replace_once(f, &f->replaced_amid_watch);
-        return e;
+        return r;
 }
 static inline void f_watch_cancel(struct hfd_store *s, uint64_t id) {
         struct faulty *f = (struct faulty *)s;

@@ -45,7 +45,7 @@ static int read_object(struct hf_informer *informer, const char *name, char valu
         if (r == 0)
                 r = hf__json_parse(text, n, &json, NULL);
         free(text);
-        if (r)
+        if (r != 0)
                 return r;
         const char *v = hf__json_string(json, "data.v"),
                    *rv = hf__json_string(json, "metadata.resourceVersion");
@@ -97,7 +97,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         char wanted[64], actual[64], version[32] = "";
 
         int r = hf_key_split(key, ns, name);
-        if (r)
+        if (r != 0)
                 return r;
         snprintf(copy, sizeof copy, PREFIX "%s", name);
         int source = read_object(mirror->sources, name, wanted, version),
@@ -166,7 +166,7 @@ static int make_cache(struct hf_term *term, const char *query, struct hf_informe
                                                   .query = query,
                                                   .one_revision = true};
         int r = hf_informer_new(hf_term_host(term), &config, ret_informer);
-        return r ? r : hf_informer_start(*ret_informer);
+        return r != 0 ? r : hf_informer_start(*ret_informer);
 }
 
 static int run_caches(struct hf_term *term, void *ctx) {

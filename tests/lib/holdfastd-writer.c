@@ -94,7 +94,7 @@ static int run_writer(struct hf_term *term, void *ctx) {
         for (unsigned long long count = 1;; count++) {
                 int r = write_once(term, count, &exists);
                 int kind = r > 0 && r < 64 ? r : 0;
-                if (r && !said[kind]) {
+                if (r != 0 && !said[kind]) {
                         said[kind] = true;
                         fprintf(stderr, "writer: refused: %s\n", hf_strerror(r));
                 }

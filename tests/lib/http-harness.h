@@ -150,7 +150,7 @@ static void answer_peer(struct hfd_http_request *request) {
         enum hfd_peer_cert kind = hfd_http_request_peer(request, &cn, &organisations, &n);
         char text[256];
 
-        snprintf(text, sizeof(text), "%s %s %s", kinds[kind], cn, n ? organisations[0] : "-");
+        snprintf(text, sizeof text, "%s %s %s", kinds[kind], cn, n ? organisations[0] : "-");
         answer_text(request, kind == HFD_PEER_BAD ? 401 : 200, text);
 }
 
@@ -162,7 +162,7 @@ static void handle(void *ctx, struct hfd_http_request *request) {
         hfd_http_request_on_gone(request, on_gone, f);
         hfd_http_request_on_finished(request, on_finished, f);
         count(f, &f->n_handled);
-        if (!strcmp(path, "/hold")) {
+        if (strcmp(path, "/hold") == 0) {
                 pthread_mutex_lock(&f->mu);
                 assert_true(f->n_held < MAX_HELD);
                 f->held[f->n_held++] = request;
@@ -170,21 +170,21 @@ static void handle(void *ctx, struct hfd_http_request *request) {
                 pthread_mutex_unlock(&f->mu);
                 return;
         }
-        if (!strcmp(path, "/echo")) {
+        if (strcmp(path, "/echo") == 0) {
                 struct hf__buf *copy;
 
                 body = hfd_http_request_body(request, &n);
                 copy = hf__buf_copy(body, n);
                 hfd_http_request_reply(request, 200, "application/octet-stream", NULL, 0, copy);
                 hf__buf_unref(copy);
-        } else if (!strcmp(path, "/peer")) {
+        } else if (strcmp(path, "/peer") == 0) {
                 answer_peer(request);
-        } else if (!strcmp(path, "/query")) {
+        } else if (strcmp(path, "/query") == 0) {
                 answer_text(request, 200, hfd_http_request_query(request));
-        } else if (!strcmp(path, "/header")) {
+        } else if (strcmp(path, "/header") == 0) {
                 value = hfd_http_request_header(request, "x-test");
                 answer_text(request, 200, value ? value : "(absent)");
-        } else if (!strcmp(path, "/hello")) {
+        } else if (strcmp(path, "/hello") == 0) {
                 answer_text(request, 200, "hello");
         } else {
                 answer_text(request, 404, "no such page");
@@ -206,11 +206,11 @@ HELPER struct hfd_http_config basic_config(struct fixture *f) {
 HELPER void fixture_prepare(struct fixture *f) {
         signal(SIGPIPE,
                SIG_IGN); /* the client writes to connections that the server may have closed */
-        memset(f, 0, sizeof(*f));
+        memset(f, 0, sizeof *f);
         f->clock = *hf_clock_system();
         f->clock.boot = skewed_boot;
         f->clock.ctx = f;
-        f->host = (struct hf_host){.size = sizeof(f->host), .clock = &f->clock};
+        f->host = (struct hf_host){.size = sizeof f->host, .clock = &f->clock};
         f->ca = make_identity("test-ca", NULL, NULL, true, 3600);
         f->server = make_identity("127.0.0.1", NULL, &f->ca, false, 3600);
         pthread_mutex_init(&f->mu, NULL);
@@ -284,10 +284,10 @@ HELPER int dial(uint16_t port, int rcvbuf) {
 
         assert_true(fd >= 0);
         if (rcvbuf)
-                setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &rcvbuf, sizeof(rcvbuf));
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-        if (connect(fd, (struct sockaddr *)&to, sizeof(to))) {
+                setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &rcvbuf, sizeof rcvbuf);
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+        if (connect(fd, (struct sockaddr *)&to, sizeof to)) {
                 close(fd);
                 return -1;
         }

@@ -99,7 +99,7 @@ static int start(struct hf_client *client, char **argv, int argc, struct probe *
         if (strcmp(argv[2], "watch") == 0)
                 return hf_client_watch(client, &spec, on_event, on_end, probe, NULL);
         int r = verb_of(argv[2], &request.verb);
-        return r ? r : hf_client_request(client, &request, on_reply, probe, NULL);
+        return r != 0 ? r : hf_client_request(client, &request, on_reply, probe, NULL);
 }
 
 int main(int argc, char **argv) {

@@ -38,7 +38,7 @@ static inline struct hfd_store *open_store(void) {
 }
 
 static inline int begin_case(void **state) {
-        snprintf(prefix, sizeof(prefix), "/case%03u/", ++n_cases);
+        snprintf(prefix, sizeof prefix, "/case%03u/", ++n_cases);
         return 0;
 }
 

@@ -107,12 +107,12 @@ static void outsider(struct sim *sim) {
         }
         TRACE(sim, "an outsider touches the Lease");
         if (way == 0) {
-                memset(&record, 0, sizeof(record));
+                memset(&record, 0, sizeof record);
                 COUNT(sim, deletions);
         } else {
                 COUNT(sim, overwrites);
                 if (way == 1)
-                        snprintf(record.holder, sizeof(record.holder), "ghost");
+                        snprintf(record.holder, sizeof record.holder, "ghost");
                 else if (way == 2)
                         record.holder[0] = '\0';
                 record.duration_s = sim_between(sim, 0, sim->timing.lease_duration / S);
@@ -129,7 +129,7 @@ void sim_hand_over(struct sim *sim, int p, const char *successor) {
                 COUNT(sim, hand_overs_to_a_ghost);
         sim_mark(sim, MARK_NOTE, p, sim->now, 0, "asked to hand over");
         TRACE(sim, "%-6s is asked to hand over to %s", sim->procs[p].identity, successor);
-        snprintf(sim->event.successor, sizeof(sim->event.successor), "%s", successor);
+        snprintf(sim->event.successor, sizeof sim->event.successor, "%s", successor);
         sim_proc_event(sim, p, HF__EV_HAND_OVER);
 }
 

@@ -67,7 +67,7 @@ void sim_check_write(struct sim *sim, const struct sim_op *op) {
         bool foreign, old = op->old || op->n_restores != sim->n_restores;
         char identity[32];
 
-        snprintf(identity, sizeof(identity), "e%d-%u", op->proc, op->incarnation);
+        snprintf(identity, sizeof identity, "e%d-%u", op->proc, op->incarnation);
         foreign = lease->exists && lease->holder[0] != '\0' && strcmp(lease->holder, identity) != 0;
         if (record->holder[0] != '\0' && strcmp(record->holder, identity) != 0)
                 sim_violate(sim, "%s writes the Lease in the name of %s", identity, record->holder);

@@ -38,7 +38,7 @@ static void note_failure(const struct sim *sim, uint64_t seed, struct job *job) 
                                             .nth = atomic_load(&job->n_run),
                                             .sweep = sim->sweep,
                                             .at = sim->now};
-        memcpy(job->failure.violation, sim->violation, sizeof(sim->violation));
+        memcpy(job->failure.violation, sim->violation, sizeof sim->violation);
 }
 
 static bool run_one(struct sim *sim, const struct sim_plan *plan, uint64_t seed, struct job *job) {
@@ -68,7 +68,7 @@ static bool run_sweep(struct sim *sim, const struct sim_plan *plan, uint64_t see
 }
 
 static int run_job(const struct sim_plan *plan, struct shared *shared, int j) {
-        struct sim *sim = calloc(1, sizeof(*sim));
+        struct sim *sim = calloc(1, sizeof *sim);
         struct job *job = &shared->jobs[j];
 
         if (!sim)
@@ -193,8 +193,8 @@ int sim_run(const struct sim_plan *plan, struct sim_counts *counts, struct sim_f
         if (shared == MAP_FAILED)
                 return -errno;
         result = run_jobs(plan, shared);
-        memset(ret_failure, 0, sizeof(*ret_failure));
-        memset(counts, 0, sizeof(*counts));
+        memset(ret_failure, 0, sizeof *ret_failure);
+        memset(counts, 0, sizeof *counts);
         for (int j = 0; j < plan->n_jobs; j++) {
                 const struct job *job = &shared->jobs[j];
 

@@ -36,8 +36,8 @@ void sim_proc_boot(struct sim *sim, int p) {
         struct hf__core_config config = {.timing = sim->timing, .seed = sim_draw(sim)};
 
         proc->incarnation++;
-        snprintf(proc->identity, sizeof(proc->identity), "e%d-%u", p, proc->incarnation);
-        memcpy(config.identity, proc->identity, sizeof(proc->identity));
+        snprintf(proc->identity, sizeof proc->identity, "e%d-%u", p, proc->incarnation);
+        memcpy(config.identity, proc->identity, sizeof proc->identity);
         proc->alive = true;
         proc->paused = proc->restarting = false;
         proc->n_mail = 0;

@@ -26,7 +26,7 @@ void sim_violate(struct sim *sim, const char *format, ...) {
         va_list ap;
 
         va_start(ap, format);
-        vsnprintf(sim->violation, sizeof(sim->violation), format, ap);
+        vsnprintf(sim->violation, sizeof sim->violation, format, ap);
         va_end(ap);
         TRACE(sim, "VIOLATION %s", sim->violation);
         sim_mark(sim, MARK_VIOLATION, -1, sim->now, 0, sim->violation);
@@ -59,14 +59,14 @@ static const struct {
 };
 
 static bool set_mutant(const char *name) {
-        for (size_t i = 0; i < sizeof(mutants) / sizeof(mutants[0]); i++)
+        for (size_t i = 0; i < sizeof mutants / sizeof mutants[0]; i++)
                 if (strcmp(mutants[i].name, name) == 0)
                         hf__mutant = mutants[i].mutant;
         return hf__mutant != 0;
 }
 
 static int list_mutants(void) {
-        for (size_t i = 0; i < sizeof(mutants) / sizeof(mutants[0]); i++)
+        for (size_t i = 0; i < sizeof mutants / sizeof mutants[0]; i++)
                 printf("%-24s %s\n", mutants[i].name, mutants[i].text);
         return 0;
 }
@@ -182,7 +182,7 @@ static void print_failure(const struct options *o, const struct sim_failure *fai
 /* One schedule, seen from near. */
 static int show(const struct options *o) {
         struct sim_counts counts = {0};
-        struct sim *sim = calloc(1, sizeof(*sim));
+        struct sim *sim = calloc(1, sizeof *sim);
         int result = 0;
         bool good;
 
@@ -230,7 +230,7 @@ int main(int argc, char **argv) {
                 o.plan.n_schedules = 1000;
         o.plan.progress = !o.mutant;
         r = sim_run(&o.plan, &counts, &failure, &n_run);
-        if (r) {
+        if (r != 0) {
                 fprintf(stderr, "sim: %s\n", strerror(-r));
                 return 2;
         }

@@ -28,7 +28,7 @@ static void keep_term(struct sim *sim, const struct hf__record *old, const struc
         if (same_term(old, new))
                 return;
         sim->term.revision = sim->revision;
-        snprintf(sim->term.holder, sizeof(sim->term.holder), "%.31s", new->holder);
+        snprintf(sim->term.holder, sizeof sim->term.holder, "%.31s", new->holder);
         sim->term.acquire_us = new->acquire_us;
         if (new->holder[0] != '\0') {
                 sim->newest_term = sim->revision;
@@ -65,7 +65,7 @@ void sim_store_put(struct sim *sim, const struct hf__record *record) {
                 sim->put_at = sim->last_put_at;
         }
         next_revision(sim);
-        snprintf(new->rv, sizeof(new->rv), "%s%" PRIu64, sim->opaque ? "x" : "", sim->revision);
+        snprintf(new->rv, sizeof new->rv, "%s%" PRIu64, sim->opaque ? "x" : "", sim->revision);
         new->rv_number = sim->opaque ? 0 : sim->revision;
         keep_term(sim, sim_store_lease(sim), new);
         sim->terms[sim->n_history] = sim->term;
@@ -168,7 +168,7 @@ void sim_store_fenced(struct sim *sim, const struct sim_event *event) {
         COUNT(sim, fenced_writes);
         if (sim->fence_off)
                 return;
-        snprintf(identity, sizeof(identity), "e%d-%u", event->proc, event->incarnation);
+        snprintf(identity, sizeof identity, "e%d-%u", event->proc, event->incarnation);
         if (fence_holds(sim, identity, event->a)) {
                 if (event->a < sim->last_commit_term || event->a < sim->newest_term)
                         sim_violate(sim,

@@ -40,7 +40,7 @@ void sim_mark(struct sim *sim, enum sim_mark_kind kind, int proc, hf_nsec until,
         if (sim->n_marks == sim->max_marks) {
                 unsigned max = sim->max_marks ? 2 * sim->max_marks : 256;
 
-                marks = realloc(sim->marks, max * sizeof(*marks));
+                marks = realloc(sim->marks, max * sizeof *marks);
                 if (!marks)
                         return;
                 sim->marks = marks;
@@ -52,7 +52,7 @@ void sim_mark(struct sim *sim, enum sim_mark_kind kind, int proc, hf_nsec until,
                                    .at = sim->now,
                                    .until = until,
                                    .value = value};
-        snprintf(marks->text, sizeof(marks->text), "%s", text);
+        snprintf(marks->text, sizeof marks->text, "%s", text);
 }
 
 void sim_mark_awake(struct sim *sim, int proc) {
@@ -144,7 +144,7 @@ static void draw_head(const struct canvas *c, uint64_t seed) {
                 "stroke=\"#0550ae\"/>"
                 "</pattern></defs>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
                 WIDTH, height);
-        snprintf(title, sizeof(title),
+        snprintf(title, sizeof title,
                  "seed %" PRIu64
                  ": %d contenders, lease %d s, renew deadline %d s, retry period %.1f s",
                  seed, c->sim->n_procs, (int)(c->sim->timing.lease_duration / S),
@@ -166,7 +166,7 @@ static void draw_axis(const struct canvas *c) {
              t += step * S) {
                 fprintf(c->file, "<path class=\"g\" d=\"M%.1f %dV%d\"/>\n", x_of(c, t), LEASE_Y - 6,
                         bottom);
-                snprintf(label, sizeof(label), "%d s", (int)(t / S));
+                snprintf(label, sizeof label, "%d s", (int)(t / S));
                 text_at(c, x_of(c, t) + 2, bottom + 10, "n", label);
         }
 }
@@ -181,7 +181,7 @@ static void draw_legend(const struct canvas *c) {
                        {"#pa", "paused"},   {"#fr", "clock stands still"}};
         double x = LEFT, y = LANE_Y + c->sim->n_procs * LANE_H + 20;
 
-        for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
+        for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
                 bool pattern = entries[i].class[0] == '#';
 
                 fprintf(c->file,
@@ -213,13 +213,13 @@ static void draw_lease(const struct canvas *c) {
                             strcmp(sim->history[next].holder, record->holder) != 0)
                                 break;
                 to = next < sim->n_history ? sim->put_times[next] : c->to;
-                snprintf(style, sizeof(style), "fill=\"%s\" stroke=\"#777\" stroke-width=\".5\"",
+                snprintf(style, sizeof style, "fill=\"%s\" stroke=\"#777\" stroke-width=\".5\"",
                          !record->exists           ? "#eee"
                          : record->holder[0] == 0  ? "#fff"
                          : p >= 0 && p < MAX_PROCS ? palette[p]
                                                    : "#333");
                 bar(c, from, to, LEASE_Y, LEASE_H, style);
-                snprintf(label, sizeof(label), "%.20s", record->exists ? record->holder : "none");
+                snprintf(label, sizeof label, "%.20s", record->exists ? record->holder : "none");
                 if (is_seen(c, from, to) &&
                     x_of(c, to) - x_of(c, from) > LABEL_WIDTH * (double)strlen(label))
                         text_at(c, x_of(c, from) + 3, LEASE_Y + 14, "t", label);
@@ -237,10 +237,10 @@ static void draw_states(const struct canvas *c, int p, enum sim_mark_kind kind) 
                 if (mark && (mark->proc != p || mark->kind != kind))
                         continue;
                 if (last && kind == MARK_STATE && last->value >= 0) {
-                        snprintf(style, sizeof(style), "class=\"%s\"", state_classes[last->value]);
+                        snprintf(style, sizeof style, "class=\"%s\"", state_classes[last->value]);
                         bar(c, last->at, mark ? mark->at : c->to, lane_y(p), STATE_H, style);
                 } else if (last && kind == MARK_WEATHER && last->value != CLEAR) {
-                        snprintf(style, sizeof(style), "fill=\"%s\"", weather_colours[last->value]);
+                        snprintf(style, sizeof style, "fill=\"%s\"", weather_colours[last->value]);
                         bar(c, last->at, mark ? mark->at : c->to, lane_y(p) + STATE_H + 8, 2,
                             style);
                 }

@@ -216,9 +216,9 @@ static void begin(struct sim *sim, uint64_t seed, int n_procs) {
         if (sim->opaque)
                 COUNT(sim, opaque_revisions);
         sim->n_history = 1;
-        memset(&sim->history[0], 0, sizeof(sim->history[0]));
-        memset(&sim->term, 0, sizeof(sim->term));
-        memset(&sim->terms[0], 0, sizeof(sim->terms[0]));
+        memset(&sim->history[0], 0, sizeof sim->history[0]);
+        memset(&sim->term, 0, sizeof sim->term);
+        memset(&sim->terms[0], 0, sizeof sim->terms[0]);
         sim->revision = sim->highest_revision = sim->newest_term = sim->last_commit_term = 0;
         sim->n_restores = sim->restored_index = 0;
         sim->hung_until = sim->slow_until = 0;

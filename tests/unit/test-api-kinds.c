@@ -25,14 +25,14 @@ static const struct hf_resource bindings = {RBAC, "v1", "rolebindings"};
 static const struct hf_resource cluster_bindings = {RBAC, "v1", "clusterrolebindings"};
 
 static int create(struct box *box, struct hf_resource resource, const char *body) {
-        bool cluster = !strncmp(resource.plural, "cluster", 7);
+        bool cluster = strncmp(resource.plural, "cluster", 7) == 0;
 
         return do_call(box, HF_VERB_CREATE, resource, cluster ? NULL : "default", NULL, NULL, body);
 }
 
 static int update(struct box *box, struct hf_resource resource, const char *name,
                   const char *body) {
-        bool cluster = !strncmp(resource.plural, "cluster", 7);
+        bool cluster = strncmp(resource.plural, "cluster", 7) == 0;
 
         return do_call(box, HF_VERB_UPDATE, resource, cluster ? NULL : "default", name, NULL, body);
 }

@@ -24,30 +24,30 @@ static char why[HFD_PATCH_WHY];
 static int apply_json(const char *text, const char *patch, char **ret_text) {
         struct hf__json *document = parse(text), *operations = parse(patch);
         struct hf__strbuf s = {0};
-        int e = hfd_patch_json(&document, operations, why);
+        int r = hfd_patch_json(&document, operations, why);
 
         hf__json_print(document, &s);
         *ret_text = strdup(s.data);
         hf__strbuf_done(&s);
         hf__json_free(document);
         hf__json_free(operations);
-        return e;
+        return r;
 }
 
 /* result NULL: it fails. */
 static void expect_json(const char *text, const char *patch, const char *result) {
         char *made;
-        int e = apply_json(text, patch, &made);
+        int r = apply_json(text, patch, &made);
 
         if (result) {
                 struct hf__json *a = parse(made), *b = parse(result);
-                if (e || !hf__json_equal(a, b))
-                        fail_msg("%s with %s made %s (%d, %s), not %s", text, patch, made, e, why,
+                if (r != 0 || !hf__json_equal(a, b))
+                        fail_msg("%s with %s made %s (%d, %s), not %s", text, patch, made, r, why,
                                  result);
                 hf__json_free(a);
                 hf__json_free(b);
-        } else if (e != HF_E_INVALID) {
-                fail_msg("%s with %s made %s (%d)", text, patch, made, e);
+        } else if (r != HF_E_INVALID) {
+                fail_msg("%s with %s made %s (%d)", text, patch, made, r);
         }
         free(made);
 }
@@ -259,11 +259,11 @@ static void expect_strategic(const char *plural, const char *text, const char *p
         const struct hfd_resource *resource = hfd_resource_find("", "v1", plural);
         struct hf__json *document = parse(text), *patch = parse(patch_text);
         struct hf__strbuf s = {0};
-        int e = hfd_patch_strategic(resource, &document, patch, why);
+        int r = hfd_patch_strategic(resource, &document, patch, why);
 
         hf__json_print(document, &s);
-        if (result ? e || strcmp(s.data, result) : e != HF_E_INVALID)
-                fail_msg("%s with %s made %s (%d, %s), not %s", text, patch_text, s.data, e, why,
+        if (result ? r || strcmp(s.data, result) != 0 : r != HF_E_INVALID)
+                fail_msg("%s with %s made %s (%d, %s), not %s", text, patch_text, s.data, r, why,
                          result ? result : "an error");
         hf__strbuf_done(&s);
         hf__json_free(document);

@@ -301,7 +301,7 @@ static int spawning_start(struct hf_hook_context *context, void *ctx,
         struct spawn_test *test = ctx;
         test->context = context;
         int r = hf_hook_spawn(context, "one", supervised, test);
-        return r ? r : hf_hook_spawn(context, "two", supervised, test);
+        return r != 0 ? r : hf_hook_spawn(context, "two", supervised, test);
 }
 static int spawning_stop(struct hf_hook_context *context, void *ctx,
                          struct hf_status *reterr_status) {

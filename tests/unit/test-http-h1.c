@@ -52,19 +52,19 @@ static void test_get_post_and_keep_alive(void **state) {
 
         open_h1(&c);
         client_puts(&c, "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_int_equal(read_answer(&c, body, sizeof(body)), 200);
+        assert_int_equal(read_answer(&c, body, sizeof body), 200);
         assert_string_equal(body, "hello");
         client_puts(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
-        assert_int_equal(read_answer(&c, body, sizeof(body)), 200);
+        assert_int_equal(read_answer(&c, body, sizeof body), 200);
         assert_string_equal(body, "abc");
         client_puts(&c, "GET /query?a=b&c HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_int_equal(read_answer(&c, body, sizeof(body)), 200);
+        assert_int_equal(read_answer(&c, body, sizeof body), 200);
         assert_string_equal(body, "a=b&c");
         client_puts(&c, "GET /header HTTP/1.1\r\nHost: a\r\nX-Test: 1\r\nx-TEST:  2 \r\n\r\n");
-        assert_int_equal(read_answer(&c, body, sizeof(body)), 200);
+        assert_int_equal(read_answer(&c, body, sizeof body), 200);
         assert_string_equal(body, "1, 2");
         client_puts(&c, "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-        assert_int_equal(read_answer(&c, body, sizeof(body)), 200);
+        assert_int_equal(read_answer(&c, body, sizeof body), 200);
         assert_true(client_closed(&c));
         client_close(&c);
 }
@@ -90,9 +90,9 @@ static void test_head_split_at_each_byte(void **state) {
         char body[64];
 
         open_h1(&c);
-        for (size_t i = 0; i < sizeof(text) - 1; i++)
+        for (size_t i = 0; i < sizeof text - 1; i++)
                 client_send(&c, text + i, 1);
-        assert_int_equal(read_answer(&c, body, sizeof(body)), 200);
+        assert_int_equal(read_answer(&c, body, sizeof body), 200);
         assert_string_equal(body, "abc");
         client_close(&c);
 }
@@ -110,7 +110,7 @@ static void test_pipelined_requests_are_answered_in_order(void **state) {
         answer_text(held, 200, "1");
         hfd_http_request_unref(held);
         for (int i = 1; i <= 3; i++) {
-                assert_int_equal(read_answer(&c, body, sizeof(body)), 200);
+                assert_int_equal(read_answer(&c, body, sizeof body), 200);
                 assert_int_equal(body[0], '0' + i);
         }
         client_close(&c);
@@ -141,7 +141,7 @@ static void test_smuggling_is_refused(void **state) {
         assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\nX-Test : b\r\n\r\n"), 400);
         assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\nX-Test: b\r\n c\r\n\r\n"), 400);
         assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\nX-Test: b\r\n\tc\r\n\r\n"), 400);
-        assert_int_equal(ask_raw(nul, sizeof(nul) - 1), 400);
+        assert_int_equal(ask_raw(nul, sizeof nul - 1), 400);
         assert_int_equal(ask("GET /hello HTTP/1.1\r\nX-Test: b\r\n\r\n"), 400);
         assert_int_equal(ask("GET /hello HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"), 400);
         assert_true(ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
@@ -209,7 +209,7 @@ static void test_expect_continue(void **state) {
                         "100-continue\r\n\r\n");
         assert_int_equal(read_answer(&c, NULL, 0), 100);
         client_puts(&c, "ok");
-        assert_int_equal(read_answer(&c, body, sizeof(body)), 200);
+        assert_int_equal(read_answer(&c, body, sizeof body), 200);
         assert_string_equal(body, "ok");
         client_close(&c);
         assert_int_equal(ask("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: "
@@ -272,7 +272,7 @@ static void test_slow_reader_is_cut(void **state) {
         client_puts(&c, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
         held = take_held(&f);
         hfd_http_request_stream(held, 200, "application/json", NULL, 0);
-        for (int i = 0; i < 20000 && !r; i++, pushed++)
+        for (int i = 0; i < 20000 && r == 0; i++, pushed++)
                 r = hfd_http_request_push(held, piece);
         assert_int_equal(r, -ENOBUFS);
         assert_int_equal(hfd_http_request_push(held, piece), -EPIPE);

@@ -35,7 +35,7 @@ static struct stream *stream_of(struct h2 *h, int32_t id) { return &h->streams[(
 
 static int cl_header(nghttp2_session *s, const nghttp2_frame *frame, const uint8_t *name, size_t n,
                      const uint8_t *value, size_t n_value, uint8_t flags, void *ctx) {
-        if (n == 7 && !memcmp(name, ":status", 7))
+        if (n == 7 && memcmp(name, ":status", 7) == 0)
                 stream_of(ctx, frame->hd.stream_id)->code = atoi((const char *)value);
         return 0;
 }
@@ -93,7 +93,7 @@ static void h2_flush(struct h2 *h) {
 static struct h2 *h2_open(uint32_t window, int rcvbuf) {
         nghttp2_settings_entry settings[] = {
                 {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, window ? window : 1 << 20}};
-        struct h2 *h = calloc(1, sizeof(*h));
+        struct h2 *h = calloc(1, sizeof *h);
         nghttp2_session_callbacks *cb;
         nghttp2_option *option;
 
@@ -315,7 +315,7 @@ static void test_slow_reader_is_cut(void **state) {
 
         memset(event->data, 'x', event->n);
         hfd_http_request_stream(held, 200, "application/json", NULL, 0);
-        for (; pushed < 5000 && !r; pushed++)
+        for (; pushed < 5000 && r == 0; pushed++)
                 r = hfd_http_request_push(held, event);
         assert_int_equal(r, -ENOBUFS);
         assert_in_range(pushed, 1024, 1030);
@@ -394,10 +394,10 @@ static void test_rapid_reset_flood_is_closed(void **state) {
         uint8_t *frames = malloc(5000 * 64), *at = frames;
 
         for (uint32_t i = 0; i < 5000; i++) {
-                at += put_frame(at, sizeof(hold_block), NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS,
+                at += put_frame(at, sizeof hold_block, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS,
                                 2 * i + 1);
-                memcpy(at, hold_block, sizeof(hold_block));
-                at += sizeof(hold_block);
+                memcpy(at, hold_block, sizeof hold_block);
+                at += sizeof hold_block;
                 at += put_frame(at, 4, NGHTTP2_RST_STREAM, 0, 2 * i + 1);
                 memcpy(at, "\0\0\0\x08", 4);
                 at += 4;
@@ -433,18 +433,18 @@ static void test_settings_with_many_entries_is_closed(void **state) {
         put_frame(frame, 600, NGHTTP2_SETTINGS, 0, 0);
         for (int i = 0; i < 100; i++)
                 memcpy(frame + 9 + 6 * i, "\x00\x03\x00\x00\x00\x10", 6);
-        flood_ends(h, frame, sizeof(frame), 1);
+        flood_ends(h, frame, sizeof frame, 1);
 }
 
 static void test_continuation_flood_is_closed(void **state) {
         struct h2 *h = h2_open(0, 0);
-        uint8_t first[9 + sizeof(hello_block)], more[9];
+        uint8_t first[9 + sizeof hello_block], more[9];
 
-        put_frame(first, sizeof(hello_block), NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1);
-        memcpy(first + 9, hello_block, sizeof(hello_block));
+        put_frame(first, sizeof hello_block, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1);
+        memcpy(first + 9, hello_block, sizeof hello_block);
         put_frame(more, 0, NGHTTP2_CONTINUATION, 0, 1);
-        client_send(&h->c, first, sizeof(first));
-        flood_ends(h, more, sizeof(more), 100);
+        client_send(&h->c, first, sizeof first);
+        flood_ends(h, more, sizeof more, 100);
 }
 
 /* One large entry in the dynamic table, then a block that names it thousands of times with one byte
@@ -454,8 +454,8 @@ static void test_hpack_bomb_is_closed(void **state) {
         uint8_t *block = malloc(20000), *at = block + 9;
         unsigned handled = f.n_handled;
 
-        memcpy(at, hello_block, sizeof(hello_block));
-        at += sizeof(hello_block);
+        memcpy(at, hello_block, sizeof hello_block);
+        at += sizeof hello_block;
         /* literal with incremental indexing, new name "x", value of 3,900 bytes (7-bit prefix
          * integer: 127 + 3,773) */
         memcpy(at, "\x40\x01x\x7f\xbd\x1d", 6);

@@ -33,7 +33,7 @@ static void test_any_split_gives_the_same_request(void **state) {
                                    "w\r\nCookie: a\r\ncookie: b\r\n"
                                    "Content-Length: 4\r\n\r\nbody";
 
-        for (size_t step = 1; step <= sizeof(text); step++) {
+        for (size_t step = 1; step <= sizeof text; step++) {
                 struct hfd_h1_parser *parser;
                 struct hfd_http_request *request;
                 size_t n;
@@ -67,11 +67,11 @@ static void test_bytes_after_the_request_are_left(void **state) {
         assert_int_equal(hfd_h1_parser_new(1000, 1000, &parser), 0);
         assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &a), 0);
         assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &b), 0);
-        assert_int_equal(hfd_h1_parser_feed(parser, a, text, sizeof(text) - 1, &used, &code),
+        assert_int_equal(hfd_h1_parser_feed(parser, a, text, sizeof text - 1, &used, &code),
                          HFD_H1_DONE);
         assert_int_equal(used, strlen("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
         assert_true(hfd_h1_parser_keep_alive(parser));
-        assert_int_equal(hfd_h1_parser_feed(parser, b, text + used, sizeof(text) - 1 - used, &used,
+        assert_int_equal(hfd_h1_parser_feed(parser, b, text + used, sizeof text - 1 - used, &used,
                                             &code),
                          HFD_H1_DONE);
         assert_string_equal(hfd_http_request_path(b), "/2");

@@ -81,7 +81,7 @@ static void test_garbage_instead_of_tls(void **state) {
         char in[256];
 
         assert_int_equal(send(fd, HELLO, strlen(HELLO), 0), strlen(HELLO));
-        while (recv(fd, in, sizeof(in), 0) > 0)
+        while (recv(fd, in, sizeof in, 0) > 0)
                 ;
         close(fd);
         expect_peer(NULL, "none");
@@ -101,7 +101,7 @@ static void test_silent_connections_are_closed(void **state) {
         expect_peer(NULL, "none");
         expect_peer(NULL, "none"); /* both workers have seen what came before */
         skip_time(&f, 11 * HF_NSEC_PER_SEC);
-        assert_int_equal(recv(fd, in, sizeof(in), 0), 0);
+        assert_int_equal(recv(fd, in, sizeof in, 0), 0);
         skip_time(&f, 80 * HF_NSEC_PER_SEC);
         assert_true(client_closed(&c));
         client_close(&c);
@@ -128,7 +128,7 @@ static void test_reload_changes_new_handshakes(void **state) {
         expect_peer(&client2, "verified alice");
         assert_int_equal(client_open(&after, hfd_http_port(f.http), NULL, NULL, 0), 0);
         X509_NAME_get_text_by_NID(X509_get_subject_name(SSL_get0_peer_certificate(after.ssl)),
-                                  NID_commonName, name, sizeof(name));
+                                  NID_commonName, name, sizeof name);
         assert_string_equal(name, "server-2");
         client_close(&before);
         client_close(&after);
@@ -324,7 +324,7 @@ static void test_inherited_listener(void **state) {
         int fd = socket(AF_INET, SOCK_STREAM, 0), ours, later;
         uint16_t port;
 
-        assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+        assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof to), 0);
         config.listen_fd = fd;
         assert_int_equal(hfd_http_new(&f.host, &config, &f.http, &status),
                          HF_E_INVALID); /* it does not listen */
@@ -384,13 +384,13 @@ static void test_handshake_limit(void **state) {
         for (int i = 0; i < 4; i++)
                 strangers[i] = dial(hfd_http_port(f.http), 0);
         surplus = dial(hfd_http_port(f.http), 0);
-        assert_int_equal(recv(surplus, in, sizeof(in), 0), 0);
+        assert_int_equal(recv(surplus, in, sizeof in, 0), 0);
         assert_int_equal(client_open(&refused, hfd_http_port(f.http), NULL, NULL, 0), -1);
         kept.n_in = 0;
         assert_true(says(&kept, HELLO, "hello")); /* the worker is done with closing them */
         assert_int_equal(hfd_http_n_connections(f.http), 5);
         for (int i = 0; i < 4; i++) {
-                assert_int_equal(recv(strangers[i], in, sizeof(in), MSG_DONTWAIT), -1);
+                assert_int_equal(recv(strangers[i], in, sizeof in, MSG_DONTWAIT), -1);
                 assert_int_equal(errno, EAGAIN);
                 close(strangers[i]);
         }
@@ -423,7 +423,7 @@ static void *push_all(void *ctx) {
         int r = 0;
 
         hfd_http_request_stream(p->request, 200, "text/plain", NULL, 0);
-        for (int i = 0; i < 500 && !r; i++)
+        for (int i = 0; i < 500 && r == 0; i++)
                 r = hfd_http_request_push(p->request, piece);
         hfd_http_request_end(p->request);
         hfd_http_request_unref(p->request);

@@ -187,14 +187,14 @@ static void test_a_named_successor_goes_first(void **state) {
         record = held_by(&rig, "bing", 15);
         answer_read(&rig, 0, &record);
         record = held_by(&rig, "", 1);
-        snprintf(record.successor, sizeof(record.successor), "other");
+        snprintf(record.successor, sizeof record.successor, "other");
         watch(&rig, &record);
         assert_null(wait_for(&rig, HF__ACT_WRITE, 2 * S - 1));
         assert_non_null(wait_for(&rig, HF__ACT_WRITE, 1));
 
         start(&rig);
         record = held_by(&rig, "", 1);
-        snprintf(record.successor, sizeof(record.successor), "baz");
+        snprintf(record.successor, sizeof record.successor, "baz");
         answer_read(&rig, 0, &record);
         assert_non_null(did(&rig, HF__ACT_WRITE));
         assert_string_equal(rig.sent.successor, "");

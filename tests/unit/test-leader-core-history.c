@@ -50,7 +50,7 @@ static void test_an_acquire_says_what_it_follows_on(void **state) {
 
         start(&rig);
         record = held_by(&rig, "", 1);
-        snprintf(record.successor, sizeof(record.successor), "baz");
+        snprintf(record.successor, sizeof record.successor, "baz");
         record.renew_us =
                 rig.now / 1000 + 5000; /* its clock is ahead of ours: never less than nothing */
         answer_read(&rig, 0, &record);

@@ -77,7 +77,7 @@ static void test_a_record_not_mine_ends_the_term_at_once(void **state) { /* CR02
                 lead(&rig);
                 record = rig.sent;
                 if (way == 0)
-                        snprintf(record.holder, sizeof(record.holder), "bing");
+                        snprintf(record.holder, sizeof record.holder, "bing");
                 else if (way == 1)
                         record.acquire_us++;
                 else if (way == 2)
@@ -120,7 +120,7 @@ static void test_my_own_echo_and_older_news_say_nothing(void **state) {
         old = rig.sent;
         watch(&rig, &old);
         assert_int_equal(rig.core.state, HF_LEADING);
-        snprintf(old.holder, sizeof(old.holder), "bing");
+        snprintf(old.holder, sizeof old.holder, "bing");
         old.rv_number--;
         watch(&rig, &old);
         assert_int_equal(rig.core.state, HF_LEADING);
@@ -133,7 +133,7 @@ static void test_opaque_revisions_are_settled_by_a_read(void **state) {
         lead(&rig);
         other = rig.sent;
         other.rv_number = 0;
-        snprintf(other.rv, sizeof(other.rv), "x1");
+        snprintf(other.rv, sizeof other.rv, "x1");
         other.holder[0] = '\0';
         watch(&rig, &other);
         assert_int_equal(rig.core.state, HF_LEADING);
@@ -201,7 +201,7 @@ static void test_a_stale_term_ends_the_term(void **state) { /* A14 */
 
 static void set_odd_rv(struct hf__record *record, const char *rv) {
         record->rv_number = 0;
-        snprintf(record->rv, sizeof(record->rv), "%s", rv);
+        snprintf(record->rv, sizeof record->rv, "%s", rv);
 }
 
 /* Where revisions are no numbers, the watch's news during an acquire may be older or newer than its

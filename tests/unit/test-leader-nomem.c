@@ -165,8 +165,8 @@ static int elector_begin(struct node *node, struct fake_client *client,
         int r = hf_electors_new(&node->api->host, ret_electors);
         if (r != 0)
                 *ret_electors = NULL;
-        r = r ? r : hf_electors_add(*ret_electors, &config, NULL, &status);
-        return r ? r : hf_electors_start(*ret_electors, &status);
+        r = r != 0 ? r : hf_electors_add(*ret_electors, &config, NULL, &status);
+        return r != 0 ? r : hf_electors_start(*ret_electors, &status);
 }
 
 static void await_run(struct node *node) {
@@ -345,7 +345,7 @@ static void cache_life(int n) {
         (void)api_fake_put(api, "a", "one", "1");
         arm(n);
         int r = hf_informer_new(&host, &config, &informer);
-        r = r ? r : hf_informer_start(informer);
+        r = r != 0 ? r : hf_informer_start(informer);
         assert_true(r == 0 || is_shortage(r));
         if (r == 0) {
                 assert_int_equal(hf_informer_wait(informer, NULL, guard), 0);
@@ -420,12 +420,12 @@ static void ledger_life(int n) {
 
         arm(n);
         int r = hf__ledger_add(&ledger, &entry);
-        r = r ? r : hf__ledger_complete(&ledger, "zero", "1", "now");
-        r = r ? r : hf__ledger_write(&ledger, NULL, "n", "l", &text);
-        r = r ? r : hf__json_parse(text.data, text.n, &json, NULL);
-        r = r ? r : hf__ledger_read(json, phases, 1, &back, NULL);
-        r = r ? r : hf__content_see(content, sizeof content - 1, &seen);
-        r = r ? r : hf__content_print_replacement(&step, content, sizeof content - 1, &body);
+        r = r != 0 ? r : hf__ledger_complete(&ledger, "zero", "1", "now");
+        r = r != 0 ? r : hf__ledger_write(&ledger, NULL, "n", "l", &text);
+        r = r != 0 ? r : hf__json_parse(text.data, text.n, &json, NULL);
+        r = r != 0 ? r : hf__ledger_read(json, phases, 1, &back, NULL);
+        r = r != 0 ? r : hf__content_see(content, sizeof content - 1, &seen);
+        r = r != 0 ? r : hf__content_print_replacement(&step, content, sizeof content - 1, &body);
         disarm();
         assert_true(r == 0 || is_shortage(r));
         assert_true(r != 0 || (back.n_entries == 1 && back.n_completed == 1));

@@ -34,7 +34,7 @@ static void test_range(void **state) {
         struct hfd_store_reply reply;
         struct hfd_arena arena;
 
-        assert_int_equal(parse(HFD_ETCD_RANGE, range_message, sizeof(range_message) - 1, &reply,
+        assert_int_equal(parse(HFD_ETCD_RANGE, range_message, sizeof range_message - 1, &reply,
                                &arena),
                          0);
         assert_int_equal(reply.revision, 300);
@@ -52,7 +52,7 @@ static void test_every_cut_is_survived(void **state) {
         struct hfd_store_reply reply;
         struct hfd_arena arena;
 
-        for (size_t n = 0; n < sizeof(range_message) - 1; n++) {
+        for (size_t n = 0; n < sizeof range_message - 1; n++) {
                 char *copy = malloc(n + 1); /* so that a read behind the end is seen */
                 int r;
 
@@ -76,7 +76,7 @@ static void test_noise_is_survived(void **state) {
         for (int i = 0; i < 20000; i++) {
                 size_t n;
 
-                for (n = 0; n < sizeof(noise); n++) {
+                for (n = 0; n < sizeof noise; n++) {
                         seed = seed * 1103515245 + 12345;
                         noise[n] = (char)(seed >> 16 & (i % 2 ? 0xff : 0x1f));
                 }
@@ -100,7 +100,7 @@ static void test_key_with_nul_is_refused(void **state) {
         struct hfd_store_reply reply;
         struct hfd_arena arena;
 
-        assert_int_equal(parse(HFD_ETCD_RANGE, message, sizeof(message) - 1, &reply, &arena),
+        assert_int_equal(parse(HFD_ETCD_RANGE, message, sizeof message - 1, &reply, &arena),
                          -EPROTO);
         hfd_etcd_release(&reply);
         hfd_arena_deinit(&arena);
@@ -208,11 +208,11 @@ static void test_prefix_end(void **state) {
 static void test_endpoints(void **state) {
         static const char *const bad[] = {"",         "127.0.0.1:2379", "ftp://x:1",  "http://",
                                           "http:///", "https://a/b",    "http://a?x", "http://u@a"};
-        const struct hf_host host = {.size = sizeof(host)};
+        const struct hf_host host = {.size = sizeof host};
         struct hfd_store *store;
         struct hf_status status;
 
-        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
                 const char *endpoints[] = {bad[i], NULL};
                 struct hfd_etcd_config config = {.endpoints = endpoints};
 

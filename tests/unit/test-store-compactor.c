@@ -25,7 +25,7 @@ struct fixture {
 };
 
 static int setup(void **state) {
-        struct fixture *f = calloc(1, sizeof(*f));
+        struct fixture *f = calloc(1, sizeof *f);
 
         assert_non_null(f);
         assert_int_equal(hfd_memory_store_new(&host, &f->store), 0);
@@ -146,8 +146,8 @@ static void test_long_prefix_is_refused(void **state) {
         struct hfd_compactor *compactor;
         char prefix[2000];
 
-        memset(prefix, 'p', sizeof(prefix) - 1);
-        prefix[sizeof(prefix) - 1] = 0;
+        memset(prefix, 'p', sizeof prefix - 1);
+        prefix[sizeof prefix - 1] = 0;
         assert_int_equal(hfd_compactor_new(&host, f->store, prefix, &compactor), HF_E_TOO_LARGE);
 }
 

@@ -244,7 +244,7 @@ static void test_full_txn(void **state) {
         struct call_answer list;
 
         for (size_t i = 0; i < HFD_TXN_MAX; i++) {
-                snprintf(names[i], sizeof(names[i]), "%s%02zu", prefix, i);
+                snprintf(names[i], sizeof names[i], "%s%02zu", prefix, i);
                 call_put(store, names[i], "node\n0");
                 compares[i] = (struct hfd_compare){.kind = HFD_VALUE_BEGINS,
                                                    .key = names[i],
@@ -311,7 +311,7 @@ static void test_pages_show_one_revision(void **state) {
         unsigned n = 0, pages = 0;
 
         for (unsigned i = 0; i < 25; i++) {
-                snprintf(name, sizeof(name), "k%02u", i);
+                snprintf(name, sizeof name, "k%02u", i);
                 call_put(store, key(name), "old");
         }
         do {
@@ -321,12 +321,12 @@ static void test_pages_show_one_revision(void **state) {
                 if (!revision)
                         revision = page.revision;
                 for (size_t i = 0; i < page.n_kvs; i++, n++) {
-                        snprintf(name, sizeof(name), "k%02u", n);
+                        snprintf(name, sizeof name, "k%02u", n);
                         assert_string_equal(page.kvs[i].key, key(name));
                         assert_string_equal(call_value(&page, i), "old");
                 }
                 assert_int_equal(page.more, n < 25);
-                snprintf(next, sizeof(next), "%s\x01", page.kvs[page.n_kvs - 1].key);
+                snprintf(next, sizeof next, "%s\x01", page.kvs[page.n_kvs - 1].key);
                 /* Between the pages the world changes. */
                 call_put(store, key("k24"), "new");
                 call_put(store, key("k20x"), "new");
@@ -354,7 +354,7 @@ static void *count(void *ctx) {
                 struct call_answer now;
                 int r = call_get(store, counter->key, &now);
 
-                while (!r) {
+                while (r == 0) {
                         char text[32];
                         const char *gets[] = {counter->key};
                         struct hfd_compare compare = {.kind = HFD_MOD_EQUALS,
@@ -369,7 +369,7 @@ static void *count(void *ctx) {
                                               .n_ops = 1,
                                               .get_on_failure = gets,
                                               .n_get_on_failure = 1};
-                        int n = snprintf(text, sizeof(text), "%d",
+                        int n = snprintf(text, sizeof text, "%d",
                                          (now.n_kvs ? atoi(call_value(&now, 0)) : 0) + 1);
 
                         op.value = hf__buf_copy(text, (size_t)n);
@@ -381,7 +381,7 @@ static void *count(void *ctx) {
                         r = 0;
                 }
                 call_answer_done(&now);
-                if (r)
+                if (r != 0)
                         counter->failed++;
         }
         return NULL;
@@ -395,7 +395,7 @@ static void test_concurrent_writers_lose_nothing(void **state) {
         struct call_answer response;
         char name[128];
 
-        snprintf(name, sizeof(name), "%s", key("counter"));
+        snprintf(name, sizeof name, "%s", key("counter"));
         assert_int_equal(recorder_start(&recorder, store, prefix, prefix_end(),
                                         call_revision(store) + 1),
                          0);
@@ -429,7 +429,7 @@ static int put_bytes(const char *name, size_t n) {
         for (size_t i = 0; i < n; i++)
                 op.value->data[i] = (char)(i * 31 + i / 256);
         r = call_txn(store, &txn, &response);
-        if (r && r != HF_E_TOO_LARGE)
+        if (r != 0 && r != HF_E_TOO_LARGE)
                 fprintf(stderr, "%zu bytes: %s\n", n, response.status.message);
         call_answer_done(&response);
         hf__buf_unref(op.value);
@@ -523,7 +523,7 @@ static void test_callbacks_start_operations(void **state) {
 static void test_free_ends_everything(void **state) {
         enum { N = 64 };
         struct hfd_store *own = open_store();
-        struct call_answer *answers = calloc(N, sizeof(*answers));
+        struct call_answer *answers = calloc(N, sizeof *answers);
         static struct recorder recorders[4];
         struct hf__buf *value = hf__buf_copy("v", 1);
 

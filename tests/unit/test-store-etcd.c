@@ -51,9 +51,9 @@ static int put(struct hfd_store *store, const char *key, unsigned deadline_ms,
 
         call_answer_init(&response);
         r = store->ops->txn(store, &txn, call_deadline(deadline_ms), call_store_answer, &response);
-        if (!r)
+        if (r == 0)
                 r = call_wait(&response);
-        if (!r && ret_revision)
+        if (r == 0 && ret_revision)
                 *ret_revision = response.revision;
         call_answer_done(&response);
         hf__buf_unref(op.value);
@@ -65,7 +65,7 @@ static void put_at_last(struct hfd_store *store, const char *key) {
         for (int i = 0; i < 100; i++) {
                 int r = put(store, key, 5000, NULL);
 
-                if (!r)
+                if (r == 0)
                         return;
                 assert_true(r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT);
         }
@@ -96,7 +96,7 @@ static void *writer_run(void *ctx) {
         char key[64];
 
         for (int i = 0; i < N_WRITES; i++) {
-                snprintf(key, sizeof(key), "/kill/%d/%d", writer->number, i);
+                snprintf(key, sizeof key, "/kill/%d/%d", writer->number, i);
                 writer->last = put(writer->store, key, 5000, NULL);
                 if (writer->last)
                         break;
@@ -130,10 +130,10 @@ static void test_kill_loses_no_acknowledged_write(void **state) {
         for (int i = 0; i < N_WRITERS; i++) {
                 assert_true(writers[i].last == HF_E_TIMEOUT || writers[i].last == HF_E_UNAVAILABLE);
                 for (int j = 0; j < writers[i].acknowledged; j++) {
-                        snprintf(key, sizeof(key), "/kill/%d/%d", i, j);
+                        snprintf(key, sizeof key, "/kill/%d/%d", i, j);
                         assert_true(exists(store, key));
                 }
-                snprintf(key, sizeof(key), "/kill/%d/%d", i, writers[i].acknowledged);
+                snprintf(key, sizeof key, "/kill/%d/%d", i, writers[i].acknowledged);
                 if (writers[i].last == HF_E_UNAVAILABLE)
                         assert_false(exists(store, key)); /* "certainly not done" */
         }
@@ -185,7 +185,7 @@ static void test_watch_is_resumed_without_gap(void **state) {
                                         call_revision(store) + 1),
                          0);
         for (int i = 0; i < N / 2; i++) {
-                snprintf(key, sizeof(key), "/resume/%d", i);
+                snprintf(key, sizeof key, "/resume/%d", i);
                 assert_int_equal(put(store, key, 5000, &revisions[i]), 0);
         }
         recorder_wait(&before, 1);
@@ -198,7 +198,7 @@ static void test_watch_is_resumed_without_gap(void **state) {
         put_at_last(store, "/resume");
         assert_int_equal(recorder_start(&after, store, "/resume/", "/resume0", last + 1), 0);
         for (int i = N / 2; i < N; i++) {
-                snprintf(key, sizeof(key), "/resume/%d", i);
+                snprintf(key, sizeof key, "/resume/%d", i);
                 assert_int_equal(put(store, key, 5000, &revisions[i]), 0);
         }
         recorder_wait(&after, N - before.n);
@@ -218,7 +218,7 @@ static void test_watch_is_resumed_without_gap(void **state) {
 static int silent_listener(char *url, size_t max_url) {
         struct sockaddr_in address = {.sin_family = AF_INET,
                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        socklen_t n = sizeof(address);
+        socklen_t n = sizeof address;
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
         assert_true(fd >= 0);
@@ -235,7 +235,7 @@ static void test_failover(void **state) {
         static struct recorder recorder;
         int fd;
 
-        snprintf(refusing, sizeof(refusing), "http://127.0.0.1:%d", etcd_spawn_free_port());
+        snprintf(refusing, sizeof refusing, "http://127.0.0.1:%d", etcd_spawn_free_port());
         store = open_store(refusing, etcd.url);
         /* What was certainly not done goes to the next endpoint, writes too. */
         assert_int_equal(put(store, "/failover/a", 10000, NULL), 0);
@@ -262,7 +262,7 @@ static void test_failover(void **state) {
 
         /* A read leaves the silent one in time for the next; a write does not know, and is not
          * repeated. */
-        fd = silent_listener(silent, sizeof(silent));
+        fd = silent_listener(silent, sizeof silent);
         store = open_store(silent, etcd.url);
         assert_int_equal(put(store, "/failover/d", 300, NULL), HF_E_TIMEOUT);
         assert_int_equal(put(store, "/failover/e", 10000, NULL), 0);
@@ -301,7 +301,7 @@ static char *slurp(const char *dir, const char *name) {
         char path[256], *text = calloc(1, 16384);
         FILE *file;
 
-        snprintf(path, sizeof(path), "%s/%s", dir, name);
+        snprintf(path, sizeof path, "%s/%s", dir, name);
         file = fopen(path, "r");
         assert_non_null(file);
         assert_true(fread(text, 1, 16383, file) > 0);
@@ -312,7 +312,7 @@ static char *slurp(const char *dir, const char *name) {
 static bool make_certificates(const char *dir) {
         char command[4096];
 
-        snprintf(command, sizeof(command),
+        snprintf(command, sizeof command,
                  "cd %s && exec 2>log && for ca in ca other; do"
                  " openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
                  "-keyout $ca.key -out $ca.crt -days 2"
@@ -352,7 +352,7 @@ static void test_tls(void **state) {
         static struct recorder recorder;
 
         assert_non_null(mkdtemp(dir));
-        snprintf(command, sizeof(command), "rm -rf %s", dir);
+        snprintf(command, sizeof command, "rm -rf %s", dir);
         if (!make_certificates(dir)) {
                 shell(command);
                 fprintf(stderr, "SKIPPED over TLS: openssl made no certificates\n");

@@ -71,7 +71,7 @@ static void test_watch_sees_its_range_only(void **state) {
         char end[128];
         uint64_t start = call_revision(store) + 1;
 
-        snprintf(end, sizeof(end), "%s", key("c"));
+        snprintf(end, sizeof end, "%s", key("c"));
         assert_int_equal(recorder_start(&recorder, store, key("b"), end, start), 0);
         call_put(store, key("a"), "-");
         call_put(store, key("b"), "+");
@@ -98,7 +98,7 @@ static void test_watch_keeps_a_revision_together(void **state) {
 
         assert_int_equal(recorder_start(&live, store, prefix, prefix_end(), start), 0);
         for (size_t i = 0; i < HFD_TXN_MAX; i++) {
-                snprintf(names[i], sizeof(names[i]), "%s%02zu", prefix, i);
+                snprintf(names[i], sizeof names[i], "%s%02zu", prefix, i);
                 ops[i] = (struct hfd_op){.kind = HFD_PUT, .key = names[i], .value = value};
         }
         for (int i = 0; i < 40; i++)

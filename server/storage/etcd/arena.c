@@ -15,7 +15,7 @@ struct hfd_arena_chunk {
 void hfd_arena_init(struct hfd_arena *arena) {
         arena->chunks = NULL;
         arena->free = arena->first;
-        arena->n_free = sizeof(arena->first);
+        arena->n_free = sizeof arena->first;
         arena->next_chunk = CHUNK_MIN;
         arena->failed = false;
 }
@@ -32,7 +32,7 @@ void hfd_arena_deinit(struct hfd_arena *arena) {
 
 static struct hfd_arena_chunk *add_chunk(struct hfd_arena *arena, size_t n) {
         struct hfd_arena_chunk *chunk =
-                n <= SIZE_MAX - sizeof(*chunk) ? malloc(sizeof(*chunk) + n) : NULL;
+                n <= SIZE_MAX - sizeof *chunk ? malloc(sizeof *chunk + n) : NULL;
 
         if (!chunk) {
                 arena->failed = true;

@@ -75,7 +75,7 @@ static int call_submit(struct call *call) {
         }
         /* The header has at most eight digits. */
         left_ms = left / HF_NSEC_PER_MSEC;
-        snprintf(timeout, sizeof(timeout), "grpc-timeout: %lldm",
+        snprintf(timeout, sizeof timeout, "grpc-timeout: %lldm",
                  left_ms < 1          ? 1
                  : left_ms > 99999999 ? 99999999
                                       : left_ms);
@@ -107,7 +107,7 @@ static int call_parse(struct call *call, const struct hf__http_result *result,
         if (result->n_body < HFD_GRPC_PREFIX)
                 return -EPROTO;
         r = hfd_grpc_prefix_read(result->body, &n);
-        if (r)
+        if (r != 0)
                 return r;
         if (n != result->n_body - HFD_GRPC_PREFIX)
                 return -EPROTO;
@@ -126,7 +126,7 @@ static void call_done(void *ctx, const struct hf__http_result *result) {
                 r = hfd_etcd_error(result, !call->repeatable, endpoint, &reply.status);
                 if (call_again(call, r)) {
                         r = call_submit(call);
-                        if (!r)
+                        if (r == 0)
                                 return;
                         r = hf_fail(&reply.status,
                                     r == HF_E_CLOSED ? HF_E_CANCELED : HF_E_UNAVAILABLE,
@@ -138,7 +138,7 @@ static void call_done(void *ctx, const struct hf__http_result *result) {
         }
         hfd_arena_init(&arena);
         r = call_parse(call, result, &arena, &reply);
-        if (r) {
+        if (r != 0) {
                 hfd_etcd_release(&reply);
                 reply = (struct hfd_store_reply){0};
                 reply.error = hf_fail(&reply.status, r, "etcd %s: the answer cannot be read: %s",
@@ -153,7 +153,7 @@ static void call_done(void *ctx, const struct hf__http_result *result) {
 static int call_start(struct hfd_store *store, enum hfd_etcd_response kind, const char *path,
                       bool repeatable, unsigned lane, struct hf__buf *body, hf_nsec deadline,
                       hfd_store_fn done, void *ctx) {
-        struct call *call = body ? malloc(sizeof(*call)) : NULL;
+        struct call *call = body ? malloc(sizeof *call) : NULL;
         int r;
 
         if (!call) {
@@ -170,7 +170,7 @@ static int call_start(struct hfd_store *store, enum hfd_etcd_response kind, cons
                               .done = done,
                               .ctx = ctx};
         r = call_submit(call);
-        if (r) {
+        if (r != 0) {
                 hf__buf_unref(call->body);
                 free(call);
         }
@@ -192,7 +192,7 @@ int hfd_etcd_list(struct hfd_store *store, const char *prefix, const char *start
         char end[HFD_KEY_MAX];
         int r = hfd_key_prefix_end(end, prefix);
 
-        if (r)
+        if (r != 0)
                 return r;
         return call_start(store, keys_only ? HFD_ETCD_RANGE_KEYS : HFD_ETCD_RANGE, "KV/Range", true,
                           HFD_ETCD_LANE_CALLS,
@@ -212,7 +212,7 @@ int hfd_etcd_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec dea
         struct hf__buf *body;
         int r = hfd_txn_check(txn);
 
-        if (r)
+        if (r != 0)
                 return r;
         body = hfd_etcd_pack_txn(txn);
         if (body && body->n > REQUEST_MAX) {

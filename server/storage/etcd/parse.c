@@ -66,7 +66,7 @@ static int range_read(const Hfd__RangeResponse *range, struct hfd_kv *kvs, bool 
         for (size_t i = 0; i < range->n_kvs; i++) {
                 int r = kv_from(range->kvs[i], with_values, &kvs[reply->n_kvs]);
 
-                if (r)
+                if (r != 0)
                         return r;
                 reply->n_kvs++;
         }
@@ -81,13 +81,13 @@ static int parse_range(const void *data, size_t n, bool with_values, struct hfd_
 
         if (!range)
                 return unpack_error(arena);
-        kvs = hfd_arena_alloc(arena, range->n_kvs * sizeof(*kvs));
+        kvs = hfd_arena_alloc(arena, range->n_kvs * sizeof *kvs);
         if (!kvs)
                 return -ENOMEM;
         reply->kvs = kvs;
         reply->more = range->more;
         r = header_read(range->header, reply);
-        return r ? r : range_read(range, kvs, with_values, reply);
+        return r != 0 ? r : range_read(range, kvs, with_values, reply);
 }
 
 static int parse_txn(const void *data, size_t n, struct hfd_arena *arena,
@@ -100,18 +100,18 @@ static int parse_txn(const void *data, size_t n, struct hfd_arena *arena,
         if (!txn)
                 return unpack_error(arena);
         r = header_read(txn->header, reply);
-        if (r || txn->succeeded)
+        if (r != 0 || txn->succeeded)
                 return r;
         for (size_t i = 0; i < txn->n_responses; i++)
                 if (txn->responses[i]->response_case == HFD__RESPONSE_OP__RESPONSE_RESPONSE_RANGE)
                         n_kvs += txn->responses[i]->response_range->n_kvs;
-        kvs = hfd_arena_alloc(arena, n_kvs * sizeof(*kvs));
+        kvs = hfd_arena_alloc(arena, n_kvs * sizeof *kvs);
         if (!kvs)
                 return -ENOMEM;
         reply->kvs = kvs;
         reply->error =
                 hf_fail(&reply->status, HF_E_CONFLICT, "a compare of the transaction failed");
-        for (size_t i = 0; i < txn->n_responses && !r; i++)
+        for (size_t i = 0; i < txn->n_responses && r == 0; i++)
                 if (txn->responses[i]->response_case == HFD__RESPONSE_OP__RESPONSE_RESPONSE_RANGE)
                         r = range_read(txn->responses[i]->response_range, kvs, true, reply);
         return r;
@@ -157,7 +157,7 @@ int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hfd_arena *
         ret_event->compact_revision = (uint64_t)response->compact_revision;
         if (response->cancel_reason)
                 ret_event->cancel_reason = response->cancel_reason;
-        ret_event->events = hfd_arena_alloc(arena, response->n_events * sizeof(*ret_event->events));
+        ret_event->events = hfd_arena_alloc(arena, response->n_events * sizeof *ret_event->events);
         if (!ret_event->events)
                 return -ENOMEM;
         for (size_t i = 0; i < response->n_events; i++) {
@@ -167,7 +167,7 @@ int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hfd_arena *
 
                 *event = (struct hfd_watch_event){.type = put ? HFD_WATCH_PUT : HFD_WATCH_DELETE};
                 r = kv_from(response->events[i]->kv, put, &event->kv);
-                if (r)
+                if (r != 0)
                         return r;
                 event->revision = event->kv.mod_revision;
                 ret_event->n_events++;

@@ -23,7 +23,7 @@ void hfd_etcd_move_on(struct hfd_etcd *etcd, size_t endpoint) {
                        etcd->endpoints[endpoint], etcd->endpoints[next]);
 }
 
-static bool is_tls(const char *endpoint) { return !strncmp(endpoint, "https://", 8); }
+static bool is_tls(const char *endpoint) { return strncmp(endpoint, "https://", 8) == 0; }
 
 void hfd_etcd_request(struct hfd_etcd *etcd, size_t endpoint, const char *path, char *url,
                       struct hf__http_request *request) {
@@ -46,7 +46,7 @@ static int add_endpoint(struct hfd_etcd *etcd, const char *endpoint,
 
         if (is_tls(endpoint))
                 host = endpoint + 8;
-        else if (!strncmp(endpoint, "http://", 7))
+        else if (strncmp(endpoint, "http://", 7) == 0)
                 host = endpoint + 7;
         else
                 return hf_fail(reterr_status, HF_E_INVALID,
@@ -80,21 +80,21 @@ static int etcd_init(struct hfd_etcd *etcd, const struct hfd_etcd_config *config
                 n++;
         if (!n)
                 return hf_fail(reterr_status, HF_E_INVALID, "no etcd endpoint is given");
-        etcd->endpoints = calloc(n, sizeof(*etcd->endpoints));
+        etcd->endpoints = calloc(n, sizeof *etcd->endpoints);
         if (!etcd->endpoints)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         for (size_t i = 0; i < n; i++) {
                 r = add_endpoint(etcd, config->endpoints[i], reterr_status);
-                if (r)
+                if (r != 0)
                         return r;
         }
         if (tls.ca_pem || tls.cert_pem || tls.key_pem) {
                 r = hf__http_tls_new(&tls, &etcd->tls);
-                if (r)
+                if (r != 0)
                         return hf_fail(reterr_status, r, "etcd certificates: %s", hf_strerror(r));
         }
         r = hf__http_engine_new(etcd->store.host, "hfd-etcd", &etcd->engine);
-        return r ? hf_fail(reterr_status, r, "etcd client: %s", hf_strerror(r)) : 0;
+        return r != 0 ? hf_fail(reterr_status, r, "etcd client: %s", hf_strerror(r)) : 0;
 }
 
 /* Also of a half-built one. */
@@ -129,14 +129,14 @@ static const struct hfd_store_ops etcd_ops = {
 
 int hfd_etcd_store_new(const struct hf_host *host, const struct hfd_etcd_config *config,
                        struct hfd_store **ret_store, struct hf_status *reterr_status) {
-        struct hfd_etcd *etcd = calloc(1, sizeof(*etcd));
+        struct hfd_etcd *etcd = calloc(1, sizeof *etcd);
         int r;
 
         if (!etcd)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         etcd->store = (struct hfd_store){.ops = &etcd_ops, .host = host};
         r = etcd_init(etcd, config, reterr_status);
-        if (r) {
+        if (r != 0) {
                 etcd_free(&etcd->store);
                 return r;
         }

@@ -66,7 +66,7 @@ static int watch_message(struct watch *watch, const char *data, size_t n) {
 
         hfd_arena_init(&arena);
         r = hfd_etcd_parse_watch_response(data, n, &arena, &event);
-        if (r)
+        if (r != 0)
                 watch_fail(watch, HF_E_UNAVAILABLE, hf_strerror(r));
         else
                 r = watch_event(watch, &event);
@@ -165,7 +165,7 @@ int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, 
                                  "hasleader: true"};
         char url[HFD_ETCD_URL_MAX + 64];
         struct hf__buf *body = hfd_etcd_pack_watch(begin, end, revision);
-        struct watch *watch = body ? malloc(sizeof(*watch)) : NULL;
+        struct watch *watch = body ? malloc(sizeof *watch) : NULL;
         struct hf__http_request request;
         int r;
 
@@ -192,7 +192,7 @@ int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, 
         hfd_etcd_request(etcd, watch->endpoint, "Watch/Watch", url, &request);
         r = hf__http_submit(etcd->engine, &request, ret_id);
         hf__buf_unref(body);
-        if (r)
+        if (r != 0)
                 free(watch);
         return r;
 }

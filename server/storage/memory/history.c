@@ -20,7 +20,7 @@ struct hfd_version *hfd_version_unref(struct hfd_version *version) {
 
 static struct hfd_version *version_new(const char *key, struct hf__buf *value) {
         size_t n = strlen(key) + 1;
-        struct hfd_version *version = malloc(sizeof(*version) + n);
+        struct hfd_version *version = malloc(sizeof *version + n);
 
         if (!version)
                 return NULL;
@@ -92,7 +92,7 @@ struct hfd_version *hfd_history_get(const struct hfd_history *history, const cha
                                     uint64_t revision) {
         size_t i = hfd_history_find(history, key);
 
-        return i < history->n_keys && !strcmp(history->keys[i].name, key)
+        return i < history->n_keys && strcmp(history->keys[i].name, key) == 0
                        ? hfd_history_at(history, i, revision)
                        : NULL;
 }
@@ -106,11 +106,11 @@ bool hfd_history_compare(const struct hfd_history *history, const struct hfd_com
         case HFD_VALUE_EQUALS:
                 return version && version->value->n == compare->n_value &&
                        (!compare->n_value ||
-                        !memcmp(version->value->data, compare->value, compare->n_value));
+                        memcmp(version->value->data, compare->value, compare->n_value) == 0);
         case HFD_VALUE_BEGINS:
                 return version && version->value->n > compare->n_value &&
                        (!compare->n_value ||
-                        !memcmp(version->value->data, compare->value, compare->n_value));
+                        memcmp(version->value->data, compare->value, compare->n_value) == 0);
         }
         return false;
 }
@@ -120,22 +120,22 @@ static struct hfd_history_key *key_slot(struct hfd_history *history, const char 
         size_t i = hfd_history_find(history, name);
         struct hfd_history_key *key;
 
-        if (i == history->n_keys || strcmp(history->keys[i].name, name)) {
+        if (i == history->n_keys || strcmp(history->keys[i].name, name) != 0) {
                 char *copy;
 
                 if (reserve(&history->keys, history->n_keys, 1, &history->space_keys,
-                            sizeof(*history->keys)))
+                            sizeof *history->keys))
                         return NULL;
                 copy = strdup(name);
                 if (!copy)
                         return NULL;
                 memmove(&history->keys[i + 1], &history->keys[i],
-                        (history->n_keys - i) * sizeof(*history->keys));
+                        (history->n_keys - i) * sizeof *history->keys);
                 history->keys[i] = (struct hfd_history_key){.name = copy};
                 history->n_keys++;
         }
         key = &history->keys[i];
-        return reserve(&key->versions, key->n, 1, &key->space, sizeof(*key->versions)) ? NULL : key;
+        return reserve(&key->versions, key->n, 1, &key->space, sizeof *key->versions) ? NULL : key;
 }
 
 /* Nothing can fail here any more: key_slot and the caller have made the room. */
@@ -154,16 +154,16 @@ int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, siz
         size_t n = 0;
 
         if (reserve(&history->log, history->n_log, n_ops, &history->space_log,
-                    sizeof(*history->log)))
+                    sizeof *history->log))
                 return -ENOMEM;
         for (size_t i = 0; i < n_ops; i++) {
                 struct hf__buf *value = ops[i].kind == HFD_PUT ? ops[i].value : NULL;
                 bool again = false;
 
                 for (size_t j = 0; j < n; j++)
-                        again |= !strcmp(versions[j]->key,
-                                         ops[i].key); /* only a second deletion of one key: checked
-                                                         at the door */
+                        again |= strcmp(versions[j]->key, ops[i].key) ==
+                                 0; /* only a second deletion of one key: checked
+                                  at the door */
                 if (again || (!value && !hfd_history_get(history, ops[i].key, history->revision)))
                         continue;
                 versions[n] = version_new(ops[i].key, value);
@@ -195,7 +195,7 @@ static bool compact_key(struct hfd_history_key *key, uint64_t revision) {
         for (size_t i = 0; i < drop; i++)
                 hfd_version_unref(key->versions[i]);
         key->n -= drop;
-        memmove(key->versions, key->versions + drop, key->n * sizeof(*key->versions));
+        memmove(key->versions, key->versions + drop, key->n * sizeof *key->versions);
         return key->n;
 }
 
@@ -207,7 +207,7 @@ void hfd_history_compact(struct hfd_history *history, uint64_t revision, uint64_
                 hfd_version_unref(history->log[i]);
         history->n_log -= drop;
         if (drop)
-                memmove(history->log, history->log + drop, history->n_log * sizeof(*history->log));
+                memmove(history->log, history->log + drop, history->n_log * sizeof *history->log);
         for (size_t i = 0; i < history->n_keys; i++) {
                 struct hfd_history_key *key = &history->keys[i];
 

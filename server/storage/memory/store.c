@@ -64,7 +64,7 @@ static struct memory_store *memory_of(struct hfd_store *store) {
 }
 
 static struct reply *reply_new(hfd_store_fn done, void *ctx) {
-        struct reply *reply = calloc(1, sizeof(*reply));
+        struct reply *reply = calloc(1, sizeof *reply);
 
         if (reply) {
                 reply->done = done;
@@ -88,10 +88,10 @@ static int reply_reserve(struct reply *reply, size_t space) {
 
         if (space <= reply->space)
                 return 0;
-        kvs = realloc(reply->kvs, space * sizeof(*kvs));
+        kvs = realloc(reply->kvs, space * sizeof *kvs);
         if (kvs)
                 reply->kvs = kvs;
-        versions = realloc(reply->versions, space * sizeof(*versions));
+        versions = realloc(reply->versions, space * sizeof *versions);
         if (versions)
                 reply->versions = versions;
         if (!kvs || !versions)
@@ -138,7 +138,7 @@ static int operate(struct hfd_store *store, hfd_store_fn done, void *ctx,
                 return -ENOMEM;
         pthread_mutex_lock(&memory->mu);
         r = memory->closing ? HF_E_CLOSED : act(memory, reply, args);
-        if (r)
+        if (r != 0)
                 reply_free_locked(reply);
         else
                 reply_post_locked(memory, reply);
@@ -186,7 +186,8 @@ static int act_list(struct memory_store *memory, struct reply *reply, const void
                 return 0;
         }
         for (size_t i = hfd_history_find(history, args->start);
-             i < history->n_keys && !strncmp(history->keys[i].name, args->prefix, n_prefix); i++) {
+             i < history->n_keys && strncmp(history->keys[i].name, args->prefix, n_prefix) == 0;
+             i++) {
                 struct hfd_version *version = hfd_history_at(history, i, revision);
 
                 if (!version)
@@ -254,7 +255,7 @@ static int memory_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nse
                       hfd_store_fn done, void *ctx) {
         int r = hfd_txn_check(txn);
 
-        return r ? r : operate(store, done, ctx, act_txn, txn);
+        return r != 0 ? r : operate(store, done, ctx, act_txn, txn);
 }
 
 static int act_compact(struct memory_store *memory, struct reply *reply, const void *data) {
@@ -308,7 +309,7 @@ static int memory_watch(struct hfd_store *store, const char *begin, const char *
                         uint64_t revision, const struct hfd_watch_handler *handler, void *ctx,
                         uint64_t *ret_id) {
         struct memory_store *memory = memory_of(store);
-        struct watch *watch = calloc(1, sizeof(*watch));
+        struct watch *watch = calloc(1, sizeof *watch);
         int r = 0;
 
         if (!watch)
@@ -335,7 +336,7 @@ static int memory_watch(struct hfd_store *store, const char *begin, const char *
                 pthread_cond_signal(&memory->wake);
         }
         pthread_mutex_unlock(&memory->mu);
-        if (r)
+        if (r != 0)
                 watch_free(watch);
         return r;
 }
@@ -503,7 +504,7 @@ static const struct hfd_store_ops memory_ops = {
 };
 
 int hfd_memory_store_new(const struct hf_host *host, struct hfd_store **ret_store) {
-        struct memory_store *memory = calloc(1, sizeof(*memory));
+        struct memory_store *memory = calloc(1, sizeof *memory);
         int r;
 
         if (!memory)
@@ -512,13 +513,13 @@ int hfd_memory_store_new(const struct hf_host *host, struct hfd_store **ret_stor
         memory->last = &memory->first;
         hfd_history_init(&memory->history);
         r = hf__mutex_init(&memory->mu);
-        if (r)
+        if (r != 0)
                 goto fail;
         r = hf_cond_init(&memory->wake);
-        if (r)
+        if (r != 0)
                 goto fail_mutex;
         r = hf__thread_start(host, "hfd-memory", memory_thread, memory, &memory->thread);
-        if (r)
+        if (r != 0)
                 goto fail_cond;
         *ret_store = &memory->store;
         return 0;
