@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "server/handlers/rest.h"
+#include "server/registry/loopback.h"
 #include "server/resources/resource.h"
 #include "server/sdnotify.h"
 #include "server/server.h"
@@ -111,7 +113,7 @@ static bool shutdown_check(void *ctx, char *reason, size_t max_reason) {
 
 static bool store_check(void *ctx, char *reason, size_t max_reason) {
         struct hfd_server *server = ctx;
-        hf_nsec heard = hfd_api_store_heard_at(server->api),
+        hf_nsec heard = hfd_cacher_store_heard_at(server->cacher),
                 age = hf_now(hf_host_clock(&server->host)) - heard;
         bool fresh = heard != 0 && age < STORE_STALE;
 
@@ -157,7 +159,7 @@ static int make_http(struct hfd_server *server, struct hf_status *reterr_status)
                 r = hfd_healthz_install(server->healthz, server->router);
         static const char *const api_paths[] = {"/api", "/api/", "/apis", "/apis/", "/openapi/"};
         for (size_t i = 0; r == 0 && i < sizeof api_paths / sizeof *api_paths; i++)
-                r = hfd_router_add(server->router, api_paths[i], hfd_api_handle, server->api);
+                r = hfd_router_add(server->router, api_paths[i], hfd_rest_handle, server->registry);
         if (r == 0)
                 r = hfd_router_add(server->router, "/debug/leader", hfd_debug_leader, server);
         if (r != 0)
@@ -313,14 +315,15 @@ int hfd_server_make(struct hfd_server *server, struct hf_status *reterr_status) 
                                  &server->auth, reterr_status);
         if (r != 0)
                 return r;
-        struct hfd_api_config api = {.store = server->store,
-                                     .prefix = server->config->etcd_prefix,
-                                     .auth = server->auth,
-                                     .on_history_replaced = end_term,
-                                     .ctx = server};
-        r = hfd_api_new(&server->host, &api, &server->api);
+        const struct hfd_cacher_config cacher = {.store = server->store,
+                                                 .prefix = server->config->etcd_prefix,
+                                                 .on_history_replaced = end_term,
+                                                 .ctx = server};
+        r = hfd_cacher_new(&server->host, &cacher, &server->cacher);
         if (r == 0)
-                r = hfd_api_loopback(server->api, &server->loopback);
+                r = hfd_registry_new(&server->host, server->cacher, &server->registry);
+        if (r == 0)
+                r = hfd_loopback_new(server->registry, &server->loopback);
         if (r == 0)
                 r = hfd_compactor_new(&server->host, server->store, server->config->etcd_prefix,
                                       &server->compactor);
@@ -358,7 +361,7 @@ static int look_for_store(struct hfd_server *server, hf_nsec until, struct hf_st
         if (r != 0)
                 return r;
         hf_cancel_set_deadline(token, until);
-        r = hfd_api_wait_synced(server->api, token, ret_why);
+        r = hfd_cacher_wait_synced(server->cacher, token, ret_why);
         hf_cancel_unref(token);
         return r;
 }
@@ -392,7 +395,7 @@ static int wait_for_store(struct hfd_server *server, struct hf_status *reterr_st
 }
 
 int hfd_server_boot(struct hfd_server *server, struct hf_status *reterr_status) {
-        int r = hfd_api_start(server->api);
+        int r = hfd_cacher_start(server->cacher);
 
         if (r == 0)
                 r = hfd_http_start(server->http);

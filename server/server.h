@@ -17,6 +17,7 @@
 
 #include "server/auth/auth.h"
 #include "server/auth/pki.h"
+#include "server/cacher/cacher.h"
 #include "server/config.h"
 #include "server/controllers/controllers.h"
 #include "server/filters/filters.h"
@@ -55,7 +56,8 @@ struct hfd_server {
         struct hfd_pki pki;
         struct hfd_store *store;
         struct hfd_auth *auth;
-        struct hfd_api *api;
+        struct hfd_cacher *cacher;
+        struct hfd_registry *registry;
         struct hf_client *loopback;
         struct hfd_router *router;
         struct hfd_filters *filters;

@@ -35,7 +35,7 @@ static void stop_listening(struct hfd_server *server) {
 static void drain_requests(struct hfd_server *server) {
         hf_nsec deadline = hf_now(hf_host_clock(&server->host)) + DRAIN_DEADLINE;
 
-        hfd_api_end_watches(server->api);
+        hfd_cacher_end_watches(server->cacher);
         if (hfd_filters_wait_drained(server->filters, deadline) == HF_E_TIMEOUT)
                 hf_log(&server->host.log, HF_LOG_WARNING, "lifecycle",
                        "%zu requests are still under way after %d s: they are cut",
@@ -99,7 +99,8 @@ void hfd_server_free(struct hfd_server *server) {
         hfd_http_free(server->http);
         hf_client_free(server->loopback);
         hfd_compactor_free(server->compactor);
-        hfd_api_free(server->api);
+        hfd_registry_free(server->registry);
+        hfd_cacher_free(server->cacher);
         if (server->store)
                 server->store->ops->free(server->store);
         hfd_filters_free(server->filters);

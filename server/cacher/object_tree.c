@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cacher/cacher.h"
+#include "server/cacher/object_tree.h"
 
 struct hfd_object_node *hfd_object_tree_find(const struct hfd_object_tree *tree, const char *path) {
         struct hfd_object_node *node = tree->root;

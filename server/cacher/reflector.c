@@ -11,13 +11,15 @@
  * operation of this chain is under way at any time, so its own state (struct fill's pages) needs no
  * lock; what it publishes goes under mu.
  */
+#include "server/cacher/reflector.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cacher/cacher.h"
-#include "server/storage/keys.h"
+#include "server/cacher/cacher_private.h"
+#include "server/resources/object_key.h"
 
 #define PAGE           500
 #define LIST_DEADLINE  (30 * HF_NSEC_PER_SEC)
@@ -26,14 +28,14 @@
 #define BACKOFF_MAX    (1000 * HF_NSEC_PER_MSEC)
 
 struct listing {
-        struct hfd_api *api;
+        struct hfd_cacher *cacher;
         struct hfd_object_tree trees[HFD_RESOURCES_MAX], unreadable;
         uint64_t revision;               /* the first page's; 0 = no page yet */
         unsigned long replacement_epoch; /* of a replaced history, when it began */
         char start[HFD_KEY_MAX];
 };
 
-static void begin_watch(struct hfd_api *api);
+static void begin_watch(struct hfd_cacher *cacher);
 
 static struct listing *listing_free(struct listing *listing) {
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
@@ -44,93 +46,66 @@ static struct listing *listing_free(struct listing *listing) {
 }
 
 /* The chain broke: the timer takes it up again. */
-static void fill_failed(struct hfd_api *api, int error, const struct hf_status *status,
+static void fill_failed(struct hfd_cacher *cacher, int error, const struct hf_status *status,
                         bool relist) {
-        pthread_mutex_lock(&api->mu);
-        api->fill_status =
+        pthread_mutex_lock(&cacher->mu);
+        cacher->reflector.status =
                 status && *status->message ? *status : (struct hf_status){.error = error};
-        if (!*api->fill_status.message)
-                (void)snprintf(api->fill_status.message, sizeof api->fill_status.message, "%s",
-                               hf_strerror(error));
-        api->fill_relist |= relist;
-        api->fill_watching = false;
-        api->fill_watch_id = 0;
-        api->fill = api->stopping ? HFD_FILL_IDLE : HFD_FILL_BACKOFF;
-        api->fill_again_at = hfd_api_now(api) + api->fill_backoff;
-        api->fill_backoff =
-                api->fill_backoff * 2 > BACKOFF_MAX ? BACKOFF_MAX : api->fill_backoff * 2;
-        pthread_cond_broadcast(&api->cond);
-        pthread_mutex_unlock(&api->mu);
-}
-
-/* ---- history: the ring of the last changes ---- */
-
-static void history_drop_first(struct hfd_api *api) {
-        struct hfd_change *change = &api->history[api->first_history];
-
-        api->history_floor = change->object->revision;
-        api->history_bytes -= change->object->bytes->n;
-        hfd_object_unref(change->object);
-        hfd_object_unref(change->before);
-        *change = (struct hfd_change){0};
-        api->first_history = (api->first_history + 1) % HFD_HISTORY_EVENTS;
-        api->n_history--;
-}
-
-static void history_clear_locked(struct hfd_api *api) {
-        while (api->n_history)
-                history_drop_first(api);
-}
-
-/* Takes change's references. */
-static void history_add_locked(struct hfd_api *api, struct hfd_change change) {
-        while (api->n_history &&
-               (api->n_history == HFD_HISTORY_EVENTS || api->history_bytes > HFD_HISTORY_BYTES))
-                history_drop_first(api);
-        api->history[(api->first_history + api->n_history++) % HFD_HISTORY_EVENTS] = change;
-        api->history_bytes += change.object->bytes->n;
+        if (!*cacher->reflector.status.message)
+                (void)snprintf(cacher->reflector.status.message,
+                               sizeof cacher->reflector.status.message, "%s", hf_strerror(error));
+        cacher->reflector.relist |= relist;
+        cacher->reflector.watching = false;
+        cacher->reflector.watch_id = 0;
+        cacher->reflector.state = cacher->stopping ? HFD_REFLECTOR_IDLE : HFD_REFLECTOR_BACKOFF;
+        cacher->reflector.again_at = hfd_cacher_now(cacher) + cacher->reflector.backoff;
+        cacher->reflector.backoff = cacher->reflector.backoff * 2 > BACKOFF_MAX
+                                            ? BACKOFF_MAX
+                                            : cacher->reflector.backoff * 2;
+        pthread_cond_broadcast(&cacher->cond);
+        pthread_mutex_unlock(&cacher->mu);
 }
 
 /* ---- the list ---- */
 
 static void listing_next(struct listing *listing);
-static void read_epoch(struct hfd_api *api);
+static void read_epoch(struct hfd_cacher *cacher);
 
 static void publish(struct listing *listing) {
-        struct hfd_api *api = listing->api;
+        struct hfd_cacher *cacher = listing->cacher;
         struct hfd_watcher *dirty = NULL;
         struct hfd_consistent_read *passed;
 
-        pthread_mutex_lock(&api->mu);
+        pthread_mutex_lock(&cacher->mu);
         if (listing->replacement_epoch !=
-            api->replacement_epoch) { /* begun on the history that was replaced */
-                pthread_mutex_unlock(&api->mu);
+            cacher->identity.replacement_epoch) { /* begun on the history that was replaced */
+                pthread_mutex_unlock(&cacher->mu);
                 listing_free(listing);
-                read_epoch(api);
+                read_epoch(cacher);
                 return;
         }
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++) {
-                struct hfd_object_tree old = api->trees[i];
-                api->trees[i] = listing->trees[i];
+                struct hfd_object_tree old = cacher->trees[i];
+                cacher->trees[i] = listing->trees[i];
                 listing->trees[i] = old;
         }
-        struct hfd_object_tree unreadable = api->unreadable;
-        api->unreadable = listing->unreadable;
+        struct hfd_object_tree unreadable = cacher->unreadable;
+        cacher->unreadable = listing->unreadable;
         listing->unreadable = unreadable;
-        hfd_watchers_expire_locked(api, &dirty);
-        history_clear_locked(api);
-        api->history_floor = api->revision = listing->revision;
-        api->synced = true;
-        api->replaced = api->settles = false;
-        api->fill_relist = false;
-        api->fill_backoff = BACKOFF_MIN;
-        passed = hfd_consistent_reads_passed_locked(api);
-        pthread_cond_broadcast(&api->cond);
-        pthread_mutex_unlock(&api->mu);
+        hfd_watchers_expire_locked(cacher, &dirty);
+        hfd_event_history_clear(&cacher->history);
+        cacher->history.floor = cacher->revision = listing->revision;
+        cacher->synced = true;
+        cacher->identity.replaced = cacher->identity.settling = false;
+        cacher->reflector.relist = false;
+        cacher->reflector.backoff = BACKOFF_MIN;
+        passed = hfd_consistent_reads_passed_locked(cacher);
+        pthread_cond_broadcast(&cacher->cond);
+        pthread_mutex_unlock(&cacher->mu);
         hfd_consistent_reads_go(passed);
         hfd_watchers_deliver(dirty);
         listing_free(listing);
-        begin_watch(api);
+        begin_watch(cacher);
 }
 
 /*
@@ -138,11 +113,12 @@ static void publish(struct listing *listing) {
  * anew; else somebody else has stored what is none, which is told here, and what is returned is to
  * be remembered.
  */
-static struct hfd_object *unreadable(struct hfd_api *api, const struct hfd_resource *resource,
+static struct hfd_object *unreadable(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                                      const struct hfd_kv *kv) {
         if (hfd_object_check(kv->value) != HF_E_INVALID)
                 return NULL;
-        hf_log(&api->host->log, HF_LOG_ERROR, "api", "%s is no object, it is not served", kv->key);
+        hf_log(&cacher->host->log, HF_LOG_ERROR, "api", "%s is no object, it is not served",
+               kv->key);
         return hfd_object_unreadable(resource, kv->key, kv->mod_revision);
 }
 
@@ -164,13 +140,13 @@ static int listing_take(struct listing *listing, const struct hfd_store_reply *r
                 const struct hfd_kv *kv = &reply->kvs[i];
                 const char *path;
                 const struct hfd_resource *resource =
-                        hfd_object_of_key(listing->api, kv->key, &path);
+                        hfd_object_key_parse(listing->cacher->prefix, kv->key, &path);
                 struct hfd_object *object, *old = NULL;
                 if (!resource || !kv->value)
                         continue;
                 object = hfd_object_new(resource, path, kv->mod_revision, kv->value);
                 if (!object) {
-                        struct hfd_object *mark = unreadable(listing->api, resource, kv);
+                        struct hfd_object *mark = unreadable(listing->cacher, resource, kv);
                         if (!mark || !remember(&listing->unreadable, kv->key, mark))
                                 return -ENOMEM;
                         continue;
@@ -188,14 +164,14 @@ static int listing_take(struct listing *listing, const struct hfd_store_reply *r
 
 static void on_page(void *ctx, const struct hfd_store_reply *reply) {
         struct listing *listing = ctx;
-        struct hfd_api *api = listing->api;
+        struct hfd_cacher *cacher = listing->cacher;
         int r = reply->error;
 
         if (r == 0)
                 r = listing_take(listing, reply);
         if (r != 0) {
                 listing_free(listing);
-                fill_failed(api, r, &reply->status, true);
+                fill_failed(cacher, r, &reply->status, true);
                 return;
         }
         if (!listing->revision)
@@ -207,40 +183,42 @@ static void on_page(void *ctx, const struct hfd_store_reply *reply) {
 }
 
 static void listing_next(struct listing *listing) {
-        struct hfd_api *api = listing->api;
-        char prefix[sizeof api->prefix + 1];
+        struct hfd_cacher *cacher = listing->cacher;
+        char prefix[sizeof cacher->prefix + 1];
 
-        (void)snprintf(prefix, sizeof prefix, "%s/", api->prefix);
-        int r = hfd_store_list(api, prefix, *listing->start ? listing->start : NULL,
-                               listing->revision, PAGE, hfd_api_now(api) + LIST_DEADLINE, on_page,
-                               listing);
+        (void)snprintf(prefix, sizeof prefix, "%s/", cacher->prefix);
+        int r = hfd_store_request_list(cacher, prefix, *listing->start ? listing->start : NULL,
+                                       listing->revision, PAGE,
+                                       hfd_cacher_now(cacher) + LIST_DEADLINE, on_page, listing);
         if (r != 0) {
                 listing_free(listing);
-                fill_failed(api, r, NULL, true);
+                fill_failed(cacher, r, NULL, true);
         }
 }
 
 /* ---- the watch ---- */
 
 /* The object of a put: the one an own write has made already, if it is this version. */
-static struct hfd_object *object_of_put(struct hfd_api *api, const struct hfd_resource *resource,
-                                        const char *path, const struct hfd_kv *kv) {
+static struct hfd_object *object_of_put(struct hfd_cacher *cacher,
+                                        const struct hfd_resource *resource, const char *path,
+                                        const struct hfd_kv *kv) {
         struct hfd_object *object = NULL;
 
-        pthread_mutex_lock(&api->mu);
+        pthread_mutex_lock(&cacher->mu);
         struct hfd_object_node *node =
-                hfd_object_tree_find(&api->trees[hfd_resource_index(resource)], path);
+                hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path);
         if (node && node->newer && node->newer->revision == kv->mod_revision)
                 object = hfd_object_ref(node->newer);
-        pthread_mutex_unlock(&api->mu);
+        pthread_mutex_unlock(&cacher->mu);
         return object ? object : hfd_object_new(resource, path, kv->mod_revision, kv->value);
 }
 
 /* Takes object (NULL = deleted at revision). False: out of memory, the cache must be filled anew.
  */
-static bool apply_locked(struct hfd_api *api, const struct hfd_resource *resource, const char *path,
-                         struct hfd_object *object, uint64_t revision, struct hfd_watcher **dirty) {
-        struct hfd_object_tree *tree = &api->trees[hfd_resource_index(resource)];
+static bool apply_locked(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                         const char *path, struct hfd_object *object, uint64_t revision,
+                         struct hfd_watcher **dirty) {
+        struct hfd_object_tree *tree = &cacher->trees[hfd_resource_index(resource)];
         struct hfd_change change = {.object = object};
 
         if (object) {
@@ -263,29 +241,29 @@ static bool apply_locked(struct hfd_api *api, const struct hfd_resource *resourc
                         return false;
                 }
         }
-        hfd_watchers_change_locked(api, &change, dirty);
-        history_add_locked(api, change);
+        hfd_watchers_change_locked(cacher, &change, dirty);
+        hfd_event_history_add(&cacher->history, change);
         return true;
 }
 
-static bool is_new_epoch(struct hfd_api *api, const struct hfd_watch_event *event) {
+static bool is_new_epoch(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
         char key[HFD_KEY_MAX];
 
-        return event->type == HFD_WATCH_PUT && hfd_store_identity_epoch_key(api, key) == 0 &&
+        return event->type == HFD_WATCH_PUT && hfd_store_identity_epoch_key(cacher, key) == 0 &&
                strcmp(key, event->kv.key) == 0 &&
-               hfd_store_identity_epoch_changed(api, event->kv.value);
+               hfd_store_identity_epoch_changed(cacher, event->kv.value);
 }
 
 /* Whether a term record names a holder anew. */
-static bool is_taking(struct hfd_api *api, const struct hfd_watch_event *event) {
+static bool is_taking(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
         const struct hf__buf *value = event->kv.value;
 
         return event->type == HFD_WATCH_PUT && value && value->n && value->data[0] != '\n' &&
-               hfd_key_is_of_terms(event->kv.key, api->prefix);
+               hfd_key_is_of_terms(event->kv.key, cacher->prefix);
 }
 
 static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n) {
-        struct hfd_api *api = ctx;
+        struct hfd_cacher *cacher = ctx;
         struct hfd_watcher *dirty = NULL;
         struct hfd_consistent_read *passed;
         bool whole = true, replaced = false, taken = false;
@@ -296,186 +274,164 @@ static void on_events(void *ctx, const struct hfd_watch_event *events, size_t n)
                 struct hfd_object *object = NULL, *mark = NULL;
                 const char *path = NULL;
                 if (event->type != HFD_WATCH_PROGRESS)
-                        resource = hfd_object_of_key(api, event->kv.key, &path);
+                        resource = hfd_object_key_parse(cacher->prefix, event->kv.key, &path);
                 if (!resource) {
-                        replaced |= is_new_epoch(api, event);
-                        taken |= is_taking(api, event);
+                        replaced |= is_new_epoch(cacher, event);
+                        taken |= is_taking(cacher, event);
                 }
                 if (resource && event->type == HFD_WATCH_PUT) {
-                        object = object_of_put(api, resource, path, &event->kv);
+                        object = object_of_put(cacher, resource, path, &event->kv);
                         if (!object) /* what was there before is no more */
-                                whole = (mark = unreadable(api, resource, &event->kv));
+                                whole = (mark = unreadable(cacher, resource, &event->kv));
                 }
-                pthread_mutex_lock(&api->mu);
+                pthread_mutex_lock(&cacher->mu);
                 if (resource && whole)
-                        whole = remember(&api->unreadable, event->kv.key, mark) &&
-                                apply_locked(api, resource, path, object, event->kv.mod_revision,
+                        whole = remember(&cacher->unreadable, event->kv.key, mark) &&
+                                apply_locked(cacher, resource, path, object, event->kv.mod_revision,
                                              &dirty);
                 /* With the last of a revision's events all of it is in the trees; a list must not
                  * hold what is newer than it says. */
                 bool last = i + 1 == n || events[i + 1].revision != event->revision;
-                if (whole && last && event->revision > api->revision)
-                        api->revision = event->revision;
-                pthread_mutex_unlock(&api->mu);
+                if (whole && last && event->revision > cacher->revision)
+                        cacher->revision = event->revision;
+                pthread_mutex_unlock(&cacher->mu);
         }
-        pthread_mutex_lock(&api->mu);
+        pthread_mutex_lock(&cacher->mu);
         if (!whole)
-                api->fill_relist = true;
+                cacher->reflector.relist = true;
         else if (taken)
-                hfd_watchers_taken_locked(api, &dirty);
-        uint64_t cancel = whole ? 0 : api->fill_watch_id;
-        api->fill_backoff = BACKOFF_MIN;
-        passed = hfd_consistent_reads_passed_locked(api);
-        pthread_mutex_unlock(&api->mu);
-        atomic_store(&api->heard_at, hfd_api_now(api));
+                hfd_watchers_taken_locked(cacher, &dirty);
+        uint64_t cancel = whole ? 0 : cacher->reflector.watch_id;
+        cacher->reflector.backoff = BACKOFF_MIN;
+        passed = hfd_consistent_reads_passed_locked(cacher);
+        pthread_mutex_unlock(&cacher->mu);
+        atomic_store(&cacher->requests.heard_at, hfd_cacher_now(cacher));
         hfd_consistent_reads_go(passed);
         hfd_watchers_deliver(dirty);
         if (cancel)
-                api->store->ops->watch_cancel(api->store, cancel);
+                cacher->store->ops->watch_cancel(cacher->store, cancel);
         if (replaced)
-                hfd_store_identity_replaced(api, "the epoch key changed");
+                hfd_store_identity_replaced(cacher, "the epoch key changed");
 }
 
 static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
-        struct hfd_api *api = ctx;
+        struct hfd_cacher *cacher = ctx;
 
-        hf_log(&api->host->log, HF_LOG_DEBUG, "api", "the watch of the store ended: %s",
+        hf_log(&cacher->host->log, HF_LOG_DEBUG, "api", "the watch of the store ended: %s",
                status && *status->message ? status->message : hf_strerror(error));
-        fill_failed(api, error, status, error == HF_E_GONE);
+        fill_failed(cacher, error, status, error == HF_E_GONE);
 }
 
 static const struct hfd_watch_handler handler = {on_events, on_watch_end};
 
-static void begin_watch(struct hfd_api *api) {
-        char begin[sizeof api->prefix + 1], end[sizeof api->prefix + 1];
+static void begin_watch(struct hfd_cacher *cacher) {
+        char begin[sizeof cacher->prefix + 1], end[sizeof cacher->prefix + 1];
         uint64_t id = 0, from;
 
-        (void)snprintf(begin, sizeof begin, "%s.", api->prefix);
-        (void)snprintf(end, sizeof end, "%s0", api->prefix);
-        pthread_mutex_lock(&api->mu);
-        api->fill_watching = true;
-        uint64_t mine = ++api->fill_n_watches;
-        from = api->revision + 1;
-        pthread_mutex_unlock(&api->mu);
-        int r = api->store->ops->watch(api->store, begin, end, from, &handler, api, &id);
+        (void)snprintf(begin, sizeof begin, "%s.", cacher->prefix);
+        (void)snprintf(end, sizeof end, "%s0", cacher->prefix);
+        pthread_mutex_lock(&cacher->mu);
+        cacher->reflector.watching = true;
+        uint64_t mine = ++cacher->reflector.n_watches;
+        from = cacher->revision + 1;
+        pthread_mutex_unlock(&cacher->mu);
+        int r = cacher->store->ops->watch(cacher->store, begin, end, from, &handler, cacher, &id);
         if (r != 0) {
-                fill_failed(api, r, NULL, false);
+                fill_failed(cacher, r, NULL, false);
                 return;
         }
         /* It may have ended already; then the id names nothing, and cancelling it does nothing. */
-        pthread_mutex_lock(&api->mu);
-        if (api->fill_watching && api->fill_n_watches == mine)
-                api->fill_watch_id = id;
-        bool unwanted =
-                api->stopping || api->fill_relist; /* who wanted it ended had no id to cancel yet */
-        pthread_mutex_unlock(&api->mu);
+        pthread_mutex_lock(&cacher->mu);
+        if (cacher->reflector.watching && cacher->reflector.n_watches == mine)
+                cacher->reflector.watch_id = id;
+        bool unwanted = cacher->stopping ||
+                        cacher->reflector.relist; /* who wanted it ended had no id to cancel yet */
+        pthread_mutex_unlock(&cacher->mu);
         if (unwanted)
-                api->store->ops->watch_cancel(api->store, id);
+                cacher->store->ops->watch_cancel(cacher->store, id);
 }
 
 /* ---- the chain's ends ---- */
 
-static void begin_list(struct hfd_api *api);
+static void begin_list(struct hfd_cacher *cacher);
 
 /* Before a watch goes on where another ended: is it still the history that one belonged to? */
 static void on_epoch(void *ctx, const struct hfd_store_reply *reply) {
-        struct hfd_api *api = ctx;
+        struct hfd_cacher *cacher = ctx;
 
         if (reply->error) {
-                fill_failed(api, reply->error, &reply->status, false);
+                fill_failed(cacher, reply->error, &reply->status, false);
                 return;
         }
-        if (hfd_store_identity_epoch_changed(api, reply->n_kvs ? reply->kvs[0].value : NULL))
-                hfd_store_identity_replaced(api, "the epoch key changed");
-        pthread_mutex_lock(&api->mu);
-        bool relist = api->fill_relist;
-        pthread_mutex_unlock(&api->mu);
+        if (hfd_store_identity_epoch_changed(cacher, reply->n_kvs ? reply->kvs[0].value : NULL))
+                hfd_store_identity_replaced(cacher, "the epoch key changed");
+        pthread_mutex_lock(&cacher->mu);
+        bool relist = cacher->reflector.relist;
+        pthread_mutex_unlock(&cacher->mu);
         if (relist)
-                begin_list(api);
+                begin_list(cacher);
         else
-                begin_watch(api);
+                begin_watch(cacher);
 }
 
-static void read_epoch(struct hfd_api *api) {
+static void read_epoch(struct hfd_cacher *cacher) {
         char key[HFD_KEY_MAX];
-        int r = hfd_store_identity_epoch_key(api, key);
+        int r = hfd_store_identity_epoch_key(cacher, key);
 
         if (r == 0)
-                r = hfd_store_get(api, key, hfd_api_now(api) + EPOCH_DEADLINE, on_epoch, api);
+                r = hfd_store_request_get(cacher, key, hfd_cacher_now(cacher) + EPOCH_DEADLINE,
+                                          on_epoch, cacher);
         if (r != 0)
-                fill_failed(api, r, NULL, false);
+                fill_failed(cacher, r, NULL, false);
 }
 
-void hfd_reflector_run(struct hfd_api *api) {
-        pthread_mutex_lock(&api->mu);
-        bool go = !api->stopping && api->fill != HFD_FILL_RUNNING;
+void hfd_reflector_run(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        bool go = !cacher->stopping && cacher->reflector.state != HFD_REFLECTOR_RUNNING;
         if (go)
-                api->fill = HFD_FILL_RUNNING;
-        if (!api->fill_backoff)
-                api->fill_backoff = BACKOFF_MIN;
-        pthread_mutex_unlock(&api->mu);
+                cacher->reflector.state = HFD_REFLECTOR_RUNNING;
+        if (!cacher->reflector.backoff)
+                cacher->reflector.backoff = BACKOFF_MIN;
+        pthread_mutex_unlock(&cacher->mu);
         if (!go)
                 return;
-        read_epoch(api);
+        read_epoch(cacher);
 }
 
-static void begin_list(struct hfd_api *api) {
+static void begin_list(struct hfd_cacher *cacher) {
         struct listing *listing = calloc(1, sizeof *listing);
         if (!listing) {
-                fill_failed(api, -ENOMEM, NULL, true);
+                fill_failed(cacher, -ENOMEM, NULL, true);
                 return;
         }
-        listing->api = api;
-        pthread_mutex_lock(&api->mu);
-        listing->replacement_epoch = api->replacement_epoch;
-        pthread_mutex_unlock(&api->mu);
+        listing->cacher = cacher;
+        pthread_mutex_lock(&cacher->mu);
+        listing->replacement_epoch = cacher->identity.replacement_epoch;
+        pthread_mutex_unlock(&cacher->mu);
         listing_next(listing);
 }
 
-void hfd_reflector_stop(struct hfd_api *api) {
-        pthread_mutex_lock(&api->mu);
-        api->stopping = true;
-        uint64_t id = api->fill_watch_id;
-        if (api->fill == HFD_FILL_BACKOFF)
-                api->fill = HFD_FILL_IDLE;
-        pthread_cond_broadcast(&api->cond);
-        pthread_mutex_unlock(&api->mu);
+void hfd_reflector_stop(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        cacher->stopping = true;
+        uint64_t id = cacher->reflector.watch_id;
+        if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF)
+                cacher->reflector.state = HFD_REFLECTOR_IDLE;
+        pthread_cond_broadcast(&cacher->cond);
+        pthread_mutex_unlock(&cacher->mu);
         if (id)
-                api->store->ops->watch_cancel(api->store, id);
-        pthread_mutex_lock(&api->mu);
-        while (api->fill == HFD_FILL_RUNNING)
-                pthread_cond_wait(&api->cond, &api->mu);
-        history_clear_locked(api);
-        pthread_mutex_unlock(&api->mu);
+                cacher->store->ops->watch_cancel(cacher->store, id);
+        pthread_mutex_lock(&cacher->mu);
+        while (cacher->reflector.state == HFD_REFLECTOR_RUNNING)
+                pthread_cond_wait(&cacher->cond, &cacher->mu);
+        hfd_event_history_clear(&cacher->history);
+        pthread_mutex_unlock(&cacher->mu);
 }
 
-void hfd_cacher_note_write(struct hfd_api *api, struct hfd_object *object) {
-        struct hfd_object *old = NULL;
-
-        pthread_mutex_lock(&api->mu);
-        struct hfd_object_node *node =
-                hfd_object_tree_find(&api->trees[hfd_resource_index(object->resource)],
-                                     object->path);
-        if (node && node->object->revision < object->revision &&
-            (!node->newer || node->newer->revision < object->revision)) {
-                old = node->newer;
-                node->newer = hfd_object_ref(object);
-        }
-        pthread_mutex_unlock(&api->mu);
-        hfd_object_unref(old);
-}
-
-struct hfd_object *hfd_cacher_newest(struct hfd_api *api, const struct hfd_resource *resource,
-                                     const char *path, bool *ret_synced) {
-        struct hfd_object *object = NULL;
-
-        pthread_mutex_lock(&api->mu);
-        *ret_synced = api->synced;
-        struct hfd_object_node *node =
-                api->synced ? hfd_object_tree_find(&api->trees[hfd_resource_index(resource)], path)
-                            : NULL;
-        if (node)
-                object = hfd_object_ref(node->newer ? node->newer : node->object);
-        pthread_mutex_unlock(&api->mu);
-        return object;
+void hfd_reflector_relist_locked(struct hfd_cacher *cacher, uint64_t *ret_cancel) {
+        cacher->reflector.relist = true;
+        *ret_cancel = cacher->reflector.watch_id;
+        if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF)
+                cacher->reflector.again_at = 0;
+        pthread_cond_broadcast(&cacher->cond);
 }

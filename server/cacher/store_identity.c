@@ -15,127 +15,127 @@
  * cache. A version that differs although neither side has moved on since means that the store's
  * watch lost an event; it is counted, logged, and the cache is filled anew.
  */
+#include "server/cacher/store_identity.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cacher/cacher.h"
+#include "server/cacher/cacher_private.h"
+#include "server/resources/object_key.h"
 
 #define AUDIT_DEADLINE (30 * HF_NSEC_PER_SEC)
 #define AUDIT_PAGE     5000
 
-static void refill_locked(struct hfd_api *api, uint64_t *ret_cancel) {
-        api->fill_relist = true;
-        *ret_cancel = api->fill_watch_id;
-        if (api->fill == HFD_FILL_BACKOFF)
-                api->fill_again_at = 0;
-        pthread_cond_broadcast(&api->cond);
-}
-
-void hfd_store_identity_replaced(struct hfd_api *api, const char *why) {
+void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why) {
         uint64_t cancel;
 
-        pthread_mutex_lock(&api->mu);
-        bool told = api->replaced; /* until the cache is filled again, further signs are of the same
-                                      event */
-        api->replacement_epoch++;
-        api->replaced = api->settles = true;
-        api->known_revision = 0;
-        api->known_cluster = 0;
-        refill_locked(api, &cancel);
-        pthread_mutex_unlock(&api->mu);
+        pthread_mutex_lock(&cacher->mu);
+        bool told = cacher->identity.replaced; /* until the cache is filled again, further signs are
+                                      of the same event */
+        cacher->identity.replacement_epoch++;
+        cacher->identity.replaced = cacher->identity.settling = true;
+        cacher->identity.known_revision = 0;
+        cacher->identity.known_cluster = 0;
+        hfd_reflector_relist_locked(cacher, &cancel);
+        pthread_mutex_unlock(&cacher->mu);
         if (told)
                 return;
-        hf_log(&api->host->log, HF_LOG_ERROR, "api",
+        hf_log(&cacher->host->log, HF_LOG_ERROR, "api",
                "the store's history was replaced (%s): the term ends, watches end, the cache is "
                "filled anew",
                why);
-        hf_metric_add(api->history_metrics[0], 1);
-        if (api->on_history_replaced)
-                api->on_history_replaced(api->history_ctx);
+        hf_metric_add(cacher->identity.n_replaced, 1);
+        if (cacher->identity.on_replaced)
+                cacher->identity.on_replaced(cacher->identity.ctx);
         if (cancel)
-                api->store->ops->watch_cancel(api->store, cancel);
+                cacher->store->ops->watch_cancel(cacher->store, cancel);
 }
 
-struct hfd_store_identity_mark hfd_store_identity_mark_locked(const struct hfd_api *api) {
-        return (struct hfd_store_identity_mark){api->replacement_epoch, api->known_revision};
+struct hfd_store_identity_mark
+hfd_store_identity_mark_locked(const struct hfd_store_identity *identity) {
+        return (struct hfd_store_identity_mark){identity->replacement_epoch,
+                                                identity->known_revision};
 }
 
-void hfd_store_identity_check(struct hfd_api *api, struct hfd_store_identity_mark sent,
+void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identity_mark sent,
                               const struct hfd_store_reply *reply) {
         char why[96] = "";
 
         if (!reply->revision || (reply->error && reply->error != HF_E_CONFLICT))
                 return;
-        pthread_mutex_lock(&api->mu);
-        bool current = !api->replaced && sent.replacement_epoch == api->replacement_epoch;
-        if (current && reply->cluster_id && api->known_cluster &&
-            reply->cluster_id != api->known_cluster)
+        pthread_mutex_lock(&cacher->mu);
+        bool current = !cacher->identity.replaced &&
+                       sent.replacement_epoch == cacher->identity.replacement_epoch;
+        if (current && reply->cluster_id && cacher->identity.known_cluster &&
+            reply->cluster_id != cacher->identity.known_cluster)
                 (void)snprintf(why, sizeof why, "another cluster answers: %" PRIx64,
                                reply->cluster_id);
         else if (current && reply->revision < sent.revision)
                 (void)snprintf(why, sizeof why, "revision %" PRIu64 " after %" PRIu64,
                                reply->revision, sent.revision);
         if (!*why && current) {
-                if (reply->revision > api->known_revision)
-                        api->known_revision = reply->revision;
+                if (reply->revision > cacher->identity.known_revision)
+                        cacher->identity.known_revision = reply->revision;
                 if (reply->cluster_id)
-                        api->known_cluster = reply->cluster_id;
+                        cacher->identity.known_cluster = reply->cluster_id;
         }
-        pthread_mutex_unlock(&api->mu);
+        pthread_mutex_unlock(&cacher->mu);
         if (*why)
-                hfd_store_identity_replaced(api, why);
+                hfd_store_identity_replaced(cacher, why);
 }
 
 /* ---- the epoch key ---- */
 
-int hfd_store_identity_epoch_key(struct hfd_api *api, char key[HFD_KEY_MAX]) {
-        int n = snprintf(key, HFD_KEY_MAX, "%s.holdfast/epoch", api->prefix);
+int hfd_store_identity_epoch_key(struct hfd_cacher *cacher, char key[HFD_KEY_MAX]) {
+        int n = snprintf(key, HFD_KEY_MAX, "%s.holdfast/epoch", cacher->prefix);
         return n < 0 || n >= HFD_KEY_MAX ? HF_E_TOO_LARGE : 0;
 }
 
-bool hfd_store_identity_epoch_changed(struct hfd_api *api, const struct hf__buf *value) {
+bool hfd_store_identity_epoch_changed(struct hfd_cacher *cacher, const struct hf__buf *value) {
         const char *text = value ? value->data : "";
         size_t n = value ? value->n : 0;
 
-        pthread_mutex_lock(&api->mu);
-        bool changed = api->epoch && (api->epoch_exists != (value != NULL) || api->epoch->n != n ||
-                                      memcmp(api->epoch->data, text, n) != 0);
-        api->settles |= changed;
-        if (changed || !api->epoch) {
+        pthread_mutex_lock(&cacher->mu);
+        bool changed =
+                cacher->identity.epoch && (cacher->identity.epoch_exists != (value != NULL) ||
+                                           cacher->identity.epoch->n != n ||
+                                           memcmp(cacher->identity.epoch->data, text, n) != 0);
+        cacher->identity.settling |= changed;
+        if (changed || !cacher->identity.epoch) {
                 struct hf__buf *copy = hf__buf_copy(text, n);
                 if (copy) { /* without memory the old one stays, and the next look finds the change
                                again */
-                        hf__buf_unref(api->epoch);
-                        api->epoch = copy;
-                        api->epoch_exists = value != NULL;
+                        hf__buf_unref(cacher->identity.epoch);
+                        cacher->identity.epoch = copy;
+                        cacher->identity.epoch_exists = value != NULL;
                 }
         }
-        pthread_mutex_unlock(&api->mu);
+        pthread_mutex_unlock(&cacher->mu);
         return changed;
 }
 
-struct hf__buf *hfd_store_identity_epoch_known(struct hfd_api *api, bool *ret_exists) {
-        pthread_mutex_lock(&api->mu);
-        struct hf__buf *epoch = api->epoch ? hf__buf_ref(api->epoch) : NULL;
-        *ret_exists = api->epoch_exists;
-        pthread_mutex_unlock(&api->mu);
+struct hf__buf *hfd_store_identity_epoch_known(struct hfd_cacher *cacher, bool *ret_exists) {
+        pthread_mutex_lock(&cacher->mu);
+        struct hf__buf *epoch = cacher->identity.epoch ? hf__buf_ref(cacher->identity.epoch) : NULL;
+        *ret_exists = cacher->identity.epoch_exists;
+        pthread_mutex_unlock(&cacher->mu);
         return epoch;
 }
 
-bool hfd_store_identity_settles(struct hfd_api *api) {
-        pthread_mutex_lock(&api->mu);
-        bool settles = api->settles;
-        pthread_mutex_unlock(&api->mu);
+bool hfd_store_identity_settling(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        bool settles = cacher->identity.settling;
+        pthread_mutex_unlock(&cacher->mu);
         return settles;
 }
 
 /* ---- the audit ---- */
 
 struct audit {
-        struct hfd_api *api;
+        struct hfd_cacher *cacher;
         uint64_t revision;
         unsigned long replacement_epoch; /* of a replacement, when it began */
         char start[HFD_KEY_MAX];
@@ -146,83 +146,83 @@ struct audit {
 static void audit_next(struct audit *audit);
 
 static void audit_end(struct audit *audit, bool whole) {
-        struct hfd_api *api = audit->api;
+        struct hfd_cacher *cacher = audit->cacher;
         uint64_t cancel = 0;
         size_t n_cached = 0;
 
-        pthread_mutex_lock(&api->mu);
+        pthread_mutex_lock(&cacher->mu);
         /* Counting catches what the cache has and the store has not; it needs a cache that has not
          * moved on. */
-        if (whole && !*audit->difference && api->revision == audit->revision) {
+        if (whole && !*audit->difference && cacher->revision == audit->revision) {
                 for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
-                        n_cached += api->trees[i].n;
-                n_cached += api->unreadable.n;
+                        n_cached += cacher->trees[i].n;
+                n_cached += cacher->unreadable.n;
                 if (n_cached != audit->n_keys)
                         (void)snprintf(audit->difference, sizeof audit->difference,
                                        "%zu objects cached, %zu stored", n_cached, audit->n_keys);
         }
-        api->audit_running = false;
-        api->audit_at = hfd_api_now(api) + HFD_AUDIT_INTERVAL;
+        cacher->identity.audit_running = false;
+        cacher->identity.audit_at = hfd_cacher_now(cacher) + HFD_STORE_IDENTITY_AUDIT_INTERVAL;
         if (*audit->difference)
-                refill_locked(api, &cancel);
-        pthread_mutex_unlock(&api->mu);
+                hfd_reflector_relist_locked(cacher, &cancel);
+        pthread_mutex_unlock(&cacher->mu);
         if (*audit->difference) {
-                hf_log(&api->host->log, HF_LOG_ERROR, "api",
+                hf_log(&cacher->host->log, HF_LOG_ERROR, "api",
                        "the cache differs from the store at revision %" PRIu64
                        " (%s): it is filled anew",
                        audit->revision, audit->difference);
-                hf_metric_add(api->history_metrics[1], 1);
+                hf_metric_add(cacher->identity.n_differences, 1);
         }
         if (cancel)
-                api->store->ops->watch_cancel(api->store, cancel);
+                cacher->store->ops->watch_cancel(cacher->store, cancel);
         free(audit);
 }
 
 /* Whether the cache has this key at this version, or has moved on from it. */
-static bool agrees_locked(struct hfd_api *api, const struct hfd_resource *resource,
+static bool agrees_locked(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                           const struct hfd_kv *kv, const char *path, uint64_t at) {
         struct hfd_object_node *node =
-                hfd_object_tree_find(&api->trees[hfd_resource_index(resource)], path);
+                hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path);
         uint64_t stored = kv->mod_revision;
 
         if (!node)
-                node = hfd_object_tree_find(&api->unreadable, kv->key);
+                node = hfd_object_tree_find(&cacher->unreadable, kv->key);
         if (node)
                 return node->object->revision == stored || node->object->revision > at;
-        for (size_t i = 0; i < api->n_history; i++) {
-                const struct hfd_change *change =
-                        &api->history[(api->first_history + i) % HFD_HISTORY_EVENTS];
+        for (size_t i = 0; i < cacher->history.n; i++) {
+                const struct hfd_change *change = hfd_event_history_at(&cacher->history, i);
                 if (change->type == HF_EVENT_DELETED && change->object->revision > at &&
                     strcmp(change->object->path, path) == 0)
                         return true;
         }
-        return api->history_floor > at; /* deleted since, perhaps: nobody remembers */
+        return cacher->history.floor > at; /* deleted since, perhaps: nobody remembers */
 }
 
 static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
         struct audit *audit = ctx;
-        struct hfd_api *api = audit->api;
+        struct hfd_cacher *cacher = audit->cacher;
         const char *path;
 
         if (reply->error) { /* compacted meanwhile, or etcd is away: another time */
                 audit_end(audit, false);
                 return;
         }
-        pthread_mutex_lock(&api->mu);
-        bool same_history = audit->replacement_epoch == api->replacement_epoch;
-        for (size_t i = 0; i < reply->n_kvs && !*audit->difference && api->synced && same_history;
-             i++) {
+        pthread_mutex_lock(&cacher->mu);
+        bool same_history = audit->replacement_epoch == cacher->identity.replacement_epoch;
+        for (size_t i = 0;
+             i < reply->n_kvs && !*audit->difference && cacher->synced && same_history; i++) {
                 const struct hfd_kv *kv = &reply->kvs[i];
-                const struct hfd_resource *resource = hfd_object_of_key(api, kv->key, &path);
+                const struct hfd_resource *resource =
+                        hfd_object_key_parse(cacher->prefix, kv->key, &path);
                 if (!resource)
                         continue;
                 audit->n_keys++;
-                if (!agrees_locked(api, resource, kv, path, audit->revision))
+                if (!agrees_locked(cacher, resource, kv, path, audit->revision))
                         (void)snprintf(audit->difference, sizeof audit->difference,
                                        "%s is stored at revision %" PRIu64, kv->key,
                                        kv->mod_revision);
         }
-        pthread_mutex_unlock(&api->mu);
+        pthread_mutex_unlock(&cacher->mu);
         if (!reply->more || !reply->n_kvs || *audit->difference || !same_history) {
                 audit_end(audit, same_history);
                 return;
@@ -233,29 +233,30 @@ static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
 }
 
 static void audit_next(struct audit *audit) {
-        struct hfd_api *api = audit->api;
-        char prefix[sizeof api->prefix + 1];
+        struct hfd_cacher *cacher = audit->cacher;
+        char prefix[sizeof cacher->prefix + 1];
 
-        (void)snprintf(prefix, sizeof prefix, "%s/", api->prefix);
-        if (hfd_store_keys(api, prefix, *audit->start ? audit->start : NULL, audit->revision,
-                           AUDIT_PAGE, hfd_api_now(api) + AUDIT_DEADLINE, on_audit_page, audit))
+        (void)snprintf(prefix, sizeof prefix, "%s/", cacher->prefix);
+        if (hfd_store_request_keys(cacher, prefix, *audit->start ? audit->start : NULL,
+                                   audit->revision, AUDIT_PAGE,
+                                   hfd_cacher_now(cacher) + AUDIT_DEADLINE, on_audit_page, audit))
                 audit_end(audit, false);
 }
 
-void hfd_store_identity_audit(struct hfd_api *api) {
+void hfd_store_identity_audit(struct hfd_cacher *cacher) {
         struct audit *audit = calloc(1, sizeof *audit);
 
-        pthread_mutex_lock(&api->mu);
-        bool go = audit && api->synced && !api->stopping && !api->audit_running &&
-                  !api->fill_relist && api->fill_watching;
-        api->audit_at = hfd_api_now(api) + HFD_AUDIT_INTERVAL;
+        pthread_mutex_lock(&cacher->mu);
+        bool go = audit && cacher->synced && !cacher->stopping && !cacher->identity.audit_running &&
+                  !cacher->reflector.relist && cacher->reflector.watching;
+        cacher->identity.audit_at = hfd_cacher_now(cacher) + HFD_STORE_IDENTITY_AUDIT_INTERVAL;
         if (go) {
-                api->audit_running = true;
-                *audit = (struct audit){.api = api,
-                                        .revision = api->revision,
-                                        .replacement_epoch = api->replacement_epoch};
+                cacher->identity.audit_running = true;
+                *audit = (struct audit){.cacher = cacher,
+                                        .revision = cacher->revision,
+                                        .replacement_epoch = cacher->identity.replacement_epoch};
         }
-        pthread_mutex_unlock(&api->mu);
+        pthread_mutex_unlock(&cacher->mu);
         if (go)
                 audit_next(audit);
         else

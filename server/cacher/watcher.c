@@ -19,12 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cacher/cacher.h"
+#include "server/cacher/cacher_private.h"
 
-#define QUEUE_MAX       8192 /* changes that may wait for a sink; the initial ones not counted */
-#define BOOKMARK_EVERY  (60 * HF_NSEC_PER_SEC)
-#define BOOKMARK_BEFORE (2 * HF_NSEC_PER_SEC)
-#define DEFAULT_SECONDS 1800
+#define REVISION_DEADLINE (10 * HF_NSEC_PER_SEC)
+#define QUEUE_MAX         8192 /* changes that may wait for a sink; the initial ones not counted */
+#define BOOKMARK_EVERY    (60 * HF_NSEC_PER_SEC)
+#define BOOKMARK_BEFORE   (2 * HF_NSEC_PER_SEC)
+#define DEFAULT_SECONDS   1800
 
 struct queued {
         struct hfd_change change; /* its references are owned; object NULL = bookmark */
@@ -34,7 +35,7 @@ struct queued {
 struct hfd_watcher {
         /* immutable */
         atomic_int refs;
-        struct hfd_api *api;
+        struct hfd_cacher *cacher;
         const struct hfd_resource *resource;
         char ns[HF_NAME_MAX + 1];
         size_t n_ns;
@@ -46,7 +47,7 @@ struct hfd_watcher {
         struct hfd_watcher_sink sink;
         void *ctx;
 
-        /* guarded by api->mu */
+        /* guarded by cacher->mu */
         struct hfd_watcher *next, **link; /* listed */
         struct hfd_watcher *dirty_next;
         bool dirty, started, delivering, ended;
@@ -123,10 +124,11 @@ static bool concerns(const struct hfd_watcher *watch, const struct hfd_object *o
         return !watch->name || strcmp(watch->name, object->name) == 0;
 }
 
-void hfd_watchers_change_locked(struct hfd_api *api, const struct hfd_change *change,
+void hfd_watchers_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
                                 struct hfd_watcher **dirty) {
-        for (struct hfd_watcher *w = api->watches[hfd_resource_index(change->object->resource)]; w;
-             w = w->next) {
+        for (struct hfd_watcher *w =
+                     cacher->watchers.list[hfd_resource_index(change->object->resource)];
+             w; w = w->next) {
                 if (change->object->revision <= w->after || !concerns(w, change->object))
                         continue;
                 queue_locked(w, change, change->object->revision);
@@ -134,43 +136,44 @@ void hfd_watchers_change_locked(struct hfd_api *api, const struct hfd_change *ch
         }
 }
 
-static void end_all_locked(struct hfd_api *api, int error, struct hfd_watcher **dirty) {
+static void end_all_locked(struct hfd_cacher *cacher, int error, struct hfd_watcher **dirty) {
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
-                for (struct hfd_watcher *w = api->watches[i]; w; w = w->next) {
+                for (struct hfd_watcher *w = cacher->watchers.list[i]; w; w = w->next) {
                         want_end_locked(w, error);
                         mark_dirty_locked(w, dirty);
                 }
 }
 
-void hfd_watchers_expire_locked(struct hfd_api *api, struct hfd_watcher **dirty) {
-        end_all_locked(api, HF_E_GONE, dirty);
+void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
+        end_all_locked(cacher, HF_E_GONE, dirty);
 }
 
-void hfd_watchers_end_locked(struct hfd_api *api, struct hfd_watcher **dirty) {
-        end_all_locked(api, 0, dirty);
+void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
+        end_all_locked(cacher, 0, dirty);
 }
 
 static void bookmark_locked(struct hfd_watcher *watch) {
         struct hfd_change none = {.type = HF_EVENT_BOOKMARK};
 
         queue_locked(watch, &none,
-                     watch->api->revision > watch->after ? watch->api->revision : watch->after);
+                     watch->cacher->revision > watch->after ? watch->cacher->revision
+                                                            : watch->after);
 }
 
-void hfd_watchers_taken_locked(struct hfd_api *api, struct hfd_watcher **dirty) {
+void hfd_watchers_taken_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
-                for (struct hfd_watcher *w = api->watches[i]; w; w = w->next)
+                for (struct hfd_watcher *w = cacher->watchers.list[i]; w; w = w->next)
                         if (w->in_process && w->bookmarks && !w->end_wanted) {
                                 bookmark_locked(w);
                                 mark_dirty_locked(w, dirty);
                         }
 }
 
-void hfd_watchers_tick_locked(struct hfd_api *api, hf_nsec now, struct hfd_watcher **dirty) {
+void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty) {
         hf_nsec next = HF_NSEC_NEVER;
 
         for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
-                for (struct hfd_watcher *w = api->watches[i]; w; w = w->next) {
+                for (struct hfd_watcher *w = cacher->watchers.list[i]; w; w = w->next) {
                         if (w->end_wanted)
                                 continue;
                         if (w->bookmark_at <= now) {
@@ -190,7 +193,7 @@ void hfd_watchers_tick_locked(struct hfd_api *api, hf_nsec now, struct hfd_watch
                         hf_nsec due = w->bookmark_at < w->ends_at ? w->bookmark_at : w->ends_at;
                         next = due < next ? due : next;
                 }
-        api->watches_due = next;
+        cacher->watchers.due = next;
 }
 
 /* ---- delivering, under no lock ---- */
@@ -255,11 +258,11 @@ static void deliver_end(struct hfd_watcher *watch, int error) {
 }
 
 static void deliver(struct hfd_watcher *watch) {
-        struct hfd_api *api = watch->api;
+        struct hfd_cacher *cacher = watch->cacher;
 
-        pthread_mutex_lock(&api->mu);
+        pthread_mutex_lock(&cacher->mu);
         if (watch->delivering || watch->ended || !watch->started) {
-                pthread_mutex_unlock(&api->mu);
+                pthread_mutex_unlock(&cacher->mu);
                 return;
         }
         watch->delivering = true;
@@ -268,9 +271,9 @@ static void deliver(struct hfd_watcher *watch) {
                 size_t n = watch->n_queue;
                 watch->queue = NULL;
                 watch->n_queue = watch->queue_space = watch->n_initial = 0;
-                pthread_mutex_unlock(&api->mu);
+                pthread_mutex_unlock(&cacher->mu);
                 bool good = deliver_batch(watch, queue, n);
-                pthread_mutex_lock(&api->mu);
+                pthread_mutex_lock(&cacher->mu);
                 if (!good)
                         want_end_locked(watch, 0);
         }
@@ -282,9 +285,9 @@ static void deliver(struct hfd_watcher *watch) {
                 *watch->link = watch->next;
                 if (watch->next)
                         watch->next->link = watch->link;
-                api->n_watches--;
+                cacher->watchers.n--;
         }
-        pthread_mutex_unlock(&api->mu);
+        pthread_mutex_unlock(&cacher->mu);
         if (end) {
                 deliver_end(watch, error);
                 hfd_watcher_unref(watch);
@@ -294,31 +297,31 @@ static void deliver(struct hfd_watcher *watch) {
 void hfd_watchers_deliver(struct hfd_watcher *dirty) {
         while (dirty) {
                 struct hfd_watcher *watch = dirty;
-                struct hfd_api *api = watch->api;
-                pthread_mutex_lock(&api->mu);
+                struct hfd_cacher *cacher = watch->cacher;
+                pthread_mutex_lock(&cacher->mu);
                 dirty = watch->dirty_next;
                 watch->dirty = false;
-                pthread_mutex_unlock(&api->mu);
+                pthread_mutex_unlock(&cacher->mu);
                 deliver(watch);
                 hfd_watcher_unref(watch);
         }
 }
 
 void hfd_watcher_go(struct hfd_watcher *watch) {
-        pthread_mutex_lock(&watch->api->mu);
+        pthread_mutex_lock(&watch->cacher->mu);
         watch->started = true;
-        pthread_mutex_unlock(&watch->api->mu);
+        pthread_mutex_unlock(&watch->cacher->mu);
         deliver(watch);
 }
 
 void hfd_watcher_cancel(struct hfd_watcher *watch) {
-        pthread_mutex_lock(&watch->api->mu);
+        pthread_mutex_lock(&watch->cacher->mu);
         if (!watch->ended) {
                 watch->end_wanted = true;
                 watch->end_error = HF_E_CANCELED;
                 watch->started = true;
         }
-        pthread_mutex_unlock(&watch->api->mu);
+        pthread_mutex_unlock(&watch->cacher->mu);
         deliver(watch);
 }
 
@@ -335,23 +338,22 @@ static bool queue_initial(void *ctx, struct hfd_object *object) {
 }
 
 /* Queues what the watch begins with. False: its resourceVersion is too old. */
-static bool begin_locked(struct hfd_watcher *watch, const struct hfd_options *options) {
-        struct hfd_api *api = watch->api;
+static bool begin_locked(struct hfd_watcher *watch, uint64_t revision) {
+        struct hfd_cacher *cacher = watch->cacher;
         size_t index = hfd_resource_index(watch->resource);
         char prefix[HF_NAME_MAX + 2] = "";
 
-        if (!options->revision) {
+        if (!revision) {
                 if (watch->n_ns)
                         (void)snprintf(prefix, sizeof prefix, "%s/", watch->ns);
-                hfd_object_tree_walk(&api->trees[index], prefix, "", queue_initial, watch);
+                hfd_object_tree_walk(&cacher->trees[index], prefix, "", queue_initial, watch);
                 return true;
         }
-        if (options->revision < api->history_floor)
+        if (revision < cacher->history.floor)
                 return false;
-        watch->after = options->revision;
-        for (size_t i = 0; i < api->n_history; i++) {
-                const struct hfd_change *change =
-                        &api->history[(api->first_history + i) % HFD_HISTORY_EVENTS];
+        watch->after = revision;
+        for (size_t i = 0; i < cacher->history.n; i++) {
+                const struct hfd_change *change = hfd_event_history_at(&cacher->history, i);
                 if (change->object->resource != watch->resource ||
                     change->object->revision <= watch->after)
                         continue;
@@ -362,33 +364,34 @@ static bool begin_locked(struct hfd_watcher *watch, const struct hfd_options *op
         return true;
 }
 
-static struct hfd_watcher *watch_alloc(struct hfd_api *api, struct hfd_request *request,
+static struct hfd_watcher *watch_alloc(struct hfd_cacher *cacher,
+                                       const struct hfd_watcher_spec *spec,
                                        const struct hfd_watcher_sink *sink, void *ctx) {
         struct hfd_watcher *watch = calloc(1, sizeof *watch);
-        hf_nsec now = hfd_api_now(api);
+        hf_nsec now = hfd_cacher_now(cacher);
 
         if (!watch)
                 return NULL;
         atomic_init(&watch->refs, 2);
-        watch->api = api;
-        watch->resource = request->resource;
-        (void)snprintf(watch->ns, sizeof watch->ns, "%s", request->ns);
+        watch->cacher = cacher;
+        watch->resource = spec->resource;
+        (void)snprintf(watch->ns, sizeof watch->ns, "%s", spec->ns);
         watch->n_ns = strlen(watch->ns);
-        watch->labels = request->options.labels;
-        watch->fields = request->options.fields;
-        request->options.labels = request->options.fields = (struct hfd_selector){0};
-        (void)snprintf(watch->name_in_path, sizeof watch->name_in_path, "%s", request->name);
+        watch->labels = *spec->labels;
+        watch->fields = *spec->fields;
+        *spec->labels = *spec->fields = (struct hfd_selector){0};
+        (void)snprintf(watch->name_in_path, sizeof watch->name_in_path, "%s", spec->name);
         watch->name =
                 *watch->name_in_path ? watch->name_in_path : hfd_selector_name(&watch->fields);
-        watch->bookmarks = request->options.bookmarks;
-        watch->in_process = request->in_process;
+        watch->bookmarks = spec->bookmarks;
+        watch->in_process = spec->in_process;
         watch->sink = *sink;
         watch->ctx = ctx;
         /* Without a wish the ends are spread over half an hour, so that clients do not come back
          * all at once. */
         int64_t seconds =
-                request->options.timeout_s
-                        ? request->options.timeout_s
+                spec->timeout_s
+                        ? spec->timeout_s
                         : DEFAULT_SECONDS + (int64_t)(((uintptr_t)watch >> 6) % DEFAULT_SECONDS);
         watch->ends_at = now + seconds * HF_NSEC_PER_SEC;
         watch->bookmark_at = HF_NSEC_NEVER;
@@ -401,8 +404,8 @@ static struct hfd_watcher *watch_alloc(struct hfd_api *api, struct hfd_request *
 }
 
 static void list_locked(struct hfd_watcher *watch) {
-        struct hfd_api *api = watch->api;
-        struct hfd_watcher **head = &api->watches[hfd_resource_index(watch->resource)];
+        struct hfd_cacher *cacher = watch->cacher;
+        struct hfd_watcher **head = &cacher->watchers.list[hfd_resource_index(watch->resource)];
         hf_nsec due = watch->bookmark_at < watch->ends_at ? watch->bookmark_at : watch->ends_at;
 
         watch->next = *head;
@@ -410,23 +413,11 @@ static void list_locked(struct hfd_watcher *watch) {
         if (*head)
                 (*head)->link = &watch->next;
         *head = watch;
-        api->n_watches++;
-        if (due < api->watches_due) {
-                api->watches_due = due;
-                pthread_cond_broadcast(&api->cond);
+        cacher->watchers.n++;
+        if (due < cacher->watchers.due) {
+                cacher->watchers.due = due;
+                pthread_cond_broadcast(&cacher->cond);
         }
-}
-
-/* Apart, for its 15 KiB of stack, that no other watch shall touch. */
-static __attribute__((noinline)) void refuse_initial(struct hfd_response *response) {
-        static const struct hfd_resource list_options = {.group = "meta.k8s.io",
-                                                         .kind = "ListOptions"};
-        struct hfd_causes causes = {0};
-
-        hfd_cause_forbidden(&causes, "sendInitialEvents",
-                            "sendInitialEvents is forbidden for watch unless the WatchList feature "
-                            "gate is enabled");
-        hfd_response_invalid(response, &list_options, "", &causes);
 }
 
 /*
@@ -438,9 +429,9 @@ static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_watcher *watch = ctx;
 
         if (!reply->error && reply->revision < watch->after) {
-                pthread_mutex_lock(&watch->api->mu);
+                pthread_mutex_lock(&watch->cacher->mu);
                 want_end_locked(watch, HF_E_GONE);
-                pthread_mutex_unlock(&watch->api->mu);
+                pthread_mutex_unlock(&watch->cacher->mu);
                 deliver(watch);
         }
         hfd_watcher_unref(watch);
@@ -448,39 +439,36 @@ static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
 
 /* Of a watch from beyond the cache: which may only be late. */
 static void doubt_revision(struct hfd_watcher *watch) {
-        struct hfd_api *api = watch->api;
+        struct hfd_cacher *cacher = watch->cacher;
 
         atomic_fetch_add(&watch->refs, 1);
-        if (hfd_store_revision(api, hfd_api_now(api) + HFD_DEFAULT_DEADLINE, on_revision, watch))
+        if (hfd_store_request_revision(cacher, hfd_cacher_now(cacher) + REVISION_DEADLINE,
+                                       on_revision, watch))
                 hfd_watcher_unref(watch);
 }
 
-bool hfd_watcher_new(struct hfd_api *api, struct hfd_request *request,
+bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *spec,
                      const struct hfd_watcher_sink *sink, void *ctx, struct hfd_response *response,
-                     struct hfd_watcher **ret_watch) {
+                     struct hfd_watcher **ret_watcher) {
         const struct hfd_details soon = {.retry_after_s = 1};
 
-        if (request->options.has_send_initial) {
-                refuse_initial(response);
-                return false;
-        }
-        struct hfd_watcher *watch = watch_alloc(api, request, sink, ctx);
+        struct hfd_watcher *watch = watch_alloc(cacher, spec, sink, ctx);
         if (!watch) {
                 hfd_response_no_memory(response);
                 return false;
         }
-        pthread_mutex_lock(&api->mu);
-        bool ended = api->watches_ended, synced = api->synced, good = false, ahead = false;
-        if (!ended && synced && begin_locked(watch, &request->options)) {
+        pthread_mutex_lock(&cacher->mu);
+        bool ended = cacher->watchers.ended, synced = cacher->synced, good = false, ahead = false;
+        if (!ended && synced && begin_locked(watch, spec->revision)) {
                 list_locked(watch);
                 good = true;
-                ahead = watch->after > api->revision;
+                ahead = watch->after > cacher->revision;
         }
-        pthread_mutex_unlock(&api->mu);
+        pthread_mutex_unlock(&cacher->mu);
         if (ahead)
                 doubt_revision(watch);
         if (good) {
-                *ret_watch = watch;
+                *ret_watcher = watch;
                 return true;
         }
         hfd_watcher_unref(watch);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Discovery, built from the registry when asked: /api, /api/v1, /apis, /apis/<group>,
  * /apis/<group>/<version>, /openapi/v3. */
+#include "server/handlers/discovery.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "server/cacher/cacher.h"
+#include "base/strbuf.h"
+#include "server/resources/resource.h"
 
 #define VERBS                                                                                      \
         "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\",\"update\","       \

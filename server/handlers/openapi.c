@@ -7,11 +7,14 @@
  * patch merges the key, for kubectl apply makes its patches by that. Each kind has a path whose
  * PATCH takes a dryRun, for so kubectl asks whether the server can do that.
  */
+#include "server/handlers/openapi.h"
+
 #include <stdio.h>
 #include <string.h>
 
+#include "base/strbuf.h"
 #include "server/patch/patch.h"
-#include "server/registry/write.h"
+#include "server/resources/unknown_fields.h"
 
 /* Field numbers of gnostic's OpenAPIv2.proto. */
 enum {
@@ -131,7 +134,7 @@ static void put_merged_list(struct hf__strbuf *schema, const char *key) {
 
 /* The fields of a part of a kind, and of the parts in it; none: any. */
 static void put_fields(struct hf__strbuf *schema, const char *kind, const char *part) {
-        const char *fields = hfd_known_fields(kind, part), *key;
+        const char *fields = hfd_unknown_fields_known(kind, part), *key;
         struct hf__strbuf properties = {0};
         char path[128];
 

@@ -8,10 +8,14 @@
 #include <strings.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "server/filters/filters.h"
 #include "server/filters/request_info.h"
 #include "server/filters/status_response.h"
+#include "server/handlers/discovery.h"
+#include "server/handlers/openapi.h"
 #include "server/handlers/protobuf_body.h"
+#include "server/handlers/rest_watch.h"
 
 /* A larger answer goes out as it is: laying it out takes many times its memory, on a thread that
  * serves others too. */
@@ -91,7 +95,7 @@ static void reply(struct hfd_http_request *http_request, const struct hfd_respon
         hf__buf_unref(body);
 }
 
-void hfd_rest_reply(struct hfd_http_request *http_request, const struct hfd_response *response) {
+void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_response *response) {
         reply(http_request, response, NULL);
 }
 
@@ -312,9 +316,9 @@ static bool fill_call(struct hfd_rest_request *rest, const struct hfd_request_pa
         (void)stpcpy(request->ns, path->ns);
         (void)stpcpy(request->name, path->name);
         request->body = hfd_http_request_body(http_request, &request->n_body);
-        request->deadline =
-                hfd_api_now(rest->api) +
-                (request->verb == HFD_DELETE_MANY ? HFD_MANY_DEADLINE : HFD_DEFAULT_DEADLINE);
+        request->deadline = hfd_registry_now(rest->registry) + (request->verb == HFD_DELETE_MANY
+                                                                        ? HFD_REGISTRY_MANY_DEADLINE
+                                                                        : HFD_REGISTRY_DEADLINE);
         if (!negotiate(request, hfd_http_request_header(http_request, "accept"))) {
                 hfd_response_status(response, HF_E_INVALID, 406, "NotAcceptable",
                                     "only the following media types are accepted: application/json",
@@ -334,7 +338,7 @@ static bool fill_call(struct hfd_rest_request *rest, const struct hfd_request_pa
         return hfd_options_parse(request, hfd_http_request_query(http_request), response);
 }
 
-static void handle_resource(struct hfd_api *api, struct hfd_http_request *http_request,
+static void handle_resource(struct hfd_registry *registry, struct hfd_http_request *http_request,
                             const struct hfd_request_path *path) {
         struct hfd_rest_request *rest = malloc(sizeof *rest);
         const char *verb = hfd_request_verb(hfd_http_request_method(http_request), path,
@@ -343,16 +347,16 @@ static void handle_resource(struct hfd_api *api, struct hfd_http_request *http_r
 
         if (!rest) {
                 hfd_response_no_memory(&response);
-                hfd_rest_reply(http_request, &response);
+                hfd_rest_respond(http_request, &response);
                 hfd_response_done(&response);
                 hfd_http_request_unref(http_request);
                 return;
         }
         *rest = (struct hfd_rest_request){.request.done = on_done,
-                                          .api = api,
+                                          .registry = registry,
                                           .http_request = http_request};
         if (!fill_call(rest, path, verb, &response)) {
-                hfd_rest_reply(http_request, &response);
+                hfd_rest_respond(http_request, &response);
                 hfd_response_done(&response);
                 hfd_rest_free(rest);
                 return;
@@ -361,7 +365,7 @@ static void handle_resource(struct hfd_api *api, struct hfd_http_request *http_r
         if (rest->request.verb == HFD_WATCH)
                 hfd_rest_watch(rest);
         else
-                hfd_api_call(api, &rest->request);
+                hfd_registry_serve(registry, &rest->request);
 }
 
 /* ---- discovery and OpenAPI ---- */
@@ -391,13 +395,13 @@ static void handle_document(struct hfd_http_request *http_request) {
 }
 
 /* The filters authorize every path alike; a host without them has no user to ask about. */
-void hfd_api_handle(void *ctx, struct hfd_http_request *http_request) {
+void hfd_rest_handle(void *ctx, struct hfd_http_request *http_request) {
         struct hfd_request_path path;
         struct hfd_response response = {0};
 
         if (hfd_request_path_parse(hfd_http_request_path(http_request), &path)) {
                 hfd_response_bad_request(&response, "the path is not valid");
-                hfd_rest_reply(http_request, &response);
+                hfd_rest_respond(http_request, &response);
                 hfd_response_done(&response);
                 hfd_http_request_unref(http_request);
         } else if (path.is_resource) {

@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Between rest.c and rest_watch.c: a request that has become a call. */
-#include "server/cacher/cacher.h"
+/*
+ * HTTP requests for resources become requests of the registry, and its responses become HTTP
+ * responses. Nothing else is decided here: the filters have parsed and authorized the request.
+ *
+ * The ctx of hfd_rest_handle is the registry. It serves /api, /api/..., /apis, /apis/... and
+ * /openapi/...
+ */
+#include "base/strbuf.h"
+#include "server/http/http.h"
+#include "server/registry/registry.h"
+#include "server/registry/request.h"
 
+void hfd_rest_handle(void *registry, struct hfd_http_request *http_request);
+
+/* One HTTP request for a resource, while the registry has it. */
 struct hfd_rest_request {
-        struct hfd_request request; /* first: done is given this */
-        struct hfd_api *api;
-        struct hfd_http_request *http_request; /* a reference; its body is the call's */
-        struct hf_fence *fence;                /* owned; the call's; NULL = none */
-        struct hf__strbuf translated; /* the call's body instead, when it came as protobuf */
+        struct hfd_request request; /* first: its done is given this */
+        struct hfd_registry *registry;
+        struct hfd_http_request *http_request; /* a reference; it owns the body */
+        struct hf_fence *fence;                /* owned; the request's; NULL = none */
+        struct hf__strbuf translated;          /* the body as JSON, when it was sent as protobuf */
 };
-
-void hfd_rest_reply(struct hfd_http_request *http_request, const struct hfd_response *response);
-/* Takes rest. */
-void hfd_rest_watch(struct hfd_rest_request *rest);
-void hfd_rest_free(struct hfd_rest_request *rest); /* drops the request, too */
+/* Frees rest, and drops its reference to the HTTP request. */
+void hfd_rest_free(struct hfd_rest_request *rest);
+void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_response *response);

@@ -9,13 +9,16 @@
  * The stream belongs to the request (it is freed with its last reference) and itself holds a
  * reference until the core calls end; so the peer's going away may cancel it at any time.
  */
+#include "server/handlers/rest_watch.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strbuf.h"
 #include "server/cacher/watcher.h"
-#include "server/handlers/rest.h"
+#include "server/registry/table.h"
 
 #define PIECE_BYTES (256u << 10)
 
@@ -81,10 +84,10 @@ static struct hf__buf *frame_of(struct stream *stream, struct hfd_watch_item *it
         if (request->format == HFD_AS_JSON)
                 return hfd_object_frame(item->object, item->type);
         if (request->format == HFD_AS_PARTIAL)
-                return wrap(item->type, hfd_partial_render(item->object));
+                return wrap(item->type, hfd_table_render_partial(item->object));
         (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", item->revision);
         return wrap(item->type,
-                    hfd_table_render(stream->rest->api, request, &item->object, 1, meta));
+                    hfd_table_render(stream->rest->registry, request, &item->object, 1, meta));
 }
 
 static bool push_and_drop(struct stream *stream, struct hf__buf *piece) {
@@ -163,12 +166,12 @@ void hfd_rest_watch(struct hfd_rest_request *rest) {
         } else {
                 stream->rest = rest;
                 stream->http_request = http_request;
-                if (!hfd_watcher_new(rest->api, &rest->request, &sink, stream, &response,
-                                     &stream->watch))
+                if (!hfd_registry_watch(rest->registry, &rest->request, &sink, stream, &response,
+                                        &stream->watch))
                         free(stream);
         }
         if (response.code) {
-                hfd_rest_reply(http_request, &response);
+                hfd_rest_respond(http_request, &response);
                 hfd_response_done(&response);
                 hfd_rest_free(rest);
                 return;

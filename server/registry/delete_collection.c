@@ -16,6 +16,8 @@
  * before its start returns. The sweep is freed by the one who pumps and finds nothing left and
  * nothing under way.
  */
+#include "server/registry/delete_collection.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -26,8 +28,12 @@
 #include "base/json.h"
 #include "base/thread.h"
 #include "client/json_span.h"
+#include "server/cacher/store_identity.h"
+#include "server/cacher/store_request.h"
+#include "server/registry/list.h"
 #include "server/registry/read.h"
-#include "server/registry/write.h"
+#include "server/registry/write_body.h"
+#include "server/storage/term_record.h"
 
 #define WIDTH            16
 #define ANSWER_MAX_BYTES ((size_t)8 << 20)
@@ -44,7 +50,7 @@ struct slot {
 
 struct sweep {
         struct hfd_request list; /* first: take is given this */
-        struct hfd_api *api;
+        struct hfd_registry *registry;
         struct hfd_request *request; /* the adapter's until done */
         struct hfd_object **objects; /* owned, with its references; one that the answer is without
                                         becomes NULL */
@@ -90,7 +96,7 @@ static void succeed(struct sweep *sweep) {
         sweep->n = n;
         (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", sweep->revision);
         hfd_response_ok(&response, 200,
-                        hfd_list_render(sweep->api, sweep->request, sweep->objects, n, meta));
+                        hfd_list_render(sweep->registry, sweep->request, sweep->objects, n, meta));
         answer_and_free(sweep, &response);
 }
 
@@ -127,13 +133,15 @@ static void compare_fence(struct sweep *sweep) {
                                     .n_compares = 2 * sweep->fence.n_leases};
         int r = 0;
 
-        if (hfd_store_identity_settles(sweep->api)) { /* as a delete would have been told */
+        if (hfd_store_identity_settling(
+                    sweep->registry->cacher)) { /* as a delete would have been told */
                 sweep->compared = true;
                 hfd_response_stale_term(&sweep->failure, sweep->request->resource, "");
                 fail(sweep);
                 return;
         }
-        r = hfd_store_txn(sweep->api, &txn, sweep->request->deadline, on_fence, sweep);
+        r = hfd_store_request_txn(sweep->registry->cacher, &txn, sweep->request->deadline, on_fence,
+                                  sweep);
         if (r != 0) {
                 hfd_response_store_error(&sweep->failure, r, NULL);
                 fail(sweep);
@@ -166,7 +174,7 @@ static struct slot *next_locked(struct sweep *sweep) {
         const struct hfd_options *o = &sweep->request->options;
 
         if (!sweep->failed && sweep->next < sweep->n &&
-            hfd_api_now(sweep->api) >= sweep->request->deadline) {
+            hfd_registry_now(sweep->registry) >= sweep->request->deadline) {
                 sweep->failed = true;
                 hfd_response_status(&sweep->failure, HF_E_TIMEOUT, 504, "Timeout",
                                     "Timeout: request did not complete within the allotted time: "
@@ -202,7 +210,7 @@ static void pump_unlock(struct sweep *sweep) {
         sweep->pumping = true;
         while ((slot = next_locked(sweep))) {
                 pthread_mutex_unlock(&sweep->mu);
-                hfd_write_start(sweep->api, &slot->request);
+                hfd_write_start(sweep->registry, &slot->request);
                 pthread_mutex_lock(&sweep->mu);
         }
         sweep->pumping = false;
@@ -267,21 +275,21 @@ static bool check(struct hfd_request *request, struct hfd_response *response) {
                 hfd_response_not_allowed(response);
                 return false;
         }
-        bool good =
-                (!request->n_body || hfd_body_parse(request, "DeleteOptions", &sent, response)) &&
-                hfd_delete_options_read(&request->options, sent, response);
+        bool good = (!request->n_body ||
+                     hfd_write_body_parse(request, "DeleteOptions", &sent, response)) &&
+                    hfd_options_read_delete(&request->options, sent, response);
         hf__json_free(sent);
         return good;
 }
 
-static struct sweep *sweep_new(struct hfd_api *api, struct hfd_request *request) {
+static struct sweep *sweep_new(struct hfd_registry *registry, struct hfd_request *request) {
         struct sweep *sweep = calloc(1, sizeof *sweep);
 
         if (!sweep || hf__mutex_init(&sweep->mu)) {
                 free(sweep);
                 return NULL;
         }
-        sweep->api = api;
+        sweep->registry = registry;
         sweep->request = request;
         sweep->list = (struct hfd_request){.verb = HFD_LIST,
                                            .resource = request->resource,
@@ -305,21 +313,21 @@ static struct sweep *sweep_new(struct hfd_api *api, struct hfd_request *request)
         return sweep;
 }
 
-void hfd_delete_collection(struct hfd_api *api, struct hfd_request *request) {
+void hfd_delete_collection(struct hfd_registry *registry, struct hfd_request *request) {
         struct hfd_response response = {0};
         struct sweep *sweep = NULL;
         int r = 0;
 
         if (check(request, &response)) {
-                sweep = sweep_new(api, request);
+                sweep = sweep_new(registry, request);
                 if (!sweep)
                         hfd_response_no_memory(&response);
                 else if (request->fence &&
-                         (r = hfd_fence_compares(&sweep->fence, api->prefix, request->fence)))
+                         (r = hfd_fence_compares(&sweep->fence, registry->prefix, request->fence)))
                         hfd_response_store_error(&response, r, NULL);
         }
         if (sweep && r == 0) {
-                hfd_list_for(api, &sweep->list, on_selected);
+                hfd_list_for(registry, &sweep->list, on_selected);
                 return;
         }
         if (sweep)

@@ -3,6 +3,8 @@
  * list: collected under the cache's mutex by reference, selected and rendered after it was
  * released. Which state a list may see is told in read.c.
  */
+#include "server/registry/list.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +12,9 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/registry/read.h"
+#include "base/strbuf.h"
+#include "server/cacher/store_request.h"
+#include "server/registry/table.h"
 
 #define LIST_MAX_BYTES (512u << 20)
 #define CONTINUE_END   "\\u0000\"}"
@@ -151,14 +155,14 @@ static bool read_continue(struct hfd_read *read, const char *token) {
         return good;
 }
 
-struct hf__buf *hfd_list_render(struct hfd_api *api, const struct hfd_request *request,
+struct hf__buf *hfd_list_render(struct hfd_registry *registry, const struct hfd_request *request,
                                 struct hfd_object *const *objects, size_t n, const char *meta) {
         struct hf__strbuf s = {.max = LIST_MAX_BYTES};
         char version[128];
 
         hfd_resource_api_version(request->resource, version);
         if (request->format == HFD_AS_TABLE)
-                return hfd_table_render(api, request, objects, n, meta);
+                return hfd_table_render(registry, request, objects, n, meta);
         if (request->format == HFD_AS_PARTIAL)
                 hf__strbuf_printf(&s,
                                   "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta."
@@ -172,8 +176,9 @@ struct hf__buf *hfd_list_render(struct hfd_api *api, const struct hfd_request *r
         for (size_t i = 0; i < n; i++) {
                 if (i)
                         hf__strbuf_putc(&s, ',');
-                struct hf__buf *partial =
-                        request->format == HFD_AS_PARTIAL ? hfd_partial_render(objects[i]) : NULL;
+                struct hf__buf *partial = request->format == HFD_AS_PARTIAL
+                                                  ? hfd_table_render_partial(objects[i])
+                                                  : NULL;
                 const struct hf__buf *bytes = partial ? partial : objects[i]->bytes;
                 hf__strbuf_add(&s, bytes->data, bytes->n);
                 hf__buf_unref(partial);
@@ -210,8 +215,8 @@ static void answer_page(struct page *page) {
                 hfd_response_no_memory(&response);
         else
                 hfd_response_ok(&response, 200,
-                                hfd_list_render(read->api, read->request, page->objects, page->n,
-                                                meta.data));
+                                hfd_list_render(read->registry, read->request, page->objects,
+                                                page->n, meta.data));
         hf__strbuf_done(&meta);
         page_done(page);
         hfd_read_finish(read, &response);
@@ -261,7 +266,7 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
         for (size_t i = 0; i < reply->n_kvs && !page.failed; i++) {
                 const char *path;
                 const struct hfd_resource *resource =
-                        hfd_object_of_key(read->api, reply->kvs[i].key, &path);
+                        hfd_object_key_parse(read->registry->prefix, reply->kvs[i].key, &path);
                 if (resource != read->request->resource || !reply->kvs[i].value)
                         continue;
                 struct hfd_object *object =
@@ -276,14 +281,14 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
 
 /* Straight from the store. With selectors a limit is applied after selecting, so all is read. */
 static void list_store(struct hfd_read *read) {
-        struct hfd_api *api = read->api;
+        struct hfd_registry *registry = read->registry;
         char prefix[HF_NAME_MAX + 2], key[HFD_KEY_MAX], start[HFD_KEY_MAX];
         int r;
 
         place_of(read, prefix);
-        r = hfd_object_key(api, read->request->resource, prefix, key);
+        r = hfd_object_key(registry->prefix, read->request->resource, prefix, key);
         if (r == 0 && *read->start)
-                r = hfd_object_key(api, read->request->resource, read->start, start);
+                r = hfd_object_key(registry->prefix, read->request->resource, read->start, start);
         if (r == 0 && *read->start && strlen(start) + 1 < sizeof start)
                 strcat(start, "\x01");
         bool selects = read->request->options.labels.n || read->request->options.fields.n;
@@ -291,26 +296,21 @@ static void list_store(struct hfd_read *read) {
                                ? (size_t)read->request->options.limit + 1
                                : 0;
         if (r == 0)
-                r = hfd_store_list(api, key, *read->start ? start : NULL, read->at, limit,
-                                   read->request->deadline, on_store_list, read);
+                r = hfd_store_request_list(registry->cacher, key, *read->start ? start : NULL,
+                                           read->at, limit, read->request->deadline, on_store_list,
+                                           read);
         if (r != 0)
                 hfd_read_finish_store_error(read, r, NULL);
 }
 
 /* From the cache; false when the cache is not where the read must be. */
 static bool list_cache(struct hfd_read *read) {
-        struct hfd_api *api = read->api;
         struct page page = {.read = read, .limit = read->request->options.limit};
         char prefix[HF_NAME_MAX + 2];
 
         place_of(read, prefix);
-        pthread_mutex_lock(&api->mu);
-        page.revision = api->revision;
-        bool there = api->synced && (!read->at || read->at == api->revision);
-        if (there)
-                hfd_object_tree_walk(&api->trees[hfd_resource_index(read->request->resource)],
-                                     prefix, read->start, collect, &page);
-        pthread_mutex_unlock(&api->mu);
+        bool there = hfd_cacher_list(read->registry->cacher, read->request->resource, read->at,
+                                     prefix, read->start, collect, &page, &page.revision);
         if (there)
                 answer_page(&page);
         return there;
@@ -320,7 +320,7 @@ static void on_list_ready(struct hfd_consistent_read *reader) {
         struct hfd_read *read = (struct hfd_read *)reader;
 
         if (reader->outcome == HF_E_TIMEOUT) {
-                if (read->too_large_if_late && hfd_api_synced(read->api))
+                if (read->too_large_if_late && hfd_cacher_synced(read->registry->cacher))
                         hfd_read_finish_too_large(read);
                 else
                         list_store(read);
@@ -331,12 +331,12 @@ static void on_list_ready(struct hfd_consistent_read *reader) {
         }
 }
 
-void hfd_read_list(struct hfd_api *api, struct hfd_request *request) {
-        hfd_list_for(api, request, NULL);
+void hfd_list(struct hfd_registry *registry, struct hfd_request *request) {
+        hfd_list_for(registry, request, NULL);
 }
 
-void hfd_list_for(struct hfd_api *api, struct hfd_request *request, hfd_list_fn take) {
-        struct hfd_read *read = hfd_read_new(api, request, on_list_ready);
+void hfd_list_for(struct hfd_registry *registry, struct hfd_request *request, hfd_list_fn take) {
+        struct hfd_read *read = hfd_read_new(registry, request, on_list_ready);
         const struct hfd_options *o = &request->options;
         struct hfd_response response = {0};
 
@@ -351,7 +351,7 @@ void hfd_list_for(struct hfd_api *api, struct hfd_request *request, hfd_list_fn 
                         return;
                 }
                 if (!read->at)
-                        hfd_consistent_read_start(api, &read->reader);
+                        hfd_consistent_read_start(registry->cacher, &read->wait);
                 else if (!list_cache(read))
                         list_store(read);
                 return;

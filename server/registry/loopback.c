@@ -8,6 +8,8 @@
  * waits until the core has let go of every one. References of a pending: one for the core's later
  * answer, one while listed.
  */
+#include "server/registry/loopback.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +17,10 @@
 
 #include <holdfast/client_port.h>
 
+#include "base/strbuf.h"
 #include "base/thread.h"
-#include "server/cacher/cacher.h"
 #include "server/cacher/watcher.h"
+#include "server/registry/request.h"
 
 struct loopback;
 
@@ -42,7 +45,7 @@ struct pending {
 
 struct loopback {
         struct hf_client base;
-        struct hfd_api *api; /* borrowed */
+        struct hfd_registry *registry; /* borrowed */
         pthread_mutex_t mu;
         pthread_cond_t idle;
         /* guarded by mu */
@@ -203,12 +206,12 @@ static int loopback_call(struct hf_client *self, const struct hf_request *reques
         p->ctx = ctx;
         p->request.verb = verbs[request->verb];
         p->request.done = on_answer;
-        p->request.deadline =
-                request->deadline
-                        ? request->deadline
-                        : hfd_api_now(client->api) + (request->verb == HF_VERB_DELETE_COLLECTION
-                                                              ? HFD_MANY_DEADLINE
-                                                              : HFD_DEFAULT_DEADLINE);
+        p->request.deadline = request->deadline
+                                      ? request->deadline
+                                      : hfd_registry_now(client->registry) +
+                                                (request->verb == HF_VERB_DELETE_COLLECTION
+                                                         ? HFD_REGISTRY_MANY_DEADLINE
+                                                         : HFD_REGISTRY_DEADLINE);
         if (request->fence) {
                 p->fence = *request->fence;
                 p->request.fence = &p->fence;
@@ -236,7 +239,7 @@ static int loopback_call(struct hf_client *self, const struct hf_request *reques
                                          "an empty namespace may not be set when a resource "
                                          "name is provided");
         } else if (hfd_options_parse(&p->request, request->query, &response)) {
-                hfd_api_call(client->api, &p->request);
+                hfd_registry_serve(client->registry, &p->request);
                 return 0;
         }
         on_answer(&p->request, &response);
@@ -357,7 +360,7 @@ static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *sp
                 hfd_response_status(&response, HF_E_NOT_FOUND, 404, "NotFound",
                                     "the server could not find the requested resource", NULL);
         } else if (watch_options(p, spec, &response) &&
-                   hfd_watcher_new(client->api, &p->request, &sink, p, &response, &watch)) {
+                   hfd_registry_watch(client->registry, &p->request, &sink, p, &response, &watch)) {
                 pthread_mutex_lock(&client->mu);
                 p->watch = watch;
                 bool cancel = client->closing;
@@ -418,9 +421,10 @@ static void loopback_free(struct hf_client *self) {
                 /* A watch that another thread delivers to leaves the list when that delivery
                  * returns. */
                 if (client->pending == p)
-                        (void)hf_host_clock(client->api->host)
-                                ->wait(hf_host_clock(client->api->host)->ctx, &client->idle,
-                                       &client->mu, hfd_api_now(client->api) + HF_NSEC_PER_MSEC);
+                        (void)hf_host_clock(client->registry->host)
+                                ->wait(hf_host_clock(client->registry->host)->ctx, &client->idle,
+                                       &client->mu,
+                                       hfd_registry_now(client->registry) + HF_NSEC_PER_MSEC);
         }
         pthread_mutex_unlock(&client->mu);
         pthread_cond_destroy(&client->idle);
@@ -431,13 +435,13 @@ static void loopback_free(struct hf_client *self) {
 static const struct hf_client_ops ops = {loopback_call, loopback_cancel, loopback_watch,
                                          loopback_watch_cancel, loopback_free};
 
-int hfd_api_loopback(struct hfd_api *api, struct hf_client **ret_client) {
+int hfd_loopback_new(struct hfd_registry *registry, struct hf_client **ret_client) {
         struct loopback *client = calloc(1, sizeof *client);
 
         if (!client)
                 return -ENOMEM;
-        client->base = (struct hf_client){&ops, api->host};
-        client->api = api;
+        client->base = (struct hf_client){&ops, registry->host};
+        client->registry = registry;
         int r = hf__mutex_init(&client->mu);
         if (r == 0 && (r = hf_cond_init(&client->idle)))
                 pthread_mutex_destroy(&client->mu);

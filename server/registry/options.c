@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "server/registry/options.h"
+
 #include "server/registry/request.h"
 
 #include <errno.h>
@@ -8,6 +10,7 @@
 #include <strings.h>
 
 #include "base/json.h"
+#include "server/resources/meta.h"
 
 static int hex(char c) {
         return c >= '0' && c <= '9'   ? c - '0'
@@ -16,7 +19,7 @@ static int hex(char c) {
                                       : -1;
 }
 
-bool hfd_url_decode(char *text, bool plus) {
+static bool url_decode(char *text, bool plus) {
         char *out = text;
 
         for (char *c = text; *c; c++) {
@@ -107,7 +110,7 @@ static bool set_field_validation(struct hfd_request *request, const char *value,
         return true;
 }
 
-bool hfd_propagation_parse(const char *text, enum hfd_propagation *ret_propagation) {
+static bool propagation_parse(const char *text, enum hfd_propagation *ret_propagation) {
         static const char *const names[] = {"", "Orphan", "Background", "Foreground"};
 
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -128,8 +131,7 @@ static bool set_delete_option(struct hfd_request *request, const char *name, con
         if (request->verb != HFD_DELETE_ONE && request->verb != HFD_DELETE_MANY)
                 return false;
         if (strcmp(name, "propagationPolicy") == 0) {
-                *ret_good =
-                        hfd_propagation_parse(value, &o->propagation) || bad(response, name, value);
+                *ret_good = propagation_parse(value, &o->propagation) || bad(response, name, value);
         } else if (strcmp(name, "orphanDependents") == 0) {
                 o->has_orphan = *value;
                 o->orphan = read_bool(value);
@@ -283,7 +285,7 @@ bool hfd_options_parse(struct hfd_request *request, const char *query,
                 char *value = strchr(item, '=');
                 if (value)
                         *value++ = '\0';
-                if (!hfd_url_decode(item, true) || (value && !hfd_url_decode(value, true))) {
+                if (!url_decode(item, true) || (value && !url_decode(value, true))) {
                         hfd_response_bad_request(response, "malformed query");
                         good = false;
                 } else if (!given_before(item, &given)) {
@@ -295,4 +297,100 @@ bool hfd_options_parse(struct hfd_request *request, const char *query,
                 request->verb = HFD_WATCH;
         request->options.watch &= request->verb == HFD_WATCH;
         return good && check_options(request, response);
+}
+
+/* ---- DeleteOptions ---- */
+
+/* An option of a type that cannot be read is refused, never passed over: a delete must not go
+ * further than was meant. */
+static const char *unreadable(const struct hf__json *sent) {
+        static const char *const texts[] = {"kind", "apiVersion", "preconditions.uid",
+                                            "preconditions.resourceVersion", "propagationPolicy"};
+        const struct hf__json *dry = hf__json_get(sent, "dryRun"),
+                              *pre = hf__json_get(sent, "preconditions"),
+                              *orphan = hf__json_get(sent, "orphanDependents"),
+                              *grace = hf__json_get(sent, "gracePeriodSeconds");
+        int64_t seconds;
+
+        if (dry && !hf__json_is_null(dry) && !hf__json_is_array(dry))
+                return "dryRun";
+        for (const struct hf__json *m = hf__json_first(dry); m; m = hf__json_next(m))
+                if (!hf__json_is_string(m))
+                        return "dryRun";
+        if (pre && !hf__json_is_null(pre) && !hf__json_is_object(pre))
+                return "preconditions";
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+                const struct hf__json *value = hf__json_path(sent, texts[i]);
+                if (value && !hf__json_is_null(value) && !hf__json_is_string(value))
+                        return texts[i];
+        }
+        if (orphan && !hf__json_is_null(orphan) && !hf__json_is_bool(orphan))
+                return "orphanDependents";
+        if (grace && !hf__json_is_null(grace) &&
+            !hf__json_i64(sent, "gracePeriodSeconds", &seconds))
+                return "gracePeriodSeconds";
+        return NULL;
+}
+
+static void check_dry_run(const struct hf__json *dry, struct hfd_causes *causes) {
+        char value[300];
+
+        for (const struct hf__json *m = hf__json_first(dry); m; m = hf__json_next(m)) {
+                if (strcmp(hf__json_text(m), "All") == 0)
+                        continue;
+                hfd_quote_list(dry, value, sizeof value);
+                hfd_cause_unsupported(causes, "dryRun", value, "\"All\"");
+                return;
+        }
+}
+
+bool hfd_options_read_delete(struct hfd_options *options, const struct hf__json *sent,
+                             struct hfd_response *response) {
+        static const struct hfd_resource delete_options = {.group = "meta.k8s.io",
+                                                           .kind = "DeleteOptions"};
+        const struct hf__json *orphan = hf__json_get(sent, "orphanDependents"),
+                              *dry = hf__json_get(sent, "dryRun");
+        const char *bad = unreadable(sent), *policy = hf__json_string(sent, "propagationPolicy");
+        struct hfd_causes causes;
+        char quoted[300];
+
+        if (bad) {
+                hfd_response_bad_request(response,
+                                         "DeleteOptions in version \"v1\" cannot be handled: the "
+                                         "field %s cannot be read",
+                                         bad);
+                return false;
+        }
+        const char *kind = hf__json_string(sent, "kind");
+        if (kind && *kind &&
+            strcmp(kind, "DeleteOptions") != 0) { /* somebody meant something else */
+                hfd_response_bad_request(response,
+                                         "%s cannot be handled as a DeleteOptions: the kind in the "
+                                         "data does not match",
+                                         kind);
+                return false;
+        }
+        causes.n = 0;
+        options->dry_run |= hf__json_count(dry) > 0;
+        if (sent) { /* a body says all, as upstream has it */
+                options->has_orphan = hf__json_is_bool(orphan);
+                options->orphan = hf__json_bool(sent, "orphanDependents", false);
+                options->propagation = HFD_PROPAGATE_UNSET;
+                if (policy && !propagation_parse(policy, &options->propagation)) {
+                        hfd_quote(policy, quoted, sizeof quoted);
+                        hfd_cause_unsupported(&causes, "propagationPolicy", quoted,
+                                              "\"Foreground\", \"Background\", \"Orphan\", "
+                                              "\"nil\"");
+                }
+                check_dry_run(dry, &causes);
+        }
+        if (options->has_orphan && options->propagation != HFD_PROPAGATE_UNSET) {
+                static const char *const names[] = {"", "\"Orphan\"", "\"Background\"",
+                                                    "\"Foreground\""};
+                hfd_cause_invalid(&causes, "propagationPolicy", names[options->propagation],
+                                  "orphanDependents and deletionPropagation cannot be both set");
+        }
+        if (causes.n)
+                hfd_response_invalid(response, &delete_options, "", &causes);
+        return !causes.n;
 }

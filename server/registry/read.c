@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/cacher/store_request.h"
 #include "server/registry/read.h"
+#include "server/registry/table.h"
 
 #define NOT_OLDER_WAIT (3 * HF_NSEC_PER_SEC)
 
@@ -31,7 +33,7 @@ void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct 
 
         if (error == HF_E_INVALID && read->at) { /* the store has not reached it: not its failure,
                                                     nor the client's for ever */
-                read->reader.revision = read->at;
+                read->wait.revision = read->at;
                 hfd_read_finish_too_large(read);
                 return;
         }
@@ -52,12 +54,10 @@ void hfd_read_finish_too_large(struct hfd_read *read) {
                                             .cause_text = "Too large resource version",
                                             .retry_after_s = 1};
 
-        pthread_mutex_lock(&read->api->mu);
-        uint64_t current = read->api->revision;
-        pthread_mutex_unlock(&read->api->mu);
+        uint64_t current = hfd_cacher_revision(read->registry->cacher);
         (void)snprintf(message, sizeof message,
                        "Timeout: Too large resource version: %" PRIu64 ", current: %" PRIu64,
-                       read->reader.revision, current);
+                       read->wait.revision, current);
         hfd_response_status(&response, HF_E_TIMEOUT, 504, "Timeout", message, &details);
         hfd_read_finish(read, &response);
 }
@@ -75,9 +75,9 @@ static void answer_object(struct hfd_read *read, struct hfd_object *object) {
                 (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"",
                                object->revision);
                 hfd_response_ok(&response, 200,
-                                hfd_table_render(read->api, request, &object, 1, meta));
+                                hfd_table_render(read->registry, request, &object, 1, meta));
         } else if (request->format == HFD_AS_PARTIAL) {
-                hfd_response_ok(&response, 200, hfd_partial_render(object));
+                hfd_response_ok(&response, 200, hfd_table_render_partial(object));
         } else {
                 hfd_response_ok(&response, 200, hf__buf_ref(object->bytes));
         }
@@ -87,14 +87,14 @@ static void answer_object(struct hfd_read *read, struct hfd_object *object) {
 
 static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_read *read = ctx;
-        char path[2 * HF_NAME_MAX + 2];
+        char path[HFD_PATH_MAX];
         struct hfd_object *object = NULL;
 
         if (reply->error) {
                 hfd_read_finish_store_error(read, reply->error, &reply->status);
                 return;
         }
-        hfd_request_object_path(read->request, path);
+        hfd_object_path(read->request->resource, read->request->ns, read->request->name, path);
         if (reply->n_kvs && reply->kvs[0].value) {
                 object = hfd_object_new(read->request->resource, path, reply->kvs[0].mod_revision,
                                         reply->kvs[0].value);
@@ -108,35 +108,29 @@ static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
 
 static void on_get_ready(struct hfd_consistent_read *reader) {
         struct hfd_read *read = (struct hfd_read *)reader;
-        struct hfd_api *api = read->api;
-        char path[2 * HF_NAME_MAX + 2], key[HFD_KEY_MAX];
+        struct hfd_registry *registry = read->registry;
+        char path[HFD_PATH_MAX], key[HFD_KEY_MAX];
         struct hfd_object *object = NULL;
 
-        hfd_request_object_path(read->request, path);
+        hfd_object_path(read->request->resource, read->request->ns, read->request->name, path);
         if (!reader->outcome) {
-                pthread_mutex_lock(&api->mu);
-                struct hfd_object_node *node =
-                        hfd_object_tree_find(&api->trees[hfd_resource_index(
-                                                     read->request->resource)],
-                                             path);
-                if (node)
-                        object = hfd_object_ref(node->object);
-                pthread_mutex_unlock(&api->mu);
+                object = hfd_cacher_get(registry->cacher, read->request->resource, path);
                 answer_object(read, object);
         } else if (reader->outcome != HF_E_TIMEOUT) {
                 hfd_read_finish_store_error(read, reader->outcome, &reader->status);
-        } else if (read->too_large_if_late && hfd_api_synced(api)) {
+        } else if (read->too_large_if_late && hfd_cacher_synced(registry->cacher)) {
                 hfd_read_finish_too_large(read);
         } else {
-                int r = hfd_object_key(api, read->request->resource, path, key);
+                int r = hfd_object_key(registry->prefix, read->request->resource, path, key);
                 if (r == 0)
-                        r = hfd_store_get(api, key, read->request->deadline, on_store_get, read);
+                        r = hfd_store_request_get(registry->cacher, key, read->request->deadline,
+                                                  on_store_get, read);
                 if (r != 0)
                         hfd_read_finish_store_error(read, r, NULL);
         }
 }
 
-struct hfd_read *hfd_read_new(struct hfd_api *api, struct hfd_request *request,
+struct hfd_read *hfd_read_new(struct hfd_registry *registry, struct hfd_request *request,
                               void (*ready)(struct hfd_consistent_read *reader)) {
         struct hfd_read *read = calloc(1, sizeof *read);
         struct hfd_response response = {0};
@@ -147,10 +141,10 @@ struct hfd_read *hfd_read_new(struct hfd_api *api, struct hfd_request *request,
                 hfd_response_done(&response);
                 return NULL;
         }
-        read->api = api;
+        read->registry = registry;
         read->request = request;
-        read->reader.ready = ready;
-        read->reader.deadline = request->deadline;
+        read->wait.ready = ready;
+        read->wait.deadline = request->deadline;
         return read;
 }
 
@@ -159,15 +153,15 @@ void hfd_read_start(struct hfd_read *read) {
         const struct hfd_options *o = &read->request->options;
 
         if (!o->has_revision) {
-                hfd_consistent_read_start(read->api, &read->reader);
+                hfd_consistent_read_start(read->registry->cacher, &read->wait);
                 return;
         }
         read->too_large_if_late = o->revision > 0;
-        hfd_consistent_read_after(read->api, &read->reader, o->revision, NOT_OLDER_WAIT);
+        hfd_consistent_read_after(read->registry->cacher, &read->wait, o->revision, NOT_OLDER_WAIT);
 }
 
-void hfd_read_get(struct hfd_api *api, struct hfd_request *request) {
-        struct hfd_read *read = hfd_read_new(api, request, on_get_ready);
+void hfd_read_get(struct hfd_registry *registry, struct hfd_request *request) {
+        struct hfd_read *read = hfd_read_new(registry, request, on_get_ready);
 
         if (read)
                 hfd_read_start(read);

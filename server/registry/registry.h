@@ -1,60 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The API: registry-driven resources over a store, seen through HTTP (hfd_api_handle) or in process
- * (the loopback client).
+ * The registry: the verbs of the API over a generic store, for every resource alike. Named as in
+ * Kubernetes' apiserver.
  *
- * A resource is a table row (resource.h). Reads are served from the watch cache, whose entries are
- * the very bytes that are sent; consistent reads ask the store for its revision, readers sharing a
- * probe that is not yet sent; writes are one transaction. Nothing here blocks, all completions come
- * on the store's or the caller's thread.
+ * A request (request.h) comes from HTTP (handlers/rest.c) or from inside the process (loopback.h).
+ * Reads are answered from the cacher; a write is one transaction of the store, compared with the
+ * version that the cacher knows. What is particular to a kind is in its row of the resource table
+ * and in its strategy (resources/).
  *
- * Thread: any, for all functions but new, start, free.
+ * The registry itself has no state that changes, and so no lock and no thread: it is immutable
+ * after new. A request belongs to one thread at a time; the cacher and the store hand it over.
+ * Nothing here blocks. Invariants: every request is answered exactly once; a write that is answered
+ * with success has been committed by the store, under the fence that the request names, if any.
  */
 #include <stdbool.h>
 
-#include <holdfast/client.h>
+#include <holdfast/host.h>
 
-#include "server/auth/auth.h"
-#include "server/http/http.h"
-#include "server/storage/store.h"
+#include "server/cacher/cacher.h"
 
-struct hfd_api;
+#define HFD_REGISTRY_DEADLINE      (10 * HF_NSEC_PER_SEC) /* of a request */
+#define HFD_REGISTRY_MANY_DEADLINE (60 * HF_NSEC_PER_SEC) /* of a deletecollection */
 
-struct hfd_api_config {
-        struct hfd_store *store; /* borrowed */
-        const char *prefix;      /* "/registry"; copied */
-        /*
-         * The store's history turned out to be another one (a restored backup, another cluster):
-         * whoever leads by it must stop. Any thread, must not block; NULL = nobody is told.
-         */
-        void (*on_history_replaced)(void *ctx);
-        void *ctx;
-        struct hfd_auth *auth; /* borrowed, may be NULL: the filters authorize */
+struct hfd_request;
+struct hfd_response;
+struct hfd_watcher;
+struct hfd_watcher_sink;
+
+struct hfd_registry {
+        const struct hf_host *host; /* borrowed */
+        struct hfd_cacher *cacher;  /* borrowed */
+        const char *prefix;         /* of all keys: "/registry"; borrowed from the cacher */
 };
 
-int hfd_api_new(const struct hf_host *host, const struct hfd_api_config *config,
-                struct hfd_api **ret_api);
-/* Begins to fill the watch cache: list, then watch, with retries and backoff for ever. Returns at
- * once. */
-int hfd_api_start(struct hfd_api *api);
-bool hfd_api_synced(struct hfd_api *api); /* the first list is in */
-/* Blocks until synced, or token fires: HF_E_CANCELED with the last failure's words in
- * reterr_status. */
-int hfd_api_wait_synced(struct hfd_api *api, struct hf_cancel *token,
-                        struct hf_status *reterr_status);
-/* When the store answered last (boot time): for the etcd health check. */
-hf_nsec hfd_api_store_heard_at(struct hfd_api *api);
-/* Ends every watch cleanly (their clients watch again elsewhere); further ones are refused with
- * 503. */
-void hfd_api_end_watches(struct hfd_api *api);
-struct hfd_api *
-hfd_api_free(struct hfd_api *api); /* after the HTTP server and the loopback clients are gone */
+/* cacher outlives the registry. 0 or -ENOMEM. */
+int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
+                     struct hfd_registry **ret_registry);
+/* After the HTTP server and the loopback clients are gone. Accepts NULL; returns NULL. */
+struct hfd_registry *hfd_registry_free(struct hfd_registry *registry);
 
-/* The handler for /api, /api/..., /apis, /apis/... and /openapi/...; it authorizes nothing itself,
- * the filters have (filters.h). */
-void hfd_api_handle(void *api, struct hfd_http_request *request);
+/*
+ * Carries out a request of any verb but watch. request->done is called once, on any thread, perhaps
+ * before this returns. Thread: any.
+ */
+void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *request);
+/*
+ * Begins a watch: request has the verb HFD_WATCH, and its selectors are taken over. Otherwise as
+ * hfd_watcher_new. request->done is never called.
+ */
+bool hfd_registry_watch(struct hfd_registry *registry, struct hfd_request *request,
+                        const struct hfd_watcher_sink *sink, void *ctx,
+                        struct hfd_response *response, struct hfd_watcher **ret_watcher);
 
-/* An in-process client with the rights of system:masters; fences are compared as over HTTP, and
- * always echoed. */
-int hfd_api_loopback(struct hfd_api *api, struct hf_client **ret_client);
+static inline hf_nsec hfd_registry_now(const struct hfd_registry *registry) {
+        return hf_now(hf_host_clock(registry->host));
+}

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables for people and PartialObjectMetadata: the only reads that parse. */
+#include "server/registry/table.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "base/time_format.h"
-#include "server/cacher/cacher.h"
 
 /* The field's short durations: 45s, 12m, 5h30m, 3d, 2y. */
 static void human_duration(int64_t s, char text[32]) {
@@ -110,7 +112,7 @@ static void put_partial(struct hf__strbuf *s, const struct hf__json *object) {
         hf__strbuf_putc(s, '}');
 }
 
-struct hf__buf *hfd_partial_render(const struct hfd_object *object) {
+struct hf__buf *hfd_table_render_partial(const struct hfd_object *object) {
         struct hf__json *json = hfd_object_parse(object);
         struct hf__strbuf s = {0};
 
@@ -153,10 +155,10 @@ static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
         hf__strbuf_putc(s, '}');
 }
 
-struct hf__buf *hfd_table_render(struct hfd_api *api, const struct hfd_request *request,
+struct hf__buf *hfd_table_render(struct hfd_registry *registry, const struct hfd_request *request,
                                  struct hfd_object *const *objects, size_t n,
                                  const char *list_meta) {
-        const struct hf_clock *clock = hf_host_clock(api->host);
+        const struct hf_clock *clock = hf_host_clock(registry->host);
         int64_t now_s = clock->real(clock->ctx) / HF_NSEC_PER_SEC;
         struct hf__strbuf s = {.max = 512u << 20};
         bool good = true;

@@ -1,99 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One write under way: what was sent (write_body.c), the loop (write.c), what is attempted
- * (write_update.c, write_delete.c, write_namespace.c) and how it is committed (write_commit.c).
+ * create, update, patch and delete of one object: one write under way.
+ *
+ * A write goes through these files, from top to bottom:
+ *
+ *      write.c            start; the loop; what the store says now
+ *      write_body.c       the body: parsed, accepted in the normal form of its kind
+ *      write_namespace.c  create: the namespace lets objects in
+ *      write_update.c     attempt: create, update, patch
+ *      write_delete.c     attempt: delete
+ *      write_fence.c      the compares of a fence, and the term record of a Lease
+ *      write_commit.c     the transaction; on conflict back to the loop
+ *      write_reply.c      the response; the end of the write
+ *
+ * Thread: a write belongs to the thread that drives it; the store hands it from one to the next.
+ * There is no lock. Invariant: after a call that may answer or send a transaction (attempt,
+ * refetch, commit, finish), w may be gone.
  */
-#include "server/cacher/cacher.h"
-#include "server/storage/term_record.h"
+#include "server/registry/registry.h"
+#include "server/registry/request.h"
+
+struct hfd_fence_compares;
 
 struct hfd_write {
-        struct hfd_api *api;
-        struct hfd_request *request; /* the adapter's until done */
-        struct hf__json *sent; /* owned; the object, or DeleteOptions; NULL = none, or it has become
-                                  w->object */
-        struct hf__json *object; /* owned; what is to be stored, prepared; gone when the transaction
-                                    is under way */
-        struct hfd_object *current; /* owned; NULL = there is none */
-        bool fresh;                 /* current is what the store said, not the cache */
+        struct hfd_registry *registry;
+        struct hfd_request *request; /* the caller's until done */
+        /* owned; the object or DeleteOptions in the body; NULL = none, or it has become object */
+        struct hf__json *sent;
+        /* owned; what is to be stored, prepared; freed before the transaction is sent */
+        struct hf__json *object;
+        struct hfd_object
+                *current; /* owned; the version that this attempt is based on; NULL = none */
+        bool fresh;       /* current is what the store said, not the cache */
         bool generated, created, unchanged;
         bool fence_compared;
-        struct hf__buf *epoch; /* owned; of a fenced call: the one known at the first attempt; NULL
-                                  = none was */
+        /* owned; of a fenced write: the epoch known at the first attempt; NULL = none was */
+        struct hf__buf *epoch;
         bool epoch_exists;
-        bool same_term; /* a Lease whose holder and acquireTime stay as they are in w->current */
+        bool same_term; /* of a Lease: holder and acquireTime stay as they are in current */
         unsigned tries, n_generated;
-        char path[2 * HF_NAME_MAX + 2];
-        char *key; /* owned; the path's in the store; NULL = the object has no name yet */
+        char path[HFD_PATH_MAX];
+        char *key; /* owned; of path in the store; NULL = the object has no name yet */
         struct hf__buf
-                *stored; /* owned; what the transaction puts; NULL = it deletes, or only compares */
-        struct hf__buf *last; /* owned; of an update that deletes: the state that is answered */
-        /* The namespace an object is created in, as last seen: revision 0 and fresh = there is
-         * none. */
+                *stored;      /* owned; what the transaction puts; NULL = it deletes or compares */
+        struct hf__buf *last; /* owned; of an update that deletes: the state in the response */
+        /*
+         * The namespace that an object is created in, as last seen. Revision 0 and fresh: there is
+         * none.
+         */
         uint64_t ns_revision;
         bool ns_terminating, ns_fresh;
-        struct hfd_fence_compares *fence; /* owned; NULL = the call is not fenced */
+        struct hfd_fence_compares *fence; /* owned; NULL = the write is not fenced */
 };
 
+void hfd_write_start(struct hfd_registry *registry, struct hfd_request *request);
 /* Makes w->key of w->path. 0, -ENOMEM or HF_E_TOO_LARGE. */
 int hfd_write_make_key(struct hfd_write *w);
-
-void hfd_write_attempt(struct hfd_write *w); /* with w->current as it is now */
-void hfd_write_attempt_create(struct hfd_write *w);
-void hfd_write_attempt_update(struct hfd_write *w);
-void hfd_write_attempt_delete(struct hfd_write *w);
-/* A refusal that rests on the cache's state: look at the store first, and attempt again. */
+/* Tries once more, based on w->current as it is now. */
+void hfd_write_attempt(struct hfd_write *w);
+/* A refusal rests on the cache's state: asks the store first, and attempts again. */
 void hfd_write_refetch(struct hfd_write *w);
-/* 409, once the store's state says it, too. */
+/*
+ * 409: a precondition of the request does not hold (what: "UID" or "ResourceVersion"). Asks the
+ * store first, unless w->current is what the store said.
+ */
 void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const char *wanted,
                                    const char *found);
-
-/* The call's body, which is an object (of that type, say messages); the caller frees it also on
- * failure. False: answer is filled. */
-bool hfd_body_parse(const struct hfd_request *request, const char *type, struct hf__json **ret_json,
-                    struct hfd_response *response);
-/* Parses the body into w->sent. False: answer is filled. */
-bool hfd_write_parse(struct hfd_write *w, struct hfd_response *response);
-/* Brings an object that a client wants stored into its normal form, and checks what needs no state.
- * False: answer is filled. */
-bool hfd_write_accept(struct hfd_write *w, struct hf__json *object, struct hfd_response *response);
-/* sent: DeleteOptions, NULL = no body. False: answer is filled. */
-bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *sent,
-                             struct hfd_response *response);
-
-/* Whether finalizers keep a deleted object. */
-bool hfd_write_held(const struct hfd_resource *resource, const struct hf__json *object);
-
-/* The namespace lets w create in it. False: answered, or the store was asked and the attempt comes
- * again. */
-bool hfd_write_namespace_open(struct hfd_write *w);
-/* What the transaction of a creation compares of the namespace; false: nothing. key is its memory.
- */
-bool hfd_write_namespace_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
-                                 struct hfd_compare *ret_compare);
-/* Takes from what a failed transaction read how the namespace is now. False: out of memory. */
-bool hfd_write_namespace_found(struct hfd_write *w, const struct hfd_kv *kvs, size_t n);
-
-void hfd_write_commit(
-        struct hfd_write *w); /* puts w->stored, or deletes, or only compares (w->unchanged) */
-/* Takes current, which is what the store said. */
+/* Takes current, which the store has just said. NULL: there is no such object. */
 void hfd_write_adopt(struct hfd_write *w, struct hfd_object *current);
-/*
- * The fields of object that resource's kind does not have, `unknown field "spec.x"` one per line,
- * to be freed; NULL = none. 0 or -ENOMEM.
- */
-int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *object,
-                       char **ret_unknown);
-/* Whether each field that is there is of the type its kind gives it. False: reason. */
-bool hfd_fields_typed(const struct hfd_resource *resource, const struct hf__json *object,
-                      char *reason, size_t max_reason);
-/* The fields of a part ("" = the object itself) of a kind, separated by blanks; NULL: the part is
- * open. */
-const char *hfd_known_fields(const char *kind, const char *part);
+/* The name for messages: that of the request, or the one that was generated. */
 const char *hfd_write_name(const struct hfd_write *w);
-bool hfd_term_is_same(const struct hf__json *a,
-                      const struct hf__json *b); /* of two Leases: holder and acquireTime */
-/* Each answers, and frees w. */
-void hfd_write_finish(struct hfd_write *w, struct hfd_response *response);
-void hfd_write_finish_no_memory(struct hfd_write *w);
-void hfd_write_finish_store_error(struct hfd_write *w, int error, const struct hf_status *status);

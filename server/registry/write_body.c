@@ -1,110 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a write sends: the object, or DeleteOptions, parsed and checked as far as that needs no
  * state. */
+#include "server/registry/write_body.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "server/registry/write.h"
+#include "server/resources/field_types.h"
 #include "server/resources/meta.h"
-
-/* ---- DeleteOptions ---- */
-
-/* An option of a type that cannot be read is refused, never passed over: a delete must not go
- * further than was meant. */
-static const char *unreadable(const struct hf__json *sent) {
-        static const char *const texts[] = {"kind", "apiVersion", "preconditions.uid",
-                                            "preconditions.resourceVersion", "propagationPolicy"};
-        const struct hf__json *dry = hf__json_get(sent, "dryRun"),
-                              *pre = hf__json_get(sent, "preconditions"),
-                              *orphan = hf__json_get(sent, "orphanDependents"),
-                              *grace = hf__json_get(sent, "gracePeriodSeconds");
-        int64_t seconds;
-
-        if (dry && !hf__json_is_null(dry) && !hf__json_is_array(dry))
-                return "dryRun";
-        for (const struct hf__json *m = hf__json_first(dry); m; m = hf__json_next(m))
-                if (!hf__json_is_string(m))
-                        return "dryRun";
-        if (pre && !hf__json_is_null(pre) && !hf__json_is_object(pre))
-                return "preconditions";
-        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-                const struct hf__json *value = hf__json_path(sent, texts[i]);
-                if (value && !hf__json_is_null(value) && !hf__json_is_string(value))
-                        return texts[i];
-        }
-        if (orphan && !hf__json_is_null(orphan) && !hf__json_is_bool(orphan))
-                return "orphanDependents";
-        if (grace && !hf__json_is_null(grace) &&
-            !hf__json_i64(sent, "gracePeriodSeconds", &seconds))
-                return "gracePeriodSeconds";
-        return NULL;
-}
-
-static void check_dry_run(const struct hf__json *dry, struct hfd_causes *causes) {
-        char value[300];
-
-        for (const struct hf__json *m = hf__json_first(dry); m; m = hf__json_next(m)) {
-                if (strcmp(hf__json_text(m), "All") == 0)
-                        continue;
-                hfd_quote_list(dry, value, sizeof value);
-                hfd_cause_unsupported(causes, "dryRun", value, "\"All\"");
-                return;
-        }
-}
-
-bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json *sent,
-                             struct hfd_response *response) {
-        static const struct hfd_resource delete_options = {.group = "meta.k8s.io",
-                                                           .kind = "DeleteOptions"};
-        const struct hf__json *orphan = hf__json_get(sent, "orphanDependents"),
-                              *dry = hf__json_get(sent, "dryRun");
-        const char *bad = unreadable(sent), *policy = hf__json_string(sent, "propagationPolicy");
-        struct hfd_causes causes;
-        char quoted[300];
-
-        if (bad) {
-                hfd_response_bad_request(response,
-                                         "DeleteOptions in version \"v1\" cannot be handled: the "
-                                         "field %s cannot be read",
-                                         bad);
-                return false;
-        }
-        const char *kind = hf__json_string(sent, "kind");
-        if (kind && *kind &&
-            strcmp(kind, "DeleteOptions") != 0) { /* somebody meant something else */
-                hfd_response_bad_request(response,
-                                         "%s cannot be handled as a DeleteOptions: the kind in the "
-                                         "data does not match",
-                                         kind);
-                return false;
-        }
-        causes.n = 0;
-        options->dry_run |= hf__json_count(dry) > 0;
-        if (sent) { /* a body says all, as upstream has it */
-                options->has_orphan = hf__json_is_bool(orphan);
-                options->orphan = hf__json_bool(sent, "orphanDependents", false);
-                options->propagation = HFD_PROPAGATE_UNSET;
-                if (policy && !hfd_propagation_parse(policy, &options->propagation)) {
-                        hfd_quote(policy, quoted, sizeof quoted);
-                        hfd_cause_unsupported(&causes, "propagationPolicy", quoted,
-                                              "\"Foreground\", \"Background\", \"Orphan\", "
-                                              "\"nil\"");
-                }
-                check_dry_run(dry, &causes);
-        }
-        if (options->has_orphan && options->propagation != HFD_PROPAGATE_UNSET) {
-                static const char *const names[] = {"", "\"Orphan\"", "\"Background\"",
-                                                    "\"Foreground\""};
-                hfd_cause_invalid(&causes, "propagationPolicy", names[options->propagation],
-                                  "orphanDependents and deletionPropagation cannot be both set");
-        }
-        if (causes.n)
-                hfd_response_invalid(response, &delete_options, "", &causes);
-        return !causes.n;
-}
+#include "server/resources/unknown_fields.h"
 
 /* ---- objects ---- */
 
@@ -149,14 +56,16 @@ static bool fields_known(struct hfd_write *w, struct hf__json *object,
         return false;
 }
 
-bool hfd_write_accept(struct hfd_write *w, struct hf__json *object, struct hfd_response *response) {
+bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
+                           struct hfd_response *response) {
         const struct hfd_resource *r = w->request->resource;
         char reason[320];
 
-        if (!hfd_meta_accept(w->request, object, response) || !fields_known(w, object, response))
+        if (!hfd_meta_accept(r, w->request->ns, w->request->name, object, response) ||
+            !fields_known(w, object, response))
                 return false;
         if ((r->decode && !r->decode(object, reason, sizeof reason)) ||
-            !hfd_fields_typed(r, object, reason, sizeof reason)) {
+            !hfd_field_types_check(r, object, reason, sizeof reason)) {
                 hfd_response_bad_request(response,
                                          "%s in version \"%s\" cannot be handled as a %s: %s",
                                          r->kind, r->version, r->kind, reason);
@@ -165,8 +74,8 @@ bool hfd_write_accept(struct hfd_write *w, struct hf__json *object, struct hfd_r
         return true;
 }
 
-bool hfd_body_parse(const struct hfd_request *request, const char *type, struct hf__json **ret_json,
-                    struct hfd_response *response) {
+bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
+                          struct hf__json **ret_json, struct hfd_response *response) {
         size_t offset = 0;
 
         /* Clients read whole lists as UTF-8: one object that is not would hide all others from
@@ -230,18 +139,19 @@ static bool parse_patch(struct hfd_write *w, struct hfd_response *response) {
         return keys_unique(w->sent, response);
 }
 
-bool hfd_write_parse(struct hfd_write *w, struct hfd_response *response) {
+bool hfd_write_body_take(struct hfd_write *w, struct hfd_response *response) {
         bool deletes = w->request->verb == HFD_DELETE_ONE;
 
         if (w->request->verb == HFD_PATCH)
                 return parse_patch(w, response);
         if ((!deletes || w->request->n_body) &&
-            !hfd_body_parse(w->request, deletes ? "DeleteOptions" : w->request->resource->kind,
-                            &w->sent, response))
+            !hfd_write_body_parse(w->request,
+                                  deletes ? "DeleteOptions" : w->request->resource->kind, &w->sent,
+                                  response))
                 return false;
         if (deletes)
-                return hfd_delete_options_read(&w->request->options, w->sent, response);
-        if (!hfd_write_accept(w, w->sent, response))
+                return hfd_options_read_delete(&w->request->options, w->sent, response);
+        if (!hfd_write_body_accept(w, w->sent, response))
                 return false;
         const char *revision = hf__json_string(w->sent, "metadata.resourceVersion");
         if (w->request->verb == HFD_CREATE && revision && *revision && strcmp(revision, "0") != 0) {

@@ -4,6 +4,8 @@
  * propagationPolicy is kept as one of two finalizers that the garbage collector takes away again:
  * `orphan`, `foregroundDeletion`.
  */
+#include "server/registry/write_delete.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,9 +13,10 @@
 
 #include "base/json.h"
 #include "base/time_format.h"
-#include "server/registry/write.h"
+#include "server/registry/write_commit.h"
+#include "server/registry/write_reply.h"
 
-bool hfd_write_held(const struct hfd_resource *resource, const struct hf__json *object) {
+bool hfd_write_delete_is_held(const struct hfd_resource *resource, const struct hf__json *object) {
         return hf__json_count(hf__json_path(object, "metadata.finalizers")) ||
                (resource->subresources & HFD_SUB_FINALIZE &&
                 hf__json_count(hf__json_path(object, "spec.finalizers")));
@@ -70,7 +73,7 @@ static int put_policy(struct hfd_write *w) {
 
 /* What a deleted object that is still held looks like. 0 or -ENOMEM. */
 static int mark(struct hfd_write *w) {
-        const struct hf_clock *clock = hf_host_clock(w->api->host);
+        const struct hf_clock *clock = hf_host_clock(w->registry->host);
         const struct hfd_resource *r = w->request->resource;
         char now[HF__MICROTIME_MAX];
         int64_t generation;
@@ -100,7 +103,7 @@ static void delete_existing(struct hfd_write *w, struct hf__json *old) {
         w->object = hf__json_dup(old);
         w->same_term = true;
         int r = w->object ? put_policy(w) : -ENOMEM;
-        bool held = r == 0 && hfd_write_held(w->request->resource, w->object);
+        bool held = r == 0 && hfd_write_delete_is_held(w->request->resource, w->object);
         if (held)
                 r = mark(w);
         if (held && r == 0) {
@@ -110,7 +113,7 @@ static void delete_existing(struct hfd_write *w, struct hf__json *old) {
                 r = w->unchanged || w->stored ? 0 : -ENOMEM;
         }
         if (r != 0)
-                hfd_write_finish_no_memory(w);
+                hfd_write_reply_no_memory(w);
         else
                 hfd_write_commit(w);
 }
@@ -124,10 +127,10 @@ static void finish_not_found(struct hfd_write *w) {
                 return;
         }
         hfd_response_not_found(&response, w->request->resource, w->request->name);
-        hfd_write_finish(w, &response);
+        hfd_write_reply(w, &response);
 }
 
-void hfd_write_attempt_delete(struct hfd_write *w) {
+void hfd_write_delete_attempt(struct hfd_write *w) {
         const char *uid = hf__json_string(w->sent, "preconditions.uid");
         const char *revision = hf__json_string(w->sent, "preconditions.resourceVersion");
         char current[24];
@@ -140,7 +143,7 @@ void hfd_write_attempt_delete(struct hfd_write *w) {
         const char *old_uid = hf__json_string(old, "metadata.uid");
         (void)snprintf(current, sizeof current, "%" PRIu64, w->current->revision);
         if (!old)
-                hfd_write_finish_no_memory(w);
+                hfd_write_reply_no_memory(w);
         else if (*w->request->only_uid && strcmp(w->request->only_uid, old_uid ? old_uid : "") != 0)
                 finish_not_found(w);
         else if (uid && strcmp(uid, old_uid ? old_uid : "") != 0)

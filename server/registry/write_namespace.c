@@ -12,11 +12,14 @@
  * The system's namespaces cannot be deleted and are not compared. So the first Lease can be written
  * beside their creation.
  */
+#include "server/registry/write_namespace.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "server/registry/write.h"
+#include "server/cacher/store_request.h"
+#include "server/registry/write_reply.h"
 
 static bool is_compared(const struct hfd_write *w) {
         return w->request->resource->namespaced && !hfd_is_system_namespace(w->request->ns);
@@ -43,12 +46,12 @@ static void on_namespace(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
 
         if (reply->error)
-                hfd_write_finish_store_error(w,
-                                             reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE
-                                                                          : reply->error,
-                                             &reply->status);
+                hfd_write_reply_store_error(w,
+                                            reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE
+                                                                         : reply->error,
+                                            &reply->status);
         else if (!note_kv(w, reply->n_kvs ? &reply->kvs[0] : NULL))
-                hfd_write_finish_no_memory(w);
+                hfd_write_reply_no_memory(w);
         else
                 hfd_write_attempt(w);
 }
@@ -75,7 +78,7 @@ static void refuse(struct hfd_write *w) {
                 hfd_response_forbidden(&response, w->request->resource, name ? name : "", why,
                                        &details);
         }
-        hfd_write_finish(w, &response);
+        hfd_write_reply(w, &response);
 }
 
 bool hfd_write_namespace_open(struct hfd_write *w) {
@@ -87,7 +90,7 @@ bool hfd_write_namespace_open(struct hfd_write *w) {
                 return true;
         if (!w->ns_fresh && !w->ns_revision) {
                 struct hfd_object *ns =
-                        hfd_cacher_newest(w->api, namespaces, w->request->ns, &synced);
+                        hfd_cacher_newest(w->registry->cacher, namespaces, w->request->ns, &synced);
                 note(w, ns, false);
                 hfd_object_unref(ns);
         }
@@ -97,18 +100,19 @@ bool hfd_write_namespace_open(struct hfd_write *w) {
                 refuse(w);
                 return false;
         }
-        int r = hfd_object_key(w->api, namespaces, w->request->ns, key);
+        int r = hfd_object_key(w->registry->prefix, namespaces, w->request->ns, key);
         if (r == 0)
-                r = hfd_store_get(w->api, key, w->request->deadline, on_namespace, w);
+                r = hfd_store_request_get(w->registry->cacher, key, w->request->deadline,
+                                          on_namespace, w);
         if (r != 0)
-                hfd_write_finish_store_error(w, r, NULL);
+                hfd_write_reply_store_error(w, r, NULL);
         return false;
 }
 
 bool hfd_write_namespace_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
                                  struct hfd_compare *ret_compare) {
         if (!w->created || !is_compared(w) ||
-            hfd_object_key(w->api, hfd_resource_namespaces(), w->request->ns, key))
+            hfd_object_key(w->registry->prefix, hfd_resource_namespaces(), w->request->ns, key))
                 return false;
         *ret_compare = (struct hfd_compare){.kind = HFD_MOD_EQUALS,
                                             .key = key,

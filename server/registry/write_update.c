@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* create and update: one attempt each, on w->current. */
+#include "server/registry/write_update.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/registry/write.h"
+#include "server/registry/write_body.h"
+#include "server/registry/write_commit.h"
+#include "server/registry/write_delete.h"
+#include "server/registry/write_fence.h"
+#include "server/registry/write_namespace.h"
+#include "server/registry/write_reply.h"
 #include "server/resources/meta.h"
 
 #define GENERATE_MAX 8
@@ -29,13 +36,13 @@ static bool make_stored(struct hfd_write *w, const struct hf__json *old) {
                 }
                 if (causes.n) {
                         hfd_response_invalid(&response, r, hfd_write_name(w), &causes);
-                        hfd_write_finish(w, &response);
+                        hfd_write_reply(w, &response);
                         return false;
                 }
         }
         w->stored = e ? NULL : hfd_object_encode(r, w->object);
         if (!w->stored)
-                hfd_write_finish_no_memory(w);
+                hfd_write_reply_no_memory(w);
         return w->stored != NULL;
 }
 
@@ -49,18 +56,18 @@ static void take_sent(struct hfd_write *w) {
 /* ---- create ---- */
 
 static int start_object(struct hfd_write *w) {
-        const struct hf_clock *clock = hf_host_clock(w->api->host);
+        const struct hf_clock *clock = hf_host_clock(w->registry->host);
         const struct hfd_resource *r = w->request->resource;
 
         take_sent(w);
         if (r->subresources & HFD_SUB_STATUS)
                 hf__json_remove(w->object, "status");
-        int e = hfd_meta_prepare_create(w->request, w->object,
+        int e = hfd_meta_prepare_create(r, w->request->ns, w->object,
                                         clock->real(clock->ctx) / HF_NSEC_PER_SEC);
         return e || !r->has_generation ? e : hf__json_set_i64(w->object, "metadata.generation", 1);
 }
 
-void hfd_write_attempt_create(struct hfd_write *w) {
+void hfd_write_update_create(struct hfd_write *w) {
         struct hfd_response response = {0};
         const char *name, *base;
         int r;
@@ -69,12 +76,12 @@ void hfd_write_attempt_create(struct hfd_write *w) {
                 return;
         if (w->current && !w->generated) {
                 hfd_response_exists(&response, w->request->resource, w->current->name, false);
-                hfd_write_finish(w, &response);
+                hfd_write_reply(w, &response);
                 return;
         }
         if (w->current && ++w->n_generated == GENERATE_MAX) {
                 hfd_response_exists(&response, w->request->resource, w->current->name, true);
-                hfd_write_finish(w, &response);
+                hfd_write_reply(w, &response);
                 return;
         }
         hfd_write_adopt(w, NULL);
@@ -86,7 +93,7 @@ void hfd_write_attempt_create(struct hfd_write *w) {
                 r = hfd_meta_generate_name(w->object);
         }
         if (r != 0) {
-                hfd_write_finish_no_memory(w);
+                hfd_write_reply_no_memory(w);
                 return;
         }
         w->created = true;
@@ -97,17 +104,18 @@ void hfd_write_attempt_create(struct hfd_write *w) {
                        hf__json_string(w->object, "metadata.name"));
         r = hfd_write_make_key(w);
         if (r != 0) {
-                hfd_write_finish_store_error(w, r, NULL);
+                hfd_write_reply_store_error(w, r, NULL);
                 return;
         }
         if (w->request->options.dry_run) {
                 bool synced;
                 struct hfd_object *there =
-                        hfd_cacher_newest(w->api, w->request->resource, w->path, &synced);
+                        hfd_cacher_newest(w->registry->cacher, w->request->resource, w->path,
+                                          &synced);
                 if (there) {
                         hfd_response_exists(&response, w->request->resource, there->name, false);
                         hfd_object_unref(there);
-                        hfd_write_finish(w, &response);
+                        hfd_write_reply(w, &response);
                         return;
                 }
         }
@@ -126,14 +134,14 @@ static void update_missing(struct hfd_write *w, const char *uid, const char *rev
         } else if (w->request->verb == HFD_PATCH || !w->request->resource->create_on_update ||
                    w->request->subresource) {
                 hfd_response_not_found(&response, w->request->resource, w->request->name);
-                hfd_write_finish(w, &response);
+                hfd_write_reply(w, &response);
         } else if (revision && *revision && strcmp(revision, "0") != 0) {
                 /* Who names a version means the object that is gone; a new one in its place is not
                  * what was asked for. */
                 hfd_response_conflict(&response, w->request->resource, w->request->name, NULL);
-                hfd_write_finish(w, &response);
+                hfd_write_reply(w, &response);
         } else {
-                hfd_write_attempt_create(w);
+                hfd_write_update_create(w);
         }
 }
 
@@ -162,7 +170,7 @@ static bool revision_fits(struct hfd_write *w, const char *revision) {
                                   "must be specified for an update");
                 hfd_response_invalid(&response, &by_plural, w->request->name, &causes);
         }
-        hfd_write_finish(w, &response);
+        hfd_write_reply(w, &response);
         return false;
 }
 
@@ -207,13 +215,14 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
         hf__json_remove(old, "metadata.resourceVersion"); /* not stored, and so no part of what is
                                                              compared */
         if (merge_parts(w, old)) {
-                hfd_write_finish_no_memory(w);
+                hfd_write_reply_no_memory(w);
                 return;
         }
         if (!make_stored(w, old))
                 return;
-        w->same_term = w->request->resource->term_record && hfd_term_is_same(old, w->object);
-        if (deleting && !hfd_write_held(w->request->resource, w->object)) {
+        w->same_term =
+                w->request->resource->term_record && hfd_write_fence_same_term(old, w->object);
+        if (deleting && !hfd_write_delete_is_held(w->request->resource, w->object)) {
                 w->last = w->stored; /* the last finalizer is gone: so is the object */
                 w->stored = NULL;
         } else if (hfd_object_is(w->current, w->stored) || hf__json_equal(w->object, old)) {
@@ -229,20 +238,20 @@ static void patch_failed(struct hfd_write *w, int r, const char *why) {
         char message[HFD_PATCH_WHY + 120];
 
         if (r == -ENOMEM) {
-                hfd_write_finish_no_memory(w);
+                hfd_write_reply_no_memory(w);
         } else if (!w->fresh) {
                 hfd_write_refetch(w);
         } else if (r == HF_E_TOO_LARGE) {
                 (void)snprintf(message, sizeof message, "Request entity too large: %s", why);
                 hfd_response_status(&response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge",
                                     message, NULL);
-                hfd_write_finish(w, &response);
+                hfd_write_reply(w, &response);
         } else {
                 (void)snprintf(message, sizeof message,
                                "the server rejected our request due to an error in our request: %s",
                                why);
                 hfd_response_status(&response, HF_E_INVALID, 422, "Invalid", message, NULL);
-                hfd_write_finish(w, &response);
+                hfd_write_reply(w, &response);
         }
 }
 
@@ -270,10 +279,10 @@ static bool apply_patch(struct hfd_write *w, const struct hf__json *old) {
                 patch_failed(w, r, why);
                 return false;
         }
-        if (hfd_write_accept(w, w->object, &response))
+        if (hfd_write_body_accept(w, w->object, &response))
                 return true;
         if (w->fresh) {
-                hfd_write_finish(w, &response);
+                hfd_write_reply(w, &response);
         } else {
                 hfd_response_done(&response);
                 hfd_write_refetch(w);
@@ -281,7 +290,7 @@ static bool apply_patch(struct hfd_write *w, const struct hf__json *old) {
         return false;
 }
 
-void hfd_write_attempt_update(struct hfd_write *w) {
+void hfd_write_update_attempt(struct hfd_write *w) {
         bool patches = w->request->verb == HFD_PATCH;
 
         if (!w->current) {
@@ -301,7 +310,7 @@ void hfd_write_attempt_update(struct hfd_write *w) {
                    *revision = hf__json_string(meta, "resourceVersion");
         const char *old_uid = hf__json_string(old, "metadata.uid");
         if (!old)
-                hfd_write_finish_no_memory(w);
+                hfd_write_reply_no_memory(w);
         else if (uid && *uid && strcmp(uid, old_uid ? old_uid : "") != 0)
                 hfd_write_precondition_failed(w, "UID", uid, old_uid ? old_uid : "");
         else if (revision_fits(w, revision))

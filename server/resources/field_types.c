@@ -8,13 +8,14 @@
  * array, `a{}` into each member of a map. What is absent or null is fine anywhere. What the
  * strategies decode is not repeated here.
  */
+#include "server/resources/field_types.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/time_format.h"
-#include "server/registry/write.h"
 #include "server/resources/base64.h"
 
 enum type { TEXT, BOOL, INT32, INT64, BYTES, TIME, MICROTIME, OBJECT };
@@ -143,8 +144,8 @@ static bool good_at(const struct hf__json *at, const char *path, enum type type)
         return good_at(hf__json_get(at, key), path + n + (path[n] == '.'), type);
 }
 
-bool hfd_fields_typed(const struct hfd_resource *resource, const struct hf__json *object,
-                      char *reason, size_t max_reason) {
+bool hfd_field_types_check(const struct hfd_resource *resource, const struct hf__json *object,
+                           char *reason, size_t max_reason) {
         for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
                 const struct field *field = &fields[i];
                 if ((field->kind && strcmp(field->kind, resource->kind) != 0) ||

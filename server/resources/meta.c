@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include <holdfast/fence.h> /* HF_NAME_MAX */
+
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
@@ -197,9 +199,8 @@ static int normalise_times(struct hf__json *meta) {
         return r;
 }
 
-bool hfd_meta_accept(const struct hfd_request *request, struct hf__json *object,
-                     struct hfd_response *response) {
-        const struct hfd_resource *r = request->resource;
+bool hfd_meta_accept(const struct hfd_resource *r, const char *path_ns, const char *path_name,
+                     struct hf__json *object, struct hfd_response *response) {
         const char *kind = hf__json_string(object, "kind"),
                    *version = hf__json_string(object, "apiVersion"), *field = "metadata";
         char expected[128];
@@ -240,12 +241,12 @@ bool hfd_meta_accept(const struct hfd_request *request, struct hf__json *object,
                 return false;
         }
         const char *ns = hf__json_string(meta, "namespace"), *name = hf__json_string(meta, "name");
-        if (ns && *ns && strcmp(ns, r->namespaced ? request->ns : "") != 0) {
+        if (ns && *ns && strcmp(ns, r->namespaced ? path_ns : "") != 0) {
                 hfd_response_bad_request(response, "the namespace of the provided object does not "
                                                    "match the namespace sent on the request");
                 return false;
         }
-        if (*request->name && (!name || strcmp(name, request->name) != 0)) {
+        if (*path_name && (!name || strcmp(name, path_name) != 0)) {
                 if (!name || !*name)
                         hfd_response_bad_request(response,
                                                  "the name of the object must be provided: "
@@ -255,7 +256,7 @@ bool hfd_meta_accept(const struct hfd_request *request, struct hf__json *object,
                                                  "the name of the object (%.253s) does not match "
                                                  "the "
                                                  "name on the URL (%s)",
-                                                 name, request->name);
+                                                 name, path_name);
                 return false;
         }
         return true;
@@ -277,8 +278,8 @@ static int new_uid(char text[40]) {
         return 0;
 }
 
-int hfd_meta_prepare_create(const struct hfd_request *request, struct hf__json *object,
-                            int64_t now_s) {
+int hfd_meta_prepare_create(const struct hfd_resource *resource, const char *ns,
+                            struct hf__json *object, int64_t now_s) {
         static const char *const not_theirs[] = {"metadata.deletionTimestamp",
                                                  "metadata.deletionGracePeriodSeconds",
                                                  "metadata.selfLink",
@@ -291,9 +292,9 @@ int hfd_meta_prepare_create(const struct hfd_request *request, struct hf__json *
                 hf__json_remove(object, not_theirs[i]);
         hf__time_format(now_s, now);
         int r = new_uid(uid);
-        if (r == 0 && request->resource->namespaced)
-                r = hf__json_set_string(object, "metadata.namespace", request->ns);
-        if (!request->resource->namespaced)
+        if (r == 0 && resource->namespaced)
+                r = hf__json_set_string(object, "metadata.namespace", ns);
+        if (!resource->namespaced)
                 hf__json_remove(object, "metadata.namespace");
         if (r == 0)
                 r = hf__json_set_string(object, "metadata.uid", uid);

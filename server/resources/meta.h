@@ -2,16 +2,17 @@
 #pragma once
 /* ObjectMeta: what the server fills in, what may not change, and what names and labels may look
  * like. Pure but for uids. */
-#include "server/registry/request.h"
+#include "server/resources/resource.h"
+#include "server/resources/response.h"
 
-/* kind and apiVersion fit the resource, names fit the request. False: answer is the 400. object's
- * metadata exists afterwards. */
-bool hfd_meta_accept(const struct hfd_request *request, struct hf__json *object,
-                     struct hfd_response *response);
+/* kind and apiVersion fit the resource, names fit the path: namespace ns ("" = none), object name
+ * ("" = a create). False: response is the 400. object's metadata exists afterwards. */
+bool hfd_meta_accept(const struct hfd_resource *resource, const char *ns, const char *name,
+                     struct hf__json *object, struct hfd_response *response);
 /* Fills in for a new object: namespace, uid, creationTimestamp; removes what a client may not set.
  * 0 or -ENOMEM. */
-int hfd_meta_prepare_create(const struct hfd_request *request, struct hf__json *object,
-                            int64_t now_s);
+int hfd_meta_prepare_create(const struct hfd_resource *resource, const char *ns,
+                            struct hf__json *object, int64_t now_s);
 /* Gives object a name out of its generateName. 0 or -errno. */
 int hfd_meta_generate_name(struct hf__json *object);
 /* Carries over from old what the client left out, and counts the generation. 0 or -ENOMEM. */

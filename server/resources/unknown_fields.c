@@ -7,6 +7,8 @@
  * The shapes are as deep as mistakes are common: the object, its metadata, and the parts with a
  * fixed form. A part without a row is open.
  */
+#include "server/resources/unknown_fields.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +16,6 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/registry/write.h"
 
 #define REFERENCE    "apiVersion kind namespace name uid resourceVersion fieldPath"
 #define RULE         "verbs apiGroups resources resourceNames nonResourceURLs"
@@ -70,7 +71,7 @@ static const struct shape {
         {"Workspace", "", "apiVersion kind metadata spec status"},
 };
 
-const char *hfd_known_fields(const char *kind, const char *part) {
+const char *hfd_unknown_fields_known(const char *kind, const char *part) {
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
                 if (strcmp(shapes[i].part, part) == 0 &&
                     (!shapes[i].kind || strcmp(shapes[i].kind, kind) == 0))

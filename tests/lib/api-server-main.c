@@ -14,6 +14,8 @@
 
 #include "server/auth/pki.h"
 #include "server/filters/filters.h"
+#include "server/handlers/rest.h"
+#include "server/registry/loopback.h"
 #include "server/registry/registry.h"
 
 static void fail(const char *what, const struct hf_status *status) {
@@ -35,7 +37,8 @@ int main(int argc, char **argv) {
         struct hfd_pki pki;
         struct hfd_auth *auth = NULL;
         struct hfd_store *store = NULL;
-        struct hfd_api *api = NULL;
+        struct hfd_cacher *cacher = NULL;
+        struct hfd_registry *registry = NULL;
         struct hfd_router *router = NULL;
         struct hfd_filters *filters = NULL;
         struct hfd_http *http = NULL;
@@ -54,11 +57,12 @@ int main(int argc, char **argv) {
         if (argc > 2 ? hfd_etcd_store_new(&host, &etcd, &store, &status)
                      : hfd_memory_store_new(&host, &store))
                 fail("store", &status);
-        struct hfd_api_config config = {.store = store, .prefix = "/registry", .auth = auth};
-        if (hfd_api_new(&host, &config, &api) || hfd_api_start(api) || hfd_router_new(&router))
+        struct hfd_cacher_config config = {.store = store, .prefix = "/registry"};
+        if (hfd_cacher_new(&host, &config, &cacher) || hfd_registry_new(&host, cacher, &registry) ||
+            hfd_cacher_start(cacher) || hfd_router_new(&router))
                 fail("api", &status);
         for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-                if (hfd_router_add(router, paths[i], hfd_api_handle, api))
+                if (hfd_router_add(router, paths[i], hfd_rest_handle, registry))
                         fail("router", &status);
         struct hfd_filters_config filter = {.router = router, .auth = auth};
         if (hfd_filters_new(&host, &filter, &filters))
@@ -80,7 +84,7 @@ int main(int argc, char **argv) {
         if (hf_cancel_new(NULL, hf_clock_system(), &token))
                 return 1;
         hf_cancel_set_deadline(token, hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC);
-        if (hfd_api_wait_synced(api, token, &status) || hfd_api_loopback(api, &client))
+        if (hfd_cacher_wait_synced(cacher, token, &status) || hfd_loopback_new(registry, &client))
                 fail("cache", &status);
         for (size_t i = 0; i < sizeof system_namespaces / sizeof system_namespaces[0]; i++) {
                 char body[100];
@@ -97,12 +101,13 @@ int main(int argc, char **argv) {
         while (read(0, &byte, 1) > 0)
                 continue;
         hf_client_free(client);
-        hfd_api_end_watches(api);
+        hfd_cacher_end_watches(cacher);
         hfd_http_stop_accepting(http);
         hfd_http_free(http);
         hfd_filters_free(filters);
         hfd_router_free(router);
-        hfd_api_free(api);
+        hfd_registry_free(registry);
+        hfd_cacher_free(cacher);
         store->ops->free(store);
         hfd_auth_free(auth);
         hfd_pki_done(&pki);

@@ -14,8 +14,13 @@
 #include <holdfast/client.h>
 
 #include "base/json.h"
-#include "server/cacher/cacher.h"
+#include "base/strbuf.h"
+#include "server/cacher/cacher_private.h"
+#include "server/handlers/discovery.h"
+#include "server/handlers/openapi.h"
+#include "server/registry/loopback.h"
 #include "server/registry/registry.h"
+#include "server/registry/request.h"
 #include "server/storage/store.h"
 
 /* ---- a server in a box ---- */
@@ -23,7 +28,8 @@
 struct box {
         struct hf_host host;
         struct hfd_store *store;
-        struct hfd_api *api;
+        struct hfd_cacher *cacher;
+        struct hfd_registry *registry;
         struct hf_client *client;
 };
 
@@ -33,15 +39,16 @@ static inline int set_up(void **state) {
 
         box->host.size = sizeof box->host;
         assert_int_equal(hfd_memory_store_new(&box->host, &box->store), 0);
-        struct hfd_api_config config = {.store = box->store, .prefix = "/registry"};
-        assert_int_equal(hfd_api_new(&box->host, &config, &box->api), 0);
-        assert_int_equal(hfd_api_start(box->api), 0);
+        struct hfd_cacher_config config = {.store = box->store, .prefix = "/registry"};
+        assert_int_equal(hfd_cacher_new(&box->host, &config, &box->cacher), 0);
+        assert_int_equal(hfd_registry_new(&box->host, box->cacher, &box->registry), 0);
+        assert_int_equal(hfd_cacher_start(box->cacher), 0);
         struct hf_cancel *token;
         assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
         hf_cancel_set_deadline(token, hf_now(hf_clock_system()) + 10 * HF_NSEC_PER_SEC);
-        assert_int_equal(hfd_api_wait_synced(box->api, token, &status), 0);
+        assert_int_equal(hfd_cacher_wait_synced(box->cacher, token, &status), 0);
         hf_cancel_unref(token);
-        assert_int_equal(hfd_api_loopback(box->api, &box->client), 0);
+        assert_int_equal(hfd_loopback_new(box->registry, &box->client), 0);
         *state = box;
         return 0;
 }
@@ -50,7 +57,8 @@ static inline int tear_down(void **state) {
         struct box *box = *state;
 
         hf_client_free(box->client);
-        hfd_api_free(box->api);
+        hfd_registry_free(box->registry);
+        hfd_cacher_free(box->cacher);
         box->store->ops->free(box->store);
         free(box);
         return 0;
@@ -159,7 +167,7 @@ static inline void on_patched(struct hfd_request *request, const struct hfd_resp
 
 /* Makes the call and waits for its answer, whose body is the caller's. */
 static inline void await_patch(struct box *box, struct patch_call *patch) {
-        hfd_api_call(box->api, &patch->request);
+        hfd_registry_serve(box->registry, &patch->request);
         pthread_mutex_lock(&patch->result.mu);
         while (!patch->result.done)
                 pthread_cond_wait(&patch->result.cond, &patch->result.mu);

@@ -16,7 +16,8 @@
 struct box {
         struct hf_host host;
         struct faulty store;
-        struct hfd_api *api;
+        struct hfd_cacher *cacher;
+        struct hfd_registry *registry;
         struct hf_client *client;
         struct hf_cancel *token;
         atomic_int n_replaced;
@@ -37,16 +38,17 @@ static inline int set_up(void **state) {
                                                 .watch_cancel = f_watch_cancel,
                                                 .revision = f_revision};
         box->store.base = (struct hfd_store){&box->store.ops, &box->host};
-        struct hfd_api_config config = {.store = &box->store.base,
-                                        .prefix = "/registry",
-                                        .on_history_replaced = on_replaced,
-                                        .ctx = box};
-        assert_int_equal(hfd_api_new(&box->host, &config, &box->api), 0);
-        assert_int_equal(hfd_api_start(box->api), 0);
+        struct hfd_cacher_config config = {.store = &box->store.base,
+                                           .prefix = "/registry",
+                                           .on_history_replaced = on_replaced,
+                                           .ctx = box};
+        assert_int_equal(hfd_cacher_new(&box->host, &config, &box->cacher), 0);
+        assert_int_equal(hfd_registry_new(&box->host, box->cacher, &box->registry), 0);
+        assert_int_equal(hfd_cacher_start(box->cacher), 0);
         assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &box->token), 0);
         hf_cancel_set_deadline(box->token, hf_now(hf_clock_system()) + 60 * HF_NSEC_PER_SEC);
-        assert_int_equal(hfd_api_wait_synced(box->api, box->token, NULL), 0);
-        assert_int_equal(hfd_api_loopback(box->api, &box->client), 0);
+        assert_int_equal(hfd_cacher_wait_synced(box->cacher, box->token, NULL), 0);
+        assert_int_equal(hfd_loopback_new(box->registry, &box->client), 0);
         *state = box;
         return 0;
 }
@@ -55,7 +57,8 @@ static inline int tear_down(void **state) {
         struct box *box = *state;
 
         hf_client_free(box->client);
-        hfd_api_free(box->api);
+        hfd_registry_free(box->registry);
+        hfd_cacher_free(box->cacher);
         box->store.inner->ops->free(box->store.inner);
         pthread_mutex_destroy(&box->store.mu);
         hf_cancel_unref(box->token);

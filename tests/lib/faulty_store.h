@@ -8,8 +8,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "server/cacher/cacher.h"
+#include "base/strbuf.h"
+#include "server/cacher/cacher_private.h"
+#include "server/handlers/discovery.h"
+#include "server/handlers/openapi.h"
+#include "server/registry/loopback.h"
 #include "server/registry/registry.h"
+#include "server/registry/request.h"
 #include "server/storage/store.h"
 
 struct faulty {
@@ -24,7 +29,7 @@ struct faulty {
         bool deaf;                /* events are dropped: the cache falls behind */
         int txn_error;            /* transactions are answered so, after they were done */
         uint64_t answer_revision; /* the next answers to revision say this; 0 = the truth */
-        struct hfd_api *replaced_amid_list,
+        struct hfd_cacher *replaced_amid_list,
                 *replaced_amid_watch; /* whose history is replaced meanwhile, once; NULL = no */
         bool hold;                    /* the next answer to revision is kept back */
         hfd_store_fn held;
@@ -32,13 +37,13 @@ struct faulty {
         int n_gets, n_lists, n_revisions;
 };
 
-static inline void replace_once(struct faulty *f, struct hfd_api **which) {
+static inline void replace_once(struct faulty *f, struct hfd_cacher **which) {
         pthread_mutex_lock(&f->mu);
-        struct hfd_api *api = *which;
+        struct hfd_cacher *cacher = *which;
         *which = NULL;
         pthread_mutex_unlock(&f->mu);
-        if (api)
-                hfd_store_identity_replaced(api, "a test says so");
+        if (cacher)
+                hfd_store_identity_replaced(cacher, "a test says so");
 }
 
 static inline int count(struct faulty *f, int *n) {

@@ -29,7 +29,7 @@ static void test_broken_watch_goes_on(void **state) {
         assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"b\"}}"), 0);
         await(&seen, 2, false); /* what was written while nobody watched comes, too */
         assert_false(seen.ended);
-        hfd_api_end_watches(box->api);
+        hfd_cacher_end_watches(box->cacher);
         await(&seen, 2, true);
         assert_int_equal(seen.error, 0);
 }
@@ -52,7 +52,7 @@ static void test_lost_history_closes_watches(void **state) {
         struct seen again;
         watch(box, &again);
         await(&again, 2, false);
-        hfd_api_end_watches(box->api);
+        hfd_cacher_end_watches(box->cacher);
         await(&again, 2, true);
 }
 
@@ -116,7 +116,7 @@ static void test_free_with_calls(void **state) {
         box->client = NULL;
         assert_true(seen.ended);
         assert_int_equal(seen.error, HF_E_CANCELED);
-        assert_int_equal(hfd_api_loopback(box->api, &box->client), 0);
+        assert_int_equal(hfd_loopback_new(box->registry, &box->client), 0);
 }
 
 static void test_protobuf_body(void **state) {

@@ -29,7 +29,7 @@ static void test_new_epoch(void **state) {
         assert_int_equal(request(box, HF_VERB_GET, "a", NULL), 0);
         watch(box, &again);
         await(&again, 1, false);
-        hfd_api_end_watches(box->api);
+        hfd_cacher_end_watches(box->cacher);
         await(&again, 1, true);
 }
 
@@ -68,9 +68,10 @@ static void test_late_reply_of_the_old_history(void **state) {
         watch(box, &seen);
         await(&seen, 1, false);
         box->store.hold = true;
-        assert_int_equal(hfd_store_revision(box->api,
-                                            hf_now(hf_clock_system()) + 60 * HF_NSEC_PER_SEC,
-                                            ignore_reply, &n_replies),
+        assert_int_equal(hfd_store_request_revision(box->cacher,
+                                                    hf_now(hf_clock_system()) +
+                                                            60 * HF_NSEC_PER_SEC,
+                                                    ignore_reply, &n_replies),
                          0);
         put_raw(box, "/registry.holdfast/epoch", "after the restore");
         await(&seen, 1, true);
@@ -83,7 +84,7 @@ static void test_late_reply_of_the_old_history(void **state) {
         assert_int_equal(atomic_load(&box->n_replaced), 1);
         await(&again, 2, false);
         assert_false(again.ended);
-        hfd_api_end_watches(box->api);
+        hfd_cacher_end_watches(box->cacher);
         await(&again, 2, true);
 }
 
@@ -106,19 +107,19 @@ static void test_replaced_while_the_cache_is_filled(void **state) {
                 await(&seen[amid_watch], 1, false);
                 pthread_mutex_lock(&box->store.mu);
                 *(amid_watch ? &box->store.replaced_amid_watch : &box->store.replaced_amid_list) =
-                        box->api;
+                        box->cacher;
                 int n_lists = box->store.n_lists;
                 pthread_mutex_unlock(&box->store.mu);
                 end_watch_as(&box->store, HF_E_GONE);
                 await(&seen[amid_watch], 1, true);
-                while (n_lists_of(box) < n_lists + 2 || hfd_store_identity_settles(box->api))
+                while (n_lists_of(box) < n_lists + 2 || hfd_store_identity_settling(box->cacher))
                         sched_yield();
                 assert_int_equal(atomic_load(&box->n_replaced), 1 + amid_watch);
                 assert_int_equal(request(box, HF_VERB_GET, "a", NULL), 0);
                 watch(box, &seen[amid_watch + 1]);
         }
         await(&seen[2], 1, false);
-        hfd_api_end_watches(box->api);
+        hfd_cacher_end_watches(box->cacher);
         await(&seen[2], 1, true);
 }
 
@@ -144,14 +145,14 @@ static void test_audit_finds_a_lost_event(void **state) {
         assert_int_equal(request(box, HF_VERB_CREATE, NULL, "{\"metadata\":{\"name\":\"b\"}}"), 0);
         await(&seen, 2, false);
         assert_false(seen.ended);
-        hfd_store_identity_audit(box->api);
+        hfd_store_identity_audit(box->cacher);
         await(&seen, 2, true);
         assert_int_equal(seen.error, HF_E_GONE);
         assert_int_equal(atomic_load(&box->n_replaced), 0);
         struct seen again;
         watch(box, &again);
         await(&again, 3, false);
-        hfd_api_end_watches(box->api);
+        hfd_cacher_end_watches(box->cacher);
         await(&again, 3, true);
 }
 

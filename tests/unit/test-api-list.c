@@ -122,7 +122,7 @@ static void list_as(struct box *box, enum hfd_format format) {
 
         form.request.resource = hfd_resource_find("tenancy.holdfast.dev", "v1alpha1", "workspaces");
         form.request.deadline = hf_now(hf_clock_system()) + 5 * HF_NSEC_PER_SEC;
-        hfd_api_call(box->api, &form.request);
+        hfd_registry_serve(box->registry, &form.request);
         pthread_mutex_lock(&form.result.mu);
         while (!form.result.done)
                 pthread_cond_wait(&form.result.cond, &form.result.mu);

@@ -91,7 +91,7 @@ static void test_watch_from_an_own_write(void **state) {
                          0);
         for (size_t i = 0; i < 50; i++)
                 await(&seen[i], 50 - i);
-        hfd_api_end_watches(box->api);
+        hfd_cacher_end_watches(box->cacher);
         for (size_t i = 0; i < 50; i++) {
                 await(&seen[i], 0);
                 assert_int_equal(seen[i].error, 0);
@@ -124,16 +124,16 @@ static void test_reads_of_a_lost_history(void **state) {
                 struct late late = {.reader = {.ready = on_ready, .deadline = HF_NSEC_NEVER},
                                     .mu = PTHREAD_MUTEX_INITIALIZER,
                                     .cond = PTHREAD_COND_INITIALIZER};
-                hfd_consistent_read_after(box->api, &late.reader, 1000000, HF_NSEC_PER_MSEC);
+                hfd_consistent_read_after(box->cacher, &late.reader, 1000000, HF_NSEC_PER_MSEC);
                 pthread_mutex_lock(&late.mu);
                 while (!late.ready)
                         pthread_cond_wait(&late.cond, &late.mu);
                 pthread_mutex_unlock(&late.mu);
                 assert_int_equal(late.reader.outcome, HF_E_TIMEOUT);
         }
-        pthread_mutex_lock(&box->api->mu);
-        assert_int_equal(box->api->direct_until, 0);
-        pthread_mutex_unlock(&box->api->mu);
+        pthread_mutex_lock(&box->cacher->mu);
+        assert_int_equal(box->cacher->reads.direct_until, 0);
+        pthread_mutex_unlock(&box->cacher->mu);
 }
 
 /* ---- what is no object ---- */
@@ -178,11 +178,11 @@ static void write_raw(struct box *box, const char *key, const char *text) {
 static void audit(struct box *box) {
         bool over = false;
 
-        hfd_store_identity_audit(box->api);
+        hfd_store_identity_audit(box->cacher);
         while (!over) {
-                pthread_mutex_lock(&box->api->mu);
-                over = !box->api->audit_running;
-                pthread_mutex_unlock(&box->api->mu);
+                pthread_mutex_lock(&box->cacher->mu);
+                over = !box->cacher->identity.audit_running;
+                pthread_mutex_unlock(&box->cacher->mu);
                 sched_yield();
         }
 }
@@ -202,13 +202,13 @@ static void test_audit_expects_what_is_no_object(void **state) {
         audit(box);
         assert_false(before.ended);
         /* A difference for once: the list that follows finds the value, too. */
-        pthread_mutex_lock(&box->api->mu);
-        hfd_object_unref(hfd_object_tree_remove(&box->api->trees[hfd_resource_index(
+        pthread_mutex_lock(&box->cacher->mu);
+        hfd_object_unref(hfd_object_tree_remove(&box->cacher->trees[hfd_resource_index(
                                                         hfd_resource_find(workspaces.group,
                                                                           workspaces.version,
                                                                           workspaces.plural))],
                                                 "good"));
-        pthread_mutex_unlock(&box->api->mu);
+        pthread_mutex_unlock(&box->cacher->mu);
         audit(box);
         await(&before, 0);
         assert_int_equal(before.error, HF_E_GONE);
@@ -222,7 +222,7 @@ static void test_audit_expects_what_is_no_object(void **state) {
         await(&after, 2);
         audit(box);
         assert_false(after.ended);
-        hfd_api_end_watches(box->api);
+        hfd_cacher_end_watches(box->cacher);
         await(&after, 0);
 }
 
@@ -244,10 +244,10 @@ static void test_object_becomes_none(void **state) {
                   "{\"metadata\":{\"name\":\"a\"}}");
         await(&seen, 3);
         assert_int_equal(seen.last, HF_EVENT_ADDED);
-        assert_int_equal(box->api->unreadable.n, 0);
+        assert_int_equal(box->cacher->unreadable.n, 0);
         audit(box);
         assert_false(seen.ended);
-        hfd_api_end_watches(box->api);
+        hfd_cacher_end_watches(box->cacher);
         await(&seen, 0);
 }
 

@@ -117,7 +117,7 @@ static void test_watch(void **state) {
         expect_event(later, 1, HF_EVENT_DELETED, "w01");
         hf_client_watch_cancel(box->client, id);
         assert_int_equal(await_end(seen), HF_E_CANCELED);
-        hfd_api_end_watches(box->api);
+        hfd_cacher_end_watches(box->cacher);
         assert_int_equal(await_end(later), 0);
         struct seen *refused = watch(box, workspaces, NULL, NULL, NULL);
         assert_int_equal(await_end(refused), HF_E_UNAVAILABLE);
@@ -148,7 +148,7 @@ static void test_watch_selectors(void **state) {
         assert_int_equal(do_call(box, HF_VERB_DELETE, workspaces, NULL, "w00", NULL, NULL), 0);
         expect_event(odd, 3, HF_EVENT_DELETED, "w00");
         expect_event(one, 2, HF_EVENT_DELETED, "w00");
-        hfd_api_end_watches(box->api);
+        hfd_cacher_end_watches(box->cacher);
         assert_int_equal(await_end(odd), 0);
         assert_int_equal(await_end(one), 0);
         free(odd), free(one);
@@ -260,7 +260,7 @@ static void test_hammer(void **state) {
         for (size_t i = 1; i < seen->n; i++)
                 assert_true(strtoull(seen->events[i].revision, NULL, 10) >
                             strtoull(seen->events[i - 1].revision, NULL, 10));
-        hfd_api_end_watches(box->api);
+        hfd_cacher_end_watches(box->cacher);
         assert_int_equal(await_end(seen), 0);
         free(seen);
 }

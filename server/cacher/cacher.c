@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cacher's life, its timer thread, and reading from its trees.
+ *
+ * The timer only keeps time: reads that have waited too long, bookmarks and ends of watches, the
+ * reflector's next try, the next audit. It sleeps until the first of these is due, and whoever
+ * makes something due earlier wakes it. A change must not break this: the timer collects what is
+ * due under the lock, and acts on it after it has released the lock.
+ */
+#include "server/cacher/cacher.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/thread.h"
+#include "server/cacher/cacher_private.h"
+
+/* ---- the timer ---- */
+
+/* What the timer found due, collected under the lock. */
+struct due {
+        struct hfd_consistent_read *late;
+        struct hfd_watcher *dirty;
+        bool reflector, audit;
+        uint64_t hung_watch; /* the store's watch to open again; 0 = none */
+};
+
+static bool is_anything_due(const struct due *due) {
+        return due->late || due->dirty || due->reflector || due->audit || due->hung_watch;
+}
+
+/* Lowers *next to the next instant at which one of the late reads is due. */
+static struct due collect_due_locked(struct hfd_cacher *cacher, hf_nsec now, hf_nsec *next) {
+        struct due due = {0};
+
+        due.late = hfd_consistent_reads_late_locked(cacher, now, next);
+        if (cacher->watchers.due <= now)
+                hfd_watchers_tick_locked(cacher, now, &due.dirty);
+        due.reflector = cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
+                        cacher->reflector.again_at <= now;
+        due.audit = cacher->identity.audit_at <= now;
+        due.hung_watch = cacher->reads.rewatch ? cacher->reflector.watch_id : 0;
+        cacher->reads.rewatch = false;
+        return due;
+}
+
+static void carry_out(struct hfd_cacher *cacher, const struct due *due) {
+        hfd_consistent_reads_go(due->late);
+        hfd_watchers_deliver(due->dirty);
+        if (due->reflector)
+                hfd_reflector_run(cacher);
+        if (due->audit)
+                hfd_store_identity_audit(cacher);
+        if (due->hung_watch)
+                cacher->store->ops->watch_cancel(cacher->store, due->hung_watch);
+}
+
+static void *keep_time(void *ctx) {
+        struct hfd_cacher *cacher = ctx;
+        const struct hf_clock *clock = hf_host_clock(cacher->host);
+
+        pthread_mutex_lock(&cacher->mu);
+        while (!cacher->stopping) {
+                hf_nsec next = HF_NSEC_NEVER;
+                struct due due = collect_due_locked(cacher, hf_now(clock), &next);
+                if (is_anything_due(&due)) {
+                        pthread_mutex_unlock(&cacher->mu);
+                        carry_out(cacher, &due);
+                        pthread_mutex_lock(&cacher->mu);
+                        continue;
+                }
+                if (cacher->watchers.due < next)
+                        next = cacher->watchers.due;
+                if (cacher->identity.audit_at < next)
+                        next = cacher->identity.audit_at;
+                if (cacher->reflector.state == HFD_REFLECTOR_BACKOFF &&
+                    cacher->reflector.again_at < next)
+                        next = cacher->reflector.again_at;
+                (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu, next);
+        }
+        pthread_mutex_unlock(&cacher->mu);
+        return NULL;
+}
+
+/* ---- life ---- */
+
+static void init_metrics(struct hfd_cacher *cacher) {
+        struct hf_metrics *metrics = cacher->host->metrics;
+
+        hfd_store_requests_init(&cacher->requests, cacher->host);
+        cacher->identity.n_replaced =
+                hf_metrics_get(metrics, HF_METRIC_COUNTER, "holdfast_store_history_replaced_total",
+                               "How often the store's history was found to be another one.", "");
+        cacher->identity.n_differences =
+                hf_metrics_get(metrics, HF_METRIC_COUNTER, "holdfast_watch_cache_differences_total",
+                               "How often the watch cache was found to differ from the store.", "");
+}
+
+int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *config,
+                   struct hfd_cacher **ret_cacher) {
+        if (!config->prefix || strlen(config->prefix) >= HFD_CACHER_PREFIX_MAX || !config->store)
+                return -EINVAL;
+        struct hfd_cacher *cacher = calloc(1, sizeof *cacher);
+        if (!cacher)
+                return -ENOMEM;
+        cacher->host = host;
+        cacher->store = config->store;
+        (void)snprintf(cacher->prefix, sizeof cacher->prefix, "%s", config->prefix);
+        cacher->identity.on_replaced = config->on_history_replaced;
+        cacher->identity.ctx = config->ctx;
+        cacher->identity.audit_at = hfd_cacher_now(cacher) + HFD_STORE_IDENTITY_AUDIT_INTERVAL;
+        cacher->reflector.relist = true;
+        cacher->watchers.due = HF_NSEC_NEVER;
+        init_metrics(cacher);
+        int r = hf__mutex_init(&cacher->mu);
+        if (r != 0) {
+                free(cacher);
+                return r;
+        }
+        r = hf_cond_init(&cacher->cond);
+        if (r != 0) {
+                pthread_mutex_destroy(&cacher->mu);
+                free(cacher);
+                return r;
+        }
+        *ret_cacher = cacher;
+        return 0;
+}
+
+int hfd_cacher_start(struct hfd_cacher *cacher) {
+        assert(!cacher->timer_running);
+        int r = hf__thread_start(cacher->host, "hf-api-time", keep_time, cacher,
+                                 &cacher->timer_thread);
+        if (r != 0)
+                return r;
+        cacher->timer_running = true;
+        hfd_reflector_run(cacher);
+        return 0;
+}
+
+void hfd_cacher_end_watches(struct hfd_cacher *cacher) {
+        struct hfd_watcher *dirty = NULL;
+
+        pthread_mutex_lock(&cacher->mu);
+        cacher->watchers.ended = true;
+        hfd_watchers_end_locked(cacher, &dirty);
+        pthread_mutex_unlock(&cacher->mu);
+        hfd_watchers_deliver(dirty);
+}
+
+struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
+        if (!cacher)
+                return NULL;
+        hfd_cacher_end_watches(cacher);
+        hfd_reflector_stop(cacher);
+        if (cacher->timer_running)
+                pthread_join(cacher->timer_thread, NULL);
+        pthread_mutex_lock(&cacher->mu);
+        struct hfd_consistent_read *left = hfd_consistent_reads_all_locked(cacher, HF_E_CANCELED);
+        pthread_mutex_unlock(&cacher->mu);
+        hfd_consistent_reads_go(left);
+        /* This ends: every request to the store ends by its deadline. */
+        pthread_mutex_lock(&cacher->mu);
+        while (cacher->requests.n > 0)
+                pthread_cond_wait(&cacher->cond, &cacher->mu);
+        pthread_mutex_unlock(&cacher->mu);
+        assert(!cacher->reads.waiting && !cacher->reads.to_probe && !cacher->reads.probing);
+        assert(cacher->history.n == 0);
+        for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
+                hfd_object_tree_clear(&cacher->trees[i]);
+        hfd_object_tree_clear(&cacher->unreadable);
+        hf__buf_unref(cacher->identity.epoch);
+        pthread_cond_destroy(&cacher->cond);
+        pthread_mutex_destroy(&cacher->mu);
+        free(cacher);
+        return NULL;
+}
+
+const char *hfd_cacher_prefix(const struct hfd_cacher *cacher) { return cacher->prefix; }
+
+/* ---- is it filled? ---- */
+
+bool hfd_cacher_synced(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        bool synced = cacher->synced;
+        pthread_mutex_unlock(&cacher->mu);
+        return synced;
+}
+
+static void wake_waiters(void *ctx) {
+        struct hfd_cacher *cacher = ctx;
+
+        pthread_mutex_lock(&cacher->mu);
+        pthread_cond_broadcast(&cacher->cond);
+        pthread_mutex_unlock(&cacher->mu);
+}
+
+int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
+                           struct hf_status *reterr_status) {
+        const struct hf_clock *clock = hf_host_clock(cacher->host);
+        const char *why = cacher->reflector.status.message;
+        struct hf_cancel_waker waker = {0};
+        int r = 0;
+
+        hf_cancel_add_waker(token, &waker, wake_waiters, cacher);
+        pthread_mutex_lock(&cacher->mu);
+        while (!cacher->synced && !hf_cancel_fired(token))
+                (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu,
+                                  hf_cancel_deadline(token));
+        if (!cacher->synced)
+                r = hf_fail(reterr_status, HF_E_CANCELED, "the store did not answer: %s",
+                            *why ? why : "no reply yet");
+        pthread_mutex_unlock(&cacher->mu);
+        hf_cancel_remove_waker(&waker);
+        return r;
+}
+
+hf_nsec hfd_cacher_store_heard_at(struct hfd_cacher *cacher) {
+        return (hf_nsec)atomic_load(&cacher->requests.heard_at);
+}
+
+/* ---- reading ---- */
+
+uint64_t hfd_cacher_revision(struct hfd_cacher *cacher) {
+        pthread_mutex_lock(&cacher->mu);
+        uint64_t revision = cacher->revision;
+        pthread_mutex_unlock(&cacher->mu);
+        return revision;
+}
+
+struct hfd_object *hfd_cacher_get(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                                  const char *path) {
+        struct hfd_object *object = NULL;
+
+        pthread_mutex_lock(&cacher->mu);
+        struct hfd_object_node *node =
+                hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path);
+        if (node)
+                object = hfd_object_ref(node->object);
+        pthread_mutex_unlock(&cacher->mu);
+        return object;
+}
+
+bool hfd_cacher_list(struct hfd_cacher *cacher, const struct hfd_resource *resource, uint64_t at,
+                     const char *prefix, const char *after,
+                     bool (*visit)(void *ctx, struct hfd_object *object), void *ctx,
+                     uint64_t *ret_revision) {
+        pthread_mutex_lock(&cacher->mu);
+        *ret_revision = cacher->revision;
+        bool there = cacher->synced && (at == 0 || at == cacher->revision);
+        if (there)
+                hfd_object_tree_walk(&cacher->trees[hfd_resource_index(resource)], prefix, after,
+                                     visit, ctx);
+        pthread_mutex_unlock(&cacher->mu);
+        return there;
+}
+
+/* ---- for writes ---- */
+
+struct hfd_object *hfd_cacher_newest(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                                     const char *path, bool *ret_synced) {
+        struct hfd_object *object = NULL;
+
+        pthread_mutex_lock(&cacher->mu);
+        *ret_synced = cacher->synced;
+        if (cacher->synced) {
+                const struct hfd_object_node *node =
+                        hfd_object_tree_find(&cacher->trees[hfd_resource_index(resource)], path);
+                if (node)
+                        object = hfd_object_ref(node->newer ? node->newer : node->object);
+        }
+        pthread_mutex_unlock(&cacher->mu);
+        return object;
+}
+
+void hfd_cacher_note_write(struct hfd_cacher *cacher, struct hfd_object *object) {
+        struct hfd_object *old = NULL;
+
+        pthread_mutex_lock(&cacher->mu);
+        struct hfd_object_node *node =
+                hfd_object_tree_find(&cacher->trees[hfd_resource_index(object->resource)],
+                                     object->path);
+        if (node && node->object->revision < object->revision &&
+            (!node->newer || node->newer->revision < object->revision)) {
+                old = node->newer;
+                node->newer = hfd_object_ref(object);
+        }
+        pthread_mutex_unlock(&cacher->mu);
+        hfd_object_unref(old);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The forms of a response that kubectl and metadata clients ask for: Table and
+ * PartialObjectMetadata. Each returns NULL when memory runs out.
+ */
+#include "server/registry/registry.h"
+#include "server/registry/request.h"
+
+/* list_meta is the inside of the Table's metadata ("resourceVersion":...). */
+struct hf__buf *hfd_table_render(struct hfd_registry *registry, const struct hfd_request *request,
+                                 struct hfd_object *const *objects, size_t n,
+                                 const char *list_meta);
+struct hf__buf *hfd_table_render_partial(const struct hfd_object *object);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The body of a write. Each function that returns false has filled response. */
+#include "server/registry/write.h"
+
+/*
+ * Parses the request's body, which must be an object. type names it in messages. The caller frees
+ * *ret_json, also after a failure.
+ */
+bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
+                          struct hf__json **ret_json, struct hfd_response *response);
+/* Parses the body into w->sent. */
+bool hfd_write_body_take(struct hfd_write *w, struct hfd_response *response);
+/*
+ * Brings an object that a client wants to store into its normal form, and checks what does not
+ * depend on the stored state.
+ */
+bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
+                           struct hfd_response *response);

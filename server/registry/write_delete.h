@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* One attempt of a delete. */
+#include "server/registry/write.h"
+
+void hfd_write_delete_attempt(struct hfd_write *w);
+/* Whether finalizers keep an object that is deleted. */
+bool hfd_write_delete_is_held(const struct hfd_resource *resource, const struct hf__json *object);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Fencing. A leader's write names its term; the transaction compares the term record of the Lease,
+ * which the store keeps beside it, and the epoch of the store, so that a deposed leader's write
+ * never commits. A write of a Lease that changes its holder or acquireTime writes the term record.
+ */
+#include "server/registry/write.h"
+#include "server/storage/term_record.h"
+
+#define HFD_WRITE_FENCE_COMPARES (2 * HFD_FENCE_LEASES + 1)
+#define HFD_WRITE_FENCE_READS    (HFD_FENCE_LEASES + 1)
+
+/* Makes w->fence of the request's fence. 0, -ENOMEM or HF_E_TOO_LARGE. */
+int hfd_write_fence_make(struct hfd_write *w);
+/*
+ * Adds to the transaction what the fence compares, and what it reads when it fails. epoch_key is
+ * memory for a key. 0 or HF_E_TOO_LARGE.
+ */
+int hfd_write_fence_compare(struct hfd_write *w, char epoch_key[HFD_KEY_MAX],
+                            struct hfd_compare *compares, size_t *n_compares, const char **reads,
+                            size_t *n_reads);
+/*
+ * After a transaction has failed: whether the term that the fence names is over. True also when
+ * the store was replaced, which is reported to the cacher.
+ */
+bool hfd_write_fence_is_stale(struct hfd_write *w, const struct hfd_store_reply *reply);
+
+/* Whether holder and acquireTime of two Leases are the same. */
+bool hfd_write_fence_same_term(const struct hf__json *a, const struct hf__json *b);
+/*
+ * What the transaction does to the Lease's term record. *op has no key: nothing. The caller drops
+ * *ret_value after the transaction was sent. 0, -ENOMEM or HF_E_TOO_LARGE.
+ */
+int hfd_write_fence_term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct hfd_op *op,
+                            struct hf__buf **ret_value);

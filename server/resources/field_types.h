@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The types of the fields whose values the server itself does not read. Pure. Thread: any.
+ */
+#include "base/json.h"
+#include "server/resources/resource.h"
+
+/*
+ * Checks that each field that is present has the type that its kind gives it. False: reason says
+ * in Kubernetes' words which field has the wrong type.
+ */
+bool hfd_field_types_check(const struct hfd_resource *resource, const struct hf__json *object,
+                           char *reason, size_t max_reason);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys of objects. A key and a path translate into each other without loss: a name never contains
+ * a slash (request_info.c refuses one), so the path of a namespaced object has exactly one.
+ */
+#include "server/resources/object_key.h"
+
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/strbuf.h"
+
+void hfd_object_path(const struct hfd_resource *resource, const char *ns, const char *name,
+                     char path[HFD_PATH_MAX]) {
+        bool namespaced = resource->namespaced;
+
+        (void)hf__join(path, HFD_PATH_MAX, namespaced ? ns : "", namespaced ? "/" : "", name, NULL);
+}
+
+int hfd_object_key(const char *prefix, const struct hfd_resource *resource, const char *path,
+                   char key[HFD_KEY_MAX]) {
+        return hf__join(key, HFD_KEY_MAX, prefix, "/", resource->storage, "/", path, NULL)
+                       ? 0
+                       : HF_E_TOO_LARGE;
+}
+
+const struct hfd_resource *hfd_object_key_parse(const char *prefix, const char *key,
+                                                const char **ret_path) {
+        size_t n, n_prefix = strlen(prefix);
+        const struct hfd_resource *rows = hfd_resources(&n);
+
+        if (strncmp(key, prefix, n_prefix) != 0 || key[n_prefix] != '/')
+                return NULL;
+        key += n_prefix + 1;
+        for (size_t i = 0; i < n; i++) {
+                size_t n_storage = strlen(rows[i].storage);
+                if (strncmp(key, rows[i].storage, n_storage) != 0 || key[n_storage] != '/')
+                        continue;
+                *ret_path = key + n_storage + 1;
+                const char *slash = strchr(*ret_path, '/');
+                return **ret_path && (slash != NULL) == rows[i].namespaced ? &rows[i] : NULL;
+        }
+        return NULL;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Where the store keeps an object: PREFIX/STORAGE/NAMESPACE/NAME, or PREFIX/STORAGE/NAME for a
+ * resource without namespaces. Its path is what follows STORAGE. Pure. Thread: any.
+ */
+#include <holdfast/fence.h> /* HF_NAME_MAX */
+
+#include "server/resources/resource.h"
+#include "server/storage/keys.h"
+
+#define HFD_PATH_MAX (2 * HF_NAME_MAX + 2) /* "namespace/name" and a NUL */
+
+/* The path of an object: "ns/name", or "name" where the resource has no namespaces. */
+void hfd_object_path(const struct hfd_resource *resource, const char *ns, const char *name,
+                     char path[HFD_PATH_MAX]);
+
+/*
+ * The key of the object at path. An empty path gives the prefix of the collection. 0, or
+ * HF_E_TOO_LARGE.
+ */
+int hfd_object_key(const char *prefix, const struct hfd_resource *resource, const char *path,
+                   char key[HFD_KEY_MAX]);
+
+/* The reverse: whose key this is, and its path (within key). NULL: no resource's. */
+const struct hfd_resource *hfd_object_key_parse(const char *prefix, const char *key,
+                                                const char **ret_path);
