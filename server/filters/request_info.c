@@ -1,54 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a request asks for, read once from its method, path and query.
+ *
+ * Invariant: a decoded segment may become part of a key of the store, so nothing in it may look
+ * like a separator or climb to a parent. Whatever is odd makes the whole path invalid, also where
+ * no resource is meant: it is refused no matter which handler would have answered.
+ */
 #include "server/filters/request_info.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include <holdfast/error.h>
 
-#include "base/json.h"
-
-static int hex_digit(char c) {
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        if (c >= 'a' && c <= 'f')
-                return c - 'a' + 10;
-        if (c >= 'A' && c <= 'F')
-                return c - 'A' + 10;
-        return -1;
-}
-
-/*
- * Decodes n bytes into at most max - 1 plus a NUL. Returns the decoded length, or -1: bad encoding,
- * NUL inside, too long, not UTF-8 (what is asked for is said again in answers, and those are JSON).
- */
-static int percent_decode(const char *text, size_t n, bool plus_is_space, char *ret_text,
-                          size_t max) {
-        size_t n_out = 0;
-        if (n < max && !plus_is_space &&
-            !memchr(text, '%', n)) { /* the usual segment: there is nothing to decode */
-                memcpy(ret_text, text, n);
-                ret_text[n] = '\0';
-                return hf__utf8_valid(text, n) ? (int)n : -1;
-        }
-        for (size_t i = 0; i < n; i++) {
-                char c = text[i];
-                if (c == '%') {
-                        int high = i + 2 < n ? hex_digit(text[i + 1]) : -1;
-                        int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-                        if (low < 0)
-                                return -1;
-                        c = (char)(high * 16 + low);
-                        i += 2;
-                } else if (c == '+' && plus_is_space)
-                        c = ' ';
-                if (c == '\0' || n_out + 1 >= max)
-                        return -1;
-                ret_text[n_out++] = c;
-        }
-        ret_text[n_out] = '\0';
-        return hf__utf8_valid(ret_text, n_out) ? (int)n_out : -1;
-}
+#include "server/filters/query.h"
 
 /*
  * One decoded segment may become a part of a storage key: nothing in it may look like a separator
@@ -56,7 +23,7 @@ static int percent_decode(const char *text, size_t n, bool plus_is_space, char *
  * refuses raw control characters.
  */
 static int decode_segment(const char *text, size_t n, char *ret_text, size_t max) {
-        int length = percent_decode(text, n, false, ret_text, max);
+        int length = hfd_percent_decode(text, n, false, ret_text, max);
         if (length <= 0 || strcmp(ret_text, ".") == 0 || strcmp(ret_text, "..") == 0)
                 return HF_E_INVALID;
         for (const char *c = ret_text; *c && (size_t)length < n; c++)
@@ -135,9 +102,8 @@ static int check_segments(struct walk walk) {
         return 0;
 }
 
-/* All strings "": what stands behind their first byte is of no account, and clearing it costs more
- * than all else here. */
-static void clear(struct hfd_request_path *path) {
+/* Makes all strings "". Clearing whole arrays would cost more than the rest of the parser. */
+static void clear_path(struct hfd_request_path *path) {
         path->is_resource = false;
         path->group[0] = path->version[0] = path->resource[0] = path->subresource[0] = path->ns[0] =
                 path->name[0] = '\0';
@@ -145,7 +111,7 @@ static void clear(struct hfd_request_path *path) {
 
 /* Takes every segment: one that is odd makes the path invalid. Not is_resource: what the strings
  * hold is no matter. */
-static int parse(struct walk walk, struct hfd_request_path *path) {
+static int parse_path(struct walk walk, struct hfd_request_path *path) {
         char root[8];
         bool valid = walk_peek(walk, root, sizeof root), core = valid && strcmp(root, "api") == 0;
         if (!core && (!valid || strcmp(root, "apis") != 0))
@@ -162,14 +128,14 @@ static int parse(struct walk walk, struct hfd_request_path *path) {
 
 int hfd_request_path_parse(const char *path, struct hfd_request_path *ret_path) {
         size_t n = strlen(path);
-        clear(ret_path);
+        clear_path(ret_path);
         if (n == 0 || path[0] != '/')
                 return HF_E_INVALID;
         if (path[n - 1] == '/')
                 n--;
-        int r = parse((struct walk){.at = path, .end = path + n}, ret_path);
+        int r = parse_path((struct walk){.at = path, .end = path + n}, ret_path);
         if (r != 0 || !ret_path->is_resource)
-                clear(ret_path);
+                clear_path(ret_path);
         return r;
 }
 
@@ -197,56 +163,53 @@ const char *hfd_request_verb(const char *method, const struct hfd_request_path *
         return "";
 }
 
-int hfd_query_get(const char *query, const char *key, size_t nth, char *ret_value,
-                  size_t max_value) {
-        size_t n_key = strlen(key);
-        char name[128];
-        for (const char *at = query; *at;) {
-                const char *end = at + strcspn(at, "&");
-                const char *equals = memchr(at, '=', (size_t)(end - at));
-                const char *name_end = equals ? equals : end;
-                int n_name = percent_decode(at, (size_t)(name_end - at), true, name, sizeof name);
-                if (n_name >= 0 && (size_t)n_name == n_key && memcmp(name, key, n_key) == 0 &&
-                    nth-- == 0) {
-                        const char *value = equals ? equals + 1 : end;
-                        return percent_decode(value, (size_t)(end - value), true, ret_value,
-                                              max_value) < 0
-                                       ? HF_E_INVALID
-                                       : 0;
-                }
-                at = *end ? end + 1 : end;
-        }
-        return HF_E_NOT_FOUND;
-}
+static bool is_reading(const char *verb) {
+        static const char *const reading[] = {"get", "list", "watch", "head", "options"};
 
-bool hfd_query_bool(const char *query, const char *key) {
-        char value[16];
-        int r = hfd_query_get(query, key, 0, value, sizeof value);
-        if (r == HF_E_NOT_FOUND)
-                return false;
-        return r != 0 || (strcmp(value, "0") != 0 && strcasecmp(value, "false") != 0);
-}
-
-bool hfd_query_single_name(const char *query, char ret_name[HF_NAME_MAX + 1]) {
-        static const char field[] = "metadata.name";
-        char selector[1024];
-        if (hfd_query_get(query, "fieldSelector", 0, selector, sizeof selector) != 0)
-                return false;
-        for (char *term = selector; *term;) {
-                size_t n = strcspn(term, ",");
-                size_t n_skip = n + (term[n] == ',');
-                if (n > sizeof field - 1 && memcmp(term, field, sizeof field - 1) == 0 &&
-                    term[sizeof field - 1] == '=') {
-                        const char *value = term + sizeof field;
-                        value += *value == '='; /* "==" is the same as "=" */
-                        size_t n_value = (size_t)(term + n - value);
-                        if (n_value == 0 || n_value > HF_NAME_MAX)
-                                return false;
-                        memcpy(ret_name, value, n_value);
-                        ret_name[n_value] = '\0';
+        for (size_t i = 0; i < sizeof reading / sizeof reading[0]; i++)
+                if (strcmp(verb, reading[i]) == 0)
                         return true;
-                }
-                term += n_skip;
-        }
         return false;
+}
+
+/* Copies text to *at, and moves *at behind it. */
+static const char *store_text(char **at, const char *text) {
+        const char *copy = *at;
+
+        *at = stpcpy(*at, text) + 1;
+        return copy;
+}
+
+int hfd_request_info_new(const char *method, const char *path, const char *query,
+                         struct hfd_request_info **ret_info) {
+        struct hfd_request_path parsed;
+        bool valid = hfd_request_path_parse(path, &parsed) == 0;
+        const char *parts[] = {parsed.group,       parsed.version, parsed.resource,
+                               parsed.subresource, parsed.ns,      parsed.name};
+        const char *copies[sizeof parts / sizeof parts[0]];
+        size_t n_text = 0;
+
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+                n_text += strlen(parts[i]) + 1;
+        struct hfd_request_info *info = malloc(sizeof *info + n_text);
+        if (!info)
+                return -ENOMEM;
+        char *at = info->text;
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+                copies[i] = store_text(&at, parts[i]);
+        assert(at == info->text + n_text);
+        const char *verb = hfd_request_verb(method, &parsed, query);
+        *info = (struct hfd_request_info){.verb = verb,
+                                          .valid_path = valid,
+                                          .is_resource = parsed.is_resource,
+                                          .watch = strcmp(verb, "watch") == 0,
+                                          .mutating = !is_reading(verb),
+                                          .group = copies[0],
+                                          .version = copies[1],
+                                          .resource = copies[2],
+                                          .subresource = copies[3],
+                                          .ns = copies[4],
+                                          .name = copies[5]};
+        *ret_info = info;
+        return 0;
 }

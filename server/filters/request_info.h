@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a request's path and query ask for, in the words of the API: group, version, resource,
- * namespace, name, verb. Pure.
+ * RequestInfo: what a request asks for, in the terms of the API: group, version, resource,
+ * namespace, name, verb. Read once, when the head of the request has arrived; everything after it
+ * uses this. Pure.
  *
  *      /api/v1/namespaces/NS/configmaps/NAME/SUB
- * /apis/GROUP/VERSION/namespaces/NS/RESOURCE/NAME/SUB /api/v1/namespaces/NAME is the cluster scoped
- * namespace itself (ns "" and name set), its `status` and `finalize` too
+ *      /apis/GROUP/VERSION/namespaces/NS/RESOURCE/NAME/SUB
+ *      /api/v1/namespaces/NAME  the namespace itself (ns "" and a name), also its `status` and
+ *                               `finalize`
  *
- * Everything else, discovery (/api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION) included, is
- * a non-resource path. Segments are percent-decoded. Refused: empty, "." and ".." segments, a '/',
- * NUL or control character that was encoded, bad percent signs, and anything longer than its limit.
- * One slash at the end is ignored.
+ * Every other path, discovery included (/api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION), is
+ * a non-resource path. Segments are percent-decoded. Invalid are: empty, "." and ".." segments; a
+ * '/', NUL or control character that was encoded; a bad percent sign; anything longer than its
+ * limit. One slash at the end is ignored.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,16 +45,18 @@ int hfd_request_path_parse(const char *path, struct hfd_request_path *ret_path);
 const char *hfd_request_verb(const char *method, const struct hfd_request_path *path,
                              const char *query);
 
-/*
- * The value of the nth (from 0) parameter called key in a query string, percent-decoded ('+' is a
- * space). A parameter without '=' has the value "". 0; HF_E_NOT_FOUND; HF_E_INVALID: badly encoded,
- * or longer than max_value - 1.
- */
-int hfd_query_get(const char *query, const char *key, size_t nth, char *ret_value,
-                  size_t max_value);
-/* The field's reading of a boolean parameter: absent, "0" and "false" are false, all else is true
- * (also `?watch`). */
-bool hfd_query_bool(const char *query, const char *key);
+/* Immutable. One allocation, as long as its strings: there is one for each request and watch. */
+struct hfd_request_info {
+        const char *verb; /* as hfd_request_verb says */
+        bool valid_path;  /* false: answer 400 */
+        bool is_resource;
+        bool watch;    /* long-running: not counted as in flight, ended apart by a shutdown */
+        bool mutating; /* the verb may change something */
+        /* those of hfd_request_path, in text */
+        const char *group, *version, *resource, *subresource, *ns, *name;
+        char text[];
+};
 
-/* If fieldSelector names one object (metadata.name=x among its terms) copies x and returns true. */
-bool hfd_query_single_name(const char *query, char ret_name[HF_NAME_MAX + 1]);
+/* *ret_info is to be freed with free. An invalid path is no failure. 0 or -ENOMEM. */
+int hfd_request_info_new(const char *method, const char *path, const char *query,
+                         struct hfd_request_info **ret_info);

@@ -8,6 +8,8 @@
 
 #include <holdfast/host.h>
 
+#include "server/filters/inflight.h"
+
 struct hfd_request_metrics;
 
 /* Where a request counts: indices into the fixed sets. */
@@ -24,12 +26,5 @@ struct hfd_request_kind hfd_request_kind(const char *verb, const char *resource)
 void hfd_request_metrics_done(struct hfd_request_metrics *metrics, struct hfd_request_kind kind,
                               int code, hf_nsec took);
 
-enum hfd_lane {
-        HFD_LANE_READ,
-        HFD_LANE_MUTATE,
-        HFD_LANE_LEASE,
-        HFD_N_LANES,
-        HFD_LANE_NONE = HFD_N_LANES
-};
 void hfd_request_metrics_inflight(struct hfd_request_metrics *metrics, enum hfd_lane lane,
                                   size_t n);

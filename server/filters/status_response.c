@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "server/filters/filters.h"
 
 /* What details says about the object, as far as it is known. */
 struct about {
@@ -34,8 +33,8 @@ static const char *reason_of(int code) {
 }
 
 /* Out of memory, an answer still comes: the code without a body. */
-static void reply(struct hfd_http_request *request, int code, const char *content_type,
-                  struct hf__strbuf *body, unsigned retry_after_s, bool close) {
+static void send_response(struct hfd_http_request *request, int code, const char *content_type,
+                          struct hf__strbuf *body, unsigned retry_after_s, bool close) {
         struct hfd_header headers[4];
         char retry_after[16];
         size_t n = 0;
@@ -65,8 +64,8 @@ static void add_member(struct hf__strbuf *out, const char *key, const char *valu
         hf__strbuf_json(out, value, strlen(value));
 }
 
-static void reply_status(struct hfd_http_request *request, const struct hf_status *status,
-                         const char *message, const struct about *about) {
+static void send_status(struct hfd_http_request *request, const struct hf_status *status,
+                        const char *message, const struct about *about) {
         const char *reason = status->reason[0] ? status->reason : reason_of(status->http_code);
         struct hf__strbuf out = {0};
         bool first = true;
@@ -86,19 +85,27 @@ static void reply_status(struct hfd_http_request *request, const struct hf_statu
                 hf__strbuf_putc(&out, '}');
         }
         hf__strbuf_printf(&out, ",\"code\":%d}\n", status->http_code);
-        reply(request, status->http_code, "application/json", &out, status->retry_after_s, false);
+        send_response(request, status->http_code, "application/json", &out, status->retry_after_s,
+                      false);
 }
 
-void hfd_http_request_reply_status(struct hfd_http_request *request,
-                                   const struct hf_status *status) {
-        reply_status(request, status, status->message, NULL);
+void hfd_status_response(struct hfd_http_request *request, const struct hf_status *status) {
+        send_status(request, status, status->message, NULL);
 }
 
-void hfd_reply_text(struct hfd_http_request *request, int code, const char *text,
-                    unsigned retry_after_s, bool close) {
+void hfd_status_response_code(struct hfd_http_request *request, int code, uint32_t retry_after_s,
+                              const char *message) {
+        struct hf_status status = {.http_code = code, .retry_after_s = retry_after_s};
+
+        (void)snprintf(status.message, sizeof status.message, "%s", message);
+        hfd_status_response(request, &status);
+}
+
+void hfd_status_response_text(struct hfd_http_request *request, int code, const char *text,
+                              unsigned retry_after_s, bool close) {
         struct hf__strbuf out = {0};
         hf__strbuf_puts(&out, text);
-        reply(request, code, "text/plain; charset=utf-8", &out, retry_after_s, close);
+        send_response(request, code, "text/plain; charset=utf-8", &out, retry_after_s, close);
 }
 
 /* leases.coordination.k8s.io "x" is forbidden: User "u" cannot get resource "leases" in API group
@@ -121,8 +128,9 @@ static void describe_resource(struct hf__strbuf *out, const struct hfd_user *use
                 hf__strbuf_puts(out, " at the cluster scope");
 }
 
-void hfd_reply_forbidden(struct hfd_http_request *request, const struct hfd_user *user,
-                         const struct hfd_attributes *attributes, const char *subresource) {
+void hfd_status_response_forbidden(struct hfd_http_request *request, const struct hfd_user *user,
+                                   const struct hfd_attributes *attributes,
+                                   const char *subresource) {
         const struct hf_status status = {.error = HF_E_FORBIDDEN, .http_code = 403};
         const struct about about = {.group = attributes->group,
                                     .resource = attributes->resource,
@@ -133,7 +141,7 @@ void hfd_reply_forbidden(struct hfd_http_request *request, const struct hfd_user
         else
                 hf__strbuf_printf(&message, "forbidden: User \"%s\" cannot %s path \"%s\"",
                                   user->name, attributes->verb, attributes->path);
-        reply_status(request, &status, message.error || !message.data ? "forbidden" : message.data,
-                     &about);
+        send_status(request, &status, message.error || !message.data ? "forbidden" : message.data,
+                    &about);
         hf__strbuf_done(&message);
 }

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The answers that filters and endpoints give themselves. hfd_http_request_reply_status is in
- * filters.h.
+ * The responses that filters, health checks and the like give themselves: a Kubernetes Status, or a
+ * line of text. None takes the caller's reference of the request. When memory runs out, the client
+ * gets the status code without a body.
  */
 #include <holdfast/error.h>
 
 #include "server/auth/auth.h"
 #include "server/http/http.h"
 
-/* text/plain with the field's headers; retry_after_s 0 = no such header; close adds Connection:
- * close. */
-void hfd_reply_text(struct hfd_http_request *request, int code, const char *text,
-                    unsigned retry_after_s, bool close);
-/* 403 in the field's words: who may not do what. */
-void hfd_reply_forbidden(struct hfd_http_request *request, const struct hfd_user *user,
-                         const struct hfd_attributes *attributes, const char *subresource);
+/* A Status. status->http_code must be set; without a reason it gets the code's. */
+void hfd_status_response(struct hfd_http_request *request, const struct hf_status *status);
+/* The same, from its parts. retry_after_s 0 = no such header. */
+void hfd_status_response_code(struct hfd_http_request *request, int code, uint32_t retry_after_s,
+                              const char *message);
+/* 403, in Kubernetes' words: who may not do what. */
+void hfd_status_response_forbidden(struct hfd_http_request *request, const struct hfd_user *user,
+                                   const struct hfd_attributes *attributes,
+                                   const char *subresource);
+/* text/plain. close: the connection takes no further request. */
+void hfd_status_response_text(struct hfd_http_request *request, int code, const char *text,
+                              unsigned retry_after_s, bool close);

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "server/filters/filters.h"
-#include "server/filters/request_info.h"
+#include "server/filters/query.h"
 #include "server/filters/status_response.h"
 #include "server/handlers/process_metrics.h"
 #include "server/handlers/version.h"
@@ -158,9 +157,10 @@ static void answer_round(struct hfd_http_request *request, struct round *round, 
                           round->n_failed > 0 ? "failed" : "passed");
         const char *text = round->n_failed == 0 && !verbose ? "ok" : round->lines.data;
         if (round->lines.error || !text)
-                hfd_reply_text(request, 500, "internal server error: out of memory\n", 0, false);
+                hfd_status_response_text(request, 500, "internal server error: out of memory\n", 0,
+                                         false);
         else
-                hfd_reply_text(request, round->n_failed > 0 ? 500 : 200, text, 0, false);
+                hfd_status_response_text(request, round->n_failed > 0 ? 500 : 200, text, 0, false);
 }
 
 static void handle_probe(struct probe *probe, struct hfd_http_request *request) {
@@ -168,14 +168,16 @@ static void handle_probe(struct probe *probe, struct hfd_http_request *request) 
         const char *query = hfd_http_request_query(request);
         struct round *round = calloc(1, sizeof *round);
         if (!round) {
-                hfd_reply_text(request, 500, "internal server error: out of memory\n", 0, false);
+                hfd_status_response_text(request, 500, "internal server error: out of memory\n", 0,
+                                         false);
                 return;
         }
         round->probe = probe;
         round->log = &healthz->host->log;
         round->lines.max = 256 * 1024;
         if (!read_excludes(query, &round->excludes)) {
-                hfd_reply_text(request, 400, "too many or too long values of exclude\n", 0, false);
+                hfd_status_response_text(request, 400, "too many or too long values of exclude\n",
+                                         0, false);
                 free(round);
                 return;
         }
@@ -216,11 +218,12 @@ static void handle_single(struct probe *probe, struct hfd_http_request *request,
         if (probe->healthz->host->health)
                 (void)hf_health_each(probe->healthz->host->health, probe->bit, pick_check, &single);
         if (!single.found) {
-                hfd_reply_text(request, 404, "404 page not found\n", 0, false);
+                hfd_status_response_text(request, 404, "404 page not found\n", 0, false);
                 return;
         }
         (void)snprintf(text, sizeof text, "internal server error: %s\n", single.reason);
-        hfd_reply_text(request, single.healthy ? 200 : 500, single.healthy ? "ok" : text, 0, false);
+        hfd_status_response_text(request, single.healthy ? 200 : 500, single.healthy ? "ok" : text,
+                                 0, false);
 }
 
 /* ---- handlers: each consumes the request's reference ---- */
@@ -232,7 +235,7 @@ static bool is_read(struct hfd_http_request *request) {
         const struct hf_status status =
                 {.http_code = 405,
                  .message = "the server does not allow this method on the requested resource"};
-        hfd_http_request_reply_status(request, &status);
+        hfd_status_response(request, &status);
         return false;
 }
 
@@ -257,7 +260,8 @@ static void reply_body(struct hfd_http_request *request, const char *content_typ
                                        &(struct hfd_header){"cache-control", "no-cache, private"},
                                        1, buf);
         else
-                hfd_reply_text(request, 500, "internal server error: out of memory\n", 0, false);
+                hfd_status_response_text(request, 500, "internal server error: out of memory\n", 0,
+                                         false);
         hf__buf_unref(buf);
 }
 

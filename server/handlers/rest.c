@@ -2,6 +2,7 @@
 /* HTTP requests become calls, answers become replies; nothing else is decided here. */
 #include "server/handlers/rest.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,8 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/filters/filters.h"
-#include "server/filters/request_info.h"
+#include "server/filters/query.h"
+#include "server/filters/request_context.h"
 #include "server/filters/status_response.h"
 #include "server/handlers/discovery.h"
 #include "server/handlers/openapi.h"
@@ -115,6 +116,10 @@ static void on_done(struct hfd_request *request, const struct hfd_response *resp
         hfd_rest_free(rest);
 }
 
+static bool is_of_many(const struct hfd_request *request) {
+        return request->verb == HFD_LIST || request->verb == HFD_WATCH;
+}
+
 /* ---- negotiation ---- */
 
 /* One element of Accept: `application/json;as=Table;v=v1;g=meta.k8s.io`. False: not one we can
@@ -148,9 +153,9 @@ static bool accepts(struct hfd_request *request, char *element) {
         (void)snprintf(request->table_version, sizeof request->table_version, "%s", version);
         if (strcmp(as, "Table") == 0)
                 request->format = HFD_AS_TABLE;
-        else if (strcmp(as, "PartialObjectMetadata") == 0 && request->verb != HFD_LIST)
+        else if (strcmp(as, "PartialObjectMetadata") == 0 && !is_of_many(request))
                 request->format = HFD_AS_PARTIAL;
-        else if (strcmp(as, "PartialObjectMetadataList") == 0 && request->verb == HFD_LIST)
+        else if (strcmp(as, "PartialObjectMetadataList") == 0 && is_of_many(request))
                 request->format = HFD_AS_PARTIAL;
         else
                 return false;
@@ -181,7 +186,7 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
                 const char *name;
                 enum hfd_verb verb;
         } verbs[] = {{"get", HFD_GET},           {"list", HFD_LIST},
-                     {"watch", HFD_LIST},        {"create", HFD_CREATE},
+                     {"watch", HFD_WATCH},       {"create", HFD_CREATE},
                      {"update", HFD_UPDATE},     {"patch", HFD_PATCH},
                      {"delete", HFD_DELETE_ONE}, {"deletecollection", HFD_DELETE_MANY}};
 
@@ -281,40 +286,38 @@ static bool take_fence(struct hfd_rest_request *rest, const char *text,
 }
 
 /* Whether the verb is one of this path's. */
-static bool verb_fits(const struct hfd_request *request, const struct hfd_request_path *path) {
-        if (request->resource->namespaced && !*path->ns && request->verb != HFD_LIST)
+static bool verb_fits(const struct hfd_request *request, const struct hfd_request_info *info) {
+        if (request->resource->namespaced && !*info->ns && !is_of_many(request))
                 return false;
         if (request->subresource)
                 return request->verb == HFD_GET || request->verb == HFD_UPDATE ||
                        request->verb == HFD_PATCH;
         return request->verb == HFD_CREATE
-                       ? !*path->name
-                       : (request->verb != HFD_UPDATE && request->verb != HFD_PATCH) || *path->name;
+                       ? !*info->name
+                       : (request->verb != HFD_UPDATE && request->verb != HFD_PATCH) || *info->name;
 }
 
 /* Checks what does not depend on the verb's own work. False: answer is filled. */
-static bool fill_call(struct hfd_rest_request *rest, const struct hfd_request_path *path,
-                      const char *verb, struct hfd_response *response) {
+static bool fill_request(struct hfd_rest_request *rest, const struct hfd_request_info *info,
+                         struct hfd_response *response) {
         struct hfd_http_request *http_request = rest->http_request;
         struct hfd_request *request = &rest->request;
         const char *fence = hfd_http_request_header(http_request, "holdfast-fence");
 
-        request->resource = hfd_resource_find(path->group, path->version, path->resource);
-        if (!request->resource || (*path->ns && !request->resource->namespaced) ||
-            !hfd_resource_subresource(request->resource, path->subresource,
+        request->resource = hfd_resource_find(info->group, info->version, info->resource);
+        if (!request->resource || (*info->ns && !request->resource->namespaced) ||
+            !hfd_resource_subresource(request->resource, info->subresource,
                                       &request->subresource)) {
                 hfd_response_no_such_resource(response);
                 return false;
         }
-        if (!set_verb(request, verb) || !verb_fits(request, path)) {
+        if (!set_verb(request, info->verb) || !verb_fits(request, info)) {
                 hfd_response_not_allowed(response);
                 return false;
         }
-        _Static_assert(sizeof request->ns == sizeof path->ns &&
-                               sizeof request->name == sizeof path->name,
-                       "what fits there fits here");
-        (void)stpcpy(request->ns, path->ns);
-        (void)stpcpy(request->name, path->name);
+        assert(strlen(info->ns) < sizeof request->ns && strlen(info->name) < sizeof request->name);
+        (void)stpcpy(request->ns, info->ns);
+        (void)stpcpy(request->name, info->name);
         request->body = hfd_http_request_body(http_request, &request->n_body);
         request->deadline = hfd_registry_now(rest->registry) + (request->verb == HFD_DELETE_MANY
                                                                         ? HFD_REGISTRY_MANY_DEADLINE
@@ -339,10 +342,8 @@ static bool fill_call(struct hfd_rest_request *rest, const struct hfd_request_pa
 }
 
 static void handle_resource(struct hfd_registry *registry, struct hfd_http_request *http_request,
-                            const struct hfd_request_path *path) {
+                            const struct hfd_request_info *info) {
         struct hfd_rest_request *rest = malloc(sizeof *rest);
-        const char *verb = hfd_request_verb(hfd_http_request_method(http_request), path,
-                                            hfd_http_request_query(http_request));
         struct hfd_response response = {0};
 
         if (!rest) {
@@ -355,13 +356,12 @@ static void handle_resource(struct hfd_registry *registry, struct hfd_http_reque
         *rest = (struct hfd_rest_request){.request.done = on_done,
                                           .registry = registry,
                                           .http_request = http_request};
-        if (!fill_call(rest, path, verb, &response)) {
+        if (!fill_request(rest, info, &response)) {
                 hfd_rest_respond(http_request, &response);
                 hfd_response_done(&response);
                 hfd_rest_free(rest);
                 return;
         }
-        /* A single object is watched as a collection of one. */
         if (rest->request.verb == HFD_WATCH)
                 hfd_rest_watch(rest);
         else
@@ -394,19 +394,11 @@ static void handle_document(struct hfd_http_request *http_request) {
         hfd_http_request_unref(http_request);
 }
 
-/* The filters authorize every path alike; a host without them has no user to ask about. */
 void hfd_rest_handle(void *ctx, struct hfd_http_request *http_request) {
-        struct hfd_request_path path;
-        struct hfd_response response = {0};
+        const struct hfd_request_info *info = hfd_request_info(http_request);
 
-        if (hfd_request_path_parse(hfd_http_request_path(http_request), &path)) {
-                hfd_response_bad_request(&response, "the path is not valid");
-                hfd_rest_respond(http_request, &response);
-                hfd_response_done(&response);
-                hfd_http_request_unref(http_request);
-        } else if (path.is_resource) {
-                handle_resource(ctx, http_request, &path);
-        } else {
+        if (info->is_resource)
+                handle_resource(ctx, http_request, info);
+        else
                 handle_document(http_request);
-        }
 }

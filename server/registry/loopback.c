@@ -319,8 +319,7 @@ static bool watch_options(struct pending *p, const struct hf_watch_spec *spec,
                           struct hfd_response *response) {
         struct hf__strbuf query = {0};
 
-        hf__strbuf_printf(&query, "watch=true&allowWatchBookmarks=%s",
-                          spec->bookmarks ? "true" : "false");
+        hf__strbuf_printf(&query, "allowWatchBookmarks=%s", spec->bookmarks ? "true" : "false");
         if (spec->resource_version && *spec->resource_version)
                 hf__strbuf_printf(&query, "&resourceVersion=%s", spec->resource_version);
         if (spec->name && *spec->name)
@@ -349,7 +348,7 @@ static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *sp
         p->on_event = on_event;
         p->on_end = on_end;
         p->ctx = ctx;
-        p->request.verb = HFD_LIST;
+        p->request.verb = HFD_WATCH;
         p->request.in_process = true;
         int r = enlist(p, ret_id);
         if (r != 0) {

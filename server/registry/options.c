@@ -57,8 +57,7 @@ static bool read_u64(const char *text, uint64_t *ret_value) {
         return !*end && !errno;
 }
 
-/* As the field reads it, and as hfd_query_bool does, by which the filters have told watches from
- * lists before. */
+/* As Kubernetes reads it. */
 static bool read_bool(const char *text) {
         return strcmp(text, "0") != 0 && strcasecmp(text, "false") != 0;
 }
@@ -176,8 +175,6 @@ static bool set_option(struct hfd_request *request, const char *name, const char
                         hfd_response_no_memory(response);
                         return false;
                 }
-        } else if (strcmp(name, "watch") == 0) {
-                o->watch = read_bool(value);
         } else if (strcmp(name, "allowWatchBookmarks") == 0) {
                 o->bookmarks = read_bool(value);
         } else if (strcmp(name, "sendInitialEvents") == 0) {
@@ -198,7 +195,8 @@ static bool set_option(struct hfd_request *request, const char *name, const char
 
 /* The combinations the field forbids (apiserver.md 3.6). */
 static bool check_options(struct hfd_request *request, struct hfd_response *response) {
-        struct hfd_options *o = &request->options;
+        const struct hfd_options *o = &request->options;
+        bool watch = request->verb == HFD_WATCH;
         struct hfd_causes causes; /* 15 KiB, of which only what is counted is looked at: each page
                                      touched stays with the thread */
 
@@ -206,25 +204,25 @@ static bool check_options(struct hfd_request *request, struct hfd_response *resp
         if (request->verb != HFD_LIST && request->verb != HFD_WATCH &&
             request->verb != HFD_DELETE_MANY)
                 return true;
-        if (o->watch && o->match != HFD_MATCH_UNSET && !o->has_send_initial)
+        if (watch && o->match != HFD_MATCH_UNSET && !o->has_send_initial)
                 hfd_cause_forbidden(&causes, "resourceVersionMatch",
                                     "resourceVersionMatch is forbidden for watch unless "
                                     "sendInitialEvents is provided");
-        if (o->watch && o->has_send_initial && o->match != HFD_MATCH_NOT_OLDER)
+        if (watch && o->has_send_initial && o->match != HFD_MATCH_NOT_OLDER)
                 hfd_cause_forbidden(&causes, "resourceVersionMatch",
                                     "sendInitialEvents requires setting resourceVersionMatch to "
                                     "NotOlderThan");
-        if (!o->watch && o->has_send_initial)
+        if (!watch && o->has_send_initial)
                 hfd_cause_forbidden(&causes, "sendInitialEvents",
                                     "sendInitialEvents is forbidden for list");
-        if (!o->watch && o->match != HFD_MATCH_UNSET && !o->has_revision)
+        if (!watch && o->match != HFD_MATCH_UNSET && !o->has_revision)
                 hfd_cause_forbidden(&causes, "resourceVersionMatch",
                                     "resourceVersionMatch is forbidden unless resourceVersion is "
                                     "provided");
-        if (!o->watch && o->match != HFD_MATCH_UNSET && o->continue_token)
+        if (!watch && o->match != HFD_MATCH_UNSET && o->continue_token)
                 hfd_cause_forbidden(&causes, "resourceVersionMatch",
                                     "resourceVersionMatch is forbidden when continue is provided");
-        if (!o->watch && o->match == HFD_MATCH_EXACT && o->has_revision && !o->revision)
+        if (!watch && o->match == HFD_MATCH_EXACT && o->has_revision && !o->revision)
                 hfd_cause_forbidden(&causes, "resourceVersionMatch",
                                     "resourceVersionMatch \"Exact\" is forbidden for "
                                     "resourceVersion \"0\"");
@@ -234,7 +232,7 @@ static bool check_options(struct hfd_request *request, struct hfd_response *resp
                 hfd_response_invalid(response, &list_options, "", &causes);
                 return false;
         }
-        if (!o->watch && o->continue_token && o->revision) {
+        if (!watch && o->continue_token && o->revision) {
                 hfd_response_bad_request(response,
                                          "specifying resource version is not allowed when "
                                          "using continue");
@@ -293,9 +291,6 @@ bool hfd_options_parse(struct hfd_request *request, const char *query,
                 }
         }
         free(copy);
-        if (good && request->verb == HFD_LIST && request->options.watch)
-                request->verb = HFD_WATCH;
-        request->options.watch &= request->verb == HFD_WATCH;
         return good && check_options(request, response);
 }
 

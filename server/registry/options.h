@@ -37,7 +37,7 @@ struct hfd_options {
         enum hfd_match match;
         uint64_t limit;
         char *continue_token; /* owned; NULL = none */
-        bool watch, bookmarks;
+        bool bookmarks;
         bool has_send_initial, send_initial;
         int64_t timeout_s; /* 0 = not given */
         bool dry_run, pretty;

@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "fake_request.h"
 #include "server/filters/filters.h"
+#include "server/filters/request_context.h"
 
 static struct hf_host host = {.size = sizeof host};
 static struct hfd_router *router;
@@ -21,8 +22,7 @@ static struct hfd_filters *filters;
 static bool hold; /* the handler keeps requests unanswered; their reference is the test's then */
 
 static void handle(void *ctx, struct hfd_http_request *request) {
-        const struct hfd_request_info *info = hfd_request_info(request);
-        assert_string_equal(info->user, "admin");
+        assert_string_equal(hfd_request_context(request)->user, "admin");
         if (hold)
                 return;
         hfd_http_request_reply(request, 200, "text/plain", NULL, 0, NULL);

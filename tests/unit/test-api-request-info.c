@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <holdfast/error.h>
 
+#include "server/filters/query.h"
 #include "server/filters/request_info.h"
 
 struct path_case {

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The context of a request: made once, owned by the HTTP request. */
+#include "server/filters/request_context.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+static void context_free(void *ctx) {
+        struct hfd_request_context *context = ctx;
+
+        assert(!context->place.counted && context->place.lane == HFD_LANE_NONE);
+        free(context->info);
+        free(context->user);
+        free(context);
+}
+
+int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request *request,
+                            struct hfd_request_context **ret_context) {
+        struct hfd_request_context *context = malloc(sizeof *context);
+
+        if (!context)
+                return -ENOMEM;
+        *context = (struct hfd_request_context){.filters = filters,
+                                                .request = request,
+                                                .place.lane = HFD_LANE_NONE};
+        int r = hfd_request_info_new(hfd_http_request_method(request),
+                                     hfd_http_request_path(request),
+                                     hfd_http_request_query(request), &context->info);
+        if (r != 0) {
+                free(context);
+                return r;
+        }
+        context->kind = hfd_request_kind(context->info->verb, context->info->resource);
+        hfd_http_request_set_context(request, context, context_free);
+        *ret_context = context;
+        return 0;
+}
+
+struct hfd_request_context *hfd_request_context(struct hfd_http_request *request) {
+        return hfd_http_request_context(request);
+}
+
+const struct hfd_request_info *hfd_request_info(struct hfd_http_request *request) {
+        const struct hfd_request_context *context = hfd_http_request_context(request);
+
+        assert(context);
+        return context->info;
+}

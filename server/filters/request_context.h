@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the filters know of a request. It is made when the request's head has arrived, hangs on the
+ * HTTP request as its context, and is freed with the request's last reference.
+ *
+ * Thread: the connection's worker makes it and runs the filters. Afterwards it does not change,
+ * except that its place is given back when the response is finished; the HTTP server never runs the
+ * two at the same time.
+ */
+#include "server/auth/auth.h"
+#include "server/filters/inflight.h"
+#include "server/filters/request_info.h"
+#include "server/filters/request_metrics.h"
+#include "server/http/http.h"
+
+struct hfd_filters;
+
+struct hfd_request_context {
+        struct hfd_filters *filters;      /* borrowed; outlives all requests */
+        struct hfd_http_request *request; /* borrowed: the request owns this */
+        struct hfd_request_info *info;    /* owned */
+        struct hfd_request_kind kind;     /* of the metrics */
+        struct hfd_inflight_place place;
+        char *user; /* owned; who asks, after impersonation; NULL = not authenticated yet */
+};
+
+/* The request's context. NULL: it has none yet. */
+struct hfd_request_context *hfd_request_context(struct hfd_http_request *request);
+/* Makes the context, and hangs it on the request. 0 or -ENOMEM. */
+int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request *request,
+                            struct hfd_request_context **ret_context);
+/* What the request asks for. Not NULL within a handler that the filters called. */
+const struct hfd_request_info *hfd_request_info(struct hfd_http_request *request);
