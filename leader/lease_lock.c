@@ -297,10 +297,8 @@ static int compose(struct lease_lock *lock, const struct hf__record *record,
         struct hf__json *last = NULL;
         int r = 0;
         pthread_mutex_lock(&lock->mu);
-        /* Without a revision the write is unconditional; only a simulator's mutant asks for that.
-         */
         if (record->exists && (!lock->last_record.exists || !lock->last ||
-                               (record->rv[0] && strcmp(lock->last_record.rv, record->rv) != 0)))
+                               strcmp(lock->last_record.rv, record->rv) != 0))
                 r = HF_E_CONFLICT;
         else if (lock->last && !(last = hf__json_dup(lock->last)))
                 r = -ENOMEM;
