@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "leader/mutant.h"
-
 #define DURATION_MAX_S                                                                             \
         INT64_C(0x7fffffff) /* leaseDurationSeconds is 32 bits; a foreign record may say anything  \
                              */
@@ -136,13 +134,11 @@ hf_nsec hf__core_free_at(const struct hf__core *core) {
         if (!record->exists || hf__core_is_own(core, record))
                 return 0;
         if (record->holder[0] == '\0') {
-                if (record->successor[0] == '\0' || HF__MUTANT(no_hold_back) ||
+                if (record->successor[0] == '\0' ||
                     strcmp(record->successor, core->config.identity) == 0)
                         return 0;
                 return core->observed_at + core->config.timing.retry_period;
         }
-        if (HF__MUTANT(take_early))
-                return core->observed_at + core->config.timing.renew_deadline;
         if (duration_s <= 0) /* not said: what we would have recorded */
                 return core->observed_at + core->config.timing.lease_duration;
         return core->observed_at +
@@ -160,8 +156,6 @@ static int64_t acquire_time(struct hf__core *core, struct hf__core_time now) {
         if (core->n_own_acquires && last->acquire_us == core->last_acquire_us &&
             core->mine.acquire_us != core->last_acquire_us && last->holder[0] != '\0' &&
             hf__core_may_still_apply(core))
-                return core->last_acquire_us;
-        if (HF__MUTANT(keep_acquire_time) && core->n_own_acquires)
                 return core->last_acquire_us;
         core->last_acquire_us =
                 now.real_us > core->last_acquire_us ? now.real_us : core->last_acquire_us + 1;
@@ -216,8 +210,6 @@ void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now,
         record->acquire_us = acquire_us;
         record->renew_us = now.real_us > acquire_us ? now.real_us : acquire_us;
         note_cause(core, now.real_us, record);
-        if (HF__MUTANT(skip_compare))
-                record->rv[0] = '\0';
 }
 
 void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now,
@@ -229,8 +221,6 @@ void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now
          */
         ret_record->renew_us =
                 now.real_us > core->observed.renew_us ? now.real_us : core->observed.renew_us + 1;
-        if (HF__MUTANT(skip_compare))
-                ret_record->rv[0] = '\0';
 }
 
 void hf__core_make_release(const struct hf__core *core, struct hf__core_time now,
@@ -245,6 +235,4 @@ void hf__core_make_release(const struct hf__core *core, struct hf__core_time now
         ret_record->successor[0] = '\0';
         if (core->hand_over_asked)
                 strcpy(ret_record->successor, core->successor);
-        if (HF__MUTANT(skip_compare) || HF__MUTANT(release_blindly))
-                ret_record->rv[0] = '\0';
 }

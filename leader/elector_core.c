@@ -24,7 +24,6 @@
 #include <string.h>
 
 #include "leader/core_lease.h"
-#include "leader/mutant.h"
 
 enum { OP_NONE, OP_READ, OP_ACQUIRE, OP_RENEW, OP_RELEASE };
 
@@ -97,7 +96,7 @@ static void enter_releasing(struct hf__core *core, hf_nsec now) {
 static hf_nsec backoff(struct hf__core *core) {
         hf_nsec delay = timing_of(core)->retry_period;
 
-        if (core->n_short_terms == 0 || HF__MUTANT(no_backoff))
+        if (core->n_short_terms == 0)
                 return 0;
         for (unsigned n = core->n_short_terms; n > 1 && delay < timing_of(core)->lease_duration;
              n--)
@@ -127,8 +126,6 @@ static void abort_term(struct hf__core *core, hf_nsec now, const char *why,
                 core->n_short_terms++;
         else
                 core->n_short_terms = 0;
-        if (HF__MUTANT(skip_join))
-                after_join(core, now);
 }
 
 static void begin_drain(struct hf__core *core, hf_nsec now, const char *why,
@@ -139,10 +136,6 @@ static void begin_drain(struct hf__core *core, hf_nsec now, const char *why,
         core->last_end = why;
         if (now - core->term_started_at >= timing_of(core)->lease_duration)
                 core->n_short_terms = 0;
-        if (HF__MUTANT(release_before_join)) {
-                push(actions, HF__ACT_GATE_SHUT);
-                after_join(core, now);
-        }
 }
 
 static void stop(struct hf__core *core, bool released, struct hf__core_actions *actions) {
@@ -239,10 +232,8 @@ static void op_failed(struct hf__core *core, int kind, int result, hf_nsec retry
         if (kind == OP_READ) {
                 core->must_read = core->must_read || core->op_settles;
         } else {
-                if (HF__MUTANT(lost_reply_is_failure))
-                        odd = false;
-                else if (result < 0 || result == HF_E_TIMEOUT || result == HF_E_UNAVAILABLE ||
-                         result == HF_E_CANCELED)
+                if (result < 0 || result == HF_E_TIMEOUT || result == HF_E_UNAVAILABLE ||
+                    result == HF_E_CANCELED)
                         core->in_doubt = true;
                 if (odd) {
                         core->must_read = true;
@@ -268,15 +259,9 @@ static void start_term(struct hf__core *core, hf_nsec now, const struct hf__reco
         core->term = record->term        ? record->term
                      : record->rv_number ? record->rv_number
                                          : core->n_terms;
-        if (HF__MUTANT(count_terms))
-                core->term = core->n_terms;
         core->term_started_at = now;
         core->joined = false;
         core->valid_until = core->op_sent_at + timing_of(core)->renew_deadline;
-        if (HF__MUTANT(count_from_reply))
-                core->valid_until = now + timing_of(core)->renew_deadline;
-        if (HF__MUTANT(gate_by_flag))
-                core->valid_until = HF_NSEC_NEVER;
         action = push(actions, HF__ACT_TERM_START);
         action->term = core->term;
         action->valid_until = core->valid_until;
@@ -289,8 +274,7 @@ static void acquired(struct hf__core *core, const struct hf__record *record, hf_
 
         core->mine = core->op_record;
         hf__core_learn(core, record, now);
-        if (core->state != HF_FOLLOWING &&
-            !HF__MUTANT(lead_while_stopping)) /* a stop overtook it: what was taken is released */
+        if (core->state != HF_FOLLOWING) /* a stop overtook it: what was taken is released */
                 return;
         /* The watch may know more than the reply: then somebody has overwritten what I have just
          * taken. */
@@ -298,8 +282,7 @@ static void acquired(struct hf__core *core, const struct hf__record *record, hf_
                 return;
         if (core->event_since_send && !ordered)
                 core->must_read = true;
-        if (now >= core->op_sent_at + timing_of(core)->renew_deadline &&
-            !HF__MUTANT(count_from_reply)) {
+        if (now >= core->op_sent_at + timing_of(core)->renew_deadline) {
                 core->next_op_at =
                         pace(core, now, 0); /* too late to be worth anything: acquire anew */
                 return;
@@ -318,8 +301,6 @@ static void renewed(struct hf__core *core, const struct hf__record *record, hf_n
                 abort_term(core, now, "the Lease's record was changed by somebody else", actions);
                 return;
         }
-        if (HF__MUTANT(count_from_reply))
-                valid_until = now + timing_of(core)->renew_deadline;
         if (valid_until <= core->valid_until)
                 return;
         core->valid_until = valid_until;
@@ -328,11 +309,6 @@ static void renewed(struct hf__core *core, const struct hf__record *record, hf_n
 
 static void write_done(struct hf__core *core, int kind, const struct hf__core_event *event,
                        struct hf__core_time now, struct hf__core_actions *actions) {
-        if (HF__MUTANT(lost_reply_is_success) && kind == OP_RENEW &&
-            event->result == HF_E_TIMEOUT) {
-                renewed(core, &core->op_record, now.boot, actions);
-                return;
-        }
         if (event->result) {
                 op_failed(core, kind, event->result, event->retry_after, now);
                 if (event->result == HF_E_NOT_FOUND && leads(core))
@@ -374,8 +350,7 @@ static void read_done(struct hf__core *core, const struct hf__core_event *event,
                 core->next_op_at = pace(core, now.boot, 0);
         if (!leads(core) && hf__core_free_at(core) > now.boot)
                 core->n_failures = 0; /* somebody else has it: that contest is over */
-        if (!leads(core) || hf__core_is_mine(core, &core->observed) ||
-            HF__MUTANT(ignore_foreign_holder))
+        if (!leads(core) || hf__core_is_mine(core, &core->observed))
                 return;
         abort_term(core, now.boot,
                    found ? "the Lease's record was changed by somebody else"
@@ -413,10 +388,7 @@ static void watched(struct hf__core *core, const struct hf__record *record, hf_n
         if (!hf__core_learn(core, record, now))
                 return;
         core->event_since_send = true;
-        if (HF__MUTANT(extend_by_watch) && leads(core) && hf__core_is_mine(core, record))
-                push(actions, HF__ACT_EXTEND)->valid_until = core->valid_until =
-                        now + timing_of(core)->renew_deadline;
-        if (leads(core) && !hf__core_is_mine(core, record) && !HF__MUTANT(ignore_foreign_holder))
+        if (leads(core) && !hf__core_is_mine(core, record))
                 abort_term(core, now,
                            record->exists ? "the Lease's record was changed by somebody else"
                                           : "the Lease was deleted",
@@ -456,7 +428,7 @@ static void hand_over_asked(struct hf__core *core, const char *successor, hf_nse
 }
 
 static void joined(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
-        if (core->state == HF_DRAINING && !HF__MUTANT(release_with_gate_open))
+        if (core->state == HF_DRAINING)
                 push(actions, HF__ACT_GATE_SHUT);
         else if (core->state != HF_ABORTING && core->state != HF_DRAINING)
                 return;
@@ -499,9 +471,8 @@ static void handle(struct hf__core *core, const struct hf__core_event *event,
         case HF__EV_HAND_OVER: hand_over_asked(core, event->successor, now.boot, actions); break;
         case HF__EV_JOINED: joined(core, now.boot, actions); break;
         case HF__EV_STALE_TERM:
-                if (!HF__MUTANT(keep_old_history))
-                        doubt_all(core);
-                if (leads(core) && !HF__MUTANT(ignore_stale_term))
+                doubt_all(core);
+                if (leads(core))
                         abort_term(core, now.boot, "a write was refused: the term is stale",
                                    actions);
                 break;
@@ -518,11 +489,6 @@ static void run_timers(struct hf__core *core, struct hf__core_time now,
                 abort_term(core, now.boot, "the drain deadline passed", actions);
         if (core->state == HF_ABORTING &&
             now.boot >= core->abort_at + timing_of(core)->stop_grace) {
-                if (HF__MUTANT(release_when_stuck)) {
-                        core->stop_asked = true;
-                        after_join(core, now.boot);
-                        return;
-                }
                 core->state = HF_STUCK;
                 core->op_kind = OP_NONE;
                 if (core->watching)
@@ -750,9 +716,6 @@ void hf__core_step(struct hf__core *core, const struct hf__core_event *event,
         if (ended(core))
                 return;
         strcpy(old_holder, core->observed.holder);
-        if (HF__MUTANT(trust_timestamps))
-                core->observed_at =
-                        now.boot - (now.real_us - core->observed.renew_us) * HF_NSEC_PER_USEC;
         if (leads(core) && now.boot >= core->valid_until)
                 abort_term(core, now.boot, "the Lease could not be renewed in time", ret_actions);
         handle(core, event, now, ret_actions);

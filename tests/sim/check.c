@@ -8,6 +8,11 @@
 #include "tests/sim/sim.h"
 
 /*
+ * Three of the checks are early: a write without a condition, a write by what was known before a
+ * restore, and a validity that is counted from something else than the sending are violations at
+ * once, before two processes may act because of it. With --by-effect these three are not made; the
+ * checks of the promises themselves then have to find the mistake.
+ *
  * A process is excused from P1 (never from P2) when its clock stood still or ran beyond the margin
  * while it was counting, or when an outsider, who obeys no lease, has touched the record since its
  * last renewal was sent. As an outsider counts also who writes by a history that was replaced,
@@ -70,7 +75,8 @@ void sim_check_write(struct sim *sim, const struct sim_op *op) {
         snprintf(identity, sizeof identity, "e%d-%u", op->proc, op->incarnation);
         foreign = lease->exists && lease->holder[0] != '\0' && strcmp(lease->holder, identity) != 0;
         if (record->holder[0] != '\0' && strcmp(record->holder, identity) != 0)
-                sim_violate(sim, "%s writes the Lease in the name of %s", identity, record->holder);
+                sim_violate(sim, "P1: %s writes the Lease in the name of %s", identity,
+                            record->holder);
         /* A creation may come to be possible once more, when an outsider deletes the Lease. */
         if (proc->stopped_free && proc->incarnation == op->incarnation && record->exists &&
             record->holder[0] != '\0' && !old)
@@ -89,13 +95,10 @@ void sim_check_write(struct sim *sim, const struct sim_op *op) {
 
 static void check_write_sent(struct sim *sim, int p, const struct hf__record *record) {
         struct sim_proc *proc = &sim->procs[p];
-        /* These are to be seen by what comes of them. */
-        bool by_effect = HF__MUTANT(skip_compare) || HF__MUTANT(release_blindly) ||
-                         HF__MUTANT(keep_old_history);
 
-        if (record->exists && record->rv[0] == '\0' && !by_effect)
-                sim_violate(sim, "%s writes without a condition", proc->identity);
-        if (proc->must_hear && !by_effect)
+        if (record->exists && record->rv[0] == '\0' && !sim->by_effect)
+                sim_violate(sim, "P1: %s writes without a condition", proc->identity);
+        if (proc->must_hear && !sim->by_effect)
                 sim_violate(sim, "P1: %s writes by what it knew before the history was replaced",
                             proc->identity);
         if (record->exists && record->holder[0] == '\0') {
@@ -113,8 +116,6 @@ static void check_write_sent(struct sim *sim, int p, const struct hf__record *re
 /* Before an action is carried out. */
 void sim_check_actions(struct sim *sim, int p, const struct hf__core_action *action) {
         struct sim_proc *proc = &sim->procs[p];
-        bool counted_wrong = HF__MUTANT(count_from_reply) ||
-                             HF__MUTANT(gate_by_flag); /* P1 itself has to catch these */
 
         if (action->type == HF__ACT_TERM_START) {
                 if (proc->work_alive)
@@ -134,7 +135,7 @@ void sim_check_actions(struct sim *sim, int p, const struct hf__core_action *act
                                     proc->identity);
         }
         if ((action->type == HF__ACT_TERM_START || action->type == HF__ACT_EXTEND) &&
-            !counted_wrong &&
+            !sim->by_effect &&
             (action->valid_until > proc->ok_sent_local + sim->timing.renew_deadline ||
              action->valid_until <= sim_local(sim, proc)))
                 sim_violate(sim,

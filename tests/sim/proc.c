@@ -232,15 +232,15 @@ void sim_proc_step(struct sim *sim, int p) {
                 proc->n_same_instant = 0;
         proc->last_step_at = sim->now;
         if (++proc->n_same_instant > 32)
-                sim_violate(sim, "%s spins", proc->identity);
+                sim_violate(sim, "P4: %s spins", proc->identity);
         hf__core_step(&proc->core, &sim->event,
                       (struct hf__core_time){.boot = local,
                                              .real_us = sim->now / 1000 + proc->real_offset_us},
                       actions);
         for (unsigned i = 0; i < actions->n; i++)
-                if (!SIM_MUTANT(shut_gate_last) || actions->list[i].type != HF__ACT_GATE_SHUT)
+                if (!HAS_DEFECT(sim, shut_gate_last) || actions->list[i].type != HF__ACT_GATE_SHUT)
                         carry_out(sim, p, &actions->list[i]);
-        if (SIM_MUTANT(shut_gate_last) && actions->n > 0 &&
+        if (HAS_DEFECT(sim, shut_gate_last) && actions->n > 0 &&
             actions->list[0].type == HF__ACT_GATE_SHUT)
                 hf__gate_shut(&proc->gate);
         if (proc->core.state != old_state || proc->n_steps++ == 0)
@@ -289,7 +289,7 @@ void sim_proc_epoch(struct sim *sim, int p) {
                 return;
         if (sim_leads(proc))
                 COUNT(sim, ends_of_term_by_epoch);
-        if (!SIM_MUTANT(forget_epoch)) {
+        if (!HAS_DEFECT(sim, forget_epoch)) {
                 proc->must_hear = true;
                 sim_proc_event(sim, p, HF__EV_STALE_TERM);
         }
@@ -324,7 +324,7 @@ void sim_proc_resume(struct sim *sim, int p) {
 
         proc->paused = false;
         sim_mark_awake(sim, p);
-        if (SIM_MUTANT(clock_without_suspend))
+        if (HAS_DEFECT(sim, clock_without_suspend))
                 proc->true0 += sim->now - proc->paused_at;
         TRACE(sim, "%-6s resumes", proc->identity);
         if (proc->held_write)

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sim [--schedules N] [--seed S] [--electors N] [--jobs N] [--sweep] [--stop PROC:STEP[:calm]]
- * [--trace] [--svg FILE [--last S]] sim-mutants: the same, and --mutant NAME, --list
+ *     [--defect NAME] [--by-effect] [--expect PROMISES] [--trace] [--svg FILE [--last S]]
+ * sim --list-defects
  *
- * Runs N schedules from seed S on, in N jobs (0 = one a processor), and stops at the first that
- * breaks a promise. Exit status 0: every promise was kept, and (from 10,000 schedules on)
- * everything that is to happen has happened often enough. With
- * --mutant: 0 when the fault was caught, 1 when it was not. --sweep: each schedule anew for each
- * step of one of its processes, which is stopped there; --stop is one of these. --trace and --svg
- * show one schedule, as text and as a picture.
+ * Runs N schedules, the first of them with seed S, in N jobs (0 = one for each processor). It stops
+ * at the first schedule that breaks a promise. Exit status 0: every promise was kept, and (from
+ * 10,000 schedules on) each kind of event happened often enough.
+ *
+ * --sweep      repeats each schedule once for each step of one of its processes, and stops that
+ * process there
+ * --stop       runs one of the schedules of a sweep
+ * --defect     makes what surrounds the core defective, see defects.h
+ * --by-effect  leaves out the checks that notice a mistake before it does harm, see check.c
+ * --expect     expects a broken promise, one of P1,P2,...: the exit status is 0 when it was broken,
+ * and 1 when no promise was, or another one
+ * --trace      shows one schedule as text, --svg as a picture
  */
 #include <errno.h>
 #include <getopt.h>
@@ -43,41 +50,34 @@ void sim_trace(struct sim *sim, const char *format, ...) {
         putchar('\n');
 }
 
-#ifdef HF__WITH_MUTANTS
-int hf__mutant;
-
 static const struct {
         const char *name, *text;
-        int mutant;
-} mutants[] = {
-#define X(name, text) {#name, text, HF__MUTANT_##name},
-        HF__MUTANTS(X)
-#undef X
-#define X(name, text) {#name, text, SIM_MUTANT_##name},
-                SIM_MUTANTS(X)
+        enum sim_defect defect;
+} defects[] = {
+#define X(name, text) {#name, text, SIM_DEFECT_##name},
+        SIM_DEFECTS(X)
 #undef X
 };
 
-static bool set_mutant(const char *name) {
-        for (size_t i = 0; i < sizeof mutants / sizeof mutants[0]; i++)
-                if (strcmp(mutants[i].name, name) == 0)
-                        hf__mutant = mutants[i].mutant;
-        return hf__mutant != 0;
+static enum sim_defect find_defect(const char *name) {
+        for (size_t i = 0; i < sizeof defects / sizeof defects[0]; i++)
+                if (strcmp(defects[i].name, name) == 0)
+                        return defects[i].defect;
+        return SIM_DEFECT_NONE;
 }
 
-static int list_mutants(void) {
-        for (size_t i = 0; i < sizeof mutants / sizeof mutants[0]; i++)
-                printf("%-24s %s\n", mutants[i].name, mutants[i].text);
+static const char *defect_name(enum sim_defect defect) {
+        for (size_t i = 0; i < sizeof defects / sizeof defects[0]; i++)
+                if (defects[i].defect == defect)
+                        return defects[i].name;
+        return "none";
+}
+
+static int list_defects(void) {
+        for (size_t i = 0; i < sizeof defects / sizeof defects[0]; i++)
+                printf("%-24s %s\n", defects[i].name, defects[i].text);
         return 0;
 }
-#else
-static bool set_mutant(const char *name) {
-        (void)name;
-        return false; /* this is the product's core */
-}
-
-static int list_mutants(void) { return 0; }
-#endif
 
 static bool print_counts(const struct sim_counts *counts, uint64_t n_schedules, bool check) {
         bool enough = true;
@@ -97,7 +97,7 @@ static bool print_counts(const struct sim_counts *counts, uint64_t n_schedules, 
 struct options {
         struct sim_plan plan;
         struct sim_sweep stop;
-        const char *mutant, *svg;
+        const char *expect, *svg;
         hf_nsec last;
         bool trace, list;
 };
@@ -106,8 +106,9 @@ static int usage(void) {
         fprintf(stderr,
                 "usage: sim [--schedules N] [--seed S] [--electors 2..%d] [--jobs N] [--sweep] "
                 "[--stop PROC:STEP[:calm]]\n"
-                "           [--trace] [--svg FILE [--last SECONDS]]; sim-mutants also: --mutant "
-                "NAME, --list\n",
+                "           [--defect NAME] [--by-effect] [--expect P1,P2...] [--trace] [--svg "
+                "FILE [--last SECONDS]]\n"
+                "       sim --list-defects\n",
                 MAX_PROCS);
         return 2;
 }
@@ -128,8 +129,10 @@ static bool parse(int argc, char **argv, struct options *o) {
                                                      {"jobs", required_argument, NULL, 'j'},
                                                      {"sweep", no_argument, NULL, 'w'},
                                                      {"stop", required_argument, NULL, 'p'},
-                                                     {"mutant", required_argument, NULL, 'm'},
-                                                     {"list", no_argument, NULL, 'l'},
+                                                     {"defect", required_argument, NULL, 'd'},
+                                                     {"list-defects", no_argument, NULL, 'l'},
+                                                     {"by-effect", no_argument, NULL, 'b'},
+                                                     {"expect", required_argument, NULL, 'x'},
                                                      {"trace", no_argument, NULL, 't'},
                                                      {"svg", required_argument, NULL, 'g'},
                                                      {"last", required_argument, NULL, 'a'},
@@ -150,7 +153,13 @@ static bool parse(int argc, char **argv, struct options *o) {
                         if (!parse_stop(&o->stop, optarg))
                                 return false;
                         break;
-                case 'm': o->mutant = optarg; break;
+                case 'd':
+                        o->plan.defect = find_defect(optarg);
+                        if (o->plan.defect == SIM_DEFECT_NONE)
+                                return false;
+                        break;
+                case 'b': o->plan.by_effect = true; break;
+                case 'x': o->expect = optarg; break;
                 case 'l': o->list = true; break;
                 case 't': o->trace = true; break;
                 case 'g': o->svg = optarg; break;
@@ -158,19 +167,35 @@ static bool parse(int argc, char **argv, struct options *o) {
                 default: return false;
                 }
         }
-        if (o->mutant && !set_mutant(o->mutant))
-                return false;
         return optind == argc && o->plan.n_jobs > 0 &&
                (o->plan.electors == 0 || (o->plan.electors >= 2 && o->plan.electors <= MAX_PROCS));
 }
 
+/* A violation begins with its promise: "P1: ...". */
+static bool is_expected(const struct options *o, const char *violation) {
+        size_t length = strcspn(violation, ":");
+
+        for (const char *promise = o->expect; promise; promise = strchr(promise, ',')) {
+                promise += *promise == ',';
+                if (strcspn(promise, ",") == length && strncmp(promise, violation, length) == 0)
+                        return true;
+        }
+        return false;
+}
+
 static void print_failure(const struct options *o, const struct sim_failure *failure) {
+        bool expected = is_expected(o, failure->violation);
+
         printf("%s at seed %" PRIu64 ", schedule %" PRIu64 ", %.4f s: %s\n",
-               o->mutant ? "caught" : "FAIL", failure->seed, failure->nth + 1,
+               expected ? "caught" : "FAIL", failure->seed, failure->nth + 1,
                (double)failure->at / 1e9, failure->violation);
-        printf("replay: %s --seed %" PRIu64, o->mutant ? "sim-mutants" : "sim", failure->seed);
-        if (o->mutant)
-                printf(" --mutant %s", o->mutant);
+        if (o->expect && !expected)
+                printf("FAIL: expected was a violation of %s\n", o->expect);
+        printf("replay: sim --seed %" PRIu64, failure->seed);
+        if (o->plan.defect != SIM_DEFECT_NONE)
+                printf(" --defect %s", defect_name(o->plan.defect));
+        if (o->plan.by_effect)
+                printf(" --by-effect");
         if (o->plan.electors)
                 printf(" --electors %d", o->plan.electors);
         if (failure->sweep.on)
@@ -184,7 +209,7 @@ static int show(const struct options *o) {
         struct sim_counts counts = {0};
         struct sim *sim = calloc(1, sizeof *sim);
         int result = 0;
-        bool good;
+        bool good, expected;
 
         if (!sim)
                 return 2;
@@ -192,9 +217,12 @@ static int show(const struct options *o) {
         sim->trace = o->trace;
         sim->draw = o->svg != NULL;
         sim->sweep = o->stop;
+        sim->defect = o->plan.defect;
+        sim->by_effect = o->plan.by_effect;
         good = sim_schedule(sim, o->plan.seed, o->plan.electors);
+        expected = !good && is_expected(o, sim->violation);
         if (!good)
-                printf("%s at %.4f s: %s\n", o->mutant ? "caught" : "FAIL", (double)sim->now / 1e9,
+                printf("%s at %.4f s: %s\n", expected ? "caught" : "FAIL", (double)sim->now / 1e9,
                        sim->violation);
         if (o->svg)
                 result = sim_timeline_write(sim, o->svg, o->plan.seed, o->last);
@@ -202,7 +230,9 @@ static int show(const struct options *o) {
                 fprintf(stderr, "sim: cannot write %s: %s\n", o->svg, strerror(-result));
         free(sim->marks);
         free(sim);
-        return result ? 2 : good == !o->mutant ? 0 : 1;
+        if (result)
+                return 2;
+        return (o->expect ? expected : good) ? 0 : 1;
 }
 
 static double seconds(void) {
@@ -223,12 +253,12 @@ int main(int argc, char **argv) {
         if (!parse(argc, argv, &o))
                 return usage();
         if (o.list)
-                return list_mutants();
+                return list_defects();
         if (o.trace || o.svg || o.stop.on)
                 return show(&o);
         if (o.plan.n_schedules == 0)
                 o.plan.n_schedules = 1000;
-        o.plan.progress = !o.mutant;
+        o.plan.progress = !o.expect;
         r = sim_run(&o.plan, &counts, &failure, &n_run);
         if (r != 0) {
                 fprintf(stderr, "sim: %s\n", strerror(-r));
@@ -236,11 +266,11 @@ int main(int argc, char **argv) {
         }
         if (failure.found)
                 print_failure(&o, &failure);
-        if (o.mutant) {
+        if (o.expect) {
                 if (!failure.found)
-                        printf("FAIL: the mutant %s was not caught in %" PRIu64 " schedules\n",
-                               o.mutant, n_run);
-                return failure.found ? 0 : 1;
+                        printf("FAIL: %s was not broken in %" PRIu64 " schedules\n", o.expect,
+                               n_run);
+                return failure.found && is_expected(&o, failure.violation) ? 0 : 1;
         }
         printf("%" PRIu64 " schedules, %.0f per second\n", n_run,
                (double)n_run / (seconds() - began));

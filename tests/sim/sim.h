@@ -26,7 +26,7 @@
 
 #include "leader/elector_core.h"
 #include "leader/gate.h"
-#include "tests/sim/mutants.h"
+#include "tests/sim/defects.h"
 
 #define MAX_PROCS   7
 #define MAX_OPS     8192
@@ -249,6 +249,8 @@ struct sim {
         uint64_t rng;
         bool trace, clean, opaque, calm, fence_off;
         bool draw; /* keep the marks of a timeline */
+        enum sim_defect defect;
+        bool by_effect; /* make no early checks, see check.c */
         struct hf_leader_timing timing;
         int n_procs;
         struct sim_sweep sweep;
@@ -313,6 +315,8 @@ struct sim_plan {
         int electors, n_jobs;
         bool sweep; /* stop one process at each of its steps */
         bool progress;
+        enum sim_defect defect;
+        bool by_effect;
 };
 struct sim_failure {
         bool found;

@@ -11,8 +11,9 @@ const struct hf__record *sim_store_lease(const struct sim *sim) {
         return &sim->history[sim->n_history - 1];
 }
 
-static bool same_term(const struct hf__record *old, const struct hf__record *new) {
-        if (SIM_MUTANT(term_not_renewed))
+static bool same_term(const struct sim *sim, const struct hf__record *old,
+                      const struct hf__record *new) {
+        if (HAS_DEFECT(sim, term_not_renewed))
                 return old->exists && old->acquire_us == new->acquire_us;
         return old->exists &&
                old->acquire_us == new->acquire_us &&strcmp(old->holder, new->holder) == 0;
@@ -25,7 +26,7 @@ static void keep_term(struct sim *sim, const struct hf__record *old, const struc
                 sim->term.revision = 0;
                 return;
         }
-        if (same_term(old, new))
+        if (same_term(sim, old, new))
                 return;
         sim->term.revision = sim->revision;
         snprintf(sim->term.holder, sizeof sim->term.holder, "%.31s", new->holder);
@@ -149,11 +150,11 @@ void sim_store_restore(struct sim *sim) {
 /* ---- the fence ---- */
 
 static bool fence_holds(const struct sim *sim, const char *identity, uint64_t term) {
-        if (SIM_MUTANT(fence_off))
+        if (HAS_DEFECT(sim, fence_off))
                 return true;
-        if (SIM_MUTANT(fence_identity_only))
+        if (HAS_DEFECT(sim, fence_identity_only))
                 return strcmp(identity, sim->term.holder) == 0;
-        if (SIM_MUTANT(fence_revision_only))
+        if (HAS_DEFECT(sim, fence_revision_only))
                 return term == sim->term.revision;
         return term == sim->term.revision && strcmp(identity, sim->term.holder) == 0;
 }

@@ -1,0 +1,318 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Mutants: deliberate mistakes in the election's core, each of which the simulator must find.
+
+run.py list                                 shows each mutant and its mistake
+run.py names                                for the build files
+run.py check BUILD NAME                     passes when the simulator catches the mutant
+run.py sim BUILD NAME [ARGUMENT...]         runs the simulator with the mutant, e.g. --seed 5 --trace
+run.py complete NAME...                     passes when NAME... are all the mutants there are
+run.py refresh [--with COMMAND] [NAME...]   rewrites the patches against the present sources
+
+A mutant is a file NAME.patch: a text that says what the mistake is and what must catch it, then
+
+    Expect: P1,P2               the promises of which the simulator must find one broken
+    Sim-Options: --by-effect    options that the simulator needs for it (this line may be missing)
+
+and a unified diff. The runner copies the sources that the diff names, patches and compiles the
+copies, and links them with the simulator that BUILD (a build directory) has already made. The
+sources themselves are never changed. A mutant fails when its patch does not apply exactly, when it
+does not compile without a warning, and when the simulator does not catch it.
+
+`refresh` is for the day on which the core changes. It rewrites a patch that still applies, merges
+one that applied to an earlier commit, or applies it with fuzz, in this order, and reports the
+patches that need a hand. For the merge it formats the old sources as clang-format formats the
+present ones. COMMAND is run with the names of the copies of the old sources, to do to them what was
+done to the present ones: --with 'sed -i s/old_name/new_name/g'.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+N_SCHEDULES = 20000
+N_AT_LEAST = 21  # mutants; one that is no longer wanted is taken away here too
+
+
+class Failure(Exception):
+    pass
+
+
+class Mutant:
+    def __init__(self, name):
+        self.name = name
+        self.path = HERE / f"{name}.patch"
+        if not self.path.exists():
+            raise Failure(f"there is no {self.path.relative_to(ROOT)}")
+        self.text = self.path.read_text()
+        self.head, _, _ = self.text.partition("--- a/")
+        self.files = re.findall(r"^\+\+\+ b/(\S+)", self.text, re.MULTILINE)
+        self.mistake = " ".join(self.head.partition("\nExpect:")[0].split())
+        self.expect = self.field("Expect")
+        self.options = (self.field("Sim-Options") or "").split()
+        if not self.mistake or not self.expect:
+            raise Failure(f"{self.path.name} does not say what the mistake is, or what is expected")
+        if not self.files or not all(re.fullmatch(r"leader/\w+\.c", f) for f in self.files):
+            raise Failure(f"{self.path.name} changes something else than leader/*.c")
+
+    def field(self, name):
+        match = re.search(rf"^{name}: (.+)$", self.head, re.MULTILINE)
+        return match and match[1].strip()
+
+    def apply(self, directory, fuzz=0):
+        """Patches the copies in directory. Returns what patch said, and whether it succeeded."""
+        command = ["patch", "-p1", f"-F{fuzz}", "--force", "--no-backup-if-mismatch", "-r", "-"]
+        done = subprocess.run([*command, "-d", directory, "-i", self.path],
+                              capture_output=True, text=True)
+        return done.stdout + done.stderr, done.returncode == 0
+
+
+def names():
+    return sorted(path.stem for path in HERE.glob("*.patch"))
+
+
+def copy_sources(files, directory):
+    for name in files:
+        if not (ROOT / name).exists():
+            raise Failure(f"there is no {name}")
+        target = pathlib.Path(directory) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, target)
+
+
+# ---- build and run ----
+
+def commands_of(build):
+    """What BUILD runs to compile and to link, by output."""
+    done = subprocess.run(["ninja", "-C", build, "-t", "compdb", "-x", "c_COMPILER", "c_LINKER"],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failure(f"{build} is not a build directory:\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def run_tool(build, argv):
+    done = subprocess.run(argv, cwd=build, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failure(f"{shlex.join(argv)}\n{done.stdout}{done.stderr}")
+
+
+def find_command(commands, is_wanted):
+    for command in commands:
+        if is_wanted(command):
+            return shlex.split(command["command"])
+    raise Failure("the build directory does not know the simulator, or a source of the core")
+
+
+def compile_copy(build, commands, name, directory):
+    """Compiles a patched copy with the flags of its original. Returns the object file."""
+    argv = find_command(commands, lambda c: (build / c["file"]).resolve() == ROOT / name)
+    for flag in ("-MQ", "-MF", "-o", "-c"):
+        at = argv.index(flag)
+        del argv[at:at + 2]
+    argv = [a for a in argv if a not in ("-MD", "-fdiagnostics-color=always")]
+    copy = pathlib.Path(directory) / name
+    target = str(copy.with_suffix(".o"))
+    # Without assertions: the simulator must catch the mistake, not an assertion.
+    run_tool(build, [*argv, "-DNDEBUG", "-o", target, "-c", str(copy)])
+    return target
+
+
+def link(build, commands, objects, directory):
+    """Links as the simulator is linked. The patched objects come first, so the linker does not take
+    the original ones from the library."""
+    argv = find_command(commands, lambda c: c["output"].endswith("tests/sim/sim"))
+    target = str(pathlib.Path(directory) / "sim")
+    at = argv.index("-o")
+    argv[at:at + 2] = ["-o", target, *objects]
+    run_tool(build, argv)
+    return target
+
+
+def make(build, mutant, directory):
+    """Returns the path of a simulator with the mutant in it."""
+    build = pathlib.Path(build).resolve()
+    copy_sources(mutant.files, directory)
+    said, applied = mutant.apply(directory)
+    if not applied:
+        raise Failure(f"the patch does not apply (tests/mutants/run.py refresh may help):\n{said}")
+    commands = commands_of(build)
+    objects = [compile_copy(build, commands, name, directory) for name in mutant.files]
+    return link(build, commands, objects, directory)
+
+
+def check(build, name):
+    mutant = Mutant(name)
+    with tempfile.TemporaryDirectory(prefix="hf-mutant-") as directory:
+        program = make(build, mutant, directory)
+        done = subprocess.run([program, *mutant.options, "--expect", mutant.expect, "--schedules",
+                               str(N_SCHEDULES)], capture_output=True, text=True)
+    command = f"replay: tests/mutants/run.py sim {os.path.relpath(build, ROOT)} {name} "
+    print(f"{name}: {mutant.mistake}")
+    print(done.stdout.replace("replay: sim ", command) + done.stderr)
+    if done.returncode != 0:
+        raise Failure(f"the simulator has not caught {name} (exit status {done.returncode})")
+
+
+def sim(build, name, arguments):
+    mutant = Mutant(name)
+    with tempfile.TemporaryDirectory(prefix="hf-mutant-") as directory:
+        program = make(build, mutant, directory)
+        return subprocess.run([program, *mutant.options, *arguments]).returncode
+
+
+def complete(given):
+    known = names()
+    if sorted(given) != known:
+        raise Failure(f"there are {known}, and the tests run {sorted(given)}: configure anew")
+    if len(known) < N_AT_LEAST:
+        raise Failure(f"only {len(known)} mutants")
+    for name in known:
+        Mutant(name)
+
+
+# ---- refresh ----
+
+def read(path):
+    return pathlib.Path(path).read_text()
+
+
+def git(*arguments):
+    done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else ""
+
+
+def format_copy(name, path):
+    if shutil.which("clang-format"):
+        style = f"--assume-filename={ROOT / name}"
+        done = subprocess.run(["clang-format", style], input=read(path), capture_output=True,
+                              text=True, check=True)
+        path.write_text(done.stdout)
+
+
+def patched_as_of(mutant, revision, base, mutated):
+    """Fills base and mutated with the sources of a commit, if the patch applies to them exactly."""
+    for directory in (base, mutated):
+        for name in mutant.files:
+            target = directory / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(git("show", f"{revision}:{name}"))
+    return mutant.apply(mutated)[1]
+
+
+def merge(mutant, current, directory, command):
+    """A merge of the present sources and of the mutant as of the last commit to which its patch
+    applied. Returns that commit, or None; current then is as it was."""
+    for revision in git("rev-list", "HEAD", "--", *mutant.files).split():
+        base, mutated = (directory / f"{revision}-{side}" for side in ("base", "mutated"))
+        if patched_as_of(mutant, revision, base, mutated):
+            break
+    else:
+        return None
+    merged = {}
+    for name in mutant.files:
+        for side in (base, mutated):
+            if command:
+                subprocess.run([*shlex.split(command), side / name], check=True)
+            format_copy(name, side / name)
+        done = subprocess.run(["git", "merge-file", "-p", current / name, base / name,
+                               mutated / name], capture_output=True, text=True)
+        if done.returncode != 0:
+            return None
+        merged[name] = done.stdout
+    for name, text in merged.items():
+        (current / name).write_text(text)
+    return revision
+
+
+def diff(name, mutated):
+    done = subprocess.run(["diff", "-up", "--label", f"a/{name}", "--label", f"b/{name}",
+                           ROOT / name, mutated / name], capture_output=True, text=True)
+    return done.stdout
+
+
+def refresh_one(name, command):
+    """Returns what was done, in words."""
+    mutant = Mutant(name)
+    with tempfile.TemporaryDirectory(prefix="hf-mutant-") as temporary:
+        directory = pathlib.Path(temporary)
+        mutated = directory / "mutated"
+        copy_sources(mutant.files, mutated)
+        how = "it applied"
+        if not mutant.apply(mutated)[1]:
+            copy_sources(mutant.files, mutated)
+            revision = merge(mutant, mutated, directory, command)
+            how = f"merged from {revision and revision[:10]}"
+            if not revision:
+                said, applied = mutant.apply(mutated, fuzz=3)
+                how = "applied with fuzz, look at it"
+                if not applied:
+                    raise Failure(f"cannot be rebased:\n{said}")
+        diffs = [diff(file, mutated) for file in mutant.files]
+    if not all(diffs):
+        raise Failure("changes nothing any more")
+    text = mutant.head + "".join(diffs)
+    if text == mutant.text:
+        return "unchanged"
+    mutant.path.write_text(text)
+    return f"rewritten ({how})"
+
+
+def refresh(wanted, command):
+    n_failed = 0
+    for name in wanted or names():
+        try:
+            print(f"{name}: {refresh_one(name, command)}")
+        except Failure as failure:
+            n_failed += 1
+            print(f"FAIL {name}: {failure}")
+    if n_failed:
+        raise Failure(f"{n_failed} patches are left to be rewritten by hand")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("list")
+    commands.add_parser("names")
+    for command in ("check", "sim"):
+        sub = commands.add_parser(command)
+        sub.add_argument("build")
+        sub.add_argument("name")
+    sub.add_argument("arguments", nargs=argparse.REMAINDER)
+    commands.add_parser("complete").add_argument("names", nargs="*")
+    sub = commands.add_parser("refresh")
+    sub.add_argument("--with", dest="with_command", metavar="COMMAND")
+    sub.add_argument("names", nargs="*")
+    o = parser.parse_args()
+    try:
+        if o.command == "list":
+            for name in names():
+                print(f"{name:24} {Mutant(name).mistake.partition('. ')[0].rstrip('.')}")
+        elif o.command == "names":
+            print(*names())
+        elif o.command == "check":
+            check(o.build, o.name)
+        elif o.command == "sim":
+            return sim(o.build, o.name, o.arguments)
+        elif o.command == "complete":
+            complete(o.names)
+        else:
+            refresh(o.names, o.with_command)
+    except Failure as failure:
+        print(f"FAIL: {failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
