@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py MODEL: spin looks through every state of leader/model/election.pml, and finds each of the mistakes named in it.
+"""run.py MODEL: spin searches every state of the model, and finds each mistake that the model names.
 
-Exit status 77 (meson: skipped) where spin is not installed; tools/deps test installs it. The search is exhaustive: whole states
-are kept, and a search that ran out of depth or memory is a failure. Less than a minute of one processor, and 400 MB.
+The model is leader/model/election.pml. The search is exhaustive: spin keeps whole states, and a
+search that runs out of depth or memory is a failure. It takes less than a minute of one processor,
+and 400 MB. Exit status 77 (skipped, for meson): spin is not installed; `tools/deps test` does that.
 """
 import pathlib
 import re
@@ -13,33 +14,39 @@ import sys
 import tempfile
 import time
 
-# Each mistake: how it is to be noticed, as spin prints what did not hold.
+# For each mistake, a part of the assertion that spin must report as violated.
 SAFETY = {
-    "M_SKIP_COMPARE": "holder==",          # somebody else's record is written over
-    "M_COUNT_FROM_REPLY": ".valid>0",      # two act at once
+    "M_SKIP_COMPARE": "holder==",          # the record of another holder is overwritten
+    "M_COUNT_FROM_REPLY": ".valid>0",      # two contenders may act at once
     "M_GATE_BY_FLAG": ".valid>0",
     "M_TAKE_EARLY": ".valid>0",
-    "M_RELEASE_BEFORE_JOIN": ".work",      # a release with the work alive
-    "M_SKIP_JOIN": ".work",                # a term begins with the work of the last one alive
-    "M_FENCE_IDENTITY_ONLY": "fenced_now", # a deposed leader's write commits
+    "M_RELEASE_BEFORE_JOIN": ".work",      # the Lease is released while the work is alive
+    "M_SKIP_JOIN": ".work",                # a term begins while the work of the previous one is alive
+    "M_FENCE_IDENTITY_ONLY": "fenced_now", # a write of a previous leader commits
     "M_NO_FENCE": "fenced_now",
 }
-LIVENESS = {"M_WAIT_FOREVER": "acceptance cycle"}  # nobody leads, although nothing fails any more
-LIMIT = 900  # seconds, of one search on a busy machine
+LIVENESS = {"M_WAIT_FOREVER": "acceptance cycle"}  # no contender leads, although nothing fails any more
+LIMIT = 900  # seconds for one search, on a busy machine
 
 
 def search(model, directory, *defines):
-    """Makes the verifier and runs it; (its output, whether it went through all states, whether it found something)."""
+    """Builds the verifier and runs it. Returns its output, whether it searched all states, and
+    whether it found a violation."""
     live = "CALM" in defines
     flags = [f"-D{d}" for d in defines]
     subprocess.run(["spin", "-a", *flags, model], cwd=directory, check=True, capture_output=True, timeout=60)
-    # The contenders' steps all touch what is shared: there is nothing for the partial order reduction to reduce.
-    subprocess.run([shutil.which("gcc") or "cc", "-O0" if any(d.startswith("M_") for d in defines) else "-O2", "-w", "-DNOREDUCE", "-DMEMLIM=3500", *([] if live else ["-DSAFETY"]), "-o", "pan", "pan.c"],
+    # Partial order reduction would gain nothing: every step of a contender touches shared state.
+    # A mistake is found soon, so it is not worth an optimised build.
+    optimise = "-O0" if any(d.startswith("M_") for d in defines) else "-O2"
+    subprocess.run([shutil.which("gcc") or "cc", optimise, "-w", "-DNOREDUCE", "-DMEMLIM=3500",
+                    *([] if live else ["-DSAFETY"]), "-o", "pan", "pan.c"],
                    cwd=directory, check=True, timeout=120)
-    text = subprocess.run(["./pan", "-n", "-m3000000", *(["-a"] if live else [])], cwd=directory, capture_output=True, text=True, timeout=LIMIT).stdout
+    text = subprocess.run(["./pan", "-n", "-m3000000", *(["-a"] if live else [])], cwd=directory,
+                          capture_output=True, text=True, timeout=LIMIT).stdout
     errors = re.search(r"errors: (\d+)", text)
-    assert errors, f"{defines}: the verifier said\n{text[-2000:]}"
-    complete = not re.search(r"not completed|too small|out of memory|memory limit|pan: reached", text)
+    assert errors, f"{defines}: the verifier printed\n{text[-2000:]}"
+    limits = r"not completed|too small|out of memory|memory limit|pan: reached"
+    complete = not re.search(limits, text)
     return text, complete, errors[1] != "0"
 
 
@@ -50,20 +57,22 @@ def states(text):
 def main():
     model = pathlib.Path(sys.argv[1]).resolve()
     if not shutil.which("spin"):
-        print("spin is not installed (tools/deps test installs it): the model was not checked")
+        print("spin is not installed (see tools/deps test): the model was not checked")
         return 77
     with tempfile.TemporaryDirectory(prefix="hf-model-") as directory:
         for name, defines in (("safety", ()), ("liveness", ("CALM",))):
             began = time.monotonic()
             text, complete, found = search(model, directory, *defines)
             assert not found, f"{name}: a promise is broken\n{text[:3000]}"
-            assert complete, f"{name}: the search did not go through all states\n{text[:3000]}"
-            print(f"{name}: {states(text)} states, all of them, no error ({time.monotonic() - began:.0f} s)", flush=True)
-        for mutant, sign in (SAFETY | LIVENESS).items():
-            text, _, found = search(model, directory, mutant, *(["CALM"] if mutant in LIVENESS else []))
-            said = next((line for line in text.splitlines() if line.startswith("pan:1")), "")
-            assert found and sign in said, f"{mutant}: not found, or something else was\n{text[:2000]}"
-            print(f"{mutant}: found after {states(text)} states", flush=True)
+            assert complete, f"{name}: the search is not complete\n{text[:3000]}"
+            took = time.monotonic() - began
+            print(f"{name}: all {states(text)} states, no error ({took:.0f} s)", flush=True)
+        for mistake, sign in (SAFETY | LIVENESS).items():
+            calm = ["CALM"] if mistake in LIVENESS else []
+            text, _, found = search(model, directory, mistake, *calm)
+            reported = next((line for line in text.splitlines() if line.startswith("pan:1")), "")
+            assert found and sign in reported, f"{mistake}: not found\n{text[:2000]}"
+            print(f"{mistake}: found after {states(text)} states", flush=True)
     return 0
 
 

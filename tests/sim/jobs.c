@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Schedules by the million. Job j of n runs the seeds S + j, S + j + n, ...; each job is a process
- * of its own and shares with its parent nothing but a page of what it has counted. The parent says
- * how far they are and stops all at the first failure; of failures found at one time the one with
- * the smallest seed is reported.
+ * Runs millions of schedules. Job j of n runs the seeds S + j, S + j + n, and so on. Each job is a
+ * process of its own; it shares only its counts and its failure with the parent. The parent prints
+ * the progress and stops all jobs at the first failure. If several jobs have found a failure by
+ * then, the one with the smallest seed is reported.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #define MAX_JOBS 256
 
 struct job {
-        _Atomic uint64_t n_run;
+        _Atomic uint64_t n_run; /* the parent reads this while the job runs */
         struct sim_counts counts;
         struct sim_failure failure; /* written before stop is set */
 };
@@ -50,8 +50,10 @@ static bool run_one(struct sim *sim, const struct sim_plan *plan, uint64_t seed,
         return good;
 }
 
-/* One schedule as it is, then once for each step of one of its processes, which is asked to stop
- * there. */
+/*
+ * Runs a schedule unchanged, then once more for each step of one of its processes, which is asked
+ * to stop there.
+ */
 static bool run_sweep(struct sim *sim, const struct sim_plan *plan, uint64_t seed,
                       struct job *job) {
         unsigned n_steps;
@@ -84,14 +86,14 @@ static int run_job(const struct sim_plan *plan, struct shared *shared, int j) {
         return 0;
 }
 
-static double seconds(void) {
+static double seconds_now(void) {
         struct timespec ts;
 
         clock_gettime(CLOCK_MONOTONIC, &ts);
         return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static uint64_t sum(const struct sim_plan *plan, struct shared *shared) {
+static uint64_t count_runs(const struct sim_plan *plan, struct shared *shared) {
         uint64_t n = 0;
 
         for (int j = 0; j < plan->n_jobs; j++)
@@ -99,15 +101,16 @@ static uint64_t sum(const struct sim_plan *plan, struct shared *shared) {
         return n;
 }
 
-/* On a terminal a line that moves, in a log one a minute. */
-static void tell(const struct sim_plan *plan, struct shared *shared, double began, double *told) {
+/* On a terminal this updates one line, in a log it prints a line each minute. */
+static void print_progress(const struct sim_plan *plan, struct shared *shared, double began,
+                           double *printed_at) {
         bool terminal = isatty(2);
-        double now = seconds();
-        uint64_t n = sum(plan, shared);
+        double now = seconds_now();
+        uint64_t n = count_runs(plan, shared);
 
-        if (now - *told < (terminal ? 0.5 : 60))
+        if (now - *printed_at < (terminal ? 0.5 : 60))
                 return;
-        *told = now;
+        *printed_at = now;
         if (plan->sweep)
                 fprintf(stderr, "%s%" PRIu64 " runs, %.0f per second%s", terminal ? "\r" : "", n,
                         (double)n / (now - began), terminal ? "   " : "\n");
@@ -121,13 +124,12 @@ static void tell(const struct sim_plan *plan, struct shared *shared, double bega
                         terminal ? "   " : "\n");
 }
 
-/* A job that dies without a word is a failure too: the simulator itself is wrong, or the core runs
- * into an assertion. */
+/* A job that dies is a failure too: the simulator has a bug, or an assertion of the core failed. */
 static int await_jobs(const struct sim_plan *plan, struct shared *shared) {
-        const struct timespec until_told = {.tv_sec = 1};
+        const struct timespec poll_interval = {.tv_sec = 1};
         sigset_t ended;
-        double began = seconds(), told = began;
-        int n_left = plan->n_jobs, result = 0, status;
+        double began = seconds_now(), printed_at = began;
+        int n_left = plan->n_jobs, r = 0, status;
 
         sigemptyset(&ended);
         sigaddset(&ended, SIGCHLD);
@@ -139,25 +141,26 @@ static int await_jobs(const struct sim_plan *plan, struct shared *shared) {
                         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
                                 fprintf(stderr, "sim: a job ended with status %#x\n",
                                         (unsigned)status);
-                                result = -ECHILD;
+                                r = -ECHILD;
                                 atomic_store(&shared->stop, true);
                         }
                         continue;
                 }
                 if (plan->progress)
-                        tell(plan, shared, began, &told);
-                (void)sigtimedwait(&ended, NULL,
-                                   &until_told); /* run_jobs has blocked it: none is missed */
+                        print_progress(plan, shared, began, &printed_at);
+                (void)sigtimedwait(&ended, NULL, &poll_interval); /* run_jobs has blocked the
+                                                                     signal, so none is missed */
         }
         if (plan->progress && isatty(2))
                 fputc('\n', stderr);
-        return result;
+        return r;
 }
 
+/* A single job runs in this process, where a debugger can follow it. */
 static int run_jobs(const struct sim_plan *plan, struct shared *shared) {
         pid_t pids[MAX_JOBS], parent = getpid();
         sigset_t ended;
-        int n = 0, result;
+        int n = 0, r;
 
         if (plan->n_jobs == 1)
                 return run_job(plan, shared, 0);
@@ -170,31 +173,31 @@ static int run_jobs(const struct sim_plan *plan, struct shared *shared) {
                 if (pids[n] < 0)
                         break;
                 if (pids[n] == 0) {
-                        prctl(PR_SET_PDEATHSIG, SIGKILL);
-                        _exit(getppid() != parent || run_job(plan, shared, n) ? 1 : 0);
+                        prctl(PR_SET_PDEATHSIG, SIGKILL); /* no job outlives its parent */
+                        _exit(getppid() != parent || run_job(plan, shared, n) != 0 ? 1 : 0);
                 }
         }
         if (n == plan->n_jobs)
                 return await_jobs(plan, shared);
-        result = -errno;
+        r = -errno;
         atomic_store(&shared->stop, true);
         for (int i = 0; i < n; i++)
                 waitpid(pids[i], NULL, 0);
-        return result;
+        return r;
 }
 
 int sim_run(const struct sim_plan *plan, struct sim_counts *counts, struct sim_failure *ret_failure,
             uint64_t *ret_n_run) {
         size_t size = sizeof(struct shared) + (size_t)plan->n_jobs * sizeof(struct job);
         struct shared *shared;
-        int result;
+        int r;
 
         if (plan->n_jobs < 1 || plan->n_jobs > MAX_JOBS)
                 return -EINVAL;
         shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (shared == MAP_FAILED)
                 return -errno;
-        result = run_jobs(plan, shared);
+        r = run_jobs(plan, shared);
         memset(ret_failure, 0, sizeof *ret_failure);
         memset(counts, 0, sizeof *counts);
         for (int j = 0; j < plan->n_jobs; j++) {
@@ -207,7 +210,7 @@ int sim_run(const struct sim_plan *plan, struct sim_counts *counts, struct sim_f
                 SIM_COUNTS(X)
 #undef X
         }
-        *ret_n_run = sum(plan, shared);
+        *ret_n_run = count_runs(plan, shared);
         munmap(shared, size);
-        return result;
+        return r;
 }

@@ -1,34 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process: the core, what a shell does with its actions, and the work of a term. */
+/*
+ * A process: it runs the steps of its core, carries out the actions, and runs the work of a term.
+ * In holdfastd the elector's loop does this for each elector. The promises are checked before each
+ * action and after each step.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/sim/sim.h"
 
-bool sim_leads(const struct sim_proc *proc) {
+bool sim_is_leading(const struct sim_proc *proc) {
         return proc->core.state == HF_LEADING || proc->core.state == HF_DRAINING;
 }
 
 int sim_leader(struct sim *sim) {
         for (int p = 0; p < sim->n_procs; p++)
                 if (sim->procs[p].alive &&
-                    hf__gate_may_act(&sim->procs[p].gate, sim_local(sim, &sim->procs[p])))
+                    hf__gate_may_act(&sim->procs[p].gate, sim_local_time(sim, &sim->procs[p])))
                         return p;
         return -1;
 }
 
-void sim_proc_wake_later(struct sim *sim, int p) {
+void sim_proc_set_wake(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
         hf_nsec at;
 
         proc->wake_gen++;
         if (proc->frozen || proc->paused || !proc->alive || proc->wake_local == HF_NSEC_NEVER)
                 return;
+        /* The conversion rounds. By its own clock the core must not wake too early. */
         at = proc->true0 + (hf_nsec)((double)(proc->wake_local - proc->local0) / proc->rate) + 1;
         while (proc->local0 + (hf_nsec)((double)(at - proc->true0) * proc->rate) < proc->wake_local)
                 at++;
-        sim_at(sim, at > sim->now ? at : sim->now, E_WAKE, p, proc->wake_gen, 0);
+        sim_event_at(sim, at > sim->now ? at : sim->now, E_WAKE, p, proc->wake_gen, 0);
 }
 
 void sim_proc_boot(struct sim *sim, int p) {
@@ -40,24 +45,24 @@ void sim_proc_boot(struct sim *sim, int p) {
         memcpy(config.identity, proc->identity, sizeof proc->identity);
         proc->alive = true;
         proc->paused = proc->restarting = false;
-        proc->n_mail = 0;
+        proc->n_queued = 0;
         proc->watch_gen++;
         proc->watch_open = false;
         proc->work_alive = proc->joining = proc->held_write = false;
         proc->work_gen++;
         proc->term = proc->last_term = 0;
         proc->stop_asked = false;
-        proc->dirty_until = 0;
-        proc->old_history = proc->must_hear = proc->short_abort = proc->stopped_free = false;
+        proc->late_until = 0;
+        proc->stale_history = proc->must_read = proc->short_abort = proc->stopped_free = false;
         proc->contend_from = 0;
         proc->n_steps = 0;
-        proc->has_written = proc->surprised = false;
+        proc->has_written = proc->old_write_applied = false;
         proc->ok_sent_at = -1;
         proc->ok_restores = proc->last_term_restores = sim->n_restores;
         hf__gate_shut(&proc->gate);
         TRACE(sim, "%-6s starts", proc->identity);
         hf__core_init(&proc->core, &config,
-                      (struct hf__core_time){.boot = sim_local(sim, proc),
+                      (struct hf__core_time){.boot = sim_local_time(sim, proc),
                                              .real_us = sim->now / 1000 + proc->real_offset_us});
         sim_proc_event(sim, p, HF__EV_TICK);
 }
@@ -67,23 +72,24 @@ void sim_proc_kill(struct sim *sim, int p) {
 
         TRACE(sim, "%-6s is killed", proc->identity);
         sim_mark(sim, MARK_STATE, p, sim->now, -1, "killed");
-        sim_mark_awake(sim, p);
+        sim_mark_resumed(sim, p);
         proc->alive = false;
         proc->work_alive = false;
         proc->work_gen++;
         proc->wake_gen++;
         proc->watch_open = false;
-        proc->n_mail = 0;
+        proc->n_queued = 0;
         hf__gate_shut(&proc->gate);
 }
 
 /* ---- the work of a term ---- */
 
-static void join_in(struct sim *sim, int p, hf_nsec delay) {
-        sim_at(sim, sim->now + delay, E_JOIN, p, sim->procs[p].work_gen, 0);
+static void join_after(struct sim *sim, int p, hf_nsec delay) {
+        sim_event_at(sim, sim->now + delay, E_JOIN, p, sim->procs[p].work_gen, 0);
         sim->procs[p].joining = true;
 }
 
+/* The work of 70 of 100 terms ends promptly, see join_mode in sim.h. */
 static void start_work(struct sim *sim, int p, uint64_t term) {
         struct sim_proc *proc = &sim->procs[p];
         uint64_t d = sim_draw(sim) % 100;
@@ -92,15 +98,15 @@ static void start_work(struct sim *sim, int p, uint64_t term) {
         proc->joining = false;
         proc->term = proc->last_term = term;
         proc->last_term_restores = proc->ok_restores;
-        proc->term_local = sim_local(sim, proc);
+        proc->term_local = sim_local_time(sim, proc);
         proc->short_abort = false;
         proc->work_gen++;
-        proc->join_mode = sim->calm ? 0 : d < 70 ? 0 : d < 85 ? 1 : d < 97 ? 2 : 3;
+        proc->join_mode = sim->calm ? 0 : (d >= 70) + (d >= 85) + (d >= 97);
         COUNT(sim, terms);
-        sim_at(sim, sim->now, E_WORK, p, proc->work_gen, 0);
+        sim_event_at(sim, sim->now, E_WORK, p, proc->work_gen, 0);
 }
 
-static void work_told(struct sim *sim, int p, bool abort) {
+static void notify_work(struct sim *sim, int p, bool abort) {
         struct sim_proc *proc = &sim->procs[p];
         hf_nsec grace = sim->timing.stop_grace, drain = sim->timing.drain_deadline;
 
@@ -111,34 +117,36 @@ static void work_told(struct sim *sim, int p, bool abort) {
         if (proc->join_mode == 3 || (!abort && proc->join_mode == 2))
                 return;
         if (proc->join_mode == 0 && !proc->joining)
-                join_in(sim, p, sim_between(sim, 0, 200 * MS));
+                join_after(sim, p, sim_between(sim, 0, 200 * MS));
         else if (!abort)
-                join_in(sim, p, sim_between(sim, 0, drain + drain / 4));
-        else /* mostly within the grace, not always */
-                join_in(sim, p, sim_between(sim, 0, grace + grace / 10));
+                join_after(sim, p, sim_between(sim, 0, drain + drain / 4));
+        else /* mostly within the grace, but not always */
+                join_after(sim, p, sim_between(sim, 0, grace + grace / 10));
 }
 
 void sim_proc_work(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
-        bool gated = hf__gate_may_act(&proc->gate, sim_local(sim, proc));
+        bool gated = hf__gate_may_act(&proc->gate, sim_local_time(sim, proc));
         hf_nsec under_way = sim_between(sim, MS, 30 * MS);
 
-        if (!sim->calm &&
-            sim_draw(sim) % 32 == 0) { /* it lies in the network for long, and arrives */
+        if (!sim->calm && sim_draw(sim) % 32 == 0) { /* the network delivers it very late */
                 COUNT(sim, late_fenced_writes);
                 under_way = sim_between(sim, S, 3 * sim->timing.lease_duration);
         }
-        /* The writer with the gate switched off reports a refusal now and then only. */
-        sim_at(sim, sim->now + under_way, E_FENCED, p, proc->term, gated || sim_chance(sim, 10));
-        sim_at(sim, sim->now + sim_between(sim, 200 * MS, 2 * S), E_WORK, p, proc->work_gen, 0);
+        /* The elector learns of a refusal if the write had passed the gate, else only sometimes. */
+        sim_event_at(sim, sim->now + under_way, E_FENCED, p, proc->term,
+                     gated || sim_chance(sim, 10));
+        sim_event_at(sim, sim->now + sim_between(sim, 200 * MS, 2 * S), E_WORK, p, proc->work_gen,
+                     0);
 }
 
 void sim_proc_join(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
 
         proc->work_alive = false;
+        /* P4: after a short term the process must wait for a retry period before it contends. */
         proc->contend_from =
-                proc->short_abort ? sim_local(sim, proc) + sim->timing.retry_period : 0;
+                proc->short_abort ? sim_local_time(sim, proc) + sim->timing.retry_period : 0;
         sim_proc_event(sim, p, HF__EV_JOINED);
 }
 
@@ -149,11 +157,12 @@ static void mark_validity(struct sim *sim, int p, hf_nsec valid_until) {
 
         if (sim->draw && !proc->frozen && valid_until < HF_NSEC_NEVER / 2)
                 sim_mark(sim, MARK_VALID, p,
-                         sim->now + (hf_nsec)((double)(valid_until - sim_local(sim, proc)) /
+                         sim->now + (hf_nsec)((double)(valid_until - sim_local_time(sim, proc)) /
                                               proc->rate),
                          0, "");
 }
 
+/* What the shell around the core does, in the order in which the core lists the actions. */
 static void carry_out(struct sim *sim, int p, const struct hf__core_action *action) {
         struct sim_proc *proc = &sim->procs[p];
 
@@ -182,7 +191,7 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
                 break;
         case HF__ACT_TERM_DRAIN:
                 TRACE(sim, "%-6s drains", proc->identity);
-                work_told(sim, p, false);
+                notify_work(sim, p, false);
                 break;
         case HF__ACT_GATE_SHUT: hf__gate_shut(&proc->gate); break;
         case HF__ACT_TERM_ABORT:
@@ -191,8 +200,8 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
                 sim_mark(sim, MARK_NOTE, p, sim->now, 0, action->text);
                 proc->short_abort =
                         !proc->stop_asked && !proc->core.hand_over_asked &&
-                        sim_local(sim, proc) - proc->term_local < sim->timing.lease_duration;
-                work_told(sim, p, true);
+                        sim_local_time(sim, proc) - proc->term_local < sim->timing.lease_duration;
+                notify_work(sim, p, true);
                 break;
         case HF__ACT_STUCK:
                 TRACE(sim, "%-6s is stuck", proc->identity);
@@ -208,8 +217,8 @@ static void carry_out(struct sim *sim, int p, const struct hf__core_action *acti
         }
 }
 
-/* The stop that a sweep asks for, after the step it has come to. */
-static void sweep(struct sim *sim, int p) {
+/* Asks the process of a sweep to stop after the chosen step. */
+static void sweep_stop(struct sim *sim, int p) {
         struct sim_sweep *sweep = &sim->sweep;
 
         if (!sweep->on || p != sweep->proc || sim->now >= sim->chaos_until)
@@ -224,15 +233,16 @@ static void sweep(struct sim *sim, int p) {
 void sim_proc_step(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
         struct hf__core_actions *actions = &sim->actions;
-        hf_nsec local = sim_local(sim, proc);
+        hf_nsec local = sim_local_time(sim, proc);
         enum hf_leader_state old_state = proc->core.state;
 
         COUNT(sim, steps);
         if (proc->last_step_at != sim->now)
                 proc->n_same_instant = 0;
         proc->last_step_at = sim->now;
+        /* A core that always wants to be woken at once would never let time pass. */
         if (++proc->n_same_instant > 32)
-                sim_violate(sim, "P4: %s spins", proc->identity);
+                sim_violate(sim, "P4: %s makes step after step without waiting", proc->identity);
         hf__core_step(&proc->core, &sim->event,
                       (struct hf__core_time){.boot = local,
                                              .real_us = sim->now / 1000 + proc->real_offset_us},
@@ -245,22 +255,21 @@ void sim_proc_step(struct sim *sim, int p) {
                 hf__gate_shut(&proc->gate);
         if (proc->core.state != old_state || proc->n_steps++ == 0)
                 sim_mark(sim, MARK_STATE, p, sim->now, (int)proc->core.state, "");
-        if (sim->event.type == HF__EV_STALE_TERM && sim_leads(proc))
-                sim_violate(sim, "P2: %s goes on leading under a term that is stale",
+        if (sim->event.type == HF__EV_STALE_TERM && sim_is_leading(proc))
+                sim_violate(sim, "P2: %s goes on leading although its term is stale",
                             proc->identity);
         if (actions->wake_at != proc->wake_local || sim->event.type == HF__EV_TICK) {
                 proc->wake_local = actions->wake_at;
-                sim_proc_wake_later(sim, p);
+                sim_proc_set_wake(sim, p);
         }
         sim_check_p1(sim);
         sim_check_overdue(sim, p);
-        sweep(sim, p);
+        sweep_stop(sim, p);
         if (proc->core.state == HF_STOPPED || proc->core.state == HF_STUCK)
                 if (proc->alive && sim->now < sim->chaos_until && !proc->restarting) {
-                        proc->restarting =
-                                true; /* the host ends the process, and starts it again */
-                        sim_at(sim, sim->now + sim_between(sim, 100 * MS, 5 * S), E_RESTART, p, 0,
-                               0);
+                        proc->restarting = true; /* the host ends the process and starts it again */
+                        sim_event_at(sim, sim->now + sim_between(sim, 100 * MS, 5 * S), E_RESTART,
+                                     p, 0, 0);
                 }
 }
 
@@ -273,24 +282,24 @@ void sim_proc_event(struct sim *sim, int p, enum hf__core_event_type type) {
 }
 
 /*
- * The process is told that the store's history was replaced, when its watch of the store comes
- * back: its own watches end, a term too, and what it knew counts for nothing.
+ * The process learns that the store's history was replaced, because its watch of the store was
+ * opened again. Its watches and its term end, and it must no longer use what it knew of the Lease.
  */
 void sim_proc_epoch(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
 
         TRACE(sim, "%-6s learns that the history was replaced", proc->identity);
         sim_mark(sim, MARK_NOTE, p, sim->now, 0, "learns that the history was replaced");
-        proc->old_history = false;
-        proc->told_n++;
+        proc->stale_history = false;
+        proc->n_epochs_seen++;
         proc->watch_gen++;
         proc->watch_open = false;
         if (proc->core.state == HF_STOPPED || proc->core.state == HF_STUCK)
                 return;
-        if (sim_leads(proc))
+        if (sim_is_leading(proc))
                 COUNT(sim, ends_of_term_by_epoch);
         if (!HAS_DEFECT(sim, forget_epoch)) {
-                proc->must_hear = true;
+                proc->must_read = true;
                 sim_proc_event(sim, p, HF__EV_STALE_TERM);
         }
         sim_proc_event(sim, p, HF__EV_WATCH_LOST);
@@ -300,43 +309,46 @@ void sim_proc_stop(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
         const struct hf_leader_timing *t = &sim->timing;
 
-        if (!sim_leads(proc))
+        if (!sim_is_leading(proc))
                 COUNT(sim, stops_following);
         TRACE(sim, "%-6s is asked to stop", proc->identity);
         sim_mark(sim, MARK_NOTE, p, sim->now, 0, "asked to stop");
         proc->stop_asked = true;
-        proc->clean_since_stop = proc->weather == CLEAR && !proc->frozen && !proc->old_history &&
-                                 !proc->surprised && sim->hung_until <= sim->now &&
-                                 sim->slow_until <= sim->now && proc->dirty_until < sim->now &&
+        /* P6: if nothing fails from now on, the Lease must be free at the end of the stop. */
+        proc->clean_since_stop = proc->network == NET_GOOD && !proc->frozen &&
+                                 !proc->stale_history && !proc->old_write_applied &&
+                                 sim->hung_until <= sim->now && sim->slow_until <= sim->now &&
+                                 proc->late_until < sim->now &&
                                  (proc->core.op_kind == 0 || !proc->op_went_wrong);
-        proc->stop_by_local = sim_local(sim, proc) + 2 * t->request_timeout + 10 * MS;
-        if (proc->core.state == HF_ABORTING || sim_leads(proc))
+        /* P6: the stop must end by then, whatever fails. */
+        proc->stop_by_local = sim_local_time(sim, proc) + 2 * t->request_timeout + 10 * MS;
+        if (proc->core.state == HF_ABORTING || sim_is_leading(proc))
                 proc->stop_by_local += t->stop_grace;
-        if (sim_leads(proc))
+        if (sim_is_leading(proc))
                 proc->stop_by_local += t->drain_deadline;
         sim_proc_event(sim, p, HF__EV_STOP);
 }
 
-/* Awake: the mail that has piled up comes first or after a turn of the loop, as it may. */
+/* Ends a pause. The core may handle the queued events at once, or make a step of its own first. */
 void sim_proc_resume(struct sim *sim, int p) {
         struct sim_proc *proc = &sim->procs[p];
-        unsigned n = proc->n_mail;
+        unsigned n = proc->n_queued;
 
         proc->paused = false;
-        sim_mark_awake(sim, p);
+        sim_mark_resumed(sim, p);
         if (HAS_DEFECT(sim, clock_without_suspend))
                 proc->true0 += sim->now - proc->paused_at;
         TRACE(sim, "%-6s resumes", proc->identity);
         if (proc->held_write)
-                sim_at(sim, sim->now + MS, E_FENCED, p, proc->term, 0);
+                sim_event_at(sim, sim->now + MS, E_FENCED, p, proc->term, 0);
         proc->held_write = false;
         if (sim_chance(sim, 50))
                 sim_proc_event(sim, p, HF__EV_TICK);
-        proc->n_mail = 0;
+        proc->n_queued = 0;
         for (unsigned i = 0; i < n && proc->alive && !proc->paused; i++) {
-                struct sim_event event = proc->mail[i];
+                struct sim_event event = proc->queue[i];
 
-                sim->now++; /* a step takes time */
+                sim->now++; /* each step takes some time */
                 sim_dispatch(sim, &event);
         }
         if (proc->alive)

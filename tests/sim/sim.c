@@ -4,17 +4,15 @@
  *     [--defect NAME] [--by-effect] [--expect PROMISES] [--trace] [--svg FILE [--last S]]
  * sim --list-defects
  *
- * Runs N schedules, the first of them with seed S, in N jobs (0 = one for each processor). It stops
- * at the first schedule that breaks a promise. Exit status 0: every promise was kept, and (from
- * 10,000 schedules on) each kind of event happened often enough.
+ * Runs schedules from seed S on, in several jobs (0 = one for each processor). It stops at the
+ * first schedule that breaks a promise. Exit status 0: every promise was kept, and (from 10,000
+ * schedules on) each kind of event happened often enough.
  *
- * --sweep      repeats each schedule once for each step of one of its processes, and stops that
- * process there
+ * --sweep      repeats each schedule for each step of one of its processes, and stops it there
  * --stop       runs one of the schedules of a sweep
  * --defect     makes what surrounds the core defective, see defects.h
  * --by-effect  leaves out the checks that notice a mistake before it does harm, see check.c
- * --expect     expects a broken promise, one of P1,P2,...: the exit status is 0 when it was broken,
- * and 1 when no promise was, or another one
+ * --expect     names promises (P1,P2). Exit status 0: one of them was broken; 1: none, or another
  * --trace      shows one schedule as text, --svg as a picture
  */
 #include <errno.h>
@@ -85,7 +83,7 @@ static bool print_counts(const struct sim_counts *counts, uint64_t n_schedules, 
 #define X(name, least)                                                                             \
         printf("  %-26s %12" PRIu64 "\n", #name, counts->name);                                    \
         if (check && n_schedules >= 10000 && counts->name < (least) * (n_schedules / 10000)) {     \
-                printf("FAIL: %s: at least %" PRIu64 " were to happen\n", #name,                   \
+                printf("FAIL: %s: at least %" PRIu64 " must happen\n", #name,                      \
                        (uint64_t)(least) * (n_schedules / 10000));                                 \
                 enough = false;                                                                    \
         }
@@ -102,7 +100,7 @@ struct options {
         bool trace, list;
 };
 
-static int usage(void) {
+static int print_usage(void) {
         fprintf(stderr,
                 "usage: sim [--schedules N] [--seed S] [--electors 2..%d] [--jobs N] [--sweep] "
                 "[--stop PROC:STEP[:calm]]\n"
@@ -122,7 +120,7 @@ static bool parse_stop(struct sim_sweep *stop, const char *text) {
         return n >= 2 && stop->proc >= 0 && stop->proc < MAX_PROCS && (n == 2 || stop->calm);
 }
 
-static bool parse(int argc, char **argv, struct options *o) {
+static bool parse_options(int argc, char **argv, struct options *o) {
         static const struct option long_options[] = {{"schedules", required_argument, NULL, 'n'},
                                                      {"seed", required_argument, NULL, 's'},
                                                      {"electors", required_argument, NULL, 'e'},
@@ -204,11 +202,11 @@ static void print_failure(const struct options *o, const struct sim_failure *fai
         printf(" --trace --svg timeline.svg\n");
 }
 
-/* One schedule, seen from near. */
-static int show(const struct options *o) {
+/* Runs one schedule and shows it as text or as a picture. */
+static int show_schedule(const struct options *o) {
         struct sim_counts counts = {0};
         struct sim *sim = calloc(1, sizeof *sim);
-        int result = 0;
+        int r = 0;
         bool good, expected;
 
         if (!sim)
@@ -225,17 +223,17 @@ static int show(const struct options *o) {
                 printf("%s at %.4f s: %s\n", expected ? "caught" : "FAIL", (double)sim->now / 1e9,
                        sim->violation);
         if (o->svg)
-                result = sim_timeline_write(sim, o->svg, o->plan.seed, o->last);
-        if (result)
-                fprintf(stderr, "sim: cannot write %s: %s\n", o->svg, strerror(-result));
+                r = sim_timeline_write(sim, o->svg, o->plan.seed, o->last);
+        if (r != 0)
+                fprintf(stderr, "sim: cannot write %s: %s\n", o->svg, strerror(-r));
         free(sim->marks);
         free(sim);
-        if (result)
+        if (r != 0)
                 return 2;
         return (o->expect ? expected : good) ? 0 : 1;
 }
 
-static double seconds(void) {
+static double seconds_now(void) {
         struct timespec ts;
 
         clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -246,16 +244,16 @@ int main(int argc, char **argv) {
         struct options o = {.plan = {.seed = 1, .n_jobs = 1}};
         struct sim_counts counts;
         struct sim_failure failure;
-        double began = seconds();
+        double began = seconds_now();
         uint64_t n_run;
         int r;
 
-        if (!parse(argc, argv, &o))
-                return usage();
+        if (!parse_options(argc, argv, &o))
+                return print_usage();
         if (o.list)
                 return list_defects();
         if (o.trace || o.svg || o.stop.on)
-                return show(&o);
+                return show_schedule(&o);
         if (o.plan.n_schedules == 0)
                 o.plan.n_schedules = 1000;
         o.plan.progress = !o.expect;
@@ -273,10 +271,10 @@ int main(int argc, char **argv) {
                 return failure.found && is_expected(&o, failure.violation) ? 0 : 1;
         }
         printf("%" PRIu64 " schedules, %.0f per second\n", n_run,
-               (double)n_run / (seconds() - began));
+               (double)n_run / (seconds_now() - began));
         if (o.plan.sweep &&
             counts.stops_at_a_step * 10 <
-                    n_run * 8) { /* the others had stopped before by themselves, or were stuck */
+                    n_run * 8) { /* the other runs had stopped before, or were stuck */
                 printf("FAIL: only %" PRIu64 " stops at a step\n", counts.stops_at_a_step);
                 return 1;
         }

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The simulator: N electors (the real core, the real gate), one Lease store, their network and
- * clocks, in virtual time.
+ * The simulator runs several electors against one Lease store, in virtual time. Core and gate are
+ * those of the library. Store, network, clocks and the rest of each process are models.
  *
- * One schedule = one seed: everything is drawn from one generator, so that a seed replays to the
- * letter. A schedule has a stretch of chaos and a faultless tail. The world is a heap of events by
- * true time; each process sees its own clock, which may run a little fast or slow, or stand still.
- * A process is a core plus what a shell would be: a mailbox, a gate, and the work of a term with
- * two writers, one that asks the gate and one that does not.
+ * One schedule is one seed: one generator makes all random choices, so a seed replays exactly. A
+ * schedule has a part with faults ("chaos") and then a part without. It runs as a heap of events in
+ * the order of true time. Each process sees only its own clock, which may run a little fast or
+ * slow, or stand still. A process is a core with a queue of events, a gate, and the work of its
+ * term. That work writes to the store all the time: some writes ask the gate first, and some do
+ * not.
  *
- *      sim.c    options, counts, what is said             jobs.c     schedules by the million, over
- * several processes world.c  heap, clocks, a schedule                  proc.c     steps and actions
- * of a process net.c    operations and watches, their faults      store.c    Lease, revisions, term
- * record, fence, restore chaos.c  what goes wrong, when                     planned.c  what a
- * faultless schedule does, and how fast check.c  the promises P1-P6 timeline.c a schedule as a
- * picture
+ *      sim.c       options, counts, output                 jobs.c     millions of schedules, in
+ * several processes schedule.c  heap of events, clocks, one schedule    proc.c     steps and
+ * actions of a process net.c       requests and watches, their faults      store.c    Lease,
+ * revisions, term record, fence, restore chaos.c     which faults happen, and when planned.c  a
+ * schedule without faults, and its speed check.c     the promises P1 to P6 timeline.c a schedule as
+ * a picture
  *
  * docs/proof.md explains the model, the invariants and how to replay and read a failure.
  */
@@ -32,19 +33,19 @@
 #define MAX_OPS     8192
 #define MAX_HISTORY 8192
 #define MAX_EVENTS  32768
-#define MAX_MAIL    512
+#define MAX_QUEUED  512
 
 #define MS HF_NSEC_PER_MSEC
 #define S  HF_NSEC_PER_SEC
 
-/* What is counted, and how often at least it must have happened in 10,000 schedules. */
+/* What is counted, and how often it must happen at least in 10,000 schedules. */
 #define SIM_COUNTS(X)                                                                              \
         X(terms, 10000)                                                                            \
         X(take_overs, 10000)                                                                       \
         X(takeovers_by_expiry, 1000)                                                               \
         X(planned_releases, 2000)                                                                  \
         X(hand_overs, 200)                                                                         \
-        X(hand_overs_to_a_ghost, 100)                                                              \
+        X(hand_overs_to_nobody, 100)                                                               \
         X(hand_overs_by_annotation, 100)                                                           \
         X(stops_following, 500)                                                                    \
         X(stops_not_released, 10)                                                                  \
@@ -72,7 +73,7 @@
         X(conflicts, 2000)                                                                         \
         X(watches_lost, 2000)                                                                      \
         X(watches_mute, 500)                                                                       \
-        X(stale_event, 500)                                                                        \
+        X(stale_watch_events, 500)                                                                 \
         X(deletions, 500)                                                                          \
         X(overwrites, 500)                                                                         \
         X(label_edits, 500)                                                                        \
@@ -101,23 +102,24 @@ struct sim_counts {
 #undef X
 };
 
-enum sim_weather { CLEAR, LOSSY, DARK, REFUSING, SLUGGISH, _N_WEATHERS };
+/* The network of one process. Even a good one loses a request now and then. */
+enum sim_network { NET_GOOD, NET_LOSSY, NET_CUT, NET_REFUSING, NET_SLOW, _N_NETWORKS };
 
 enum sim_event_type {
         E_WAKE,
-        E_APPLY,
+        E_APPLY, /* a request reaches the store */
         E_REPLY,
         E_WATCH,
         E_WATCH_LOST,
-        E_WORK,   /* the writers of a term take their turn */
-        E_FENCED, /* a leader's write reaches the store */
-        E_STALE,  /* its refusal reaches the leader */
-        E_JOIN,   /* the work of a term has returned */
+        E_WORK,   /* the work of a term writes */
+        E_FENCED, /* a write of that work reaches the store */
+        E_STALE,  /* the elector learns that such a write was refused */
+        E_JOIN,   /* the work of a term has ended */
         E_CHAOS,
         E_RESUME,
         E_THAW,
         E_RESTART,
-        E_PLANNED, /* a stop or hand-over that a clean schedule makes */
+        E_PLANNED, /* the stop, hand-over or crash of a schedule without faults */
         E_EPOCH,   /* a process learns that the store's history was replaced */
 };
 
@@ -127,43 +129,42 @@ struct sim_event {
         enum sim_event_type type;
         int proc;
         unsigned incarnation;
-        uint64_t a; /* op index, history index, generation, term: by type */
-        uint64_t b;
+        uint64_t a, b; /* by type: index of an operation or in the history, generation, term */
 };
 
+/* A read or a write of the Lease, from its sending to its reply. */
 struct sim_op {
         int proc;
         unsigned incarnation;
         uint32_t op_id;
         bool is_write;
-        bool slowed;
-        bool heard;          /* its answer reached a core that waited for it */
-        unsigned told_n;     /* how often its sender had been told of a new history */
-        bool old;            /* it goes by what was known before the store's history was replaced */
-        unsigned n_restores; /* of the store when it was sent; from the time on it is applied: then
-                              */
+        bool delayed;           /* by a slow store; once only */
+        bool delivered;         /* the core was waiting for the reply when it arrived */
+        unsigned n_epochs_seen; /* by the sender when it sent this */
+        bool stale;          /* the sender did not know yet that the store's history was replaced */
+        unsigned n_restores; /* of the store: first when this was sent, then when it was applied */
         hf_nsec sent_local, sent_at;
-        hf_nsec applied_at, answered_at; /* -1 = not (yet) */
-        hf_nsec answer_after;            /* the way back; HF_NSEC_NEVER = the reply is lost */
-        struct hf__record record;        /* what a write sends */
+        hf_nsec applied_at, replied_at; /* -1 = not yet, or never */
+        hf_nsec reply_after;            /* how long the reply takes; HF_NSEC_NEVER = it is lost */
+        struct hf__record record;       /* of a write */
         int result;
         hf_nsec retry_after;
-        unsigned history; /* index of the record in the answer */
+        unsigned history; /* index of the record that the reply carries */
 };
 
 struct sim_proc {
         struct hf__core core;
         struct hf__gate gate;
         char identity[32];
-        unsigned incarnation;
+        unsigned incarnation; /* counts the starts */
         bool alive, paused, frozen, restarting;
         hf_nsec paused_at;
-        enum sim_weather weather;
+        enum sim_network network;
 
-        /* its clock: local = local0 + (true - true0) x rate */
+        /* The clock: local = local0 + (true - true0) x rate. */
         hf_nsec local0, true0;
         double rate;
-        hf_nsec thawed_at; /* true time of the end of the last freeze */
+        hf_nsec thawed_at; /* true time at which the clock last stopped standing still */
         int64_t real_offset_us;
 
         hf_nsec wake_local;
@@ -171,65 +172,69 @@ struct sim_proc {
         hf_nsec last_step_at;
         unsigned n_same_instant;
 
-        struct sim_event mail[MAX_MAIL];
-        unsigned n_mail;
+        /* What arrives during a pause is kept here until the end of the pause. */
+        struct sim_event queue[MAX_QUEUED];
+        unsigned n_queued;
 
         uint64_t watch_gen;
         bool watch_open, watch_mute;
         hf_nsec watch_last_at;
 
-        /* the last write that was answered with success */
+        /* The last write whose success the core learned of. */
         hf_nsec ok_sent_local, ok_sent_at;
-        unsigned ok_restores; /* the store's history in which it was applied */
-        bool robbed;          /* an outsider has touched the Lease since that write was sent */
+        unsigned ok_restores; /* restores of the store before it was applied */
+        bool outsider_wrote;  /* an outsider changed the Lease after it was sent */
 
         bool work_alive, joining;
         uint64_t work_gen, term, last_term;
         unsigned last_term_restores;
         int64_t acquire_us;
-        bool held_write; /* a write past its gate check when the process was paused */
-        int join_mode;   /* 0 prompt, 1 slow in draining, 2 slow in aborting, 3 never */
+        bool held_write; /* a write of the work had passed the gate when the process was paused */
+        int join_mode;   /* when the work ends: 0 promptly, 1 late in the drain, 2 only after an
+                            abort, 3 never */
 
-        bool stop_asked, clean_since_stop;
+        bool stop_asked;
+        bool clean_since_stop; /* nothing has failed since the stop was asked for */
         bool has_written;
-        bool surprised; /* a write of its from before a restore was applied after it: a revision was
-                           issued anew just so */
-        unsigned last_write; /* of this incarnation */
-        bool stopped_free;   /* it said that the Lease does not bear its name */
-        unsigned n_steps;    /* of this incarnation */
-        bool op_went_wrong;  /* what happened to the last operation sent */
+        unsigned last_write;    /* the last operation of this incarnation that is a write */
+        bool old_write_applied; /* a write from before a restore was applied after it: its revision
+                                   was issued again */
+        bool stopped_free;      /* the process said at its stop that the Lease does not name it */
+        unsigned n_steps;       /* of this incarnation */
+        bool op_went_wrong;     /* the last operation met a fault */
         hf_nsec stop_by_local;
-        bool old_history;     /* the store's history was replaced, and it has not been told */
-        unsigned told_n;      /* how often */
-        bool must_hear;       /* it has been told, and has not read the Lease since */
-        bool short_abort;     /* its term under way is ending, by a loss and soon after it began */
-        hf_nsec contend_from; /* local: not before, after a short term */
-        hf_nsec term_local;   /* when its term began */
-        hf_nsec dirty_until;  /* true time until which a request of its may still be applied late */
+        bool stale_history; /* the store's history was replaced, and the process does not know it
+                               yet */
+        unsigned n_epochs_seen; /* replacements of the history of which the process knows */
+        bool must_read;         /* it learned of a replacement and has not read the Lease since */
+        bool short_abort;       /* its present term was short and ends by a loss */
+        hf_nsec contend_from;   /* local time before which it may not contend, after a short term */
+        hf_nsec term_local;     /* when its term began */
+        hf_nsec late_until; /* true time until which the store may still apply a late request of it
+                             */
 };
 
 struct sim_term_record {
-        uint64_t revision; /* the term; 0 = there is none */
+        uint64_t revision; /* names the term; 0 = there is no record */
         char holder[32];
         int64_t acquire_us;
 };
 
-/* A stop at a certain step of a certain process. */
+/* Asks one process to stop after one of its steps. */
 struct sim_sweep {
-        bool on, calm; /* calm: nothing else happens */
+        bool on, calm; /* calm: there are no faults besides */
         int proc;
         unsigned at;      /* the step after which it is asked to stop; 0 = never */
-        unsigned n_steps; /* how many the process made */
+        unsigned n_steps; /* steps that the process has made */
 };
 
-/* What a timeline shows beside the operations and the Lease's history, which it takes from where
- * they are. */
+/* What a timeline shows besides the operations and the Lease's history. */
 enum sim_mark_kind {
         MARK_STATE,
         MARK_VALID,
         MARK_PAUSE,
         MARK_FREEZE,
-        MARK_WEATHER,
+        MARK_NETWORK,
         MARK_NOTE,
         MARK_REFUSED,
         MARK_STORE,
@@ -240,22 +245,26 @@ struct sim_mark {
         enum sim_mark_kind kind;
         int proc; /* -1 = the store */
         hf_nsec at, until;
-        int value; /* state, weather; -1 = not alive */
+        int value; /* state or network; -1 = not alive */
         char text[64];
 };
 
 struct sim {
         struct sim_counts *counts;
         uint64_t rng;
-        bool trace, clean, opaque, calm, fence_off;
-        bool draw; /* keep the marks of a timeline */
+        bool trace;
+        bool clean; /* a schedule without faults, whose speed is measured */
+        bool calm;  /* nothing fails at random, now */
+        bool opaque,
+                fence_off; /* a foreign server: its revisions are no numbers, and it has no fence */
+        bool draw;         /* keep the marks of a timeline */
         enum sim_defect defect;
         bool by_effect; /* make no early checks, see check.c */
         struct hf_leader_timing timing;
         int n_procs;
         struct sim_sweep sweep;
         hf_nsec now, chaos_until;
-        hf_nsec longest_lull; /* between two disturbances */
+        hf_nsec longest_gap; /* between two faults */
         struct sim_proc procs[MAX_PROCS];
 
         struct sim_event heap[MAX_EVENTS];
@@ -264,21 +273,21 @@ struct sim {
         struct sim_op ops[MAX_OPS];
         unsigned n_ops;
 
-        /* the store */
+        /* The store. */
         struct hf__record history[MAX_HISTORY];
-        struct sim_term_record terms[MAX_HISTORY]; /* as it was with each */
+        struct sim_term_record terms[MAX_HISTORY]; /* the term record, by history index */
         hf_nsec put_times[MAX_HISTORY];
-        unsigned n_history; /* the last one is the Lease as it is */
+        unsigned n_history; /* the last record is the present Lease */
         uint64_t revision, highest_revision;
         struct sim_term_record term;
-        unsigned n_restores, restored_index;    /* of the history: what the last backup brought */
-        hf_nsec hung_until, slow_until;         /* the store answers nothing; late */
-        uint64_t newest_term, last_commit_term; /* newest acquired; of the last write committed */
-        hf_nsec outsider_at;
+        unsigned n_restores, restored_index; /* history index of the last restored record */
+        hf_nsec hung_until, slow_until;      /* until then the store does not reply; replies late */
+        uint64_t newest_term, last_commit_term; /* the newest acquired; that of the last commit */
+        hf_nsec outsider_at; /* when an outsider last changed the Lease; -1 = never */
 
-        /* a planned event of a clean schedule */
+        /* The speed of a clean schedule. */
         hf_nsec release_at, last_put_at,
-                put_at; /* of the last release; of the last write before the take-over */
+                put_at; /* of the last release, the last write, the last write before a take-over */
         hf_nsec took_at;
         bool took;
 
@@ -287,7 +296,7 @@ struct sim {
         jmp_buf violated;
         char violation[256];
 
-        struct sim_mark *marks; /* owned; of the timeline */
+        struct sim_mark *marks; /* owned */
         unsigned n_marks, max_marks;
 };
 
@@ -302,12 +311,12 @@ void sim_trace(struct sim *sim, const char *format, ...) __attribute__((format(p
         } while (0)
 #define COUNT(sim, name) ((sim)->counts->name++)
 
-/* timeline.c. Marks are kept only when sim->draw is set. */
+/* timeline.c. Marks are kept only if sim->draw is set. */
 void sim_mark(struct sim *sim, enum sim_mark_kind kind, int proc, hf_nsec until, int value,
               const char *text);
-void sim_mark_awake(struct sim *sim, int proc); /* a pause ends, before its time perhaps */
+void sim_mark_resumed(struct sim *sim, int proc); /* a pause ends, perhaps early */
 int sim_timeline_write(const struct sim *sim, const char *path, uint64_t seed,
-                       hf_nsec last); /* last: of the schedule; 0 = all */
+                       hf_nsec last); /* last: shows the end only; 0 = all */
 
 /* jobs.c */
 struct sim_plan {
@@ -320,41 +329,44 @@ struct sim_plan {
 };
 struct sim_failure {
         bool found;
-        uint64_t seed, nth; /* nth = how many schedules were run before it */
+        uint64_t seed, nth; /* nth: schedules that the job ran before it */
         struct sim_sweep sweep;
         hf_nsec at;
         char violation[256];
 };
-/* Runs the plan, in n_jobs processes. 0, or -errno. */
+/* Runs the plan in n_jobs processes. Returns 0, also when a promise was broken, or -errno. */
 int sim_run(const struct sim_plan *plan, struct sim_counts *counts, struct sim_failure *ret_failure,
             uint64_t *ret_n_run);
 
-/* world.c */
+/* schedule.c */
 uint64_t sim_draw(struct sim *sim);
 hf_nsec sim_between(struct sim *sim, hf_nsec low, hf_nsec high);
 bool sim_chance(struct sim *sim, unsigned percent);
-hf_nsec sim_local(const struct sim *sim, const struct sim_proc *proc);
+hf_nsec sim_local_time(const struct sim *sim, const struct sim_proc *proc);
 void sim_set_clock(struct sim *sim, struct sim_proc *proc, double rate, bool frozen);
-void sim_at(struct sim *sim, hf_nsec at, enum sim_event_type type, int proc, uint64_t a,
-            uint64_t b);
+void sim_event_at(struct sim *sim, hf_nsec at, enum sim_event_type type, int proc, uint64_t a,
+                  uint64_t b);
 void sim_dispatch(struct sim *sim, const struct sim_event *event);
 void sim_run_until(struct sim *sim, hf_nsec until);
-/* False: a promise was broken; sim->violation says which. sim->sweep is heeded. */
+/*
+ * Runs one schedule, with the stop that sim->sweep asks for. False: a promise was broken, see
+ * sim->violation.
+ */
 bool sim_schedule(struct sim *sim, uint64_t seed, int n_procs);
 
 /* proc.c */
 void sim_proc_boot(struct sim *sim, int p);
 void sim_proc_kill(struct sim *sim, int p);
 void sim_proc_resume(struct sim *sim, int p);
-void sim_proc_step(struct sim *sim, int p); /* with sim->event filled */
+void sim_proc_step(struct sim *sim, int p); /* handles sim->event */
 void sim_proc_event(struct sim *sim, int p, enum hf__core_event_type type);
-void sim_proc_wake_later(struct sim *sim, int p);
+void sim_proc_set_wake(struct sim *sim, int p);
 void sim_proc_stop(struct sim *sim, int p);
 void sim_proc_epoch(struct sim *sim, int p);
 void sim_proc_work(struct sim *sim, int p);
 void sim_proc_join(struct sim *sim, int p);
-bool sim_leads(const struct sim_proc *proc);
-int sim_leader(struct sim *sim); /* who may act now, by the gate; -1 = nobody */
+bool sim_is_leading(const struct sim_proc *proc);
+int sim_leader(struct sim *sim); /* the process that may act now, by its gate; -1 = none */
 
 /* net.c */
 void sim_net_send(struct sim *sim, int p, const struct hf__core_action *action);
@@ -362,11 +374,11 @@ void sim_net_apply(struct sim *sim, uint64_t op);
 void sim_net_reply(struct sim *sim, uint64_t op);
 void sim_net_watch(struct sim *sim, int p);
 void sim_net_unwatch(struct sim *sim, int p);
-void sim_net_news(struct sim *sim); /* the Lease has changed: tell all watchers */
+void sim_net_notify(struct sim *sim); /* sends the present Lease to all watches */
 
 /* store.c */
 int sim_store_write(struct sim *sim, const struct sim_op *op);
-void sim_store_put(struct sim *sim, const struct hf__record *record); /* unconditionally */
+void sim_store_put(struct sim *sim, const struct hf__record *record); /* without a condition */
 void sim_store_restore(struct sim *sim);
 void sim_store_fenced(struct sim *sim, const struct sim_event *event);
 const struct hf__record *sim_store_lease(const struct sim *sim);
@@ -375,7 +387,8 @@ const struct hf__record *sim_store_lease(const struct sim *sim);
 void sim_chaos(struct sim *sim);
 void sim_chaos_end(struct sim *sim);
 void sim_hand_over(struct sim *sim, int p, const char *successor);
-void sim_rob_all(struct sim *sim); /* an act that obeys no lease */
+void sim_note_outsider(
+        struct sim *sim); /* the Lease was changed by something that obeys no lease */
 
 /* planned.c */
 void sim_planned(struct sim *sim, bool crash);
@@ -383,7 +396,7 @@ void sim_planned(struct sim *sim, bool crash);
 /* check.c */
 void sim_check_p1(struct sim *sim);
 void sim_check_write(struct sim *sim,
-                     const struct sim_op *op); /* before it is applied, which it will be */
+                     const struct sim_op *op); /* called just before the write is applied */
 void sim_check_actions(struct sim *sim, int p, const struct hf__core_action *action);
 void sim_check_stopped(struct sim *sim, int p, bool released);
 void sim_check_overdue(struct sim *sim, int p);

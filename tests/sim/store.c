@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store: one Lease with revisions, its term record, the fence (design 6), and its replacement
- * by a backup (design 7). */
+/*
+ * The store: one Lease with its revisions, its term record, the fence, and the restore of a backup.
+ *
+ * The term record names the term that may write: the revision at which the holder took the Lease,
+ * and the holder. The fence commits a write of a leader's work only if the writer's term and
+ * identity are those of the term record.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,8 +24,10 @@ static bool same_term(const struct sim *sim, const struct hf__record *old,
                old->acquire_us == new->acquire_us &&strcmp(old->holder, new->holder) == 0;
 }
 
-/* The term record is written whenever the Lease is made, or its holder or acquire time changes; it
- * goes with the Lease. */
+/*
+ * Writes a new term record when the Lease is created, or its holder or acquire time changes. A
+ * deleted Lease has none.
+ */
 static void keep_term(struct sim *sim, const struct hf__record *old, const struct hf__record *new) {
         if (!new->exists) {
                 sim->term.revision = 0;
@@ -39,6 +46,7 @@ static void keep_term(struct sim *sim, const struct hf__record *old, const struc
         }
 }
 
+/* After a restore the store issues revisions that it has issued before. */
 static void next_revision(struct sim *sim) {
         if (++sim->revision <= sim->highest_revision)
                 COUNT(sim, reissued_revisions);
@@ -46,7 +54,7 @@ static void next_revision(struct sim *sim) {
                 sim->highest_revision = sim->revision;
 }
 
-static struct hf__record *append(struct sim *sim, const struct hf__record *record) {
+static struct hf__record *append_record(struct sim *sim, const struct hf__record *record) {
         struct hf__record *new = &sim->history[sim->n_history];
 
         if (sim->n_history == MAX_HISTORY)
@@ -57,7 +65,7 @@ static struct hf__record *append(struct sim *sim, const struct hf__record *recor
 }
 
 void sim_store_put(struct sim *sim, const struct hf__record *record) {
-        struct hf__record *new = append(sim, record);
+        struct hf__record *new = append_record(sim, record);
 
         if (new->exists &&new->holder[0] != '\0' &&
             strcmp(new->holder, sim_store_lease(sim)->holder) != 0 && !sim->took) {
@@ -77,11 +85,11 @@ void sim_store_put(struct sim *sim, const struct hf__record *record) {
         TRACE(sim, "store  rv %" PRIu64 " %s holder=%s acquire=%" PRId64 " successor=%s",
               sim->revision, new->exists ? "" : "(deleted)", new->holder, new->acquire_us,
               new->successor);
-        sim_net_news(sim);
+        sim_net_notify(sim);
 }
 
-/* Whether a write would be applied, and what is answered. */
-static int judge(struct sim *sim, const struct hf__record *record) {
+/* The result of a write: 0 = its condition holds, and it can be applied. */
+static int check_condition(struct sim *sim, const struct hf__record *record) {
         const struct hf__record *lease = sim_store_lease(sim);
 
         if (!record->exists)
@@ -96,22 +104,22 @@ static int judge(struct sim *sim, const struct hf__record *record) {
 
 int sim_store_write(struct sim *sim, const struct sim_op *op) {
         struct hf__record record = op->record;
-        int result = judge(sim, &record);
+        int r = check_condition(sim, &record);
 
-        if (result)
-                return result;
+        if (r != 0)
+                return r;
         sim_check_write(sim, op);
         record.exists = true;
-        record.hand_over_to[0] = '\0'; /* the lock keeps the annotation in nothing it writes */
+        record.hand_over_to[0] = '\0'; /* the lock drops this annotation with each write */
         sim_store_put(sim, &record);
         return 0;
 }
 
 /*
- * A backup: Lease, term record and revision are what they were some writes ago, and revisions are
- * issued anew. All watches break. Each process learns of it, from the epoch key, when its watch is
- * open again; until then it goes by what it knew, and what it writes by that is no better than what
- * an outsider writes.
+ * Restores a backup: Lease, term record and revision are what they were some writes ago, so the
+ * store issues revisions for the second time. All watches break. Each process learns of the restore
+ * from the epoch key, once its watch is open again. Until then it uses what it knew before, and its
+ * writes count as those of an outsider.
  */
 void sim_store_restore(struct sim *sim) {
         unsigned back = (unsigned)sim_between(sim, 1, 12), to;
@@ -122,7 +130,7 @@ void sim_store_restore(struct sim *sim) {
         COUNT(sim, restores);
         if (sim_leader(sim) >= 0)
                 COUNT(sim, restores_under_a_leader);
-        append(sim, &sim->history[to]);
+        append_record(sim, &sim->history[to]);
         sim->revision = sim->history[to].rv_number;
         if (sim->opaque)
                 sim->revision = strtoull(sim->history[to].rv + 1, NULL, 10);
@@ -133,7 +141,7 @@ void sim_store_restore(struct sim *sim) {
         TRACE(sim, "store  is restored: rv %" PRIu64 " holder=%s", sim->revision,
               sim_store_lease(sim)->holder);
         sim_mark(sim, MARK_STORE, -1, sim->now, 0, "restored from a backup");
-        sim_rob_all(sim);
+        sim_note_outsider(sim);
         for (int p = 0; p < sim->n_procs; p++) {
                 struct sim_proc *proc = &sim->procs[p];
 
@@ -142,8 +150,8 @@ void sim_store_restore(struct sim *sim) {
                 proc->stopped_free = false;
                 if (!proc->alive)
                         continue;
-                proc->old_history = true;
-                sim_at(sim, sim->now + sim_between(sim, 0, 3 * S), E_EPOCH, p, 0, 0);
+                proc->stale_history = true;
+                sim_event_at(sim, sim->now + sim_between(sim, 0, 3 * S), E_EPOCH, p, 0, 0);
         }
 }
 
@@ -159,7 +167,7 @@ static bool fence_holds(const struct sim *sim, const char *identity, uint64_t te
         return term == sim->term.revision && strcmp(identity, sim->term.holder) == 0;
 }
 
-/* A leader's write arrives: event->a is its term, event->b whether it asked the gate. */
+/* A write of a leader's work arrives. event->a: its term; event->b: the work reports a refusal. */
 void sim_store_fenced(struct sim *sim, const struct sim_event *event) {
         struct sim_proc *proc = &sim->procs[event->proc];
         bool same = event->incarnation == proc->incarnation && proc->alive && proc->work_alive &&
@@ -188,12 +196,15 @@ void sim_store_fenced(struct sim *sim, const struct sim_event *event) {
         COUNT(sim, stale_writes_refused);
         TRACE(sim, "%-6s write of term %" PRIu64 " refused", identity, event->a);
         sim_mark(sim, MARK_REFUSED, event->proc, sim->now, 0, "a write was refused by the fence");
-        /* Who may act by an unbroken clock, and was not robbed by an outsider, is never refused. */
-        if (same && sim_leads(proc) && !proc->robbed && proc->ok_sent_at > proc->thawed_at &&
-            !proc->frozen && proc->rate > 0.9 &&
-            hf__gate_may_act(&proc->gate, sim_local(sim, proc)))
-                sim_violate(sim, "P2: %s, who leads, was refused", proc->identity);
+        /*
+         * The fence must not refuse a process that may act, unless its clock was wrong or an
+         * outsider wrote.
+         */
+        if (same && sim_is_leading(proc) && !proc->outsider_wrote &&
+            proc->ok_sent_at > proc->thawed_at && !proc->frozen && proc->rate > 0.9 &&
+            hf__gate_may_act(&proc->gate, sim_local_time(sim, proc)))
+                sim_violate(sim, "P2: a write of %s, which may act, was refused", proc->identity);
         if (same && event->b)
-                sim_at(sim, sim->now + sim_between(sim, MS, 20 * MS), E_STALE, event->proc,
-                       proc->work_gen, 0);
+                sim_event_at(sim, sim->now + sim_between(sim, MS, 20 * MS), E_STALE, event->proc,
+                             proc->work_gen, 0);
 }

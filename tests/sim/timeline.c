@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A schedule as a picture (SVG). From top to bottom: what was broken; the Lease, by its holder; a
- * lane for each process.
+ * A schedule as a picture (SVG). From top to bottom: the broken promise; the Lease with its
+ * holders; a lane for each process.
  *
- *      a lane:   its notes     (asked to stop, why a term ended, refused writes)
- *                its state     a broad bar; hatched while the process is paused, crossed while its
- * clock stands still its validity  a narrow bar: until when the gate lets it act, by true time its
- * network   a line at the bottom, where it is not clear an operation is a line from the lane to the
- * Lease, where it is applied, and back; what gets no answer ends in a cross.
+ *      a lane:   notes     asked to stop, why a term ended, refused writes
+ *                state     a broad bar; hatched: the process is paused, crossed: its clock stands
+ * still validity  a narrow bar: until when the gate lets it act, in true time network   a line at
+ * the bottom, where the network is not good A request is a line from the lane to the Lease, where
+ * it is applied, and back to the lane. Without a reply it ends in a cross.
  *
- * Marks are kept while the schedule runs; operations and the Lease's history are in the simulator
- * anyway.
+ * The marks (sim_mark) are kept while the schedule runs. The operations and the Lease's history are
+ * in struct sim anyway.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,14 +28,15 @@
 #define LANE_H      54
 #define STATE_H     14
 #define MAX_MARKS   65536
-#define TEXT_WIDTH  4.6 /* of a character of a note, about */
+#define TEXT_WIDTH  4.6 /* about the width of a character of a note */
 #define LABEL_WIDTH 6.2
 
 void sim_mark(struct sim *sim, enum sim_mark_kind kind, int proc, hf_nsec until, int value,
               const char *text) {
         struct sim_mark *marks;
 
-        if (!sim->draw || sim->n_marks == MAX_MARKS)
+        if (!sim->draw ||
+            sim->n_marks == MAX_MARKS) /* a picture with more marks would be unreadable anyway */
                 return;
         if (sim->n_marks == sim->max_marks) {
                 unsigned max = sim->max_marks ? 2 * sim->max_marks : 256;
@@ -55,7 +56,8 @@ void sim_mark(struct sim *sim, enum sim_mark_kind kind, int proc, hf_nsec until,
         snprintf(marks->text, sizeof marks->text, "%s", text);
 }
 
-void sim_mark_awake(struct sim *sim, int proc) {
+/* A kill or the end of the chaos ends a pause early: its mark was drawn to the planned end. */
+void sim_mark_resumed(struct sim *sim, int proc) {
         for (unsigned i = sim->n_marks; i > 0; i--) {
                 struct sim_mark *mark = &sim->marks[i - 1];
 
@@ -78,12 +80,16 @@ struct canvas {
 static const char *const palette[MAX_PROCS] = {"#4e79a7", "#f28e2b", "#76b7b2", "#edc948",
                                                "#b07aa1", "#9c755f", "#8cd17d"};
 static const char *const state_classes[] = {"fo", "le", "dr", "ab", "re", "so", "su"};
-static const char *const weather_colours[_N_WEATHERS] = {"none", "#e8a33d", "#111", "#d1242f",
+static const char *const network_colours[_N_NETWORKS] = {"none", "#e8a33d", "#111", "#d1242f",
                                                          "#8b5e3c"};
 
 static double x_of(const struct canvas *c, hf_nsec at) {
-        hf_nsec t = at < c->from ? c->from : at > c->to ? c->to : at;
+        hf_nsec t = at;
 
+        if (t < c->from)
+                t = c->from;
+        if (t > c->to)
+                t = c->to;
         return LEFT + (double)(t - c->from) / (double)(c->to - c->from) * (WIDTH - LEFT - RIGHT);
 }
 
@@ -109,8 +115,8 @@ static void text_at(const struct canvas *c, double x, double y, const char *clas
         fputs("</text>\n", c->file);
 }
 
-static void bar(const struct canvas *c, hf_nsec from, hf_nsec to, double y, double height,
-                const char *attributes) {
+static void draw_bar(const struct canvas *c, hf_nsec from, hf_nsec to, double y, double height,
+                     const char *attributes) {
         double x = x_of(c, from), width = x_of(c, to) - x;
 
         if (is_seen(c, from, to))
@@ -119,7 +125,7 @@ static void bar(const struct canvas *c, hf_nsec from, hf_nsec to, double y, doub
                         width > 0.5 ? width : 0.5, height, attributes);
 }
 
-/* ---- what is drawn ---- */
+/* ---- parts of the picture ---- */
 
 static void draw_head(const struct canvas *c, uint64_t seed) {
         int height = LANE_Y + c->sim->n_procs * LANE_H + 54;
@@ -192,9 +198,20 @@ static void draw_legend(const struct canvas *c) {
                 x += 34 + 5.2 * (double)strlen(entries[i].text);
         }
         text_at(c, LEFT, y + 25, "k",
-                "lines: blue a write, grey a read, orange a conflict, red without an answer; below "
-                "a lane its network: orange lossy, black "
-                "dark, red refusing, brown sluggish");
+                "lines: blue a write, grey a read, orange a conflict, red without a reply; below a "
+                "lane its network: orange lossy, black "
+                "cut, red refusing, brown slow");
+}
+
+/* The identity of process p begins with "e" and p. */
+static const char *lease_colour(const struct hf__record *record) {
+        int p = record->holder[0] == 'e' ? record->holder[1] - '0' : -1;
+
+        if (!record->exists)
+                return "#eee";
+        if (record->holder[0] == '\0')
+                return "#fff";
+        return p >= 0 && p < MAX_PROCS ? palette[p] : "#333";
 }
 
 static void draw_lease(const struct canvas *c) {
@@ -205,7 +222,6 @@ static void draw_lease(const struct canvas *c) {
         for (unsigned i = 0, next; i < sim->n_history; i = next) {
                 const struct hf__record *record = &sim->history[i];
                 hf_nsec from = i ? sim->put_times[i] : 0, to;
-                int p = record->holder[0] == 'e' ? record->holder[1] - '0' : -1;
 
                 for (next = i + 1; next < sim->n_history; next++)
                         if (sim->history[next].exists != record->exists ||
@@ -214,11 +230,8 @@ static void draw_lease(const struct canvas *c) {
                                 break;
                 to = next < sim->n_history ? sim->put_times[next] : c->to;
                 snprintf(style, sizeof style, "fill=\"%s\" stroke=\"#777\" stroke-width=\".5\"",
-                         !record->exists           ? "#eee"
-                         : record->holder[0] == 0  ? "#fff"
-                         : p >= 0 && p < MAX_PROCS ? palette[p]
-                                                   : "#333");
-                bar(c, from, to, LEASE_Y, LEASE_H, style);
+                         lease_colour(record));
+                draw_bar(c, from, to, LEASE_Y, LEASE_H, style);
                 snprintf(label, sizeof label, "%.20s", record->exists ? record->holder : "none");
                 if (is_seen(c, from, to) &&
                     x_of(c, to) - x_of(c, from) > LABEL_WIDTH * (double)strlen(label))
@@ -226,7 +239,7 @@ static void draw_lease(const struct canvas *c) {
         }
 }
 
-/* The bars of a lane: each mark of the kind lasts to the next one. */
+/* The bars of a lane: each mark lasts until the next one of its kind. */
 static void draw_states(const struct canvas *c, int p, enum sim_mark_kind kind) {
         const struct sim_mark *last = NULL;
         char style[64];
@@ -238,17 +251,17 @@ static void draw_states(const struct canvas *c, int p, enum sim_mark_kind kind) 
                         continue;
                 if (last && kind == MARK_STATE && last->value >= 0) {
                         snprintf(style, sizeof style, "class=\"%s\"", state_classes[last->value]);
-                        bar(c, last->at, mark ? mark->at : c->to, lane_y(p), STATE_H, style);
-                } else if (last && kind == MARK_WEATHER && last->value != CLEAR) {
-                        snprintf(style, sizeof style, "fill=\"%s\"", weather_colours[last->value]);
-                        bar(c, last->at, mark ? mark->at : c->to, lane_y(p) + STATE_H + 8, 2,
-                            style);
+                        draw_bar(c, last->at, mark ? mark->at : c->to, lane_y(p), STATE_H, style);
+                } else if (last && kind == MARK_NETWORK && last->value != NET_GOOD) {
+                        snprintf(style, sizeof style, "fill=\"%s\"", network_colours[last->value]);
+                        draw_bar(c, last->at, mark ? mark->at : c->to, lane_y(p) + STATE_H + 8, 2,
+                                 style);
                 }
                 last = mark;
         }
 }
 
-/* The gate is open from the first mark to the end of validity, or until the term has ended. */
+/* The gate is open from the first mark until validity or the term ends. */
 static void draw_validity(const struct canvas *c, int p) {
         hf_nsec from = -1, until = 0;
 
@@ -260,8 +273,8 @@ static void draw_validity(const struct canvas *c, int p) {
                 if (mark && !shut && (mark->proc != p || mark->kind != MARK_VALID))
                         continue;
                 if (from >= 0 && (shut || mark->at > until)) {
-                        bar(c, from, mark && mark->at < until ? mark->at : until,
-                            lane_y(p) + STATE_H + 1, 4, "class=\"va\"");
+                        draw_bar(c, from, mark && mark->at < until ? mark->at : until,
+                                 lane_y(p) + STATE_H + 1, 4, "class=\"va\"");
                         from = -1;
                 }
                 if (shut)
@@ -282,15 +295,16 @@ static void draw_notes(const struct canvas *c, int p) {
                 if (mark->proc != p || !is_seen(c, mark->at, mark->until))
                         continue;
                 if (mark->kind == MARK_PAUSE)
-                        bar(c, mark->at, mark->until, lane_y(p), STATE_H, "fill=\"url(#pa)\"");
+                        draw_bar(c, mark->at, mark->until, lane_y(p), STATE_H, "fill=\"url(#pa)\"");
                 else if (mark->kind == MARK_FREEZE)
-                        bar(c, mark->at, mark->until, lane_y(p), STATE_H, "fill=\"url(#fr)\"");
+                        draw_bar(c, mark->at, mark->until, lane_y(p), STATE_H, "fill=\"url(#fr)\"");
                 else if (mark->kind == MARK_REFUSED)
                         fprintf(c->file,
                                 "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.2\" fill=\"#d1242f\"/>\n", x,
                                 lane_y(p) - 2);
                 else if (mark->kind == MARK_STORE && mark->until > mark->at)
-                        bar(c, mark->at, mark->until, LEASE_Y + LEASE_H + 2, 3, "fill=\"#8b5e3c\"");
+                        draw_bar(c, mark->at, mark->until, LEASE_Y + LEASE_H + 2, 3,
+                                 "fill=\"#8b5e3c\"");
                 if (!mark->text[0] || mark->kind == MARK_PAUSE || mark->kind == MARK_FREEZE ||
                     mark->kind == MARK_REFUSED || mark->kind == MARK_VIOLATION)
                         continue;
@@ -305,29 +319,35 @@ static void draw_notes(const struct canvas *c, int p) {
         }
 }
 
+static const char *op_class(const struct sim_op *op) {
+        if (op->replied_at < 0)
+                return "l";
+        if (op->result == HF_E_CONFLICT || op->result == HF_E_EXISTS)
+                return "c";
+        return op->is_write ? "w" : "r";
+}
+
+static hf_nsec end_of(const struct sim_op *op) {
+        if (op->replied_at >= 0)
+                return op->replied_at;
+        return op->applied_at >= 0 ? op->applied_at : op->sent_at;
+}
+
 static void draw_ops(const struct canvas *c) {
         for (unsigned i = 0; i < c->sim->n_ops; i++) {
                 const struct sim_op *op = &c->sim->ops[i];
                 double y = lane_y(op->proc), store = LEASE_Y + LEASE_H, x = x_of(c, op->sent_at);
-                hf_nsec end = op->answered_at >= 0  ? op->answered_at
-                              : op->applied_at >= 0 ? op->applied_at
-                                                    : op->sent_at;
-                bool conflict = op->result == HF_E_CONFLICT || op->result == HF_E_EXISTS;
+                hf_nsec end = end_of(op);
 
                 if (!is_seen(c, op->sent_at, end))
                         continue;
-                fprintf(c->file, "<path class=\"%s\" d=\"M%.1f %.1f",
-                        op->answered_at < 0 ? "l"
-                        : conflict          ? "c"
-                        : op->is_write      ? "w"
-                                            : "r",
-                        x, y);
+                fprintf(c->file, "<path class=\"%s\" d=\"M%.1f %.1f", op_class(op), x, y);
                 if (op->applied_at >= 0)
                         fprintf(c->file, "L%.1f %.1f", x_of(c, op->applied_at), store);
-                if (op->answered_at >= 0 && op->applied_at >= 0)
-                        fprintf(c->file, "L%.1f %.1f", x_of(c, op->answered_at), y);
-                else if (op->answered_at >= 0) /* refused on the way */
-                        fprintf(c->file, "L%.1f %.1f", x_of(c, op->answered_at), y - 8);
+                if (op->replied_at >= 0 && op->applied_at >= 0)
+                        fprintf(c->file, "L%.1f %.1f", x_of(c, op->replied_at), y);
+                else if (op->replied_at >= 0) /* the network refused it */
+                        fprintf(c->file, "L%.1f %.1f", x_of(c, op->replied_at), y - 8);
                 else if (op->applied_at >= 0)
                         fputs("m-3 -3l6 6m0 -6l-6 6", c->file);
                 else
@@ -355,13 +375,13 @@ static void draw_violation(const struct canvas *c) {
 
 int sim_timeline_write(const struct sim *sim, const char *path, uint64_t seed, hf_nsec last) {
         struct canvas c = {.sim = sim, .to = sim->now > S ? sim->now : S};
-        int result;
+        int r;
 
         c.file = fopen(path, "w");
         if (!c.file)
                 return -errno;
         c.to += (c.to - (last && last < c.to ? c.to - last : 0)) /
-                100; /* what is at the end is to be seen */
+                100; /* a margin, so that the end can be seen */
         c.from = last && last < c.to ? c.to - last : 0;
         draw_head(&c, seed);
         draw_axis(&c);
@@ -374,15 +394,15 @@ int sim_timeline_write(const struct sim *sim, const char *path, uint64_t seed, h
                         lane_y(p), STATE_H, palette[p]);
                 draw_states(&c, p, MARK_STATE);
                 draw_validity(&c, p);
-                draw_states(&c, p, MARK_WEATHER);
+                draw_states(&c, p, MARK_NETWORK);
                 draw_notes(&c, p);
         }
         draw_notes(&c, -1);
         draw_violation(&c);
         draw_legend(&c);
         fputs("</svg>\n", c.file);
-        result = ferror(c.file) ? -EIO : 0;
-        if (fclose(c.file) != 0 && result == 0)
-                result = -errno;
-        return result;
+        r = ferror(c.file) ? -EIO : 0;
+        if (fclose(c.file) != 0 && r == 0)
+                r = -errno;
+        return r;
 }

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The world: the generator, the clocks, the heap of events, one schedule from beginning to end. */
+/*
+ * One schedule from beginning to end: the random numbers, the clocks, the heap of events.
+ *
+ * Everything that is random comes from sim_draw, and events of one instant run in the order in
+ * which they were scheduled. So a seed always gives the same schedule; a change that draws one
+ * number more or less makes another schedule of every seed.
+ */
 #include <string.h>
 
 #include "tests/sim/sim.h"
@@ -20,14 +26,15 @@ bool sim_chance(struct sim *sim, unsigned percent) { return sim_draw(sim) % 100 
 
 /* ---- clocks ---- */
 
-hf_nsec sim_local(const struct sim *sim, const struct sim_proc *proc) {
+hf_nsec sim_local_time(const struct sim *sim, const struct sim_proc *proc) {
         if (proc->frozen)
                 return proc->local0;
         return proc->local0 + (hf_nsec)((double)(sim->now - proc->true0) * proc->rate);
 }
 
+/* Counts anew from the present local time, so a clock that changes its rate never jumps. */
 void sim_set_clock(struct sim *sim, struct sim_proc *proc, double rate, bool frozen) {
-        proc->local0 = sim_local(sim, proc);
+        proc->local0 = sim_local_time(sim, proc);
         proc->true0 = sim->now;
         proc->rate = rate;
         if (proc->frozen && !frozen)
@@ -35,35 +42,36 @@ void sim_set_clock(struct sim *sim, struct sim_proc *proc, double rate, bool fro
         proc->frozen = frozen;
 }
 
-/* ---- the heap ---- */
+/* ---- the heap of events ---- */
 
-static bool before(const struct sim_event *a, const struct sim_event *b) {
+static bool is_before(const struct sim_event *a, const struct sim_event *b) {
         return a->at != b->at ? a->at < b->at : a->seq < b->seq;
 }
 
-void sim_at(struct sim *sim, hf_nsec at, enum sim_event_type type, int proc, uint64_t a,
-            uint64_t b) {
+void sim_event_at(struct sim *sim, hf_nsec at, enum sim_event_type type, int proc, uint64_t a,
+                  uint64_t b) {
         struct sim_event event =
                 {.at = at, .seq = sim->seq++, .type = type, .proc = proc, .a = a, .b = b};
         unsigned i = sim->n_events;
 
         if (sim->n_events == MAX_EVENTS)
-                sim_violate(sim, "%d events at once", MAX_EVENTS);
+                sim_violate(sim, "%d events are scheduled at once", MAX_EVENTS);
         event.incarnation = sim->procs[proc].incarnation;
-        for (; i > 0 && before(&event, &sim->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        for (; i > 0 && is_before(&event, &sim->heap[(i - 1) / 2]); i = (i - 1) / 2)
                 sim->heap[i] = sim->heap[(i - 1) / 2];
         sim->heap[i] = event;
         sim->n_events++;
 }
 
-static struct sim_event take(struct sim *sim) {
+static struct sim_event pop_event(struct sim *sim) {
         struct sim_event first = sim->heap[0], last = sim->heap[--sim->n_events];
         unsigned i = 0, child;
 
         while ((child = 2 * i + 1) < sim->n_events) {
-                if (child + 1 < sim->n_events && before(&sim->heap[child + 1], &sim->heap[child]))
+                if (child + 1 < sim->n_events &&
+                    is_before(&sim->heap[child + 1], &sim->heap[child]))
                         child++;
-                if (!before(&sim->heap[child], &last))
+                if (!is_before(&sim->heap[child], &last))
                         break;
                 sim->heap[i] = sim->heap[child];
                 i = child;
@@ -74,17 +82,19 @@ static struct sim_event take(struct sim *sim) {
 
 /* ---- events ---- */
 
-/* What a process hears or does: not when it is dead, nor as another incarnation, and later when it
- * is paused. */
-static void at_process(struct sim *sim, const struct sim_event *event) {
+/*
+ * An event for a process. It is dropped if that incarnation is dead, and queued while the process
+ * is paused.
+ */
+static void deliver(struct sim *sim, const struct sim_event *event) {
         struct sim_proc *proc = &sim->procs[event->proc];
 
         if (!proc->alive || event->incarnation != proc->incarnation)
                 return;
         if (proc->paused) {
-                if (proc->n_mail == MAX_MAIL)
-                        sim_violate(sim, "%d letters for a paused process", MAX_MAIL);
-                proc->mail[proc->n_mail++] = *event;
+                if (proc->n_queued == MAX_QUEUED)
+                        sim_violate(sim, "%d events are queued for a paused process", MAX_QUEUED);
+                proc->queue[proc->n_queued++] = *event;
                 return;
         }
         switch ((int)event->type) {
@@ -136,7 +146,7 @@ void sim_dispatch(struct sim *sim, const struct sim_event *event) {
         case E_THAW:
                 if (proc->frozen) {
                         sim_set_clock(sim, proc, proc->rate, false);
-                        sim_proc_wake_later(sim, event->proc);
+                        sim_proc_set_wake(sim, event->proc);
                 }
                 break;
         case E_RESTART:
@@ -153,13 +163,13 @@ void sim_dispatch(struct sim *sim, const struct sim_event *event) {
         case E_WORK:
         case E_STALE:
         case E_EPOCH:
-        case E_JOIN: at_process(sim, event); break;
+        case E_JOIN: deliver(sim, event); break;
         }
 }
 
 void sim_run_until(struct sim *sim, hf_nsec until) {
         while (sim->n_events && sim->heap[0].at <= until) {
-                struct sim_event event = take(sim);
+                struct sim_event event = pop_event(sim);
 
                 if (event.at > sim->now)
                         sim->now = event.at;
@@ -171,6 +181,7 @@ void sim_run_until(struct sim *sim, hf_nsec until) {
 
 /* ---- a schedule ---- */
 
+/* The defaults most often; else timings with little room between the deadlines. */
 static void draw_timing(struct sim *sim) {
         static const struct {
                 int lease, renew, retry_ms;
@@ -184,7 +195,7 @@ static void draw_timing(struct sim *sim) {
                                                 .drain_deadline = sim_between(sim, 1, 8) * S};
         hf_leader_timing_defaults(&sim->timing);
         if (hf_leader_timing_check(&sim->timing, NULL))
-                sim_violate(sim, "the timing of the schedule is not valid");
+                sim_violate(sim, "the schedule has an invalid timing");
 }
 
 static void count_contenders(struct sim *sim) {
@@ -198,11 +209,11 @@ static void count_contenders(struct sim *sim) {
         }
 }
 
-static void begin(struct sim *sim, uint64_t seed, int n_procs) {
+static void begin_schedule(struct sim *sim, uint64_t seed, int n_procs) {
         sim->rng = seed * UINT64_C(0xd1342543de82ef95) + 1;
-        sim->n_procs = n_procs               ? n_procs
-                       : sim_chance(sim, 70) ? 3
-                                             : (int)sim_between(sim, 3, MAX_PROCS);
+        sim->n_procs = n_procs;
+        if (n_procs == 0)
+                sim->n_procs = sim_chance(sim, 70) ? 3 : (int)sim_between(sim, 3, MAX_PROCS);
         sim->n_events = sim->n_ops = 0;
         sim->seq = 0;
         sim->now = 0;
@@ -212,6 +223,7 @@ static void begin(struct sim *sim, uint64_t seed, int n_procs) {
                 sim->clean = false;
                 sim->calm = sim->sweep.calm;
         }
+        /* A foreign server. Its terms are counts of each process, so no fence can compare them. */
         sim->opaque = sim->fence_off = sim_chance(sim, 5);
         if (sim->opaque)
                 COUNT(sim, opaque_revisions);
@@ -230,9 +242,8 @@ static void begin(struct sim *sim, uint64_t seed, int n_procs) {
         draw_timing(sim);
         for (int p = 0; p < sim->n_procs; p++) {
                 struct sim_proc *proc = &sim->procs[p];
-                double rate =
-                        0.976 + (double)(sim_draw(sim) % 1000) / 1000 *
-                                        0.048; /* two of them differ by less than the margin */
+                /* Any two of these rates differ by less than the skew margin. */
+                double rate = 0.976 + (double)(sim_draw(sim) % 1000) / 1000 * 0.048;
 
                 if (!sim->clean && sim_draw(sim) % 200 == 0) {
                         rate = sim_chance(sim, 50) ? 0.5 : 2;
@@ -241,7 +252,7 @@ static void begin(struct sim *sim, uint64_t seed, int n_procs) {
                 proc->incarnation = 0;
                 proc->alive = false;
                 proc->frozen = false;
-                proc->weather = CLEAR;
+                proc->network = NET_GOOD;
                 proc->local0 = sim_between(sim, 0, 1000 * S);
                 proc->true0 = 0;
                 proc->rate = rate;
@@ -252,8 +263,10 @@ static void begin(struct sim *sim, uint64_t seed, int n_procs) {
         }
 }
 
-/* Each process that is left can lead: the leader goes, again and again, until nobody is left to
- * take over. */
+/*
+ * Checks that each process can lead: kills the leader again and again, until no process is left to
+ * take over.
+ */
 static void each_leads_in_turn(struct sim *sim) {
         for (int n = sim->n_procs; n > 1; n--) {
                 int p = sim_leader(sim);
@@ -261,7 +274,7 @@ static void each_leads_in_turn(struct sim *sim) {
                 hf_nsec until;
 
                 if (p < 0)
-                        sim_violate(sim, "P4: nobody leads, %d are left", n);
+                        sim_violate(sim, "P4: no process leads, %d are left", n);
                 sim_proc_kill(sim, p);
                 for (int i = 0; i < sim->n_procs; i++)
                         others = others || (sim->procs[i].alive && !sim->procs[i].stop_asked &&
@@ -276,13 +289,15 @@ static void each_leads_in_turn(struct sim *sim) {
         COUNT(sim, tails_every_one_leads);
 }
 
-static void end(struct sim *sim) {
+static void end_schedule(struct sim *sim) {
         const struct hf_leader_timing *t = &sim->timing;
         bool able = false;
 
         sim_chaos_end(sim);
-        /* What hangs is applied, a drain or a stop ends, a lease runs out, a backoff too, and a
-         * request is answered. */
+        /*
+         * Enough time for hung requests to be applied, for a drain or a stop to end, for the Lease
+         * and a backoff to expire, and for a request.
+         */
         sim_run_until(sim, sim->now + t->lease_duration * 4 + t->drain_deadline + t->stop_grace +
                                    2 * t->request_timeout);
         for (int p = 0; p < sim->n_procs; p++) {
@@ -290,10 +305,10 @@ static void end(struct sim *sim) {
                                 sim->procs[p].core.state != HF_STUCK);
                 sim_check_overdue(sim, p);
         }
-        if (!able)
+        if (!able) /* all that are left were asked to stop, or are stuck */
                 return;
         if (sim_leader(sim) < 0)
-                sim_violate(sim, "P4: nobody leads, %d s after the last fault",
+                sim_violate(sim, "P4: no process leads, %d s after the last fault",
                             (int)((sim->now - sim->chaos_until) / S));
         COUNT(sim, tails);
         if (sim_chance(sim, 10))
@@ -303,16 +318,16 @@ static void end(struct sim *sim) {
 bool sim_schedule(struct sim *sim, uint64_t seed, int n_procs) {
         if (setjmp(sim->violated))
                 return false;
-        begin(sim, seed, n_procs);
+        begin_schedule(sim, seed, n_procs);
         sim->chaos_until = sim_between(sim, 50, 110) * S;
-        sim->longest_lull = sim_between(sim, 2, 12) * S;
-        if (sim->sweep.on) /* short, as there will be many */
+        sim->longest_gap = sim_between(sim, 2, 12) * S;
+        if (sim->sweep.on) /* short, because the sweep runs it many times */
                 sim->chaos_until = sim_between(sim, 15, 40) * S;
         for (int p = 0; p < sim->n_procs; p++)
                 sim_proc_boot(sim, p);
         if (sim->sweep.on && sim->calm) {
                 sim_run_until(sim, sim->chaos_until);
-                end(sim);
+                end_schedule(sim);
                 return true;
         }
         if (sim->clean) {
@@ -322,8 +337,8 @@ bool sim_schedule(struct sim *sim, uint64_t seed, int n_procs) {
                 sim_planned(sim, crash);
                 return true;
         }
-        sim_at(sim, sim_between(sim, S, 5 * S), E_CHAOS, 0, 0, 0);
+        sim_event_at(sim, sim_between(sim, S, 5 * S), E_CHAOS, 0, 0, 0);
         sim_run_until(sim, sim->chaos_until);
-        end(sim);
+        end_schedule(sim);
         return true;
 }
