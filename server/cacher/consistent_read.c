@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Consistent reads from the cache. A reader needs a revision that the store answered after the
- * reader came: it joins the probe that is not yet sent (one already under way may have been
- * answered before), and when that probe says R it waits until the cache has passed R. A cache that
- * has not within 100 ms is asked no further: the reader goes to the store.
+ * Reads that wait for the cache.
  *
- *      come -> to_probe -> probing -> waiting -> ready(0), or ready(HF_E_TIMEOUT) = ask the store
+ * A consistent read must see every write that was acknowledged before it came. It asks the store
+ * for its revision (a probe), and waits until the cache has reached it. Reads share probes, but a
+ * read joins only a probe that is not sent yet: one that is under way may have been answered before
+ * the read came. A cache that does not get there within 100 ms is not waited for any longer, and
+ * the read goes to the store itself.
  *
- * On a store that others write to as well, the revision runs ahead of what our watch delivers.
- * Three late readers in a row are taken for that: for ten seconds readers then go to the store at
- * once. It may also be that our watch hangs: it is opened again from where it is, which costs one
- * request in ten seconds and loses nothing.
+ *      start -> to_probe -> probing -> waiting -> ready(0), or ready(HF_E_TIMEOUT): ask the store
+ *      after ---------------------------^
+ *
+ * When other programs write to the same store, outside our prefix, its revision runs ahead of what
+ * our watch delivers. After three late reads in a row, reads go to the store directly for ten
+ * seconds. It may also be that our watch hangs: it is opened again from where it is, which costs
+ * one request in ten seconds and loses nothing.
  */
 #include "server/cacher/consistent_read.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 #include "server/cacher/cacher_private.h"
@@ -25,31 +30,33 @@
 
 static void send_probe(struct hfd_cacher *cacher);
 
-static void push(struct hfd_consistent_read **list, struct hfd_consistent_read *reader) {
-        reader->next = *list;
-        *list = reader;
+static void push(struct hfd_consistent_read **list, struct hfd_consistent_read *read) {
+        read->next = *list;
+        *list = read;
 }
 
-void hfd_consistent_reads_go(struct hfd_consistent_read *readers) {
-        for (struct hfd_consistent_read *next; readers; readers = next) {
-                next = readers->next;
-                readers->ready(readers);
+void hfd_consistent_reads_go(struct hfd_consistent_read *reads) {
+        for (struct hfd_consistent_read *next; reads; reads = next) {
+                next = reads->next; /* ready may free the read */
+                reads->ready(reads);
         }
 }
+
+/* ---- leaving the list of those that wait ---- */
 
 struct hfd_consistent_read *hfd_consistent_reads_passed_locked(struct hfd_cacher *cacher) {
         struct hfd_consistent_read *passed = NULL, **link = &cacher->reads.waiting;
 
         while (*link) {
-                struct hfd_consistent_read *reader = *link;
-                if (reader->revision > cacher->revision) {
-                        link = &reader->next;
+                struct hfd_consistent_read *read = *link;
+                if (read->revision > cacher->revision) {
+                        link = &read->next;
                         continue;
                 }
-                *link = reader->next;
-                reader->outcome = 0;
+                *link = read->next;
+                read->outcome = 0;
                 cacher->reads.n_late = 0;
-                push(&passed, reader);
+                push(&passed, read);
         }
         return passed;
 }
@@ -60,80 +67,92 @@ struct hfd_consistent_read *hfd_consistent_reads_late_locked(struct hfd_cacher *
         bool counted = false;
 
         while (*link) {
-                struct hfd_consistent_read *reader = *link;
-                if (reader->until > now) {
-                        if (reader->until < *ret_next)
-                                *ret_next = reader->until;
-                        link = &reader->next;
+                struct hfd_consistent_read *read = *link;
+                if (read->until > now) {
+                        if (read->until < *ret_next)
+                                *ret_next = read->until;
+                        link = &read->next;
                         continue;
                 }
-                *link = reader->next;
-                reader->outcome = HF_E_TIMEOUT;
-                if (!reader->by_client && !counted && ++cacher->reads.n_late >= LATE_IN_A_ROW) {
+                *link = read->next;
+                read->outcome = HF_E_TIMEOUT;
+                push(&late, read);
+                /* Those that are late together count once. */
+                if (read->by_client || counted)
+                        continue;
+                counted = true;
+                if (++cacher->reads.n_late >= LATE_IN_A_ROW) {
                         cacher->reads.direct_until = now + DIRECT_FOR;
                         cacher->reads.rewatch = true;
                 }
-                counted |= !reader->by_client;
-                push(&late, reader);
         }
         return late;
 }
 
 struct hfd_consistent_read *hfd_consistent_reads_all_locked(struct hfd_cacher *cacher,
                                                             int outcome) {
-        struct hfd_consistent_read *all = NULL,
-                                   **lists[] = {&cacher->reads.waiting, &cacher->reads.to_probe};
+        struct hfd_consistent_read *all = NULL;
+        struct hfd_consistent_read **lists[] = {&cacher->reads.waiting, &cacher->reads.to_probe};
 
-        for (size_t i = 0; i < 2; i++)
+        for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
                 while (*lists[i]) {
-                        struct hfd_consistent_read *reader = *lists[i];
-                        *lists[i] = reader->next;
-                        reader->outcome = outcome;
-                        push(&all, reader);
+                        struct hfd_consistent_read *read = *lists[i];
+                        *lists[i] = read->next;
+                        read->outcome = outcome;
+                        push(&all, read);
                 }
         return all;
 }
 
-/* Waits for the cache to pass its revision; those that need not are linked into *passed. */
-static void wait_locked(struct hfd_cacher *cacher, struct hfd_consistent_read *reader,
-                        hf_nsec timeout, struct hfd_consistent_read **passed) {
-        hf_nsec now = hfd_cacher_now(cacher);
+/* ---- waiting ---- */
 
-        /* A cache of another history passes nothing, whatever its revision; and nobody wakes a
-         * reader after the end. */
-        reader->outcome = cacher->stopping            ? HF_E_CANCELED
-                          : cacher->identity.replaced ? HF_E_TIMEOUT
-                                                      : 0;
-        if (reader->outcome || reader->revision <= cacher->revision) {
-                push(passed, reader);
+/* Lets the read wait for the cache. One that need not, or cannot, is linked into *passed. */
+static void wait_locked(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
+                        hf_nsec timeout, struct hfd_consistent_read **passed) {
+        hf_nsec until = hfd_cacher_now(cacher) + timeout;
+
+        read->outcome = 0;
+        if (cacher->stopping)
+                read->outcome = HF_E_CANCELED; /* no one would wake it */
+        else if (cacher->identity.replaced)
+                read->outcome = HF_E_TIMEOUT; /* the cache shows another history */
+        if (read->outcome != 0 || read->revision <= cacher->revision) {
+                push(passed, read);
                 return;
         }
-        reader->until = now + timeout < reader->deadline ? now + timeout : reader->deadline;
-        push(&cacher->reads.waiting, reader);
+        read->until = until < read->deadline ? until : read->deadline;
+        push(&cacher->reads.waiting, read);
         pthread_cond_broadcast(&cacher->cond);
+}
+
+/* The probe has failed for this read. False: it joins the next probe. */
+static bool fail_probe_locked(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
+                              const struct hfd_store_reply *reply) {
+        /* The probe had the earliest deadline of all its reads; this one has time left. */
+        if (reply->error == HF_E_TIMEOUT && read->deadline > hfd_cacher_now(cacher) &&
+            !cacher->stopping) {
+                push(&cacher->reads.to_probe, read);
+                return false;
+        }
+        read->outcome = reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
+        read->status = reply->status;
+        return true;
 }
 
 static void on_probe(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_cacher *cacher = ctx;
         struct hfd_consistent_read *go = NULL;
-        hf_nsec now = hfd_cacher_now(cacher);
 
         pthread_mutex_lock(&cacher->mu);
+        assert(cacher->reads.probe_running);
         while (cacher->reads.probing) {
-                struct hfd_consistent_read *reader = cacher->reads.probing;
-                cacher->reads.probing = reader->next;
+                struct hfd_consistent_read *read = cacher->reads.probing;
+                cacher->reads.probing = read->next;
                 if (!reply->error) {
-                        reader->revision = reply->revision;
-                        wait_locked(cacher, reader, CONSISTENT_WAIT, &go);
-                } else if (reply->error == HF_E_TIMEOUT && reader->deadline > now &&
-                           !cacher->stopping) {
-                        push(&cacher->reads.to_probe,
-                             reader); /* the probe ended by the deadline of a more hurried one */
-                } else {
-                        reader->outcome =
-                                reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
-                        reader->status = reply->status;
-                        push(&go, reader);
+                        read->revision = reply->revision;
+                        wait_locked(cacher, read, CONSISTENT_WAIT, &go);
+                } else if (fail_probe_locked(cacher, read, reply)) {
+                        push(&go, read);
                 }
         }
         cacher->reads.probe_running = false;
@@ -142,6 +161,7 @@ static void on_probe(void *ctx, const struct hfd_store_reply *reply) {
         hfd_consistent_reads_go(go);
 }
 
+/* Sends a probe for the reads that need one, unless one is under way. */
 static void send_probe(struct hfd_cacher *cacher) {
         hf_nsec deadline = hfd_cacher_now(cacher) + PROBE_DEADLINE;
 
@@ -150,47 +170,49 @@ static void send_probe(struct hfd_cacher *cacher) {
                 pthread_mutex_unlock(&cacher->mu);
                 return;
         }
+        assert(!cacher->reads.probing);
         cacher->reads.probe_running = true;
         cacher->reads.probing = cacher->reads.to_probe;
         cacher->reads.to_probe = NULL;
-        for (struct hfd_consistent_read *reader = cacher->reads.probing; reader;
-             reader = reader->next)
-                if (reader->deadline < deadline)
-                        deadline = reader->deadline;
+        for (struct hfd_consistent_read *read = cacher->reads.probing; read; read = read->next)
+                if (read->deadline < deadline)
+                        deadline = read->deadline;
         pthread_mutex_unlock(&cacher->mu);
         int r = hfd_store_request_revision(cacher, deadline, on_probe, cacher);
         if (r == 0)
                 return;
-        struct hfd_store_reply failed = {.error = r};
+        const struct hfd_store_reply failed = {.error = r};
         on_probe(cacher, &failed);
 }
 
-void hfd_consistent_read_start(struct hfd_cacher *cacher, struct hfd_consistent_read *reader) {
+void hfd_consistent_read_start(struct hfd_cacher *cacher, struct hfd_consistent_read *read) {
+        assert(read->ready);
         pthread_mutex_lock(&cacher->mu);
         if (!cacher->synced || cacher->stopping || cacher->identity.replaced ||
             cacher->reads.direct_until > hfd_cacher_now(cacher)) {
                 pthread_mutex_unlock(&cacher->mu);
-                reader->outcome = HF_E_TIMEOUT;
-                reader->ready(reader);
+                read->outcome = HF_E_TIMEOUT;
+                read->ready(read);
                 return;
         }
-        push(&cacher->reads.to_probe, reader);
+        push(&cacher->reads.to_probe, read);
         pthread_mutex_unlock(&cacher->mu);
         send_probe(cacher);
 }
 
-void hfd_consistent_read_after(struct hfd_cacher *cacher, struct hfd_consistent_read *reader,
+void hfd_consistent_read_after(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
                                uint64_t revision, hf_nsec timeout) {
         struct hfd_consistent_read *passed = NULL;
 
+        assert(read->ready);
         pthread_mutex_lock(&cacher->mu);
-        reader->revision = revision;
-        reader->by_client = true;
+        read->revision = revision;
+        read->by_client = true;
         if (!cacher->synced || cacher->stopping) {
-                reader->outcome = HF_E_TIMEOUT;
-                push(&passed, reader);
+                read->outcome = HF_E_TIMEOUT;
+                push(&passed, read);
         } else {
-                wait_locked(cacher, reader, timeout, &passed);
+                wait_locked(cacher, read, timeout, &passed);
         }
         pthread_mutex_unlock(&cacher->mu);
         hfd_consistent_reads_go(passed);

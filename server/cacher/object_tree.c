@@ -1,54 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache's tree: a treap, ordered by path as the store orders its keys, so that a list and its
- * continuation are one walk. Its depth is logarithmic with overwhelming probability, so recursion
- * is bounded by it.
+ * The objects of one resource: a treap, a binary search tree whose nodes are also a heap by a
+ * random priority. It is ordered by path, as the store orders its keys, so that a list and its
+ * continuation are one walk. Its depth is logarithmic with overwhelming probability, so the
+ * recursions below are bounded by it.
  */
+#include "server/cacher/object_tree.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "server/cacher/object_tree.h"
 
 struct hfd_object_node *hfd_object_tree_find(const struct hfd_object_tree *tree, const char *path) {
         struct hfd_object_node *node = tree->root;
 
         while (node) {
                 int order = strcmp(path, node->object->path);
-                if (!order)
+                if (order == 0)
                         return node;
                 node = order < 0 ? node->left : node->right;
         }
         return NULL;
 }
 
-/* Splits into what sorts before path and the rest. */
-static void split(struct hfd_object_node *node, const char *path, struct hfd_object_node **ret_left,
-                  struct hfd_object_node **ret_right) {
+/* Splits the tree at node into the nodes that sort before path, and all others. */
+static void split_tree(struct hfd_object_node *node, const char *path,
+                       struct hfd_object_node **ret_left, struct hfd_object_node **ret_right) {
         if (!node) {
                 *ret_left = *ret_right = NULL;
         } else if (strcmp(node->object->path, path) < 0) {
-                split(node->right, path, &node->right, ret_right);
+                split_tree(node->right, path, &node->right, ret_right);
                 *ret_left = node;
         } else {
-                split(node->left, path, ret_left, &node->left);
+                split_tree(node->left, path, ret_left, &node->left);
                 *ret_right = node;
         }
 }
 
-static struct hfd_object_node *join(struct hfd_object_node *left, struct hfd_object_node *right) {
+/* All of left sorts before all of right. */
+static struct hfd_object_node *join_trees(struct hfd_object_node *left,
+                                          struct hfd_object_node *right) {
         if (!left || !right)
                 return left ? left : right;
         if (left->priority > right->priority) {
-                left->right = join(left->right, right);
+                left->right = join_trees(left->right, right);
                 return left;
         }
-        right->left = join(left, right->left);
+        right->left = join_trees(left, right->left);
         return right;
 }
 
-/* Priorities need no secrecy beyond what the order of arrivals gives a client; a hash of path and
- * place is enough. */
+/*
+ * Clients must not be able to choose priorities, or they could make the tree deep. The address of
+ * the node, which they do not know, is enough beside a hash of the path.
+ */
 static uint32_t priority_of(const struct hfd_object_node *node, const char *path) {
         uint64_t h = UINT64_C(1469598103934665603) ^ (uintptr_t)node;
 
@@ -79,7 +85,7 @@ int hfd_object_tree_put(struct hfd_object_tree *tree, struct hfd_object *object,
         while (*link && (*link)->priority >= node->priority)
                 link = strcmp(object->path, (*link)->object->path) < 0 ? &(*link)->left
                                                                        : &(*link)->right;
-        split(*link, object->path, &node->left, &node->right);
+        split_tree(*link, object->path, &node->left, &node->right);
         *link = node;
         tree->n++;
         return 0;
@@ -90,7 +96,7 @@ struct hfd_object *hfd_object_tree_remove(struct hfd_object_tree *tree, const ch
 
         while (*link) {
                 int order = strcmp(path, (*link)->object->path);
-                if (!order)
+                if (order == 0)
                         break;
                 link = order < 0 ? &(*link)->left : &(*link)->right;
         }
@@ -98,7 +104,8 @@ struct hfd_object *hfd_object_tree_remove(struct hfd_object_tree *tree, const ch
         if (!node)
                 return NULL;
         struct hfd_object *object = node->object;
-        *link = join(node->left, node->right);
+        assert(tree->n > 0);
+        *link = join_trees(node->left, node->right);
         hfd_object_unref(node->newer);
         free(node);
         tree->n--;
@@ -120,7 +127,7 @@ static bool walk_node(const struct hfd_object_node *node, const struct walk *w) 
         int order = strncmp(path, w->prefix, w->n_prefix);
         if (!below && order <= 0 && !walk_node(node->left, w))
                 return false;
-        if (!below && order > 0) /* beyond the prefix: only what is left of here can be in it */
+        if (!below && order > 0) /* beyond the prefix: only the left side can have it */
                 return walk_node(node->left, w);
         if (!below && !w->visit(w->ctx, node->object))
                 return false;

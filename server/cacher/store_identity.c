@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is the history behind the cache still the one we know? Two questions, asked on the side.
+ * Is the store behind the cache still the one that filled it, and has the cache missed nothing? Two
+ * checks, beside the normal work.
  *
- * Replaced: a restored backup, or another cluster behind the same address. Told by a reply with
- * another cluster id; by a revision below the highest that was known when its request was sent
- * (replies overtake each other, so it is not compared with the highest known when it comes, and a
- * reply to what was sent before a sign was noticed is not compared at all); or by another value of
- * the epoch key, which is read before every new watch and which a restore procedure rewrites. A
- * leader's write does not wait for that: its transaction compares the epoch beside the fence, so
- * that a term which is also in the backup ends there with its first write. What follows is the
- * same: the term ends (the host is told), the API's watches end with 410, the cache is filled anew.
+ * Replaced: a restored backup, or another cluster at the same address. There are three signs of it:
+ * a reply from another cluster id; a reply with a revision below the highest that was known when
+ * its request was sent; another value of the epoch key, which a restore procedure changes, and
+ * which is read before each new watch. A leader's write does not wait for that: its transaction
+ * compares the epoch beside the fence, so that a term that is also in the backup ends with its
+ * first write. The consequence is always the same: the term ends (the host is told), watches end
+ * with 410, and the cache is filled again.
  *
- * Complete: every few minutes a keys-only range at the cache's own revision is compared with the
- * cache. A version that differs although neither side has moved on since means that the store's
- * watch lost an event; it is counted, logged, and the cache is filled anew.
+ * Complete: every few minutes all keys are listed at the cache's own revision, without values, and
+ * compared with the cache (the audit). etcd 3.4 is known to lose watch events around a compaction.
+ * A version that differs, although neither side has moved on, is logged and counted, and the cache
+ * is filled again.
+ *
+ * Invariant: replies overtake each other, so a reply is compared with the mark taken when its
+ * request was sent, never with what is known when it arrives. A reply to a request from before the
+ * newest replacement is not compared at all.
  */
 #include "server/cacher/store_identity.h"
 
@@ -33,19 +38,19 @@ void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why) {
         uint64_t cancel;
 
         pthread_mutex_lock(&cacher->mu);
-        bool told = cacher->identity.replaced; /* until the cache is filled again, further signs are
-                                      of the same event */
+        /* Until the cache is filled again, further signs belong to the same replacement. */
+        bool known = cacher->identity.replaced;
         cacher->identity.replacement_epoch++;
         cacher->identity.replaced = cacher->identity.settling = true;
         cacher->identity.known_revision = 0;
         cacher->identity.known_cluster = 0;
         hfd_reflector_relist_locked(cacher, &cancel);
         pthread_mutex_unlock(&cacher->mu);
-        if (told)
+        if (known)
                 return;
-        hf_log(&cacher->host->log, HF_LOG_ERROR, "api",
-               "the store's history was replaced (%s): the term ends, watches end, the cache is "
-               "filled anew",
+        hf_log(&cacher->host->log, HF_LOG_ERROR, "cacher",
+               "the store was replaced (%s): ending the term and all watches, filling the cache "
+               "again",
                why);
         hf_metric_add(cacher->identity.n_replaced, 1);
         if (cacher->identity.on_replaced)
@@ -106,8 +111,7 @@ bool hfd_store_identity_epoch_changed(struct hfd_cacher *cacher, const struct hf
         cacher->identity.settling |= changed;
         if (changed || !cacher->identity.epoch) {
                 struct hf__buf *copy = hf__buf_copy(text, n);
-                if (copy) { /* without memory the old one stays, and the next look finds the change
-                               again */
+                if (copy) { /* without memory the next look finds the change again */
                         hf__buf_unref(cacher->identity.epoch);
                         cacher->identity.epoch = copy;
                         cacher->identity.epoch_exists = value != NULL;
@@ -137,9 +141,9 @@ bool hfd_store_identity_settling(struct hfd_cacher *cacher) {
 struct audit {
         struct hfd_cacher *cacher;
         uint64_t revision;
-        unsigned long replacement_epoch; /* of a replacement, when it began */
+        unsigned long replacement_epoch; /* when it began */
         char start[HFD_KEY_MAX];
-        size_t n_keys;                     /* of resources that are served */
+        size_t n_keys;                     /* seen so far */
         char difference[HFD_KEY_MAX + 64]; /* "" = none so far */
 };
 
@@ -151,8 +155,8 @@ static void audit_end(struct audit *audit, bool whole) {
         size_t n_cached = 0;
 
         pthread_mutex_lock(&cacher->mu);
-        /* Counting catches what the cache has and the store has not; it needs a cache that has not
-         * moved on. */
+        /* Counting finds what the cache has and the store has not. It needs a cache that is still
+         * at the revision of the audit. */
         if (whole && !*audit->difference && cacher->revision == audit->revision) {
                 for (size_t i = 0; i < HFD_RESOURCES_MAX; i++)
                         n_cached += cacher->trees[i].n;
@@ -167,9 +171,9 @@ static void audit_end(struct audit *audit, bool whole) {
                 hfd_reflector_relist_locked(cacher, &cancel);
         pthread_mutex_unlock(&cacher->mu);
         if (*audit->difference) {
-                hf_log(&cacher->host->log, HF_LOG_ERROR, "api",
+                hf_log(&cacher->host->log, HF_LOG_ERROR, "cacher",
                        "the cache differs from the store at revision %" PRIu64
-                       " (%s): it is filled anew",
+                       " (%s); filling it again",
                        audit->revision, audit->difference);
                 hf_metric_add(cacher->identity.n_differences, 1);
         }
@@ -178,7 +182,7 @@ static void audit_end(struct audit *audit, bool whole) {
         free(audit);
 }
 
-/* Whether the cache has this key at this version, or has moved on from it. */
+/* Whether the cache has the key at this version, or has moved on from it since `at`. */
 static bool agrees_locked(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                           const struct hfd_kv *kv, const char *path, uint64_t at) {
         struct hfd_object_node *node =
@@ -195,7 +199,8 @@ static bool agrees_locked(struct hfd_cacher *cacher, const struct hfd_resource *
                     strcmp(change->object->path, path) == 0)
                         return true;
         }
-        return cacher->history.floor > at; /* deleted since, perhaps: nobody remembers */
+        return cacher->history.floor >
+               at; /* perhaps deleted since: the history has no record of it */
 }
 
 static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
@@ -203,7 +208,7 @@ static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_cacher *cacher = audit->cacher;
         const char *path;
 
-        if (reply->error) { /* compacted meanwhile, or etcd is away: another time */
+        if (reply->error) { /* compacted meanwhile, or etcd is unavailable: try later */
                 audit_end(audit, false);
                 return;
         }

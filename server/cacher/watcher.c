@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches of the API. Under mu a change is queued, by reference, for each watch whose resource,
- * namespace and name it concerns; selectors, which may have to parse, are asked later, by whoever
- * delivers. One thread at a time delivers to one watch: it takes the whole queue, calls the sink
- * under no lock, and looks again; others that find it delivering leave their items to it. So order
- * is the queue's, and the sink is never called twice at once.
+ * Watches of the API.
  *
- *      new --go--> delivering whenever something is queued --end wanted, queue empty--> sink.end,
- * unlisted
+ * Under the lock a change is queued, by reference, for each watcher whose resource, namespace and
+ * name it matches. Selectors are applied later, by the thread that delivers, because they may have
+ * to parse the object. One thread at a time delivers to a watcher: it takes the whole queue, calls
+ * the sink under no lock, and looks again. Another thread that finds it delivering leaves its
+ * changes in the queue. So the order of events is that of the queue, and a sink is never called
+ * twice at once.
  *
- * References: one for the adapter, one for being listed (dropped when end was called), one for each
- * dirty link.
+ *      new --go--> delivers whenever something is queued --end wanted, queue empty--> sink.end
+ *
+ * References: one for the caller of hfd_watcher_new, one while it is in the cacher's list (dropped
+ * after sink.end), one for each link in a list of watchers to deliver to.
  */
 #include "server/cacher/watcher.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +25,7 @@
 #include "server/cacher/cacher_private.h"
 
 #define REVISION_DEADLINE (10 * HF_NSEC_PER_SEC)
-#define QUEUE_MAX         8192 /* changes that may wait for a sink; the initial ones not counted */
+#define QUEUE_MAX         8192 /* changes that may wait for a sink, without the initial ones */
 #define BOOKMARK_EVERY    (60 * HF_NSEC_PER_SEC)
 #define BOOKMARK_BEFORE   (2 * HF_NSEC_PER_SEC)
 #define DEFAULT_SECONDS   1800
@@ -40,15 +43,15 @@ struct hfd_watcher {
         char ns[HF_NAME_MAX + 1];
         size_t n_ns;
         struct hfd_selector labels, fields; /* owned */
-        const char *name; /* what the path or the field selector demands; NULL = any */
+        const char *name; /* required by the path or the field selector; NULL = any */
         char name_in_path[HF_NAME_MAX + 1];
         bool bookmarks, in_process;
-        uint64_t after; /* changes up to it are not for this watch */
+        uint64_t after; /* it gets only changes after this revision */
         struct hfd_watcher_sink sink;
         void *ctx;
 
         /* guarded by cacher->mu */
-        struct hfd_watcher *next, **link; /* listed */
+        struct hfd_watcher *next, **link; /* in the list of its resource */
         struct hfd_watcher *dirty_next;
         bool dirty, started, delivering, ended;
         bool end_wanted;
@@ -58,70 +61,73 @@ struct hfd_watcher {
         hf_nsec ends_at, bookmark_at;
 };
 
-static void queued_done(struct queued *q) {
+static void free_queued(struct queued *q) {
         hfd_object_unref(q->change.object);
         hfd_object_unref(q->change.before);
 }
 
-struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watch) {
-        if (!watch || atomic_fetch_sub_explicit(&watch->refs, 1, memory_order_acq_rel) != 1)
+struct hfd_watcher *hfd_watcher_unref(struct hfd_watcher *watcher) {
+        if (!watcher || atomic_fetch_sub_explicit(&watcher->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
-        for (size_t i = 0; i < watch->n_queue; i++)
-                queued_done(&watch->queue[i]);
-        free(watch->queue);
-        hfd_selector_done(&watch->labels);
-        hfd_selector_done(&watch->fields);
-        free(watch);
+        assert(!watcher->dirty && !watcher->delivering);
+        for (size_t i = 0; i < watcher->n_queue; i++)
+                free_queued(&watcher->queue[i]);
+        free(watcher->queue);
+        hfd_selector_done(&watcher->labels);
+        hfd_selector_done(&watcher->fields);
+        free(watcher);
         return NULL;
 }
 
 /* ---- queueing, under mu ---- */
 
-static void mark_dirty_locked(struct hfd_watcher *watch, struct hfd_watcher **dirty) {
-        if (watch->dirty || watch->ended)
+static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **dirty) {
+        if (watcher->dirty || watcher->ended)
                 return;
-        watch->dirty = true;
-        atomic_fetch_add(&watch->refs, 1);
-        watch->dirty_next = *dirty;
-        *dirty = watch;
+        watcher->dirty = true;
+        atomic_fetch_add(&watcher->refs, 1);
+        watcher->dirty_next = *dirty;
+        *dirty = watcher;
 }
 
-static void want_end_locked(struct hfd_watcher *watch, int error) {
-        if (watch->end_wanted)
+static void want_end_locked(struct hfd_watcher *watcher, int error) {
+        if (watcher->end_wanted)
                 return;
-        watch->end_wanted = true;
-        watch->end_error = error;
+        watcher->end_wanted = true;
+        watcher->end_error = error;
 }
 
-/* Takes new references. A watch that cannot take it ends; its client comes again from what it has
- * seen. */
-static void queue_locked(struct hfd_watcher *watch, const struct hfd_change *change,
+/*
+ * Takes references of its own. A watcher whose queue is full ends cleanly: its client watches again
+ * from the last event that it has seen.
+ */
+static void queue_locked(struct hfd_watcher *watcher, const struct hfd_change *change,
                          uint64_t revision) {
-        if (watch->end_wanted)
+        if (watcher->end_wanted)
                 return;
-        if (watch->n_queue == watch->queue_space) {
-                size_t space = watch->queue_space ? 2 * watch->queue_space : 4;
+        if (watcher->n_queue == watcher->queue_space) {
+                size_t space = watcher->queue_space ? 2 * watcher->queue_space : 4;
                 struct queued *more = NULL;
-                if (watch->n_queue < watch->n_initial + QUEUE_MAX)
-                        more = realloc(watch->queue, space * sizeof *more);
+                if (watcher->n_queue < watcher->n_initial + QUEUE_MAX)
+                        more = realloc(watcher->queue, space * sizeof *more);
                 if (!more) {
-                        want_end_locked(watch, 0);
+                        want_end_locked(watcher, 0);
                         return;
                 }
-                watch->queue = more;
-                watch->queue_space = space;
+                watcher->queue = more;
+                watcher->queue_space = space;
         }
-        struct queued *q = &watch->queue[watch->n_queue++];
+        struct queued *q = &watcher->queue[watcher->n_queue++];
         *q = (struct queued){.revision = revision, .change = *change};
         hfd_object_ref(q->change.object);
         hfd_object_ref(q->change.before);
 }
 
-static bool concerns(const struct hfd_watcher *watch, const struct hfd_object *object) {
-        if (watch->n_ns &&
-            (watch->n_ns != object->n_ns || memcmp(watch->ns, object->path, watch->n_ns) != 0))
+static bool is_watched(const struct hfd_watcher *watcher, const struct hfd_object *object) {
+        if (watcher->n_ns && (watcher->n_ns != object->n_ns ||
+                              memcmp(watcher->ns, object->path, watcher->n_ns) != 0))
                 return false;
-        return !watch->name || strcmp(watch->name, object->name) == 0;
+        return !watcher->name || strcmp(watcher->name, object->name) == 0;
 }
 
 void hfd_watchers_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
@@ -129,7 +135,7 @@ void hfd_watchers_change_locked(struct hfd_cacher *cacher, const struct hfd_chan
         for (struct hfd_watcher *w =
                      cacher->watchers.list[hfd_resource_index(change->object->resource)];
              w; w = w->next) {
-                if (change->object->revision <= w->after || !concerns(w, change->object))
+                if (change->object->revision <= w->after || !is_watched(w, change->object))
                         continue;
                 queue_locked(w, change, change->object->revision);
                 mark_dirty_locked(w, dirty);
@@ -152,12 +158,12 @@ void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dir
         end_all_locked(cacher, 0, dirty);
 }
 
-static void bookmark_locked(struct hfd_watcher *watch) {
+static void bookmark_locked(struct hfd_watcher *watcher) {
         struct hfd_change none = {.type = HF_EVENT_BOOKMARK};
 
-        queue_locked(watch, &none,
-                     watch->cacher->revision > watch->after ? watch->cacher->revision
-                                                            : watch->after);
+        queue_locked(watcher, &none,
+                     watcher->cacher->revision > watcher->after ? watcher->cacher->revision
+                                                                : watcher->after);
 }
 
 void hfd_watchers_taken_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
@@ -198,20 +204,22 @@ void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd
 
 /* ---- delivering, under no lock ---- */
 
-static bool selected(struct hfd_watcher *watch, struct hfd_object *object) {
-        return object && hfd_selector_matches(&watch->labels, object) &&
-               hfd_selector_matches(&watch->fields, object);
+static bool is_selected(struct hfd_watcher *watcher, struct hfd_object *object) {
+        return object && hfd_selector_matches(&watcher->labels, object) &&
+               hfd_selector_matches(&watcher->fields, object);
 }
 
-/* What the change is for this watch: an object that begins or ceases to match is added or deleted.
- * False: nothing. */
-static bool translate(struct hfd_watcher *watch, struct queued *q) {
+/*
+ * Turns a change into the event that this watcher gets: an object that begins to match its
+ * selectors is added, and one that no longer matches is deleted. False: no event.
+ */
+static bool apply_selectors(struct hfd_watcher *watcher, struct queued *q) {
         struct hfd_change *change = &q->change;
 
-        if (change->type == HF_EVENT_BOOKMARK || (!watch->labels.n && !watch->fields.n))
+        if (change->type == HF_EVENT_BOOKMARK || (!watcher->labels.n && !watcher->fields.n))
                 return true;
-        bool now = change->type != HF_EVENT_DELETED && selected(watch, change->object);
-        bool before = selected(watch, change->before);
+        bool now = change->type != HF_EVENT_DELETED && is_selected(watcher, change->object);
+        bool before = is_selected(watcher, change->before);
         if (now) {
                 change->type = before ? HF_EVENT_MODIFIED : HF_EVENT_ADDED;
                 return true;
@@ -227,192 +235,196 @@ static bool translate(struct hfd_watcher *watch, struct queued *q) {
         return before;
 }
 
-/* False: the sink wants no more, or memory ran out. */
-static bool deliver_batch(struct hfd_watcher *watch, struct queued *queue, size_t n) {
+/* Takes the queue. False: the sink wants no more events, or memory ran out. */
+static bool deliver_batch(struct hfd_watcher *watcher, struct queued *queue, size_t n) {
         struct hfd_watch_item *items = n ? malloc(n * sizeof *items) : NULL;
         size_t n_items = 0;
         bool good = items || !n;
 
         for (size_t i = 0; i < n && good; i++)
-                if (translate(watch, &queue[i]))
+                if (apply_selectors(watcher, &queue[i]))
                         items[n_items++] =
                                 (struct hfd_watch_item){queue[i].change.type,
                                                         queue[i].change.object, queue[i].revision};
         if (good && n_items)
-                good = watch->sink.events(watch->ctx, items, n_items);
+                good = watcher->sink.events(watcher->ctx, items, n_items);
         for (size_t i = 0; i < n; i++)
-                queued_done(&queue[i]);
+                free_queued(&queue[i]);
         free(items);
         free(queue);
         return good;
 }
 
-static void deliver_end(struct hfd_watcher *watch, int error) {
+static void deliver_end(struct hfd_watcher *watcher, int error) {
         struct hfd_response response = {0};
 
         if (error == HF_E_GONE)
                 hfd_response_status(&response, HF_E_GONE, 410, "Expired",
                                     "The resourceVersion for the provided watch is too old.", NULL);
-        watch->sink.end(watch->ctx, error, &response);
+        watcher->sink.end(watcher->ctx, error, &response);
         hfd_response_done(&response);
 }
 
-static void deliver(struct hfd_watcher *watch) {
-        struct hfd_cacher *cacher = watch->cacher;
+static void deliver_queue(struct hfd_watcher *watcher) {
+        struct hfd_cacher *cacher = watcher->cacher;
 
         pthread_mutex_lock(&cacher->mu);
-        if (watch->delivering || watch->ended || !watch->started) {
+        if (watcher->delivering || watcher->ended || !watcher->started) {
                 pthread_mutex_unlock(&cacher->mu);
                 return;
         }
-        watch->delivering = true;
-        while (watch->n_queue && !(watch->end_wanted && watch->end_error == HF_E_CANCELED)) {
-                struct queued *queue = watch->queue;
-                size_t n = watch->n_queue;
-                watch->queue = NULL;
-                watch->n_queue = watch->queue_space = watch->n_initial = 0;
+        watcher->delivering = true;
+        while (watcher->n_queue && !(watcher->end_wanted && watcher->end_error == HF_E_CANCELED)) {
+                struct queued *queue = watcher->queue;
+                size_t n = watcher->n_queue;
+                watcher->queue = NULL;
+                watcher->n_queue = watcher->queue_space = watcher->n_initial = 0;
                 pthread_mutex_unlock(&cacher->mu);
-                bool good = deliver_batch(watch, queue, n);
+                bool good = deliver_batch(watcher, queue, n);
                 pthread_mutex_lock(&cacher->mu);
                 if (!good)
-                        want_end_locked(watch, 0);
+                        want_end_locked(watcher, 0);
         }
-        watch->delivering = false;
-        bool end = watch->end_wanted;
-        int error = watch->end_error;
+        watcher->delivering = false;
+        bool end = watcher->end_wanted;
+        int error = watcher->end_error;
         if (end) {
-                watch->ended = true;
-                *watch->link = watch->next;
-                if (watch->next)
-                        watch->next->link = watch->link;
+                watcher->ended = true;
+                *watcher->link = watcher->next;
+                if (watcher->next)
+                        watcher->next->link = watcher->link;
+                assert(cacher->watchers.n > 0);
                 cacher->watchers.n--;
         }
         pthread_mutex_unlock(&cacher->mu);
         if (end) {
-                deliver_end(watch, error);
-                hfd_watcher_unref(watch);
+                deliver_end(watcher, error);
+                hfd_watcher_unref(watcher);
         }
 }
 
 void hfd_watchers_deliver(struct hfd_watcher *dirty) {
         while (dirty) {
-                struct hfd_watcher *watch = dirty;
-                struct hfd_cacher *cacher = watch->cacher;
+                struct hfd_watcher *watcher = dirty;
+                struct hfd_cacher *cacher = watcher->cacher;
                 pthread_mutex_lock(&cacher->mu);
-                dirty = watch->dirty_next;
-                watch->dirty = false;
+                dirty = watcher->dirty_next;
+                watcher->dirty = false;
                 pthread_mutex_unlock(&cacher->mu);
-                deliver(watch);
-                hfd_watcher_unref(watch);
+                deliver_queue(watcher);
+                hfd_watcher_unref(watcher);
         }
 }
 
-void hfd_watcher_go(struct hfd_watcher *watch) {
-        pthread_mutex_lock(&watch->cacher->mu);
-        watch->started = true;
-        pthread_mutex_unlock(&watch->cacher->mu);
-        deliver(watch);
+void hfd_watcher_go(struct hfd_watcher *watcher) {
+        pthread_mutex_lock(&watcher->cacher->mu);
+        watcher->started = true; /* perhaps again: it was cancelled before */
+        pthread_mutex_unlock(&watcher->cacher->mu);
+        deliver_queue(watcher);
 }
 
-void hfd_watcher_cancel(struct hfd_watcher *watch) {
-        pthread_mutex_lock(&watch->cacher->mu);
-        if (!watch->ended) {
-                watch->end_wanted = true;
-                watch->end_error = HF_E_CANCELED;
-                watch->started = true;
+void hfd_watcher_cancel(struct hfd_watcher *watcher) {
+        pthread_mutex_lock(&watcher->cacher->mu);
+        if (!watcher->ended) {
+                watcher->end_wanted = true;
+                watcher->end_error = HF_E_CANCELED;
+                watcher->started = true;
         }
-        pthread_mutex_unlock(&watch->cacher->mu);
-        deliver(watch);
+        pthread_mutex_unlock(&watcher->cacher->mu);
+        deliver_queue(watcher);
 }
 
 /* ---- beginning ---- */
 
 static bool queue_initial(void *ctx, struct hfd_object *object) {
-        struct hfd_watcher *watch = ctx;
+        struct hfd_watcher *watcher = ctx;
         struct hfd_change change = {.type = HF_EVENT_ADDED, .object = object};
 
-        watch->n_initial++; /* so that the limit does not count it */
-        if (concerns(watch, object))
-                queue_locked(watch, &change, object->revision);
-        return !watch->end_wanted;
+        watcher->n_initial++; /* the limit of the queue does not count it */
+        if (is_watched(watcher, object))
+                queue_locked(watcher, &change, object->revision);
+        return !watcher->end_wanted;
 }
 
-/* Queues what the watch begins with. False: its resourceVersion is too old. */
-static bool begin_locked(struct hfd_watcher *watch, uint64_t revision) {
-        struct hfd_cacher *cacher = watch->cacher;
-        size_t index = hfd_resource_index(watch->resource);
+/*
+ * Queues the events that the watch begins with: all objects, or all changes after a revision.
+ * False: the history does not reach back to it.
+ */
+static bool begin_locked(struct hfd_watcher *watcher, uint64_t revision) {
+        struct hfd_cacher *cacher = watcher->cacher;
+        size_t index = hfd_resource_index(watcher->resource);
         char prefix[HF_NAME_MAX + 2] = "";
 
         if (!revision) {
-                if (watch->n_ns)
-                        (void)snprintf(prefix, sizeof prefix, "%s/", watch->ns);
-                hfd_object_tree_walk(&cacher->trees[index], prefix, "", queue_initial, watch);
+                if (watcher->n_ns)
+                        (void)snprintf(prefix, sizeof prefix, "%s/", watcher->ns);
+                hfd_object_tree_walk(&cacher->trees[index], prefix, "", queue_initial, watcher);
                 return true;
         }
         if (revision < cacher->history.floor)
                 return false;
-        watch->after = revision;
+        watcher->after = revision;
         for (size_t i = 0; i < cacher->history.n; i++) {
                 const struct hfd_change *change = hfd_event_history_at(&cacher->history, i);
-                if (change->object->resource != watch->resource ||
-                    change->object->revision <= watch->after)
+                if (change->object->resource != watcher->resource ||
+                    change->object->revision <= watcher->after)
                         continue;
-                watch->n_initial++;
-                if (concerns(watch, change->object))
-                        queue_locked(watch, change, change->object->revision);
+                watcher->n_initial++;
+                if (is_watched(watcher, change->object))
+                        queue_locked(watcher, change, change->object->revision);
         }
         return true;
 }
 
-static struct hfd_watcher *watch_alloc(struct hfd_cacher *cacher,
-                                       const struct hfd_watcher_spec *spec,
-                                       const struct hfd_watcher_sink *sink, void *ctx) {
-        struct hfd_watcher *watch = calloc(1, sizeof *watch);
+static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
+                                         const struct hfd_watcher_spec *spec,
+                                         const struct hfd_watcher_sink *sink, void *ctx) {
+        struct hfd_watcher *watcher = calloc(1, sizeof *watcher);
         hf_nsec now = hfd_cacher_now(cacher);
 
-        if (!watch)
+        if (!watcher)
                 return NULL;
-        atomic_init(&watch->refs, 2);
-        watch->cacher = cacher;
-        watch->resource = spec->resource;
-        (void)snprintf(watch->ns, sizeof watch->ns, "%s", spec->ns);
-        watch->n_ns = strlen(watch->ns);
-        watch->labels = *spec->labels;
-        watch->fields = *spec->fields;
+        atomic_init(&watcher->refs, 2);
+        watcher->cacher = cacher;
+        watcher->resource = spec->resource;
+        (void)snprintf(watcher->ns, sizeof watcher->ns, "%s", spec->ns);
+        watcher->n_ns = strlen(watcher->ns);
+        watcher->labels = *spec->labels;
+        watcher->fields = *spec->fields;
         *spec->labels = *spec->fields = (struct hfd_selector){0};
-        (void)snprintf(watch->name_in_path, sizeof watch->name_in_path, "%s", spec->name);
-        watch->name =
-                *watch->name_in_path ? watch->name_in_path : hfd_selector_name(&watch->fields);
-        watch->bookmarks = spec->bookmarks;
-        watch->in_process = spec->in_process;
-        watch->sink = *sink;
-        watch->ctx = ctx;
-        /* Without a wish the ends are spread over half an hour, so that clients do not come back
-         * all at once. */
-        int64_t seconds =
-                spec->timeout_s
-                        ? spec->timeout_s
-                        : DEFAULT_SECONDS + (int64_t)(((uintptr_t)watch >> 6) % DEFAULT_SECONDS);
-        watch->ends_at = now + seconds * HF_NSEC_PER_SEC;
-        watch->bookmark_at = HF_NSEC_NEVER;
-        if (watch->bookmarks) {
-                watch->bookmark_at = now + BOOKMARK_EVERY;
-                if (watch->bookmark_at > watch->ends_at - BOOKMARK_BEFORE)
-                        watch->bookmark_at = watch->ends_at - BOOKMARK_BEFORE;
+        (void)snprintf(watcher->name_in_path, sizeof watcher->name_in_path, "%s", spec->name);
+        watcher->name = *watcher->name_in_path ? watcher->name_in_path
+                                               : hfd_selector_name(&watcher->fields);
+        watcher->bookmarks = spec->bookmarks;
+        watcher->in_process = spec->in_process;
+        watcher->sink = *sink;
+        watcher->ctx = ctx;
+        /* Without a timeout of the client's the ends are spread over half an hour, so that clients
+         * do not all come back at once. */
+        int64_t seconds = spec->timeout_s;
+        if (seconds == 0)
+                seconds = DEFAULT_SECONDS + (int64_t)(((uintptr_t)watcher >> 6) % DEFAULT_SECONDS);
+        watcher->ends_at = now + seconds * HF_NSEC_PER_SEC;
+        watcher->bookmark_at = HF_NSEC_NEVER;
+        if (watcher->bookmarks) {
+                watcher->bookmark_at = now + BOOKMARK_EVERY;
+                if (watcher->bookmark_at > watcher->ends_at - BOOKMARK_BEFORE)
+                        watcher->bookmark_at = watcher->ends_at - BOOKMARK_BEFORE;
         }
-        return watch;
+        return watcher;
 }
 
-static void list_locked(struct hfd_watcher *watch) {
-        struct hfd_cacher *cacher = watch->cacher;
-        struct hfd_watcher **head = &cacher->watchers.list[hfd_resource_index(watch->resource)];
-        hf_nsec due = watch->bookmark_at < watch->ends_at ? watch->bookmark_at : watch->ends_at;
+static void add_to_list_locked(struct hfd_watcher *watcher) {
+        struct hfd_cacher *cacher = watcher->cacher;
+        struct hfd_watcher **head = &cacher->watchers.list[hfd_resource_index(watcher->resource)];
+        hf_nsec due =
+                watcher->bookmark_at < watcher->ends_at ? watcher->bookmark_at : watcher->ends_at;
 
-        watch->next = *head;
-        watch->link = head;
+        watcher->next = *head;
+        watcher->link = head;
         if (*head)
-                (*head)->link = &watch->next;
-        *head = watch;
+                (*head)->link = &watcher->next;
+        *head = watcher;
         cacher->watchers.n++;
         if (due < cacher->watchers.due) {
                 cacher->watchers.due = due;
@@ -421,30 +433,30 @@ static void list_locked(struct hfd_watcher *watch) {
 }
 
 /*
- * A revision that the store itself has not reached when it is asked is one of a history that a
- * restored backup has replaced. Its client would wait, and believe itself up to date, until the new
- * one has got there; it is told to list again.
+ * The client names a revision that the store itself has not reached: it is a revision of a history
+ * that a restored backup has replaced. Without an answer the client would believe itself up to date
+ * until the new history has got there, so it is told to list again.
  */
 static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
-        struct hfd_watcher *watch = ctx;
+        struct hfd_watcher *watcher = ctx;
 
-        if (!reply->error && reply->revision < watch->after) {
-                pthread_mutex_lock(&watch->cacher->mu);
-                want_end_locked(watch, HF_E_GONE);
-                pthread_mutex_unlock(&watch->cacher->mu);
-                deliver(watch);
+        if (!reply->error && reply->revision < watcher->after) {
+                pthread_mutex_lock(&watcher->cacher->mu);
+                want_end_locked(watcher, HF_E_GONE);
+                pthread_mutex_unlock(&watcher->cacher->mu);
+                deliver_queue(watcher);
         }
-        hfd_watcher_unref(watch);
+        hfd_watcher_unref(watcher);
 }
 
-/* Of a watch from beyond the cache: which may only be late. */
-static void doubt_revision(struct hfd_watcher *watch) {
-        struct hfd_cacher *cacher = watch->cacher;
+/* The watch begins after what the cache shows. The cache may only be late: ask the store. */
+static void check_revision(struct hfd_watcher *watcher) {
+        struct hfd_cacher *cacher = watcher->cacher;
 
-        atomic_fetch_add(&watch->refs, 1);
+        atomic_fetch_add(&watcher->refs, 1);
         if (hfd_store_request_revision(cacher, hfd_cacher_now(cacher) + REVISION_DEADLINE,
-                                       on_revision, watch))
-                hfd_watcher_unref(watch);
+                                       on_revision, watcher))
+                hfd_watcher_unref(watcher);
 }
 
 bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *spec,
@@ -452,27 +464,28 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
                      struct hfd_watcher **ret_watcher) {
         const struct hfd_details soon = {.retry_after_s = 1};
 
-        struct hfd_watcher *watch = watch_alloc(cacher, spec, sink, ctx);
-        if (!watch) {
+        assert(sink->events && sink->end);
+        struct hfd_watcher *watcher = watcher_alloc(cacher, spec, sink, ctx);
+        if (!watcher) {
                 hfd_response_no_memory(response);
                 return false;
         }
         pthread_mutex_lock(&cacher->mu);
         bool ended = cacher->watchers.ended, synced = cacher->synced, good = false, ahead = false;
-        if (!ended && synced && begin_locked(watch, spec->revision)) {
-                list_locked(watch);
+        if (!ended && synced && begin_locked(watcher, spec->revision)) {
+                add_to_list_locked(watcher);
                 good = true;
-                ahead = watch->after > cacher->revision;
+                ahead = watcher->after > cacher->revision;
         }
         pthread_mutex_unlock(&cacher->mu);
         if (ahead)
-                doubt_revision(watch);
+                check_revision(watcher);
         if (good) {
-                *ret_watcher = watch;
+                *ret_watcher = watcher;
                 return true;
         }
-        hfd_watcher_unref(watch);
-        hfd_watcher_unref(watch);
+        hfd_watcher_unref(watcher);
+        hfd_watcher_unref(watcher);
         if (ended)
                 hfd_response_status(response, HF_E_UNAVAILABLE, 503, "ServiceUnavailable",
                                     "the server is shutting down", &soon);

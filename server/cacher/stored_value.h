@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Stored values that are not valid objects, because another program has written them. They are not
+ * served, but they are remembered: the audit, which compares the cache with the store, expects
+ * them.
+ */
+#include "server/cacher/object_tree.h"
+#include "server/storage/store.h"
+
+struct hfd_cacher;
+
+/*
+ * Called for a stored value that is not a valid object. NULL: out of memory, refill the cache.
+ * Otherwise logs it and returns a placeholder, which the caller must keep.
+ */
+struct hfd_object *hfd_stored_value_mark(struct hfd_cacher *cacher,
+                                         const struct hfd_resource *resource,
+                                         const struct hfd_kv *kv);
+/*
+ * Keeps mark as the placeholder of key, and takes its reference. NULL: key is readable or gone, and
+ * the placeholder it may have had is dropped. False: out of memory.
+ */
+bool hfd_stored_value_remember(struct hfd_object_tree *tree, const char *key,
+                               struct hfd_object *mark);
