@@ -38,6 +38,16 @@ static void shut_gate(struct hf_elector *elector) {
         hf_metric_set(elector->metrics.term, 0);
 }
 
+/* Before the lines about the change: a host whose log lines name the term has the new one then. */
+static void tell_host(struct hf_elector *elector) {
+        struct hf_leader_info info;
+
+        if (!elector->on_change)
+                return;
+        hf__elector_info(elector, &info);
+        elector->on_change(elector->ctx, &info);
+}
+
 static void start_term(struct hf_elector *elector, const struct hf__core_action *action) {
         const struct hf__record *taken = &elector->core.mine; /* the write that began the term */
         char acquired_at[HF__REVISION_MAX];
@@ -73,6 +83,7 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
         /* The work first, the log after it: a sink that writes to a disk must not make the
          * hand-over longer. */
         int r = hf__term_new(elector->electors->host, &config, &elector->work);
+        tell_host(elector);
         hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT,
                "%s: leading, term %llu (%s%s%s, gap %.3f s)", elector->label,
                (unsigned long long)action->term, hf__cause_text(taken->cause),
@@ -90,20 +101,18 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
         hf__electors_wake(elector->electors);
 }
 
-static void report(struct hf_elector *elector, const char *text) {
+/* told: the host has been told of this step's change already. */
+static void report(struct hf_elector *elector, const char *text, bool told) {
         const struct hf__core *core = &elector->core;
-        struct hf_leader_info info;
 
+        if (!told)
+                tell_host(elector);
         if (text)
                 hf_log(log_of(elector), HF_LOG_WARNING, COMPONENT, "%s: %s", elector->label, text);
         if (core->state == HF_FOLLOWING)
                 hf_log(log_of(elector), HF_LOG_INFO, COMPONENT, "%s: following, %s%s",
                        elector->label, core->observed.holder[0] ? "led by " : "led by nobody",
                        core->observed.holder);
-        if (elector->on_change) {
-                hf__elector_info(elector, &info);
-                elector->on_change(elector->ctx, &info);
-        }
 }
 
 static void stuck(struct hf_elector *elector) {
@@ -179,6 +188,7 @@ static void announce(struct hf_elector *elector, struct hf__core_time now) {
 void hf__elector_carry_out(struct hf_elector *elector, const struct hf__core_actions *actions,
                            struct hf__core_time now) {
         struct hf__lock *lock = elector->lock;
+        bool told = false;
 
         for (unsigned i = 0; i < actions->n; i++)
                 if (actions->list[i].type == HF__ACT_GATE_SHUT)
@@ -190,13 +200,16 @@ void hf__elector_carry_out(struct hf_elector *elector, const struct hf__core_act
                 case HF__ACT_WRITE: send_op(elector, action, now.boot); break;
                 case HF__ACT_WATCH: lock->ops->watch(lock); break;
                 case HF__ACT_UNWATCH: lock->ops->unwatch(lock); break;
-                case HF__ACT_TERM_START: start_term(elector, action); break;
+                case HF__ACT_TERM_START:
+                        start_term(elector, action);
+                        told = true;
+                        break;
                 case HF__ACT_EXTEND: hf__gate_extend(&elector->gate, action->valid_until); break;
                 case HF__ACT_TERM_DRAIN:
                 case HF__ACT_TERM_ABORT: end_term(elector, action, now.boot); break;
                 case HF__ACT_GATE_SHUT: break; /* done above, before anything else */
                 case HF__ACT_STUCK: stuck(elector); break;
-                case HF__ACT_REPORT: report(elector, action->text); break;
+                case HF__ACT_REPORT: report(elector, action->text, told); break;
                 case HF__ACT_STOPPED: stopped(elector, action->released); break;
                 }
         }
