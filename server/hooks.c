@@ -91,6 +91,10 @@ void hfd_server_leader_changed(void *host, const struct hf_leader_info *info) {
         bool may_hold = info->term != 0 && info->state != HF_FOLLOWING && info->state != HF_STOPPED;
         struct hf_fence leads = {.term = info->term};
 
+        /* Log lines bear the term until its work has ended: info->term is 0 from the moment at
+         * which the term is over. */
+        if (info->term != 0 || info->state == HF_FOLLOWING || info->state == HF_STOPPED)
+                hfd_log_sink_set_term(&server->log_sink, info->term);
         /* While the Lease may name us, the file tells `holdfastd release` what to free should we
          * die. */
         memcpy(leads.ns, info->ns, sizeof leads.ns);

@@ -1,27 +1,91 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines to stderr: one write(2) each, so that threads do not mix. Under systemd (JOURNAL_STREAM)
- * with the priority in front, which the journal takes off and stores; in a terminal or file with
- * time and level.
+ * Log lines go to the journal with fields (log_sink.h), else to stderr with one write(2) each.
+ *
+ * A line that the journal does not take falls back to stderr, with the priority in front: the
+ * service manager's stream takes it off and stores it. In a terminal or file a line begins with
+ * time and level instead.
  */
-#include <stdbool.h>
+#include "server/log_sink.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "server/server.h"
+#include "server/journal.h"
 
-static bool to_journal;
+#define FIELD_MAX 128 /* bytes of a field other than MESSAGE */
 
-static void write_line(void *ctx, enum hf_log_level level, const char *component,
-                       const char *message) {
+bool hfd_log_is_stream(const char *value, int fd) {
+        unsigned long long device, inode;
+        struct stat st;
+        int end = 0;
+
+        if (!value || sscanf(value, "%llu:%llu%n", &device, &inode, &end) != 2 ||
+            value[end] != '\0')
+                return false;
+        return fstat(fd, &st) == 0 && st.st_dev == (dev_t)device && st.st_ino == (ino_t)inode;
+}
+
+static void add_field(struct hfd_log_entry *entry, const char *text, size_t n) {
+        entry->fields[entry->n++] =
+                (struct iovec){.iov_base = (char *)(uintptr_t)text, .iov_len = n};
+}
+
+/* Formats a field into the entry's text, at *used, in at most max bytes with the terminator. */
+static void format_field(struct hfd_log_entry *entry, size_t *used, size_t max, const char *format,
+                         ...) __attribute__((format(printf, 4, 5)));
+
+static void format_field(struct hfd_log_entry *entry, size_t *used, size_t max, const char *format,
+                         ...) {
+        char *text = entry->text + *used;
+        size_t left = sizeof entry->text - *used;
+        va_list args;
+
+        if (max > left)
+                max = left;
+        va_start(args, format);
+        int n = vsnprintf(text, max, format, args);
+        va_end(args);
+        if (n < 0)
+                return;
+        size_t length = (size_t)n < max ? (size_t)n : max - 1;
+        add_field(entry, text, length);
+        *used += length + 1;
+}
+
+void hfd_log_encode(struct hfd_log_sink *sink, enum hf_log_level level, const char *component,
+                    const char *message, struct hfd_log_entry *ret_entry) {
+        static const char identifier[] = "SYSLOG_IDENTIFIER=holdfastd";
+        uint64_t term = atomic_load(&sink->term);
+        size_t used = 0;
+
+        ret_entry->n = 0;
+        format_field(ret_entry, &used, FIELD_MAX, "PRIORITY=%d", (int)level);
+        add_field(ret_entry, identifier, sizeof identifier - 1);
+        format_field(ret_entry, &used, FIELD_MAX, "HOLDFAST_COMPONENT=%s", component);
+        add_field(ret_entry, sink->instance, strlen(sink->instance));
+        if (sink->lease[0])
+                add_field(ret_entry, sink->lease, strlen(sink->lease));
+        if (term != 0)
+                format_field(ret_entry, &used, FIELD_MAX, "HOLDFAST_TERM=%" PRIu64, term);
+        format_field(ret_entry, &used, sizeof ret_entry->text, "MESSAGE=%s: %s", component,
+                     message);
+}
+
+/* The library has replaced control characters in the message: a line is one line. */
+static void write_stderr(const struct hfd_log_sink *sink, enum hf_log_level level,
+                         const char *component, const char *message) {
         static const char messages[] = "EEEEWNID";
         char line[1400], when[40] = "";
         int n;
 
-        (void)ctx;
-        if (to_journal) {
+        if (sink->is_stream) {
                 n = snprintf(line, sizeof line, "<%d>%s: %s\n", (int)level, component, message);
         } else {
                 struct timespec now;
@@ -36,15 +100,49 @@ static void write_line(void *ctx, enum hf_log_level level, const char *component
                 n = (int)sizeof line - 1;
                 line[n - 1] = '\n';
         }
-        /* A log nobody takes (a closed pipe, a full disk) must not stop the server. */
+        /* A log that cannot be written to (a closed pipe, a full disk) must not stop the server. */
         ssize_t written = write(STDERR_FILENO, line, (size_t)n);
         (void)written;
 }
 
-void hfd_log_sink_init(struct hf_log *log, int verbosity) {
-        to_journal = getenv("JOURNAL_STREAM") != NULL;
-        *log = (struct hf_log){.write = write_line,
-                               .max_level = verbosity >= 4   ? HF_LOG_DEBUG
-                                            : verbosity >= 2 ? HF_LOG_INFO
-                                                             : HF_LOG_NOTICE};
+static bool send_to_journal(struct hfd_log_sink *sink, enum hf_log_level level,
+                            const char *component, const char *message) {
+        struct hfd_log_entry entry;
+
+        hfd_log_encode(sink, level, component, message, &entry);
+        return hfd_journal_send(entry.fields, entry.n);
+}
+
+static void write_line(void *ctx, enum hf_log_level level, const char *component,
+                       const char *message) {
+        struct hfd_log_sink *sink = ctx;
+
+        if (!sink->sends_entries || !send_to_journal(sink, level, component, message))
+                write_stderr(sink, level, component, message);
+}
+
+static enum hf_log_level level_of(int64_t verbosity) {
+        if (verbosity >= 4)
+                return HF_LOG_DEBUG;
+        return verbosity >= 2 ? HF_LOG_INFO : HF_LOG_NOTICE;
+}
+
+void hfd_log_sink_init(struct hfd_log_sink *sink, const struct hfd_config *config,
+                       struct hf_log *ret_log) {
+        bool is_stream = hfd_log_is_stream(getenv("JOURNAL_STREAM"), STDERR_FILENO);
+
+        *sink = (struct hfd_log_sink){.is_stream = is_stream,
+                                      .sends_entries =
+                                              is_stream && config->command == HFD_COMMAND_SERVE};
+        (void)snprintf(sink->instance, sizeof sink->instance, "HOLDFAST_INSTANCE=%s",
+                       config->instance);
+        if (config->leader_elect)
+                (void)snprintf(sink->lease, sizeof sink->lease, "HOLDFAST_LEASE=%s/%s",
+                               config->lease_ns, config->lease_name);
+        *ret_log =
+                (struct hf_log){.write = write_line, .ctx = sink, .max_level = level_of(config->v)};
+}
+
+void hfd_log_sink_set_term(struct hfd_log_sink *sink, uint64_t term) {
+        atomic_store(&sink->term, term);
 }

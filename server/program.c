@@ -9,6 +9,7 @@
 #include "base/strbuf.h"
 #include "server/flags.h"
 #include "server/program.h"
+#include "server/sdnotify.h"
 #include "server/server.h"
 
 /*
@@ -28,10 +29,21 @@ static int print_help(enum hfd_command about) {
         return r != 0 ? 1 : 0;
 }
 
+/* The first line is the version alone, for scripts. */
+static int print_version(void) {
+        const char *libsystemd =
+                hfd_notify_supported()
+                        ? "libsystemd: yes (readiness, watchdog, socket activation, journal fields)"
+                        : "libsystemd: no (built without it: no readiness, watchdog, socket "
+                          "activation)";
+
+        return puts("holdfastd " HFD_VERSION) == EOF || puts(libsystemd) == EOF;
+}
+
 static int run_command(const struct hfd_config *config, const struct hfd_extra *extra) {
         switch (config->command) {
         case HFD_COMMAND_HELP: return print_help(config->help_about);
-        case HFD_COMMAND_VERSION: return puts("holdfastd " HFD_VERSION) == EOF;
+        case HFD_COMMAND_VERSION: return print_version();
         case HFD_COMMAND_RELEASE: return hfd_release_main(config);
         case HFD_COMMAND_STATUS: return hfd_status_main(config);
         case HFD_COMMAND_SERVE: break;

@@ -235,6 +235,7 @@ static int release_leases(const struct hf_host *host, const struct hfd_config *c
 
 int hfd_release_main(const struct hfd_config *config) {
         struct hf_host host = {.size = sizeof host, .clock = hf_clock_system()};
+        struct hfd_log_sink sink;
         struct hfd_runfile *runfile;
         struct hf_status status = {0};
         struct hf_fence fence;
@@ -247,7 +248,7 @@ int hfd_release_main(const struct hfd_config *config) {
                 (void)fprintf(stderr, "holdfastd release: %s\n", status.message);
                 return 1;
         }
-        hfd_log_sink_init(&host.log, (int)config->v);
+        hfd_log_sink_init(&sink, config, &host.log);
         int exit_status = release_leases(&host, config, &fence);
         if (exit_status == 0)
                 (void)hfd_runfile_write(runfile, NULL);

@@ -1,69 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The protocols are those of sd_notify(3), sd_watchdog_enabled(3) and sd_listen_fds(3), which
- * systemd promises to keep and which take a datagram and a few variables: libsystemd itself, with
- * what it loads, would be a twentieth of the process's memory.
+ * The service manager's side, by libsystemd: sd_notify(3), sd_watchdog_enabled(3),
+ * sd_listen_fds_with_names(3).
+ *
+ * This file and journal.c are the only ones that include libsystemd's headers. sdnotify_none.c has
+ * the same functions for a build without libsystemd.
  */
 #include "server/sdnotify.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
+#include <systemd/sd-daemon.h>
 
-#define FIRST_PASSED_FD 3
+bool hfd_notify_supported(void) { return true; }
 
-/* One datagram to the manager's socket: a path, or with @ in front an abstract name. */
-static void notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void hfd_notify_warn_unsupported(const struct hf_log *log) { (void)log; }
 
-static void notify(const char *format, ...) {
-        const char *name = getenv("NOTIFY_SOCKET");
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-        size_t n_name = name ? strlen(name) : 0;
-        char text[640];
-        va_list args;
+void hfd_notify_ready(void) { (void)sd_notify(0, "READY=1"); }
 
-        if (n_name < 2 || n_name >= sizeof address.sun_path || (*name != '/' && *name != '@'))
-                return;
-        va_start(args, format);
-        int n = vsnprintf(text, sizeof text, format, args);
-        va_end(args);
-        int fd = n > 0 && (size_t)n < sizeof text ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)
-                                                  : -1;
-        if (fd < 0)
-                return;
-        memcpy(address.sun_path, name, n_name);
-        if (*name == '@')
-                address.sun_path[0] = '\0';
-        ssize_t sent = sendto(fd, text, (size_t)n, MSG_NOSIGNAL, (const struct sockaddr *)&address,
-                              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n_name +
-                                          (*name == '/')));
-        (void)sent;
-        (void)close(fd);
-}
+void hfd_notify_stopping(void) { (void)sd_notify(0, "STOPPING=1"); }
 
-void hfd_notify_ready(void) { notify("READY=1"); }
-
-void hfd_notify_stopping(void) { notify("STOPPING=1"); }
-
-/* MONOTONIC_USEC is for Type=notify-reload of newer managers; older ones ignore it. */
+/* Managers from systemd 253 on need MONOTONIC_USEC for Type=notify-reload. Older managers ignore
+ * it. */
 void hfd_notify_reloading(void) {
         const struct hf_clock *clock = hf_clock_system();
-        notify("RELOADING=1\nMONOTONIC_USEC=%lld",
-               (long long)(clock->monotonic(clock->ctx) / HF_NSEC_PER_USEC));
+        hf_nsec now = clock->monotonic(clock->ctx);
+
+        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
+                         (long long)(now / HF_NSEC_PER_USEC));
 }
 
-/* A newline would start another assignment. */
+/* A newline would begin another assignment, and the text may come from a peer. */
 void hfd_notify_status(const char *format, ...) {
         char text[512];
         va_list args;
+
         va_start(args, format);
         int n = vsnprintf(text, sizeof text, format, args);
         va_end(args);
@@ -72,80 +46,61 @@ void hfd_notify_status(const char *format, ...) {
         for (char *c = text; *c; c++)
                 if (*c == '\n' || *c == '\r')
                         *c = ' ';
-        notify("STATUS=%s", text);
+        (void)sd_notifyf(0, "STATUS=%s", text);
 }
 
 void hfd_notify_extend(hf_nsec more) {
-        notify("EXTEND_TIMEOUT_USEC=%lld", (long long)(more / HF_NSEC_PER_USEC));
+        (void)sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%lld", (long long)(more / HF_NSEC_PER_USEC));
 }
 
-void hfd_notify_watchdog(void) { notify("WATCHDOG=1"); }
+void hfd_notify_watchdog(void) { (void)sd_notify(0, "WATCHDOG=1"); }
 
-/* A decimal number of the environment. False when it is unset; -EINVAL in *ret when it is none. */
-static bool number_of(const char *variable, long long *ret) {
-        const char *text = getenv(variable);
-        char *end;
-
-        if (!text)
-                return false;
-        errno = 0;
-        *ret = strtoll(text, &end, 10);
-        if (errno || end == text || *end || *ret < 0)
-                *ret = -EINVAL;
-        return true;
-}
-
+/* A variable that cannot be read counts as no watchdog: the service manager then restarts a process
+ * that it hears nothing of. */
 hf_nsec hfd_notify_watchdog_interval(void) {
-        long long usec, pid;
+        uint64_t usec;
 
-        if (!number_of("WATCHDOG_USEC", &usec) || usec <= 0 || usec > INT64_MAX / 1000)
-                return 0;
-        if (number_of("WATCHDOG_PID", &pid) && pid != (long long)getpid())
+        if (sd_watchdog_enabled(0, &usec) <= 0 || usec > (uint64_t)INT64_MAX / HF_NSEC_PER_USEC)
                 return 0;
         return (hf_nsec)(usec / 2) * HF_NSEC_PER_USEC;
 }
 
-/* How many descriptors are passed to this process; they begin at 3. -EINVAL: the variables make no
- * sense. */
-static int take_passed(void) {
-        long long pid, n;
+/* The names of the sockets, for an error message. names: as sd_listen_fds_with_names returned them.
+ */
+static void join_names(char *const *names, char *text, size_t max_text) {
+        size_t n = 0;
 
-        if (!number_of("LISTEN_PID", &pid) || !number_of("LISTEN_FDS", &n))
-                n = 0;
-        else if (pid < 0 || n < 0 || n > 1000)
-                n = -EINVAL;
-        else if (pid != (long long)getpid())
-                n = 0; /* meant for a parent */
-        for (int fd = FIRST_PASSED_FD; fd < FIRST_PASSED_FD + n; fd++)
-                if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
-                        n = -errno;
-        (void)unsetenv("LISTEN_PID");
-        (void)unsetenv("LISTEN_FDS");
-        (void)unsetenv("LISTEN_FDNAMES");
-        return (int)n;
+        text[0] = '\0';
+        for (size_t i = 0; names[i] && n < max_text; i++)
+                n += (size_t)snprintf(text + n, max_text - n, "%s%.60s", i ? ", " : "", names[i]);
 }
 
-static bool is_listening_stream(int fd) {
-        int type = 0, listening = 0;
-        socklen_t n_type = sizeof type, n_listening = sizeof listening;
-
-        return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n_type) == 0 && type == SOCK_STREAM &&
-               getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &n_listening) == 0 &&
-               listening;
+static void free_names(char **names) {
+        for (size_t i = 0; names && names[i]; i++)
+                free(names[i]);
+        free(names);
 }
 
 int hfd_notify_listen_fd(int *ret_fd, struct hf_status *reterr_status) {
-        int n = take_passed();
-        if (n < 0)
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "LISTEN_FDS or LISTEN_PID in the environment is not usable: %s",
-                               strerror(-n));
-        if (n > 1)
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "the service manager passed %d sockets; holdfastd takes one", n);
-        if (n == 1 && !is_listening_stream(FIRST_PASSED_FD))
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "what the service manager passed is not a listening stream socket");
-        *ret_fd = n == 1 ? FIRST_PASSED_FD : -1;
-        return 0;
+        char **names = NULL, text[256];
+        int n = sd_listen_fds_with_names(1, &names);
+        int r = 0;
+
+        if (n < 0) {
+                r = hf_fail(reterr_status, HF_E_INVALID,
+                            "LISTEN_FDS or LISTEN_PID in the environment is not usable: %s",
+                            strerror(-n));
+        } else if (n > 1) {
+                join_names(names, text, sizeof text);
+                r = hf_fail(reterr_status, HF_E_INVALID,
+                            "the service manager passed %d sockets; holdfastd takes one: %s", n,
+                            text);
+        } else if (n == 1 && sd_is_socket(SD_LISTEN_FDS_START, AF_UNSPEC, SOCK_STREAM, 1) <= 0) {
+                r = hf_fail(reterr_status, HF_E_INVALID,
+                            "what the service manager passed is not a listening stream socket");
+        }
+        free_names(names);
+        if (r == 0)
+                *ret_fd = n == 1 ? SD_LISTEN_FDS_START : -1;
+        return r;
 }

@@ -307,6 +307,7 @@ static int run(struct main_loop *m) {
         struct hf_status status = {0};
         pthread_t thread;
 
+        hfd_notify_warn_unsupported(&server->host.log);
         int r = hfd_server_make(server, &status);
         if (r == 0) {
                 m->watchdog_every = hfd_notify_watchdog_interval();
@@ -334,7 +335,7 @@ int hfd_server_run(const struct hfd_config *config, const struct hfd_extra *extr
         struct main_loop m = {.server = &server, .signal_fd = -1};
 
         server.host = (struct hf_host){.size = sizeof server.host, .clock = hf_clock_system()};
-        hfd_log_sink_init(&server.host.log, (int)config->v);
+        hfd_log_sink_init(&server.log_sink, config, &server.host.log);
         int r = open_fds(&m);
         if (r == 0)
                 r = hfd_lifecycle_init(&server.lifecycle, &server.host);

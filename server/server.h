@@ -25,6 +25,7 @@
 #include "server/http/http.h"
 #include "server/http/router.h"
 #include "server/lifecycle.h"
+#include "server/log_sink.h"
 #include "server/registry/registry.h"
 #include "server/runfile.h"
 #include "server/storage/compactor.h"
@@ -74,6 +75,7 @@ struct hfd_server {
 
         /* shared */
         struct hfd_lifecycle lifecycle;
+        struct hfd_log_sink log_sink;
         struct hf_cancel *stop; /* fired by main: begin the shutdown */
         int event_fd;           /* written to wake main: something changed, or the sequence ended */
         _Atomic bool sequence_ended; /* set by the sequence thread, last */
@@ -112,8 +114,5 @@ void hfd_server_leader_changed(void *host, const struct hf_leader_info *info);
 void hfd_debug_leader(void *host, struct hfd_http_request *request); /* debug_leader.c */
 int hfd_read_certificates(struct hfd_server *server, struct hf_status *reterr_status); /* boot.c */
 
-void hfd_log_sink_init(
-        struct hf_log *log,
-        int verbosity); /* log_sink.c: lines to stderr, with priorities under systemd */
 int hfd_release_main(const struct hfd_config *config); /* release.c: the sub-command; exit status */
 int hfd_status_main(const struct hfd_config *config);  /* status.c: the sub-command; exit status */

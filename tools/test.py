@@ -249,6 +249,10 @@ class Run:
                     self.meson_tests(f"{build}: simulator tests", build, "--suite", "sim", "--timeout-multiplier", "5")
         if self.wants("form"):
             self.build("build-clang")
+            tests = ("server-sdnotify", "server-log-sink")
+            self.step("form: a build without libsystemd", ["meson", "setup", "build-without-libsystemd", "-Dsystemd=disabled"],
+                      ["ninja", "-C", "build-without-libsystemd", "server/holdfastd", *(f"tests/test-{name}" for name in tests)],
+                      ["meson", "test", "-C", "build-without-libsystemd", "--no-rebuild", *tests])
         if self.wants("valgrind") and (ROOT / "build" / "build.ninja").exists():
             self.meson_tests("build: unit tests under valgrind", "build", "--suite", "unit", "--timeout-multiplier", "10", "--wrapper", VALGRIND)
 

@@ -258,11 +258,12 @@ int hfd_status_main(const struct hfd_config *config) {
                             .on_terminal = isatty(STDOUT_FILENO),
                             .mu = PTHREAD_MUTEX_INITIALIZER};
         struct hfd_status_model *picture = calloc(1, sizeof *picture);
+        struct hfd_log_sink sink;
         sigset_t set;
         int r = picture ? hf_cond_init(&live.cond) : -ENOMEM;
 
         if (config->v > 1)
-                hfd_log_sink_init(&host.log, (int)config->v);
+                hfd_log_sink_init(&sink, config, &host.log);
         if (config->watch) { /* before any thread is made; the signals' thread then takes them */
                 (void)sigemptyset(&set);
                 (void)sigaddset(&set, SIGINT);

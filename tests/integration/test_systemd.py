@@ -18,9 +18,11 @@ import pytest
 from harness import BUILD, FAST, HOLDFASTD, LEASE, LIMIT, Instance, free_ports, wait_until
 from systemd_namespace import UNIT_DIR, Systemd, why_not
 
-pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 SERVICE = BUILD / "server" / "holdfastd@.service"
 SOCKET = BUILD / "server" / "holdfastd@.socket"
+if not SERVICE.exists():
+    pytest.skip("this build has no libsystemd", allow_module_level=True)
+pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 PROGRAM = re.search(r"^ExecStart=(\S+)", SERVICE.read_text(), re.M).group(1)
 # Nobody takes over because the lease ran out: a test waits no longer than this lease lasts.
 LONG = ["--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s", "--leader-elect-retry-period=1s"]
@@ -73,6 +75,12 @@ class Unit(Instance):
 
     def said(self):
         return self.host.systemd.journal(self.unit)
+
+    def entries(self, *matches):
+        """What the journal has stored of the main process, oldest first. Without matches: all entries of the unit."""
+        out = self.host.systemd.run("journalctl", "--no-pager", "--output=json", f"--unit={self.unit}",
+                                    *matches, check=False)
+        return [json.loads(line) for line in out.splitlines()]
 
     def invocation(self):
         return {p: self.show(p) for p in ("MainPID", "NRestarts", "InvocationID", "ActiveState")}
@@ -311,6 +319,42 @@ def test_extends_its_timeouts_while_it_starts_and_stops(host):
     assert (a.show("ActiveState"), a.show("NRestarts")) == ("active", "0")
     a.stop()
     assert (a.show("Result"), a.show("ActiveState"), a.show("ExecMainStatus")) == ("success", "inactive", "0")
+
+
+def test_log_lines_are_journal_entries_with_fields(host):
+    a, b = host.start_leader_and_follower()
+    term = str(a.leader()["term"])
+    lease = "kube-system/holdfast-controllers"
+    leading = wait_until("the line about the term", lambda: a.entries(f"HOLDFAST_TERM={term}", "HOLDFAST_COMPONENT=elector"))[0]
+    assert f"leading, term {term} " in leading["MESSAGE"] and leading["MESSAGE"].startswith("elector: ")
+    assert {name: leading[name] for name in ("PRIORITY", "SYSLOG_IDENTIFIER", "HOLDFAST_INSTANCE", "HOLDFAST_LEASE")} == {
+        "PRIORITY": "5", "SYSLOG_IDENTIFIER": "holdfastd", "HOLDFAST_INSTANCE": "a", "HOLDFAST_LEASE": lease}
+    assert leading["_TRANSPORT"] == "journal" and leading["_SYSTEMD_UNIT"] == a.unit
+    assert "CODE_FILE" not in leading
+    # Another component's line bears the process's term too, and a follower's line has none.
+    assert wait_until("the end of the bootstrap", lambda: a.entries(f"HOLDFAST_TERM={term}", "HOLDFAST_COMPONENT=bootstrap"))
+    ready = [e for e in b.entries() if e["MESSAGE"].startswith("holdfastd: ready")]
+    assert len(ready) == 1 and ready[0]["HOLDFAST_INSTANCE"] == "b" and "HOLDFAST_TERM" not in ready[0]
+    # No line of the server came over the stream of stderr as well.
+    for unit in (a, b):
+        assert [e["MESSAGE"] for e in unit.entries(f"_SYSTEMD_UNIT={unit.unit}") if e["_TRANSPORT"] == "stdout"] == []
+    # The term's last lines still bear it; after the term it is gone.
+    a.stop()
+    drained = a.entries(f"HOLDFAST_TERM={term}")
+    assert any("draining the work of the term" in e["MESSAGE"] for e in drained)
+    last = [e for e in a.entries() if e["MESSAGE"] == "lifecycle: InFlightRequestsDrained"]
+    assert len(last) == 1 and "HOLDFAST_TERM" not in last[0] and last[0]["HOLDFAST_LEASE"] == lease
+
+
+def test_log_lines_go_to_stderr_when_the_journal_is_out_of_reach(host):
+    """The socket for entries is not there for the unit; the stream of stderr is."""
+    host.drop_in("InaccessiblePaths=/run/systemd/journal/socket")
+    a = host.a
+    a.start()
+    a.wait_status(r"leading .*")
+    ready = wait_until("the line", lambda: [e for e in a.entries() if e["MESSAGE"].startswith("holdfastd: ready")])
+    assert [(e["_TRANSPORT"], e["PRIORITY"]) for e in ready] == [("stdout", "5")]
+    assert all("HOLDFAST_INSTANCE" not in e for e in a.entries())
 
 
 def test_reload(host):

@@ -123,13 +123,110 @@ static void test_socket_activation(void **state) {
         close(idle);
 }
 
+/* The texts of what is refused: how many, by which name, or that the environment makes no sense. */
+static void test_refusals_are_named(void **state) {
+        int fds[2], status = -1;
+        assert(pipe(fds) == 0);
+        pid_t pid = fork();
+        assert(pid >= 0);
+        if (pid == 0) {
+                char pid_text[32];
+                struct hf_status why = {0};
+                int fd = -1;
+                dup2(fds[0], 3);
+                dup2(fds[1], 4);
+                snprintf(pid_text, sizeof pid_text, "%d", (int)getpid());
+                setenv("LISTEN_PID", pid_text, 1);
+                setenv("LISTEN_FDS", "2", 1);
+                setenv("LISTEN_FDNAMES", "one:two", 1);
+                if (hfd_notify_listen_fd(&fd, &why) != HF_E_INVALID ||
+                    strcmp(why.message,
+                           "the service manager passed 2 sockets; holdfastd takes one: one, two") !=
+                            0)
+                        _exit(1);
+                setenv("LISTEN_PID", pid_text, 1);
+                setenv("LISTEN_FDS", "many", 1);
+                if (hfd_notify_listen_fd(&fd, &why) != HF_E_INVALID ||
+                    !strstr(why.message, "LISTEN_FDS or LISTEN_PID"))
+                        _exit(2);
+                setenv("LISTEN_PID", "1", 1);
+                setenv("LISTEN_FDS", "1", 1);
+                /* Meant for another process. */
+                if (hfd_notify_listen_fd(&fd, &why) != 0 || fd != -1 || getenv("LISTEN_FDS"))
+                        _exit(3);
+                _exit(0);
+        }
+        assert(waitpid(pid, &status, 0) == pid);
+        assert_int_equal(status, 0);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+static int n_lines;
+static char last_line[256];
+
+static void take_line(void *ctx, enum hf_log_level level, const char *component,
+                      const char *message) {
+        n_lines++;
+        assert_int_equal(level, HF_LOG_WARNING);
+        snprintf(last_line, sizeof last_line, "%s", message);
+}
+
+/* In a build without libsystemd: one line for whatever the manager expects, and no effect. */
+static void test_without_libsystemd(void **state) {
+        const struct hf_log log = {.write = take_line};
+        char pid_text[32], *name = strdup(getenv("NOTIFY_SOCKET"));
+        int fd = 0;
+        hfd_notify_warn_unsupported(&log);
+        assert_int_equal(n_lines, 1);
+        assert_non_null(
+                strstr(last_line, "no libsystemd: NOTIFY_SOCKET in the environment is ignored"));
+        snprintf(pid_text, sizeof pid_text, "%d", (int)getpid());
+        setenv("LISTEN_PID", pid_text, 1);
+        setenv("LISTEN_FDS", "1", 1);
+        hfd_notify_warn_unsupported(&log);
+        assert_int_equal(n_lines, 2);
+        assert_non_null(
+                strstr(last_line, "NOTIFY_SOCKET and LISTEN_FDS in the environment are ignored"));
+        assert_int_equal(hfd_notify_listen_fd(&fd, NULL), 0);
+        assert_int_equal(fd, -1);
+        unsetenv("LISTEN_PID");
+        unsetenv("LISTEN_FDS");
+        hfd_notify_ready();
+        hfd_notify_status("%s", "x");
+        assert_string_equal(heard(), "");
+        setenv("WATCHDOG_USEC", "30000000", 1);
+        assert_true(hfd_notify_watchdog_interval() == 0);
+        unsetenv("WATCHDOG_USEC");
+        unsetenv("NOTIFY_SOCKET");
+        hfd_notify_warn_unsupported(&log);
+        assert_int_equal(n_lines, 2);
+        setenv("NOTIFY_SOCKET", name, 1);
+        free(name);
+}
+
+static void test_with_libsystemd_nothing_is_warned_of(void **state) {
+        const struct hf_log log = {.write = take_line};
+        hfd_notify_warn_unsupported(&log);
+        assert_int_equal(n_lines, 0);
+}
+
 int main(void) {
-        const struct CMUnitTest tests[] = {
+        const struct CMUnitTest with[] = {
                 cmocka_unit_test(test_what_is_said_is_heard),
                 cmocka_unit_test(test_without_a_manager_nothing_happens),
                 cmocka_unit_test(test_watchdog_interval),
                 cmocka_unit_test(test_no_socket_passed),
                 cmocka_unit_test(test_socket_activation),
+                cmocka_unit_test(test_refusals_are_named),
+                cmocka_unit_test(test_with_libsystemd_nothing_is_warned_of),
         };
-        return cmocka_run_group_tests(tests, bind_manager, close_manager);
+        const struct CMUnitTest without[] = {
+                cmocka_unit_test(test_without_a_manager_nothing_happens),
+                cmocka_unit_test(test_no_socket_passed),
+                cmocka_unit_test(test_without_libsystemd),
+        };
+        return hfd_notify_supported()
+                       ? cmocka_run_group_tests(with, bind_manager, close_manager)
+                       : cmocka_run_group_tests(without, bind_manager, close_manager);
 }

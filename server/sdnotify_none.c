@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The service manager's side in a build without libsystemd (-Dsystemd=disabled): no notification is
+ * sent, no watchdog is fed and no socket is taken over. A warning says so when the service manager
+ * expects one of these.
+ */
+#include "server/sdnotify.h"
+
+#include <stdlib.h>
+
+bool hfd_notify_supported(void) { return false; }
+
+void hfd_notify_warn_unsupported(const struct hf_log *log) {
+        bool notify = getenv("NOTIFY_SOCKET") != NULL, listen = getenv("LISTEN_FDS") != NULL;
+
+        if (notify || listen)
+                hf_log(log, HF_LOG_WARNING, "holdfastd",
+                       "this build has no libsystemd: %s%s%s in the environment %s ignored",
+                       notify ? "NOTIFY_SOCKET" : "", notify && listen ? " and " : "",
+                       listen ? "LISTEN_FDS" : "", notify && listen ? "are" : "is");
+}
+
+void hfd_notify_ready(void) {}
+
+void hfd_notify_stopping(void) {}
+
+void hfd_notify_reloading(void) {}
+
+void hfd_notify_status(const char *format, ...) { (void)format; }
+
+void hfd_notify_extend(hf_nsec more) { (void)more; }
+
+void hfd_notify_watchdog(void) {}
+
+hf_nsec hfd_notify_watchdog_interval(void) { return 0; }
+
+int hfd_notify_listen_fd(int *ret_fd, struct hf_status *reterr_status) {
+        (void)reterr_status;
+        *ret_fd = -1;
+        return 0;
+}
