@@ -12,14 +12,6 @@
 #include "server/sdnotify.h"
 #include "server/server.h"
 
-/*
- * libcurl brings GnuTLS in (through LDAP and RTMP, which nothing here uses), and GnuTLS initializes
- * itself when it is loaded: a megabyte and milliseconds of every start. This is its documented
- * switch (GNUTLS_SKIP_GLOBAL_INIT), found by name.
- */
-__attribute__((visibility("default"))) int _gnutls_global_init_skip(void);
-int _gnutls_global_init_skip(void) { return 1; }
-
 static int print_help(enum hfd_command about) {
         struct hf__strbuf text = {0};
 

@@ -21,7 +21,6 @@
 
 #include "base/thread.h"
 #include "server/sdnotify.h"
-#include "server/trim.h"
 
 #define STUCK_LINGER                                                                               \
         (5 * HF_NSEC_PER_SEC) /* livez shows the stuck controller for so long before the process   \
@@ -193,7 +192,6 @@ static void say_milestones(struct main_loop *m) {
                 hfd_notify_ready();
                 hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd", "ready: %s, identity %s",
                        server->identity.endpoint, server->identity.identity);
-                hfd_trim_after_start();
         }
         if (m->reload_wanted && m->said_ready)
                 reload(m);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""idle.py [SECONDS]: how fast an instance is ready, what it costs when idle (resident memory, CPU per second over a minute), and the
-server's CPU per Lease GET and PUT with 64 in flight, beside a bare loopback request (GET /version) of the same run.
+"""idle.py [SECONDS]: how fast an instance is ready; what it costs when idle (resident memory, CPU per second over a minute), beside
+what its libraries alone cost in a program that does nothing else (library-floor.c); and the server's CPU per Lease GET and PUT with 64 in
+flight, beside a bare loopback request (GET /version) of the same run.
 
 CPU is the kernel's accounting of the process, so that what else the machine does weighs little; several runs, and their median."""
 import json
@@ -17,6 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import harness  # noqa: E402
 
 LOAD = harness.BUILD / "tests" / "lease-load"
+FLOOR = harness.BUILD / "tests" / "bench" / "library-floor"
 
 
 def precise_cpu_ms(pid):
@@ -86,6 +88,8 @@ def main():
         resident = {field: resident_kib(instance.pid, field) / 1024 for field in ("VmRSS", "RssAnon", "RssFile")}
         print(f"idle, leading, no client, for {seconds} s: {resident['VmRSS']:.1f} MB resident ({resident['RssAnon']:.1f} MB its own, "
               f"{resident['RssFile']:.1f} MB of its files, which processes share), {used:.2f} ms CPU per second")
+        loaded, ready = (int(kib) / 1024 for kib in subprocess.run([FLOOR], capture_output=True, text=True, check=True).stdout.split())
+        print(f"the libraries alone: {loaded:.1f} MB resident when they are loaded, {ready:.1f} MB when they are initialized")
         baseline = None
         if shutil.which("h2load"):
             baseline = statistics.median(bare(instance, 50000) for _ in range(3))

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the libraries of holdfastd cost by themselves. This program links libcurl, OpenSSL and
+ * libsystemd, and does with each what every server has to do at its start. It prints its resident
+ * memory in KiB twice: after the libraries are loaded, and after they are initialized.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+
+#include "base/http/engine.h"
+#include "server/sdnotify.h"
+
+static long resident_kib(void) {
+        FILE *status = fopen("/proc/self/status", "re");
+        char line[256];
+        long kib = -1;
+
+        while (status && kib < 0 && fgets(line, sizeof line, status))
+                if (strncmp(line, "VmRSS:", 6) == 0)
+                        kib = strtol(line + 6, NULL, 10);
+        if (status)
+                (void)fclose(status);
+        return kib;
+}
+
+int main(void) {
+        long loaded = resident_kib();
+        int r = hf__http_global_init();
+        SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
+        EVP_PKEY *key = EVP_EC_gen("P-256");
+
+        hfd_notify_ready();
+        if (r != 0 || !tls || !key)
+                return 1;
+        printf("%ld %ld\n", loaded, resident_kib());
+        EVP_PKEY_free(key);
+        SSL_CTX_free(tls);
+        return 0;
+}
