@@ -56,15 +56,18 @@ static int make_store(struct hfd_server *server, struct hf_status *reterr_status
         return r;
 }
 
-/* Certificates: the given ones, else self-made ones under --cert-dir. Also called on SIGHUP;
- * replaces all or nothing. */
+/*
+ * Certificates: the given ones, else self-made ones under --cert-dir. Replaces all or nothing.
+ * Waits for the lock of that directory, up to 30 s or until the stop. Called by main before it
+ * serves, later by the reload thread.
+ */
 int hfd_read_certificates(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
         const char *const names[] = {config->bind_address, server->identity.host, NULL};
         char *cert = NULL, *key = NULL, *client_ca = NULL;
         struct hfd_pki pki = {0};
 
-        int r = hfd_pki_load_or_make(config->cert_dir, names, &pki, reterr_status);
+        int r = hfd_pki_load_or_make(config->cert_dir, names, server->stop, &pki, reterr_status);
         if (r == 0 && *config->tls_cert_file)
                 r = hfd_read_file(config->tls_cert_file, &cert, reterr_status);
         if (r == 0 && *config->tls_key_file)

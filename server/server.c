@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The main thread: signals, the watchdog, the status line, the shutdown delay, reload. It decides
- * nothing about the order of things (boot.c, shutdown.c) and never waits for anything but its poll.
+ * The main thread: signals, the watchdog, the status line, the shutdown delay, when a reload runs.
+ * It decides nothing about the order of things (boot.c, shutdown.c).
  *
- *      BOOTING --hooks done--> RUNNING --SIGTERM, a failed start, stuck work--> STOPPING --sequence
- * ended--> exit
+ * From the moment at which it is ready until the end, main waits in poll only. What can take long
+ * is on another thread: the boot and the shutdown on the sequence thread, the files and the lock of
+ * a reload on the reload thread. So signals and the watchdog are served at any time. Before that,
+ * main makes all objects, and waits up to 30 s for the lock of the certificate directory; at the
+ * end it joins those two threads.
+ *
+ *      BOOTING --hooks done--> RUNNING --SIGTERM, stuck work--> STOPPING --sequence ended--> exit
+ *          +----------SIGTERM, a failed start---------------------->+
  *
  * A second SIGTERM or SIGINT exits at once, with status 1.
  */
@@ -20,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "server/reload.h"
 #include "server/sdnotify.h"
 
 #define STUCK_LINGER                                                                               \
@@ -38,7 +45,8 @@ struct main_loop {
         hf_nsec watchdog_every; /* 0 = systemd asked for none */
         hf_nsec watchdog_at, extend_at, delay_until, stuck_until;
         uint64_t iterations[3]; /* elector, store, http: as last seen by the watchdog */
-        bool said_ready, said_stopping, reload_wanted;
+        bool said_ready, said_stopping;
+        struct hfd_reload reload;
         char status[480]; /* the last STATUS= */
 };
 
@@ -99,48 +107,48 @@ static void *sequence_thread(void *ctx) {
         return NULL;
 }
 
-/* ---- what main does when it wakes ---- */
+/* ---- the reload thread ---- */
 
-static void say_reloaded(struct hfd_server *server, const char *what, int r,
+static void log_reloaded(struct hfd_server *server, const char *what, int r,
                          const struct hf_status *status) {
-        if (r != 0)
+        if (r == HF_E_CANCELED)
+                hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd",
+                       "reload: given up, the server stops: %s", status->message);
+        else if (r != 0)
                 hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd",
-                       "reload: %s; the %s of before stay", status->message, what);
+                       "reload: %s; keeping the previous %s", status->message, what);
         else
                 hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd", "%s reloaded", what);
 }
 
-/*
- * Only between ready and stopping: the boot reads on another thread what is replaced here, and
- * READY=1, which ends the reload for the service manager, would be a lie. A SIGHUP that comes
- * before is kept for then.
- */
-static void reload(struct main_loop *m) {
-        struct hfd_server *server = m->server;
+/* The work of one reload. Waits for the lock of the certificate directory, until the stop. */
+static void reload_files(void *ctx) {
+        struct hfd_server *server = ctx;
         struct hf_status status = {0};
-        int r;
 
-        m->reload_wanted = !m->said_ready;
-        if (!m->said_ready || m->said_stopping)
-                return;
-        hfd_notify_reloading();
-        r = hfd_read_certificates(server, &status);
+        int r = hfd_read_certificates(server, &status);
         if (r == 0)
                 r = hfd_http_reload(server->http, server->server_cert_pem, server->server_key_pem,
                                     server->client_ca_pem, &status);
-        say_reloaded(server, "certificates", r, &status);
-        /* Each on its own: a slip in one file does not keep a revoked token, or an old certificate,
-         * alive. */
-        say_reloaded(server, "tokens", hfd_auth_reload(server->auth, &status), &status);
-        hfd_notify_ready();
+        log_reloaded(server, "certificates", r, &status);
+        if (r == HF_E_CANCELED)
+                return;
+        /* Each on its own: a mistake in one file keeps neither a revoked token nor an old
+         * certificate alive. */
+        r = hfd_auth_reload(server->auth, &status);
+        log_reloaded(server, "tokens", r, &status);
 }
+
+static void wake_main(void *ctx) { hfd_server_wake(ctx); }
+
+/* ---- what main does when it wakes ---- */
 
 static void take_signal(struct main_loop *m) {
         struct signalfd_siginfo info;
 
         while (read(m->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
                 if (info.ssi_signo == SIGHUP) {
-                        reload(m);
+                        hfd_reload_ask(&m->reload);
                         continue;
                 }
                 if (m->n_stops++ > 0) {
@@ -193,8 +201,6 @@ static void say_milestones(struct main_loop *m) {
                 hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd", "ready: %s, identity %s",
                        server->identity.endpoint, server->identity.identity);
         }
-        if (m->reload_wanted && m->said_ready)
-                reload(m);
         if (!m->said_stopping && stopping) {
                 m->said_stopping = true;
                 hfd_notify_stopping();
@@ -204,6 +210,19 @@ static void say_milestones(struct main_loop *m) {
         }
         if (stopping && now_of(server) >= m->delay_until)
                 hfd_lifecycle_signal(&server->lifecycle, HFD_AFTER_SHUTDOWN_DELAY_DURATION);
+}
+
+/*
+ * A reload runs only between ready and stopping: the boot reads on another thread what a reload
+ * replaces, and READY=1, which ends the reload for the service manager, would be untrue. A SIGHUP
+ * that comes before is kept until the server is ready.
+ */
+static void step_reload(struct main_loop *m) {
+        bool stopping = m->said_stopping || hf_cancel_fired(m->server->stop);
+
+        if (stopping)
+                hfd_reload_drop(&m->reload);
+        hfd_reload_step(&m->reload, m->said_ready && !stopping);
 }
 
 /* Work that ignores its tokens: livez has been red for a while, now the process ends, and its
@@ -273,6 +292,7 @@ static void main_loop(struct main_loop *m) {
         while (!atomic_load(&server->sequence_ended)) {
                 hf_nsec now = now_of(server);
                 say_milestones(m);
+                step_reload(m);
                 say_status(m);
                 end_when_stuck(m, now);
                 feed_watchdog(m, now);
@@ -321,6 +341,10 @@ static int run(struct main_loop *m) {
         }
         main_loop(m);
         (void)pthread_join(thread, NULL);
+        /* The sequence ends after the stop has fired, or after a start that failed, without a
+         * reload. */
+        hfd_reload_drop(&m->reload);
+        hfd_reload_join(&m->reload);
         hfd_server_free(server);
         return atomic_load(&server->exit_status);
 }
@@ -331,6 +355,8 @@ int hfd_server_run(const struct hfd_config *config, const struct hfd_extra *extr
                                     .extra = extra ? extra : &nothing,
                                     .event_fd = -1};
         struct main_loop m = {.server = &server, .signal_fd = -1};
+
+        hfd_reload_init(&m.reload, &server.host, reload_files, wake_main, &server);
 
         server.host = (struct hf_host){.size = sizeof server.host, .clock = hf_clock_system()};
         hfd_log_sink_init(&server.log_sink, config, &server.host.log);

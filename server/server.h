@@ -4,8 +4,9 @@
  * One holdfastd: all its objects, who makes them and in which order they go.
  *
  * Threads: *main* owns signals, the watchdog and the status line (host.c); *sequence* boots, waits
- * for the stop, and shuts down (boot.c, shutdown.c), so that a signal is never kept waiting by
- * either. Everything else belongs to its module.
+ * for the stop, and shuts down (boot.c, shutdown.c); *reload*, which exists only while a reload
+ * runs, reads files (reload.h). So neither of them keeps a signal waiting. Everything else belongs
+ * to its module.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -71,7 +72,7 @@ struct hfd_server {
         struct hf_elector *elector; /* borrowed from electors */
         struct hf_hooks *hooks;
         char *server_cert_pem, *server_key_pem,
-                *client_ca_pem; /* what is served with; replaced on reload by the main thread */
+                *client_ca_pem; /* what is served with; replaced by the reload thread */
 
         /* shared */
         struct hfd_lifecycle lifecycle;

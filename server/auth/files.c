@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -191,9 +192,11 @@ static int lock_end(int r, int fd, const char *path, int *ret_fd, struct hf_stat
                 return 0;
         }
         (void)close(fd);
-        return r == HF_E_BUSY
-                       ? hf_fail(reterr_status, r, "lock file %s is held by another process", path)
-                       : hf_fail(reterr_status, r, "cannot lock %s: %s", path, strerror(-r));
+        if (r == HF_E_BUSY)
+                return hf_fail(reterr_status, r, "lock file %s is held by another process", path);
+        if (r == HF_E_CANCELED)
+                return hf_fail(reterr_status, r, "the wait for lock file %s was canceled", path);
+        return hf_fail(reterr_status, r, "cannot lock %s: %s", path, strerror(-r));
 }
 
 int hfd_lock_file(const char *path, bool create, int *ret_fd, struct hf_status *reterr_status) {
@@ -203,18 +206,18 @@ int hfd_lock_file(const char *path, bool create, int *ret_fd, struct hf_status *
         return lock_end(try_lock(fd, F_OFD_SETLK), fd, path, ret_fd, reterr_status);
 }
 
-/* Until something was told to events or the deadline. 0 or -errno. */
-static int wait_for_event(int events, hf_nsec deadline) {
-        const struct hf_clock *clock = hf_clock_system();
+/* Blocks until events or wake can be read, or until boot time deadline. 0 or -errno. */
+static int wait_for_event(int events, int wake, hf_nsec deadline) {
         char told[4096];
         for (;;) {
-                hf_nsec left = deadline - clock->monotonic(clock->ctx);
-                struct pollfd pollfd = {.fd = events, .events = POLLIN};
+                hf_nsec left = deadline - hf_now(hf_clock_system());
+                struct pollfd fds[2] = {{.fd = events, .events = POLLIN},
+                                        {.fd = wake, .events = POLLIN}};
                 struct timespec timeout = {.tv_sec = left / HF_NSEC_PER_SEC,
                                            .tv_nsec = left % HF_NSEC_PER_SEC};
                 if (left <= 0)
                         return 0;
-                int n = ppoll(&pollfd, 1, &timeout, NULL);
+                int n = ppoll(fds, 2, &timeout, NULL);
                 if (n < 0 && errno != EINTR)
                         return -errno;
                 if (n <= 0)
@@ -225,38 +228,58 @@ static int wait_for_event(int events, hf_nsec deadline) {
         }
 }
 
+/* A cancel waker: on the thread that fires the token. */
+static void wake_waiter(void *ctx) {
+        const int *wake = ctx;
+        uint64_t one = 1;
+        ssize_t written = write(*wake, &one, sizeof one);
+        (void)written; /* it cannot be full: a waker is called once */
+}
+
 /*
  * Every holder has the file open for writing, so that its close, or its death, is an event for who
  * watches the file. It must be a record lock of the process: the kernel takes such a one away
  * before it tells of the close, an OFD lock only afterwards, and then the lock may still be held
  * when the only event there will be is looked at. Whoever watches tries once more before it waits.
  */
-static int wait_for_lock(int fd, const char *path, hf_nsec deadline) {
-        const struct hf_clock *clock = hf_clock_system();
+static int wait_for_lock(int fd, const char *path, struct hf_cancel *token, hf_nsec deadline) {
+        struct hf_cancel_waker waker = {0};
         int events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-        int r = events >= 0 && inotify_add_watch(events, path, IN_CLOSE_WRITE) >= 0 ? 0 : -errno;
+        int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), r = 0;
+
+        if (events < 0 || wake < 0 || inotify_add_watch(events, path, IN_CLOSE_WRITE) < 0)
+                r = -errno;
+        /* The waker is not called for the token's own deadline. */
+        if (hf_cancel_deadline(token) < deadline)
+                deadline = hf_cancel_deadline(token);
+        hf_cancel_add_waker(token, &waker, wake_waiter, &wake);
         while (r == 0) {
                 /* read before the try: that of the deadline is the last one */
-                bool last = clock->monotonic(clock->ctx) >= deadline;
+                bool last = hf_now(hf_clock_system()) >= deadline;
+                bool canceled = hf_cancel_fired(token);
                 r = try_lock(fd, F_SETLK);
+                if (r == HF_E_BUSY && canceled)
+                        r = HF_E_CANCELED;
                 if (r != HF_E_BUSY || last)
                         break;
-                r = wait_for_event(events, deadline);
+                r = wait_for_event(events, wake, deadline);
         }
+        hf_cancel_remove_waker(&waker);
         if (events >= 0)
                 (void)close(events);
+        if (wake >= 0)
+                (void)close(wake);
         return r;
 }
 
-int hfd_await_lock(const char *path, hf_nsec timeout, int *ret_fd,
+int hfd_await_lock(const char *path, hf_nsec timeout, struct hf_cancel *token, int *ret_fd,
                    struct hf_status *reterr_status) {
-        const struct hf_clock *clock = hf_clock_system();
-        hf_nsec deadline = clock->monotonic(clock->ctx) + timeout;
+        hf_nsec deadline = hf_now(hf_clock_system()) + timeout;
         int fd = open_lock_file(path, true, reterr_status);
         if (fd < 0)
                 return fd;
         int r = try_lock(fd, F_SETLK);
         if (r == HF_E_BUSY)
-                r = wait_for_lock(fd, path, deadline);
+                r = wait_for_lock(fd, path, token, deadline);
         return lock_end(r, fd, path, ret_fd, reterr_status);
 }

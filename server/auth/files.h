@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include <holdfast/cancel.h>
 #include <holdfast/clock.h>
 #include <holdfast/error.h>
 
@@ -31,7 +32,10 @@ int hfd_lock_file(const char *path, bool create, int *ret_fd, struct hf_status *
  * until timeout has passed: for work that is over soon. It locks processes out, not threads: the
  * lock is the process's, ends with the descriptor's close or with death, and no other descriptor of
  * the file may be closed meanwhile. Where the holder is on another machine (NFS) its release is not
- * told of, and seen when timeout has passed. Returns 0, HF_E_BUSY, -errno. Not to be mixed with
- * hfd_lock_file on one file.
+ * told of, and seen when timeout has passed. Not to be mixed with hfd_lock_file on one file.
+ *
+ * The wait ends as soon as token fires; a lock that is free is taken all the same. Returns 0,
+ * HF_E_BUSY (timeout), HF_E_CANCELED, -errno.
  */
-int hfd_await_lock(const char *path, hf_nsec timeout, int *ret_fd, struct hf_status *reterr_status);
+int hfd_await_lock(const char *path, hf_nsec timeout, struct hf_cancel *token, int *ret_fd,
+                   struct hf_status *reterr_status);

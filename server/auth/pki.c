@@ -157,8 +157,8 @@ static int load_leaf(const struct directory *dir, const struct pair *ca, const c
         return r == 0 ? pair_put_cert(dir, leaf, cert) : fail_openssl(dir, r, leaf->cert_path);
 }
 
-int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hfd_pki *ret_pki,
-                         struct hf_status *reterr_status) {
+int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hf_cancel *token,
+                         struct hfd_pki *ret_pki, struct hf_status *reterr_status) {
         static const char *const always[] = {"localhost", "127.0.0.1", "::1"};
         const size_t n_always = sizeof always / sizeof always[0];
         const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
@@ -188,7 +188,7 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
         if (n_path < 0 || (size_t)n_path >= sizeof lock_path)
                 return hf_fail(reterr_status, -ENAMETOOLONG, "certificate directory %.200s: %s",
                                cert_dir, strerror(ENAMETOOLONG));
-        r = hfd_await_lock(lock_path, LOCK_TIMEOUT, &lock, reterr_status);
+        r = hfd_await_lock(lock_path, LOCK_TIMEOUT, token, &lock, reterr_status);
         if (r == 0)
                 r = load_ca(&dir, &ca);
         if (r == 0)

@@ -10,6 +10,7 @@
  * the CA. Keys are P-256. Uses OpenSSL's X509 interface, which is why it is one of the two doors to
  * OpenSSL beside server/http. Blocks on files: for start-up and reload only.
  */
+#include <holdfast/cancel.h>
 #include <holdfast/error.h>
 
 struct hfd_pki {
@@ -17,11 +18,14 @@ struct hfd_pki {
                 *admin_key_pem; /* owned; NUL-terminated */
 };
 
-/* names: NULL-terminated DNS names and IP addresses for the serving certificate (localhost,
+/*
+ * names: NULL-terminated DNS names and IP addresses for the serving certificate (localhost,
  * 127.0.0.1 and ::1 are always in); what is neither is left out. A message names the file or
- * directory that is at fault; HF_E_BUSY: the lock was held for 30 s. */
-int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hfd_pki *ret_pki,
-                         struct hf_status *reterr_status);
+ * directory that is at fault; HF_E_BUSY: the lock was held for 30 s; HF_E_CANCELED: token fired
+ * while it was held.
+ */
+int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hf_cancel *token,
+                         struct hfd_pki *ret_pki, struct hf_status *reterr_status);
 void hfd_pki_done(struct hfd_pki *pki);
 
 /* Writes a kubeconfig (JSON is YAML) with everything inline, mode 0600, atomically by rename. */

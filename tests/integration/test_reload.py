@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGHUP at any time, and what it must not do."""
+import fcntl
 import os
 import signal
 import socket
@@ -71,6 +72,65 @@ def test_sighup_while_stopping_and_broken_files(cluster):
         a.send(signal.SIGHUP)
     assert a.wait() == 0
     assert "READY=1" not in manager.lines()[manager.lines().index("STOPPING=1"):]
+
+
+class HeldLock:
+    """The lock of the certificate directory, held by this process as by another instance that makes certificates."""
+
+    def __init__(self, cluster):
+        self.file = open(cluster.directory / "pki" / ".lock", "r+", encoding="ascii")
+        fcntl.lockf(self.file, fcntl.LOCK_EX)
+
+    def let_go(self):
+        self.file.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.let_go()
+
+
+def milestones(manager):
+    return [line for line in manager.lines() if line in ("READY=1", "RELOADING=1", "STOPPING=1")]
+
+
+def test_a_reload_that_waits_holds_up_nobody(cluster):
+    """Another process holds the lock: the watchdog is fed meanwhile, and the reload is done when the lock is free."""
+    manager = Manager(cluster.directory)
+    a = cluster.instance("a", env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "4000000"}).wait_ready()
+    wait_until("the first feeding", lambda: "WATCHDOG=1" in manager.lines())
+    with HeldLock(cluster) as lock:
+        a.send(signal.SIGHUP)
+        wait_until("the reload to begin", lambda: "RELOADING=1" in manager.lines())
+        fed = manager.lines().count("WATCHDOG=1")
+        # However often it is asked for meanwhile, it is one more reload.
+        for _ in range(3):
+            a.send(signal.SIGHUP)
+        wait_until("the watchdog to be fed twice", lambda: manager.lines().count("WATCHDOG=1") >= fed + 2)
+        # All of that while the reload waited: it has neither ended nor given up.
+        assert milestones(manager) == ["READY=1", "RELOADING=1"]
+        assert "reload" not in a.said() and a.get("/readyz")[0] == 200
+        lock.let_go()
+    both = ["READY=1", "RELOADING=1", "READY=1", "RELOADING=1", "READY=1"]
+    wait_until("both reloads to end", lambda: milestones(manager) == both)
+    assert a.said().count("certificates reloaded") == a.said().count("tokens reloaded") == 2
+    a.send(signal.SIGTERM)
+    assert a.wait() == 0
+    assert milestones(manager) == [*both, "STOPPING=1"]
+
+
+def test_a_stop_does_not_wait_for_a_reload(cluster):
+    manager = Manager(cluster.directory)
+    a = cluster.instance("a", env={"NOTIFY_SOCKET": manager.path}).wait_ready()
+    with HeldLock(cluster):
+        a.send(signal.SIGHUP)
+        wait_until("the reload to begin", lambda: "RELOADING=1" in manager.lines())
+        a.send(signal.SIGTERM)
+        assert a.wait() == 0
+    # It ended because of the stop, and not because the lock's 30 s were over.
+    assert "the server stops" in a.said() and "is held by another process" not in a.said()
+    assert milestones(manager) == ["READY=1", "RELOADING=1", "STOPPING=1"]
 
 
 def test_files_are_private(cluster):

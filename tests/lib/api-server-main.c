@@ -49,7 +49,7 @@ int main(int argc, char **argv) {
                 return 2;
         (void)signal(SIGPIPE, SIG_IGN);
         curl_global_init(CURL_GLOBAL_DEFAULT);
-        if (hfd_pki_load_or_make(argv[1], names, &pki, &status) ||
+        if (hfd_pki_load_or_make(argv[1], names, hf_cancel_never(), &pki, &status) ||
             hfd_auth_new(&host, NULL, &auth, &status))
                 fail("certificates", &status);
         const char *endpoints[] = {argc > 2 ? argv[2] : NULL, NULL};

@@ -38,7 +38,7 @@ static int set_up(void **state) {
         assert(hf__http_global_init() == 0);
         assert(mkdtemp(dir));
         assert(hf_metrics_new(&host.metrics) == 0 && hf_health_new(&host.health) == 0);
-        assert(hfd_pki_load_or_make(dir, NULL, &pki, NULL) == 0);
+        assert(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &pki, NULL) == 0);
         assert(hfd_auth_new(&host, NULL, &auth, NULL) == 0 && hfd_router_new(&router) == 0);
         assert(hfd_healthz_new(&host, NULL, NULL, &endpoints) == 0 &&
                hfd_healthz_install(endpoints, router) == 0);

@@ -5,6 +5,7 @@
  */
 #undef NDEBUG
 #include <assert.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -60,8 +61,8 @@ static struct holder hold(void) {
                 char byte = 0;
                 close(to[1]);
                 close(from[0]);
-                if (hfd_await_lock(path, AGES, &fd, NULL) != 0 || write(from[1], &byte, 1) != 1 ||
-                    read(to[0], &byte, 1) != 1)
+                if (hfd_await_lock(path, AGES, hf_cancel_never(), &fd, NULL) != 0 ||
+                    write(from[1], &byte, 1) != 1 || read(to[0], &byte, 1) != 1)
                         _exit(1);
                 close(fd);
                 while (read(to[0], &byte, 1) > 0)
@@ -86,12 +87,49 @@ static void test_a_held_lock_is_busy_when_time_is_up(void **state) {
         struct holder holder = hold();
         struct hf_status status = {0};
         int fd = -1;
-        assert_int_equal(hfd_await_lock(path, 0, &fd, &status), HF_E_BUSY);
+        assert_int_equal(hfd_await_lock(path, 0, hf_cancel_never(), &fd, &status), HF_E_BUSY);
         assert_non_null(strstr(status.message, path));
-        assert_int_equal(hfd_await_lock(path, HF_NSEC_PER_MSEC, &fd, &status), HF_E_BUSY);
+        assert_int_equal(hfd_await_lock(path, HF_NSEC_PER_MSEC, hf_cancel_never(), &fd, &status),
+                         HF_E_BUSY);
         assert_int_equal(write(holder.talk, "", 1), 1);
-        assert_int_equal(hfd_await_lock(path, AGES, &fd, &status), 0);
+        assert_int_equal(hfd_await_lock(path, AGES, hf_cancel_never(), &fd, &status), 0);
         assert_int_equal(close(fd), 0);
+        end(holder, 0);
+}
+
+static void *fire_soon(void *ctx) {
+        struct hf_cancel *token = ctx;
+        usleep(20000);
+        hf_cancel_fire(token, HF_CANCEL_STOPPING);
+        return NULL;
+}
+
+/* A token ends the wait at once, whether it fired before, fires meanwhile, or has a deadline. */
+static void test_a_token_ends_the_wait(void **state) {
+        struct holder holder = hold();
+        struct hf_cancel *token = NULL;
+        pthread_t thread;
+        int fd = -1;
+        assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
+        assert_int_equal(pthread_create(&thread, NULL, fire_soon, token), 0);
+        struct hf_status status = {0};
+        assert_int_equal(hfd_await_lock(path, AGES, token, &fd, &status), HF_E_CANCELED);
+        assert_non_null(strstr(status.message, path));
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(hfd_await_lock(path, AGES, token, &fd, NULL), HF_E_CANCELED);
+        hf_cancel_unref(token);
+
+        assert_int_equal(hf_cancel_new(NULL, hf_clock_system(), &token), 0);
+        hf_cancel_set_deadline(token, hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_MSEC);
+        assert_int_equal(hfd_await_lock(path, AGES, token, &fd, NULL), HF_E_CANCELED);
+
+        /* A free lock is taken all the same: there is no wait to end. */
+        assert_int_equal(write(holder.talk, "", 1), 1);
+        assert_int_equal(hfd_await_lock(path, AGES, hf_cancel_never(), &fd, NULL), 0);
+        assert_int_equal(close(fd), 0);
+        assert_int_equal(hfd_await_lock(path, AGES, token, &fd, NULL), 0);
+        assert_int_equal(close(fd), 0);
+        hf_cancel_unref(token);
         end(holder, 0);
 }
 
@@ -100,10 +138,10 @@ static void test_what_is_no_file_is_named(void **state) {
         struct hf_status status = {0};
         int fd = -1;
         snprintf(other, sizeof other, "%s/none/.lock", dir);
-        assert_true(hfd_await_lock(other, AGES, &fd, &status) < 0);
+        assert_true(hfd_await_lock(other, AGES, hf_cancel_never(), &fd, &status) < 0);
         assert_non_null(strstr(status.message, other));
         assert_int_equal(symlink("elsewhere", path), 0);
-        assert_true(hfd_await_lock(path, AGES, &fd, &status) < 0);
+        assert_true(hfd_await_lock(path, AGES, hf_cancel_never(), &fd, &status) < 0);
         assert_non_null(strstr(status.message, path));
 }
 
@@ -117,7 +155,7 @@ static void test_release_and_death_are_noticed(void **state) {
                         assert_int_equal(kill(holder.pid, SIGKILL), 0);
                 else
                         assert_int_equal(write(holder.talk, "", 1), 1);
-                assert_int_equal(hfd_await_lock(path, AGES, &fd, NULL), 0);
+                assert_int_equal(hfd_await_lock(path, AGES, hf_cancel_never(), &fd, NULL), 0);
                 assert_int_equal(close(fd), 0);
                 end(holder, kills ? SIGKILL : 0);
         }
@@ -148,7 +186,8 @@ static void test_one_at_a_time(void **state) {
                         int fd = -1;
                         if (round == ROUNDS)
                                 _exit(0);
-                        if (hfd_await_lock(path, AGES, &fd, NULL) != 0 || !count_up(file))
+                        if (hfd_await_lock(path, AGES, hf_cancel_never(), &fd, NULL) != 0 ||
+                            !count_up(file))
                                 _exit(1);
                         close(fd);
                 }
@@ -167,6 +206,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_a_held_lock_is_busy_when_time_is_up, make_dir,
                                                 remove_dir),
+                cmocka_unit_test_setup_teardown(test_a_token_ends_the_wait, make_dir, remove_dir),
                 cmocka_unit_test_setup_teardown(test_what_is_no_file_is_named, make_dir,
                                                 remove_dir),
                 cmocka_unit_test_setup_teardown(test_release_and_death_are_noticed, make_dir,

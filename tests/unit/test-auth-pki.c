@@ -70,7 +70,7 @@ static void test_makes_what_openssl_accepts(void **state) {
         struct hfd_pki pki = {0};
         struct hf_status status = {0};
         struct stat st;
-        assert_int_equal(hfd_pki_load_or_make(dir, names, &pki, &status), 0);
+        assert_int_equal(hfd_pki_load_or_make(dir, names, hf_cancel_never(), &pki, &status), 0);
         assert_true(openssl_says("verify -x509_strict -purpose sslserver -CAfile ca.crt server.crt",
                                  "OK"));
         assert_true(openssl_says("verify -x509_strict -purpose sslclient -CAfile ca.crt admin.crt",
@@ -100,18 +100,18 @@ static void test_makes_what_openssl_accepts(void **state) {
 static void test_what_is_there_is_used_and_renewal_keeps_key_and_names(void **state) {
         const char *one[] = {"one.example", NULL}, *two[] = {"two.example", NULL};
         struct hfd_pki first = {0}, again = {0}, more = {0};
-        assert_int_equal(hfd_pki_load_or_make(dir, one, &first, NULL), 0);
-        assert_int_equal(hfd_pki_load_or_make(dir, one, &again, NULL), 0);
+        assert_int_equal(hfd_pki_load_or_make(dir, one, hf_cancel_never(), &first, NULL), 0);
+        assert_int_equal(hfd_pki_load_or_make(dir, one, hf_cancel_never(), &again, NULL), 0);
         assert_string_equal(first.server_cert_pem, again.server_cert_pem);
         assert_string_equal(first.admin_cert_pem, again.admin_cert_pem);
-        assert_int_equal(hfd_pki_load_or_make(dir, two, &more, NULL), 0);
+        assert_int_equal(hfd_pki_load_or_make(dir, two, hf_cancel_never(), &more, NULL), 0);
         assert_string_equal(first.ca_pem, more.ca_pem);
         assert_string_equal(first.server_key_pem, more.server_key_pem);
         assert_string_not_equal(first.server_cert_pem, more.server_cert_pem);
         assert_true(openssl_says("x509 -noout -text -in server.crt",
                                  "DNS:one.example, DNS:two.example"));
         hfd_pki_done(&again);
-        assert_int_equal(hfd_pki_load_or_make(dir, one, &again, NULL), 0);
+        assert_int_equal(hfd_pki_load_or_make(dir, one, hf_cancel_never(), &again, NULL), 0);
         assert_string_equal(again.server_cert_pem, more.server_cert_pem);
         hfd_pki_done(&first);
         hfd_pki_done(&again);
@@ -120,12 +120,12 @@ static void test_what_is_there_is_used_and_renewal_keeps_key_and_names(void **st
 
 static void test_a_certificate_about_to_expire_is_made_anew(void **state) {
         struct hfd_pki first = {0}, renewed = {0};
-        assert_int_equal(hfd_pki_load_or_make(dir, NULL, &first, NULL), 0);
+        assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &first, NULL), 0);
         assert_true(openssl_says("req -new -key server.key -subj /CN=holdfastd -out x.csr", ""));
         assert_true(openssl_says("x509 -req -in x.csr -CA ca.crt -CAkey ca.key -CAcreateserial "
                                  "-days 10 -out server.crt",
                                  ""));
-        assert_int_equal(hfd_pki_load_or_make(dir, NULL, &renewed, NULL), 0);
+        assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &renewed, NULL), 0);
         assert_string_equal(first.ca_pem, renewed.ca_pem);
         assert_true(openssl_says("x509 -noout -checkend $((3600*24*360)) -in server.crt",
                                  "will not expire"));
@@ -136,11 +136,11 @@ static void test_a_certificate_about_to_expire_is_made_anew(void **state) {
 /* A crash leaves at most a key without its certificate. */
 static void test_a_lone_key_is_completed(void **state) {
         struct hfd_pki first = {0}, second = {0};
-        assert_int_equal(hfd_pki_load_or_make(dir, NULL, &first, NULL), 0);
+        assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &first, NULL), 0);
         assert_int_equal(unlink(in_dir("server.crt")), 0);
         assert_int_equal(unlink(in_dir("admin.crt")), 0);
         assert_int_equal(unlink(in_dir("ca.crt")), 0);
-        assert_int_equal(hfd_pki_load_or_make(dir, NULL, &second, NULL), 0);
+        assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &second, NULL), 0);
         assert_string_equal(first.server_key_pem, second.server_key_pem);
         assert_true(openssl_says("verify -CAfile ca.crt server.crt", "OK"));
         hfd_pki_done(&first);
@@ -150,7 +150,7 @@ static void test_a_lone_key_is_completed(void **state) {
 static void expect_refusal(const char *file) {
         struct hfd_pki pki = {0};
         struct hf_status status = {0};
-        assert_int_not_equal(hfd_pki_load_or_make(dir, NULL, &pki, &status), 0);
+        assert_int_not_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &pki, &status), 0);
         if (!strstr(status.message, file) || strchr(status.message, '\n'))
                 fail_msg("wanted one line that names %s: %s", file, status.message);
 }
@@ -160,7 +160,7 @@ static void test_what_is_not_usable_is_named_and_kept(void **state) {
                                             "server.key", "admin.crt", "admin.key"};
         struct hfd_pki pki = {0};
         char *text = NULL, *other_key = NULL;
-        assert_int_equal(hfd_pki_load_or_make(dir, NULL, &pki, NULL), 0);
+        assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &pki, NULL), 0);
         for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
                 char *kept = NULL;
                 assert_int_equal(hfd_read_file(in_dir(files[i]), &text, NULL), 0);
@@ -192,11 +192,13 @@ static void test_what_is_not_usable_is_named_and_kept(void **state) {
 static void test_a_directory_that_cannot_be_used_is_named(void **state) {
         struct hfd_pki pki = {0};
         struct hf_status status = {0};
-        assert_int_not_equal(hfd_pki_load_or_make("/proc/holdfast/pki", NULL, &pki, &status), 0);
+        assert_int_not_equal(hfd_pki_load_or_make("/proc/holdfast/pki", NULL, hf_cancel_never(),
+                                                  &pki, &status),
+                             0);
         assert_non_null(strstr(status.message, "/proc/holdfast/pki"));
         snprintf(dir, sizeof dir, "%s/file", base);
         assert_int_equal(hfd_write_file(dir, "x", 0600, NULL), 0);
-        assert_int_not_equal(hfd_pki_load_or_make(dir, NULL, &pki, &status), 0);
+        assert_int_not_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &pki, &status), 0);
         assert_non_null(strstr(status.message, dir));
 }
 
@@ -218,7 +220,7 @@ static void test_processes_that_start_at_once_share_one_ca(void **state) {
                 snprintf(name, sizeof name, "node-%d.example", i);
                 close(start[1]);
                 if (read(start[0], &byte, 1) != 0 ||
-                    hfd_pki_load_or_make(dir, names, &pki, NULL) != 0)
+                    hfd_pki_load_or_make(dir, names, hf_cancel_never(), &pki, NULL) != 0)
                         _exit(1);
                 bool whole = strstr(pki.ca_pem, "END CERTIFICATE") && pki.server_key_pem &&
                              pki.admin_key_pem;
@@ -284,7 +286,7 @@ static pid_t start_in_child(int n_calls) {
         if (pid > 0)
                 return pid;
         doom.n_left = n_calls;
-        int r = hfd_pki_load_or_make(dir, NULL, &pki, NULL);
+        int r = hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &pki, NULL);
         hfd_pki_done(&pki);
         _exit(r == 0 ? 0 : 1);
 }
@@ -308,7 +310,7 @@ static void test_a_start_killed_at_any_point_blocks_nobody(void **state) {
                 assert_int_equal(status, killed ? SIGKILL : 0);
                 assert_int_equal(waitpid(waiting, &status, 0), waiting);
                 assert_int_equal(status, 0);
-                assert_int_equal(hfd_pki_load_or_make(dir, NULL, &pki, NULL), 0);
+                assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &pki, NULL), 0);
                 assert_true(openssl_says("verify -CAfile ca.crt server.crt admin.crt",
                                          "admin.crt: OK"));
                 hfd_pki_done(&pki);
@@ -323,7 +325,7 @@ static void test_kubeconfig(void **state) {
         struct hf__json *json = NULL;
         struct stat st;
         char path[128], command[512], *text = NULL;
-        assert_int_equal(hfd_pki_load_or_make(dir, NULL, &pki, NULL), 0);
+        assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &pki, NULL), 0);
         snprintf(path, sizeof path, "%s/admin.kubeconfig", base);
         assert_int_equal(hfd_pki_write_kubeconfig(&pki, path, "https://127.0.0.1:6443", NULL), 0);
         assert_int_equal(stat(path, &st), 0);

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When reloads begin and end, and what the service manager hears. That one does not hold up the
+ * watchdog: test_reload.py. */
+#undef NDEBUG
+#include <assert.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "server/reload.h"
+#include "server/sdnotify.h"
+
+/* The work of a reload here: it says that it began, and returns when it is let go. */
+struct world {
+        struct hf_host host;
+        struct hfd_reload reload;
+        sem_t began, let_go;
+        int wake; /* eventfd */
+        atomic_int n_inside, n_done;
+};
+
+static int manager = -1;
+
+static int bind_manager(void **state) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        char name[64];
+        int n = snprintf(name, sizeof name, "@holdfast-reload-%d", (int)getpid());
+
+        memcpy(address.sun_path + 1, name + 1, (size_t)n - 1);
+        manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n);
+        if (bind(manager, (struct sockaddr *)&address, length) != 0)
+                return -1;
+        return setenv("NOTIFY_SOCKET", name, 1);
+}
+
+static int close_manager(void **state) { return close(manager); }
+
+/* The notifications so far, the first word of each: "RELOADING=1 READY=1 ". Without libsystemd
+ * there are none. */
+static void expect_heard(const char *expected) {
+        char text[256], all[1024] = "";
+        ssize_t n;
+
+        while ((n = recv(manager, text, sizeof text - 1, MSG_DONTWAIT)) > 0) {
+                text[n] = '\0';
+                text[strcspn(text, "\n")] = '\0';
+                strcat(strcat(all, text), " ");
+        }
+        assert_string_equal(all, hfd_notify_supported() ? expected : "");
+}
+
+static void work(void *ctx) {
+        struct world *world = ctx;
+
+        assert(atomic_fetch_add(&world->n_inside, 1) == 0);
+        sem_post(&world->began);
+        sem_wait(&world->let_go);
+        atomic_fetch_sub(&world->n_inside, 1);
+        atomic_fetch_add(&world->n_done, 1);
+}
+
+static void wake(void *ctx) {
+        struct world *world = ctx;
+        assert(eventfd_write(world->wake, 1) == 0);
+}
+
+static void make_world(struct world *world) {
+        *world = (struct world){.host = {.size = sizeof world->host},
+                                .wake = eventfd(0, EFD_CLOEXEC)};
+        assert(world->wake >= 0);
+        assert(sem_init(&world->began, 0, 0) == 0 && sem_init(&world->let_go, 0, 0) == 0);
+        hfd_reload_init(&world->reload, &world->host, work, wake, world);
+}
+
+static void end_world(struct world *world) {
+        assert_int_equal(atomic_load(&world->n_inside), 0);
+        sem_destroy(&world->began);
+        sem_destroy(&world->let_go);
+        close(world->wake);
+}
+
+/* Lets the running work return, and waits as main does. */
+static void finish_work(struct world *world) {
+        eventfd_t count;
+        sem_post(&world->let_go);
+        assert_int_equal(eventfd_read(world->wake, &count), 0);
+}
+
+static void test_kept_until_it_may_begin(void **state) {
+        struct world world;
+
+        make_world(&world);
+        hfd_reload_step(&world.reload, true);
+        expect_heard("");
+        hfd_reload_ask(&world.reload);
+        hfd_reload_step(&world.reload, false);
+        expect_heard("");
+        hfd_reload_step(&world.reload, true);
+        sem_wait(&world.began);
+        expect_heard("RELOADING=1 ");
+        /* While it runs nothing is waited for, and nothing is said. */
+        hfd_reload_step(&world.reload, true);
+        expect_heard("");
+        finish_work(&world);
+        hfd_reload_step(&world.reload, true);
+        expect_heard("READY=1 ");
+        hfd_reload_step(&world.reload, true);
+        expect_heard("");
+        assert_int_equal(atomic_load(&world.n_done), 1);
+        end_world(&world);
+}
+
+static void test_asked_for_while_one_runs_is_one_more(void **state) {
+        struct world world;
+
+        make_world(&world);
+        hfd_reload_ask(&world.reload);
+        hfd_reload_step(&world.reload, true);
+        sem_wait(&world.began);
+        for (int i = 0; i < 3; i++) {
+                hfd_reload_ask(&world.reload);
+                hfd_reload_step(&world.reload, true);
+        }
+        expect_heard("RELOADING=1 ");
+        finish_work(&world);
+        hfd_reload_step(&world.reload, true);
+        sem_wait(&world.began);
+        expect_heard("READY=1 RELOADING=1 ");
+        finish_work(&world);
+        hfd_reload_step(&world.reload, true);
+        expect_heard("READY=1 ");
+        assert_int_equal(atomic_load(&world.n_done), 2);
+        end_world(&world);
+}
+
+static void test_a_stop_drops_what_was_asked_for(void **state) {
+        struct world world;
+
+        make_world(&world);
+        hfd_reload_ask(&world.reload);
+        hfd_reload_step(&world.reload, true);
+        sem_wait(&world.began);
+        expect_heard("RELOADING=1 ");
+        hfd_reload_ask(&world.reload);
+        hfd_reload_drop(&world.reload);
+        finish_work(&world);
+        hfd_reload_step(&world.reload, false);
+        hfd_reload_ask(&world.reload);
+        hfd_reload_step(&world.reload, true);
+        hfd_reload_join(&world.reload);
+        expect_heard("");
+        assert_int_equal(atomic_load(&world.n_done), 1);
+        end_world(&world);
+}
+
+static void test_the_end_waits_for_the_work(void **state) {
+        struct world world;
+
+        make_world(&world);
+        hfd_reload_ask(&world.reload);
+        hfd_reload_step(&world.reload, true);
+        sem_wait(&world.began);
+        expect_heard("RELOADING=1 ");
+        hfd_reload_drop(&world.reload);
+        sem_post(&world.let_go);
+        hfd_reload_join(&world.reload);
+        assert_int_equal(atomic_load(&world.n_done), 1);
+        expect_heard("");
+        end_world(&world);
+}
+
+static int n_errors;
+
+static void count_error(void *ctx, enum hf_log_level level, const char *component,
+                        const char *message) {
+        assert_int_equal(level, HF_LOG_ERROR);
+        assert_non_null(strstr(message, "cannot start a thread"));
+        n_errors++;
+}
+
+static void test_without_a_thread_the_reload_ends(void **state) {
+        struct world world;
+
+        make_world(&world);
+        world.host.thread_stack_bytes = 1; /* refused */
+        world.host.log = (struct hf_log){.write = count_error};
+        hfd_reload_ask(&world.reload);
+        hfd_reload_step(&world.reload, true);
+        expect_heard("RELOADING=1 READY=1 ");
+        assert_int_equal(n_errors, 1);
+        hfd_reload_step(&world.reload, true);
+        expect_heard("");
+        end_world(&world);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_kept_until_it_may_begin),
+                cmocka_unit_test(test_asked_for_while_one_runs_is_one_more),
+                cmocka_unit_test(test_a_stop_drops_what_was_asked_for),
+                cmocka_unit_test(test_the_end_waits_for_the_work),
+                cmocka_unit_test(test_without_a_thread_the_reload_ends),
+        };
+        return cmocka_run_group_tests(tests, bind_manager, close_manager);
+}
