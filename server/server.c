@@ -3,11 +3,10 @@
  * The main thread: signals, the watchdog, the status line, the shutdown delay, when a reload runs.
  * It decides nothing about the order of things (boot.c, shutdown.c).
  *
- * From the moment at which it is ready until the end, main waits in poll only. What can take long
- * is on another thread: the boot and the shutdown on the sequence thread, the files and the lock of
- * a reload on the reload thread. So signals and the watchdog are served at any time. Before that,
- * main makes all objects, and waits up to 30 s for the lock of the certificate directory; at the
- * end it joins those two threads.
+ * Main first makes all objects, and may wait up to 30 s for the lock of the certificate directory.
+ * From then on it waits in poll only, until the sequence thread has ended. What can take long is on
+ * another thread: the boot and the shutdown on the sequence thread, the files and the lock of a
+ * reload on the reload thread. So signals and the watchdog are served at any time.
  *
  *      BOOTING --hooks done--> RUNNING --SIGTERM, stuck work--> STOPPING --sequence ended--> exit
  *          +----------SIGTERM, a failed start---------------------->+

@@ -38,7 +38,7 @@ BUILDS = {
 # the leak sanitizer does, and the others would show nothing new under the thread sanitizer.
 SANITIZED = {
     "build-address": lambda name: name != "test_systemd.py",
-    "build-thread": lambda name: name in ("test_election.py", "test_faults.py", "test_lifecycle.py"),
+    "build-thread": lambda name: name in ("test_election.py", "test_faults.py", "test_lifecycle.py", "test_reload.py"),
 }
 VALGRIND = "valgrind --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite -q"
 
