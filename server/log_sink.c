@@ -8,6 +8,7 @@
  */
 #include "server/log_sink.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@ bool hfd_log_is_stream(const char *value, int fd) {
 }
 
 static void add_field(struct hfd_log_entry *entry, const char *text, size_t n) {
+        assert(entry->n < HFD_LOG_FIELDS_MAX);
         entry->fields[entry->n++] =
                 (struct iovec){.iov_base = (char *)(uintptr_t)text, .iov_len = n};
 }

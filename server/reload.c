@@ -16,6 +16,7 @@
 
 void hfd_reload_init(struct hfd_reload *reload, const struct hf_host *host, void (*work)(void *ctx),
                      void (*wake)(void *ctx), void *ctx) {
+        assert(work && wake);
         *reload = (struct hfd_reload){.host = host, .work = work, .wake = wake, .ctx = ctx};
 }
 
@@ -64,6 +65,7 @@ void hfd_reload_drop(struct hfd_reload *reload) {
 void hfd_reload_join(struct hfd_reload *reload) {
         if (!reload->running)
                 return;
+        assert(reload->dropped || atomic_load(&reload->returned)); /* else main would wait */
         (void)pthread_join(reload->thread, NULL);
         reload->running = false;
 }
