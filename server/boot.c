@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "server/controllers/kinds.h"
 #include "server/handlers/rest.h"
 #include "server/registry/loopback.h"
 #include "server/resources/resource.h"

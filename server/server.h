@@ -21,6 +21,7 @@
 #include "server/cacher/cacher.h"
 #include "server/config.h"
 #include "server/controllers/controllers.h"
+#include "server/controllers/identity.h"
 #include "server/filters/filters.h"
 #include "server/handlers/healthz.h"
 #include "server/http/http.h"

@@ -1,16 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of holdfastd's controllers and their shared informers.
+ *
+ * Invariant: an informer is made only if a selected controller needs it, because each one holds a
+ * copy of a collection and a watch on every instance.
+ */
 #include "server/controllers/controllers.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/controllers/controller_context.h"
+#include "server/controllers/event_expiry.h"
+#include "server/controllers/garbage_collector.h"
+#include "server/controllers/identity_lease.h"
+#include "server/controllers/lease_collector.h"
+#include "server/controllers/namespace_lifecycle.h"
+#include "server/controllers/workspace_initializer.h"
+
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
 static const struct hf_resource configmaps = {"", "v1", "configmaps"};
 
-#define LEAVE_PATIENCE (500 * HF_NSEC_PER_MSEC)
+struct hfd_controllers {
+        struct hfd_controller_context context;
+        struct hf_controller table[HFD_N_CONTROLLERS];
+        size_t n_controllers;
+};
 
-/* What of the caches a controller needs. */
+/* The informers that a controller needs. */
 enum { NEEDS_ALL = 1, NEEDS_WORKSPACES = 2, NEEDS_EVENTS = 4, NEEDS_IDENTITY = 8 };
 
 static const struct {
@@ -19,23 +38,23 @@ static const struct {
 } rows[HFD_N_CONTROLLERS] = {
         {{.name = HFD_NAMESPACE_LIFECYCLE,
           .class = HF_LEADER_ONLY,
-          .run = hfd_run_namespace_lifecycle},
+          .run = hfd_namespace_lifecycle_run},
          NEEDS_ALL},
-        {{.name = HFD_GARBAGE_COLLECTOR, .class = HF_LEADER_ONLY, .run = hfd_run_garbage_collector},
+        {{.name = HFD_GARBAGE_COLLECTOR, .class = HF_LEADER_ONLY, .run = hfd_garbage_collector_run},
          NEEDS_ALL},
         {{.name = HFD_WORKSPACE_INITIALIZER,
           .class = HF_LEADER_ONLY,
-          .run = hfd_run_workspace_initializer},
+          .run = hfd_workspace_initializer_run},
          NEEDS_WORKSPACES},
-        {{.name = HFD_EVENT_EXPIRY, .class = HF_LEADER_ONLY, .run = hfd_run_event_expiry},
+        {{.name = HFD_EVENT_EXPIRY, .class = HF_LEADER_ONLY, .run = hfd_event_expiry_run},
          NEEDS_EVENTS},
-        {{.name = HFD_LEASE_COLLECTOR, .class = HF_LEADER_ONLY, .run = hfd_run_lease_collector},
+        {{.name = HFD_LEASE_COLLECTOR, .class = HF_LEADER_ONLY, .run = hfd_lease_collector_run},
          NEEDS_IDENTITY},
-        {{.name = HFD_IDENTITY_LEASE, .class = HF_EVERY_INSTANCE, .run = hfd_run_identity_lease},
+        {{.name = HFD_IDENTITY_LEASE, .class = HF_EVERY_INSTANCE, .run = hfd_identity_lease_run},
          0},
 };
 
-/* ---- caches ---- */
+/* ---- informers ---- */
 
 static bool is_needed(const struct hf_resource *resource, unsigned needs) {
         bool core = *resource->group == '\0';
@@ -48,7 +67,7 @@ static bool is_needed(const struct hf_resource *resource, unsigned needs) {
         return needs & NEEDS_EVENTS && core && strcmp(resource->plural, "events") == 0;
 }
 
-static int make_kinds(struct hfd_controllers *controllers,
+static int make_kinds(struct hfd_controller_context *context,
                       const struct hfd_controllers_config *config, unsigned needs) {
         struct hfd_kind_row needed[HFD_KINDS_MAX];
         size_t n = 0;
@@ -59,43 +78,42 @@ static int make_kinds(struct hfd_controllers *controllers,
                                 return HF_E_TOO_LARGE;
                         needed[n++] = config->rows[i];
                 }
-        int r = hfd_kinds_init(&controllers->kinds, controllers->host, config->client, needed, n);
-        controllers->workspaces =
-                hfd_kinds_find(&controllers->kinds, "tenancy.holdfast.dev", "workspaces");
-        controllers->namespaces = hfd_kinds_find(&controllers->kinds, "", "namespaces");
-        controllers->events = hfd_kinds_find(&controllers->kinds, "", "events");
+        int r = hfd_kinds_init(&context->kinds, context->host, config->client, needed, n);
+        context->workspaces = hfd_kinds_find(&context->kinds, "tenancy.holdfast.dev", "workspaces");
+        context->namespaces = hfd_kinds_find(&context->kinds, "", "namespaces");
+        context->events = hfd_kinds_find(&context->kinds, "", "events");
         return r;
 }
 
-static int make_caches(struct hfd_controllers *controllers,
-                       const struct hfd_controllers_config *config, unsigned needs) {
-        struct hf_informer_config initializer_config =
-                {.size = sizeof initializer_config,
-                 .client = config->client,
-                 .resource = configmaps,
-                 .ns = HFD_SYSTEM_NAMESPACE,
-                 .one_revision = true,
-                 .metadata_only = true,
-                 .query = "labelSelector=tenancy.holdfast.dev%2Finitializer"};
-        struct hf_informer_config lease_config =
-                {.size = sizeof lease_config,
-                 .client = config->client,
-                 .resource = leases,
-                 .ns = HFD_SYSTEM_NAMESPACE,
-                 .one_revision = true,
-                 .query = "labelSelector=apiserver.kubernetes.io%2Fidentity%3D" HFD_IDENTITY_VALUE};
-        int r = make_kinds(controllers, config, needs);
+static int make_informers(struct hfd_controller_context *context,
+                          const struct hfd_controllers_config *config, unsigned needs) {
+        struct hf_informer_config initializers = {
+                .size = sizeof initializers,
+                .client = config->client,
+                .resource = configmaps,
+                .ns = HFD_SYSTEM_NAMESPACE,
+                .one_revision = true,
+                .metadata_only = true,
+                .query = "labelSelector=tenancy.holdfast.dev%2Finitializer",
+        };
+        struct hf_informer_config identity_leases = {
+                .size = sizeof identity_leases,
+                .client = config->client,
+                .resource = leases,
+                .ns = HFD_SYSTEM_NAMESPACE,
+                .one_revision = true,
+                .query = "labelSelector=apiserver.kubernetes.io%2Fidentity%3D" HFD_IDENTITY_VALUE,
+        };
+        int r = make_kinds(context, config, needs);
 
         if (r == 0 && needs & NEEDS_WORKSPACES)
-                r = hf_informer_new(controllers->host, &initializer_config,
-                                    &controllers->initializers);
+                r = hf_informer_new(context->host, &initializers, &context->initializers);
         if (r == 0 && needs & NEEDS_IDENTITY)
-                r = hf_informer_new(controllers->host, &lease_config,
-                                    &controllers->identity_leases);
+                r = hf_informer_new(context->host, &identity_leases, &context->identity_leases);
         return r;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers_config *config,
                         struct hfd_controllers **ret_controllers) {
@@ -104,22 +122,23 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
 
         if (!controllers)
                 return -ENOMEM;
-        controllers->host = host;
-        controllers->identity = config->identity;
-        controllers->stopping = config->stopping;
-        controllers->event_ttl = config->event_ttl;
+        struct hfd_controller_context *context = &controllers->context;
+        context->host = host;
+        context->identity = config->identity;
+        context->stopping = config->stopping;
+        context->event_ttl = config->event_ttl;
         for (size_t i = 0; i < HFD_N_CONTROLLERS; i++) {
                 if (config->runs && !config->runs(config->ctx, rows[i].controller.name))
                         continue;
                 struct hf_controller *controller =
                         &controllers->table[controllers->n_controllers++];
                 *controller = rows[i].controller;
-                controller->ctx = controllers;
+                controller->ctx = context;
                 needs |= rows[i].needs;
         }
-        int r = hf_cancel_new(NULL, hf_host_clock(host), &controllers->left);
+        int r = hf_cancel_new(NULL, hf_host_clock(host), &context->identity_deleted);
         if (r == 0)
-                r = make_caches(controllers, config, needs);
+                r = make_informers(context, config, needs);
         if (r != 0) {
                 hfd_controllers_free(controllers);
                 return r;
@@ -129,34 +148,35 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
 }
 
 int hfd_controllers_start(struct hfd_controllers *controllers) {
-        int r = hfd_kinds_start(&controllers->kinds);
+        struct hfd_controller_context *context = &controllers->context;
+        int r = hfd_kinds_start(&context->kinds);
 
-        if (r == 0 && controllers->initializers)
-                r = hf_informer_start(controllers->initializers);
-        if (r == 0 && controllers->identity_leases)
-                r = hf_informer_start(controllers->identity_leases);
+        if (r == 0 && context->initializers)
+                r = hf_informer_start(context->initializers);
+        if (r == 0 && context->identity_leases)
+                r = hf_informer_start(context->identity_leases);
         return r;
 }
 
 void hfd_controllers_leave(struct hfd_controllers *controllers) {
-        if (atomic_load(&controllers->keeps_identity) && hf_cancel_fired(controllers->stopping))
-                (void)hf_cancel_wait(controllers->left,
-                                     hf_now(hf_host_clock(controllers->host)) + LEAVE_PATIENCE);
+        hfd_identity_lease_wait_deleted(&controllers->context);
 }
 
 struct hfd_controllers *hfd_controllers_free(struct hfd_controllers *controllers) {
         if (!controllers)
                 return NULL;
-        hfd_kinds_done(&controllers->kinds);
-        hf_informer_free(controllers->initializers);
-        hf_informer_free(controllers->identity_leases);
-        hf_cancel_unref(controllers->left);
+        struct hfd_controller_context *context = &controllers->context;
+        hfd_kinds_done(&context->kinds);
+        hf_informer_free(context->initializers);
+        hf_informer_free(context->identity_leases);
+        hf_cancel_unref(context->identity_deleted);
         free(controllers);
         return NULL;
 }
 
 const struct hf_controller *hfd_controllers_table(struct hfd_controllers *controllers,
                                                   size_t *ret_n) {
+        assert(controllers->n_controllers <= HFD_N_CONTROLLERS);
         *ret_n = controllers->n_controllers;
         return controllers->table;
 }

@@ -1,80 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Event expiry: an event that nothing was said about for --event-ttl is deleted, as in the field,
- * where the store forgets it.
+ * Event expiry: deletes an Event that has not been reported again for --event-ttl. (kube-apiserver
+ * leaves this to etcd, by storing Events with a lease.)
  *
- * The cache has metadata only, so an event is looked at when its creation is that long ago, and
- * what it says itself (a series goes on in the same object) is read then, once, before it is
- * deleted or given more time. The delete names uid and resourceVersion: one that is written in
- * between stays. Ages are differences of wall clocks, the creator's server's and ours: an hour's
- * time to live does not mind.
+ * The informer has metadata only, so the first look at an Event is due when its creation is that
+ * long ago. Only then the whole Event is read: a series of occurrences updates the times in one
+ * object, and may give it more time.
+ *
+ * Invariant: the delete names the uid and the resourceVersion that the decision was made on, so an
+ * Event that is written in between stays.
+ *
+ * Ages are differences between the real-time clocks of two machines, the one that wrote the Event
+ * and this one. With a time to live of an hour the difference of their clocks does not matter.
  */
+#include "server/controllers/event_expiry.h"
+
+#include <assert.h>
+
+#include <holdfast/reconciler.h>
+
 #include "base/json.h"
-#include "base/time_format.h"
-#include "server/controllers/controllers.h"
-#include "server/controllers/event_core.h"
+#include "server/controllers/controller_context.h"
+#include "server/controllers/event_time.h"
 #include "server/controllers/object_client.h"
 
 #define N_WORKERS 8
 
 static const struct hf_resource events = {"", "v1", "events"};
 
-/* How long until the event has been silent for the time to live; <= 0 = it has. */
-static hf_nsec left_of(struct hfd_controllers *controllers, struct hf_term *term,
-                       const struct hf__json *event) {
+/* The time until the Event expires; 0 or less = it has expired. */
+static hf_nsec time_left(struct hfd_controller_context *context, struct hf_term *term,
+                         const struct hf__json *event) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         int64_t now = clock->real(clock->ctx) / HF_NSEC_PER_SEC;
 
-        return hfd_event_seen_at(event, now) * HF_NSEC_PER_SEC + controllers->event_ttl -
+        return hfd_event_time_last(event, now) * HF_NSEC_PER_SEC + context->event_ttl -
                now * HF_NSEC_PER_SEC;
 }
 
-static int expire(struct hfd_controllers *controllers, struct hf_term *term, const char *ns,
-                  const char *name, hf_nsec *ret_again) {
+/* Reads the whole Event; deletes it if it has expired, else says when to look again. */
+static int expire_event(struct hfd_controller_context *context, struct hf_term *term,
+                        const char *ns, const char *name, hf_nsec *ret_again) {
         struct hf__json *event;
-        int r = hfd_object_read(term, &events, ns, name, &event);
+        int r = hfd_object_client_get(term, &events, ns, name, &event);
 
         if (r != 0)
                 return r == HF_E_NOT_FOUND ? 0 : r;
-        hf_nsec left = left_of(controllers, term, event);
+        hf_nsec left = time_left(context, term, event);
         if (left > 0) {
                 *ret_again = left;
         } else {
-                struct hfd_delete what = {.uid = hf__json_string(event, "metadata.uid"),
-                                          .resource_version =
-                                                  hf__json_string(event,
-                                                                  "metadata.resourceVersion")};
-                r = hfd_object_delete(term, &events, ns, name, &what);
+                struct hfd_object_client_delete_options options =
+                        {.uid = hf__json_string(event, "metadata.uid"),
+                         .resource_version = hf__json_string(event, "metadata.resourceVersion")};
+                r = hfd_object_client_delete(term, &events, ns, name, &options);
         }
         hf__json_free(event);
-        return r == HF_E_NOT_FOUND || r == HF_E_CONFLICT ? 0 : r;
+        return hfd_object_client_ignore_stale(r);
 }
 
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
-        struct hfd_controllers *controllers = ctx;
+        struct hfd_controller_context *context = ctx;
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         struct hf__json *event;
 
         int r = hf_key_split(key, ns, name);
         if (r == 0)
-                r = hfd_object_cached(controllers->events->informer, ns, name, &event);
+                r = hfd_object_client_get_cached(context->events->informer, ns, name, &event);
         if (r != 0)
                 return r == HF_E_NOT_FOUND ? 0 : r;
-        hf_nsec left = left_of(controllers, term, event);
-        bool marked = hf__json_string(event, "metadata.deletionTimestamp");
+        hf_nsec left = time_left(context, term, event);
+        bool deleted = hf__json_string(event, "metadata.deletionTimestamp");
         hf__json_free(event);
-        if (marked)
+        if (deleted)
                 return 0;
         if (left > 0) {
                 *ret_again = left;
                 return 0;
         }
-        return expire(controllers, term, ns, name, ret_again);
+        return expire_event(context, term, ns, name, ret_again);
 }
 
-int hfd_run_event_expiry(struct hf_term *term, void *ctx) {
-        struct hfd_controllers *controllers = ctx;
-        const struct hf_reconciler_source source = {.informer = controllers->events->informer};
+int hfd_event_expiry_run(struct hf_term *term, void *ctx) {
+        struct hfd_controller_context *context = ctx;
+        assert(context->events); /* controllers.c makes what the table says is needed */
+        const struct hf_reconciler_source source = {.informer = context->events->informer};
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,
                 .name = HFD_EVENT_EXPIRY,
@@ -82,7 +92,7 @@ int hfd_run_event_expiry(struct hf_term *term, void *ctx) {
                 .n_sources = 1,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
-                .ctx = controllers,
+                .ctx = context,
         };
 
         return hf_reconciler_run(&reconciler, term);

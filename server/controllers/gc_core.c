@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The garbage collector's decisions.
+ *
+ * Invariant: as long as one owner is solid, no verdict deletes the object.
+ */
 #include "server/controllers/gc_core.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "server/controllers/object_client.h"
+#include "server/controllers/string_list.h"
 
 enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view) {
         if (view->n_solid > 0)
                 return view->n_waiting + view->n_absent > 0 ? HFD_GC_DROP_OWNERS : HFD_GC_KEEP;
-        if (view->n_waiting > 0 && view->has_dependents)
-                return view->dependent_waits && view->blocks ? HFD_GC_UNBLOCK
-                                                             : HFD_GC_DELETE_FOREGROUND;
+        if (view->n_waiting > 0 && view->has_dependents) {
+                /* In a cycle of owners each would wait for the next one for ever. */
+                bool cycle = view->dependent_waits && view->blocks;
+                return cycle ? HFD_GC_UNBLOCK : HFD_GC_DELETE_FOREGROUND;
+        }
         if (view->n_waiting + view->n_absent == 0)
-                return HFD_GC_KEEP;
+                return HFD_GC_KEEP; /* it never had an owner */
         if (view->orphan)
                 return HFD_GC_DELETE_ORPHAN;
         return view->foreground ? HFD_GC_DELETE_FOREGROUND : HFD_GC_DELETE_BACKGROUND;
@@ -41,7 +48,7 @@ bool hfd_gc_concerns(const char *object, size_t n) {
 
 bool hfd_gc_waits(const struct hf__json *object) {
         return hf__json_string(object, "metadata.deletionTimestamp") &&
-               hfd_list_has(object, "metadata.finalizers", HFD_FOREGROUND);
+               hfd_string_list_has(object, "metadata.finalizers", HFD_FOREGROUND);
 }
 
 bool hfd_gc_blocks(const struct hf__json *object) {
@@ -61,7 +68,7 @@ int hfd_gc_drop_owners(struct hf__json *object, const struct hf__json *uids) {
                      hf__json_first(hf__json_path(object, "metadata.ownerReferences"));
              r == 0 && m; m = hf__json_next(m))
                 if (!hf__json_string(m, "uid") ||
-                    !hfd_list_has(uids, "uids", hf__json_string(m, "uid")))
+                    !hfd_string_list_has(uids, "uids", hf__json_string(m, "uid")))
                         r = hf__json_append(kept, hf__json_dup(m));
         if (r == 0 && hf__json_count(kept) > 0)
                 return hf__json_set(object, "metadata.ownerReferences", kept);

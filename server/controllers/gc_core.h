@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The garbage collector's decisions, without caches, calls or threads: what becomes of one object,
- * from what is known of its owners and dependents. Pure.
+ * The garbage collector's decision about one object, from what is known of its owners and
+ * dependents; and the edits of an object that follow from it. Pure.
  *
- *      any owner stands          the references to owners that do not are taken out of it
- *      no owner stands, one
- *      waits for its dependents  it is deleted in the foreground when it has dependents itself
- * (else in the background); when one of those waits too this may be a cycle, so it gives up
- * blocking its owners before no owner is left          it is deleted, the way its own finalizers
- * say
+ *      its owners                               decision
+ *      at least one is solid                    keep it, and take the references to other owners
+ *                                               out of it
+ *      none is solid, one waits for its         delete it: in the foreground if it has dependents,
+ *      dependents                               else in the background. But if one of its own
+ *                                               dependents waits too, this may be a cycle: then it
+ *                                               stops blocking its owners first
+ *      all are absent                           delete it, with the policy of its own finalizers
+ *      none is named                            keep it
  *
- * An owner "waits" when it is deleted in the foreground: marked, with the finalizer
- * foregroundDeletion, until no dependent with blockOwnerDeletion is left.
+ * An owner "waits" when it is being deleted in the foreground: it has a deletionTimestamp and the
+ * finalizer foregroundDeletion, until no dependent with blockOwnerDeletion is left.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,35 +26,37 @@ struct hf__json;
 #define HFD_ORPHAN     "orphan"
 
 struct hfd_gc_view {
-        size_t n_solid, n_waiting, n_absent; /* owners */
-        bool orphan, foreground;             /* its own finalizers */
+        size_t n_solid, n_waiting, n_absent; /* owners, see gc_owners.h */
+        bool orphan, foreground;             /* the object has that finalizer */
+        bool blocks; /* a reference of the object has blockOwnerDeletion set */
+        /* Needed only if n_waiting > 0 and n_solid == 0. */
         bool has_dependents;
-        bool dependent_waits; /* one of them is itself deleted in the foreground */
-        bool blocks;          /* it asks an owner to wait for it */
+        bool dependent_waits; /* a dependent is itself being deleted in the foreground */
 };
 
 enum hfd_gc_verdict {
         HFD_GC_KEEP,
-        HFD_GC_DROP_OWNERS, /* take the references out that are absent or waiting */
+        HFD_GC_DROP_OWNERS, /* remove the references to absent and waiting owners */
         HFD_GC_DELETE_BACKGROUND,
         HFD_GC_DELETE_FOREGROUND,
         HFD_GC_DELETE_ORPHAN,
-        HFD_GC_UNBLOCK, /* blockOwnerDeletion off; the write brings it back to be deleted */
+        HFD_GC_UNBLOCK, /* clear blockOwnerDeletion; the event of that write leads to the deletion
+                         */
 };
 enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view);
-/* The verdict's propagationPolicy; NULL = it is no deletion. */
+/* The propagationPolicy of a deletion; NULL = the verdict is not a deletion. Static. */
 const char *hfd_gc_policy(enum hfd_gc_verdict verdict);
 
-/* Whether the collector has anything to do with an object: a look at its bytes that may say yes too
- * often, never no wrongly. */
+/* Whether an object may have owners or be marked for deletion: a quick search of its n bytes of
+ * JSON. True may be wrong, false never is. */
 bool hfd_gc_concerns(const char *object, size_t n);
 
-/* Deleted in the foreground, and waiting for its dependents. */
+/* Whether the object is being deleted in the foreground. */
 bool hfd_gc_waits(const struct hf__json *object);
-/* Whether one of its owner references asks the owner to wait for it. */
+/* Whether one of its owner references has blockOwnerDeletion set. */
 bool hfd_gc_blocks(const struct hf__json *object);
-/* Takes out the references to the owners of these uids, a list below "uids"; the references go with
- * the last. 0, -ENOMEM. */
+/* Removes the references to the owners whose uids are in the list "uids" of the object uids; with
+ * the last reference the list of references. 0, -ENOMEM. */
 int hfd_gc_drop_owners(struct hf__json *object, const struct hf__json *uids);
-/* Sets blockOwnerDeletion to false in all its references. 0, -ENOMEM. */
+/* Sets blockOwnerDeletion to false in all owner references. 0, -ENOMEM. */
 int hfd_gc_unblock(struct hf__json *object);

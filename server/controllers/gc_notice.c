@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Event OwnerRefInvalidNamespace. Reason, message, type and source component are those of
+ * kube-controller-manager's garbage collector, so that tools which know that Event find it here.
+ *
+ * Invariant: the name of the Event is made of the object's name and uid only. A second Event for
+ * the same object therefore fails as existing, however often the object is looked at.
+ */
 #include "server/controllers/gc_notice.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/time_format.h"
+#include "server/controllers/gc_graph.h"
 #include "server/controllers/object_client.h"
 
 static const struct hf_resource events = {"", "v1", "events"};
@@ -15,8 +25,8 @@ static const char *text_of(const struct hf__json *json, const char *path) {
         return text ? text : "";
 }
 
-static int describe(struct hf__json *event, const struct hfd_kind_row *row, const char *ns,
-                    const char *name, const char *uid) {
+static int set_object(struct hf__json *event, const struct hfd_gc_node *node) {
+        const struct hfd_kind_row *row = &node->kind->row;
         char version[160];
         int r = hf__json_set_string(event, "involvedObject.kind", row->kind);
 
@@ -24,15 +34,15 @@ static int describe(struct hf__json *event, const struct hfd_kind_row *row, cons
                        *row->resource.group ? "/" : "", row->resource.version);
         if (r == 0)
                 r = hf__json_set_string(event, "involvedObject.apiVersion", version);
-        if (r == 0 && *ns)
-                r = hf__json_set_string(event, "involvedObject.namespace", ns);
+        if (r == 0 && *node->ns)
+                r = hf__json_set_string(event, "involvedObject.namespace", node->ns);
         if (r == 0)
-                r = hf__json_set_string(event, "involvedObject.name", name);
-        return r != 0 ? r : hf__json_set_string(event, "involvedObject.uid", uid);
+                r = hf__json_set_string(event, "involvedObject.name", node->name);
+        return r != 0 ? r : hf__json_set_string(event, "involvedObject.uid", node->uid);
 }
 
-static int say(struct hf__json *event, const char *ns, const struct hf__json *reference,
-               const char *now) {
+static int set_message(struct hf__json *event, const char *ns, const struct hf__json *reference,
+                       const char *now) {
         char message[1024];
         int r = hf__json_set_string(event, "reason", "OwnerRefInvalidNamespace");
 
@@ -54,28 +64,28 @@ static int say(struct hf__json *event, const char *ns, const struct hf__json *re
         return r != 0 ? r : hf__json_set_i64(event, "count", 1);
 }
 
-void hfd_gc_notice(struct hf_term *term, const struct hfd_kind_row *row, const char *ns,
-                   const char *name, const char *uid, const struct hf__json *reference) {
+void hfd_gc_notice(struct hf_term *term, const struct hfd_gc_node *node,
+                   const struct hf__json *reference) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         struct hf__json *event = hf__json_object();
-        char full[HF_NAME_MAX + 1], now[HF__MICROTIME_MAX];
-        const char *where = *ns ? ns : "default";
+        char name[HF_NAME_MAX + 1], now[HF__MICROTIME_MAX];
+        const char *ns = *node->ns ? node->ns : "default"; /* Events have a namespace always */
 
-        /* The name is the object's and its uid's: the same event again exists already. */
-        (void)snprintf(full, sizeof full, "%.180s.%.40s", name, uid);
+        assert(node->uid);
+        (void)snprintf(name, sizeof name, "%.180s.%.40s", node->name, node->uid);
         hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, now);
-        int r = event ? hf__json_set_string(event, "kind", "Event") : -1;
+        int r = event ? hf__json_set_string(event, "kind", "Event") : -ENOMEM;
         if (r == 0)
                 r = hf__json_set_string(event, "apiVersion", "v1");
         if (r == 0)
-                r = hf__json_set_string(event, "metadata.name", full);
+                r = hf__json_set_string(event, "metadata.name", name);
         if (r == 0)
-                r = hf__json_set_string(event, "metadata.namespace", where);
+                r = hf__json_set_string(event, "metadata.namespace", ns);
         if (r == 0)
-                r = describe(event, row, ns, name, uid);
+                r = set_object(event, node);
         if (r == 0)
-                r = say(event, ns, reference, now);
+                r = set_message(event, node->ns, reference, now);
         if (r == 0)
-                (void)hfd_object_create(term, &events, where, event);
+                (void)hfd_object_client_create(term, &events, ns, event);
         hf__json_free(event);
 }

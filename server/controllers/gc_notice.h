@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-#include "server/controllers/kinds.h"
+/*
+ * The Event OwnerRefInvalidNamespace, which tells users why an owner reference has no effect.
+ */
+#include <holdfast/leader.h>
 
 struct hf__json;
+struct hfd_gc_node;
 
 /*
- * Puts an event OwnerRefInvalidNamespace beside an object: its reference names an owner that cannot
- * be one of it. One event per object, whatever is asked; a courtesy, so failures are passed over.
+ * Creates that Event for node: its reference names an owner in another namespace, or an owner that
+ * has a namespace while node has none. There is at most one such Event per object. It is a courtesy
+ * to users, so errors are ignored. Blocks for a request.
  */
-void hfd_gc_notice(struct hf_term *term, const struct hfd_kind_row *row, const char *ns,
-                   const char *name, const char *uid, const struct hf__json *reference);
+void hfd_gc_notice(struct hf_term *term, const struct hfd_gc_node *node,
+                   const struct hf__json *reference);

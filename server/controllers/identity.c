@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The identity of one incarnation: host, instance, boot and sixteen random hex digits, so that
- * neither a restart nor a second process on the same host with the same instance name ever takes
- * its predecessor's record for its own.
+ * Makes the identity of one incarnation of a process.
+ *
+ * Invariant: the random part alone makes an identity unique. Host, instance and boot are there for
+ * people who read it, and `holdfastd status` parses this form (status/render.c).
  */
+#include "server/controllers/identity.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "server/controllers/controllers.h"
-
-/* Keeps what a name of the API may hold: lower-case letters, digits, '-'. */
-static void tame(char *text) {
+/* Leaves only what the name of an object may have: lower-case letters, digits and '-'. */
+static void tame_name(char *text) {
         for (; *text; text++) {
                 if (*text >= 'A' && *text <= 'Z')
                         *text = (char)(*text - 'A' + 'a');
@@ -22,35 +23,36 @@ static void tame(char *text) {
         }
 }
 
+/* "noboot" if the kernel does not tell, for example without /proc. */
 static void read_boot_id(char *text, size_t n) {
         FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
         (void)snprintf(text, n, "noboot");
         if (!file)
                 return;
+        /* The first group of the UUID tells one boot from another well enough for a reader. */
         if (fgets(text, (int)n, file))
-                text[strcspn(text, "\n-")] = '\0'; /* the first group tells boots apart well enough
-                                                      beside the random part */
+                text[strcspn(text, "\n-")] = '\0';
         (void)fclose(file);
 }
 
 int hfd_identity_make(const char *instance, struct hfd_identity *ret_identity) {
-        struct hfd_identity me = {0};
+        struct hfd_identity identity = {0};
         unsigned long long random;
         char boot[40];
 
         if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
                 return errno ? -errno : -EIO;
-        if (gethostname(me.host, sizeof me.host - 1) < 0)
+        if (gethostname(identity.host, sizeof identity.host - 1) < 0)
                 return -errno;
-        tame(me.host);
-        (void)snprintf(me.instance, sizeof me.instance, "%s", instance);
-        tame(me.instance);
+        tame_name(identity.host);
+        (void)snprintf(identity.instance, sizeof identity.instance, "%s", instance);
+        tame_name(identity.instance);
         read_boot_id(boot, sizeof boot);
-        (void)snprintf(me.identity, sizeof me.identity, "%s_%s_%s_%016llx", me.host, me.instance,
-                       boot, random);
-        (void)snprintf(me.lease_name, sizeof me.lease_name, "holdfastd-%.32s-%016llx", me.instance,
-                       random);
-        *ret_identity = me;
+        (void)snprintf(identity.identity, sizeof identity.identity, "%s_%s_%s_%016llx",
+                       identity.host, identity.instance, boot, random);
+        (void)snprintf(identity.lease_name, sizeof identity.lease_name, "holdfastd-%.32s-%016llx",
+                       identity.instance, random);
+        *ret_identity = identity;
         return 0;
 }

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The identity Lease: says that this incarnation of an instance is alive, and where it serves.
- * Every instance keeps one, leading or not: created, renewed every HFD_IDENTITY_RENEW_SECONDS,
- * deleted on a clean stop. Losing it to a collector (after a long pause) is mended by creating it
- * again.
+ * Every instance keeps one, leading or not. It is created at the start, renewed every
+ * HFD_IDENTITY_RENEW_SECONDS, and deleted on a clean stop. If the leader's identity-lease-collector
+ * has deleted it, which happens after a long pause of this process, it is created again.
  *
- * It is deleted as soon as the process begins to stop, before the leader's work drains
- * (hfd_controllers_leave).
+ * It is deleted as soon as the process begins to stop, before the leader's work drains; see
+ * hfd_controllers_leave for the reason.
  *
- * The object as last answered by the server is kept, so that a renewal is one PUT; after any doubt
- * it is dropped and the next round begins with a create, or with a read where that says it exists.
+ * Invariants. The Lease is updated only from the object that the server returned last, so a renewal
+ * is one PUT with its resourceVersion. After any error that object is dropped, and the next attempt
+ * begins with a create, which reads the Lease if it exists. And each request has a deadline of its
+ * own: a store that hangs must not hold up the shutdown.
  */
+#include "server/controllers/identity_lease.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,48 +22,47 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
-#include "server/controllers/controllers.h"
+#include "server/controllers/controller_context.h"
 
-#define RETRY (1 * HF_NSEC_PER_SEC)
-#define PATIENCE                                                                                   \
-        (3 * HF_NSEC_PER_SEC) /* for one call: a store that hangs must not hold the shutdown for   \
-                                 longer */
+#define RETRY_PERIOD    (1 * HF_NSEC_PER_SEC)
+#define REQUEST_TIMEOUT (3 * HF_NSEC_PER_SEC)
+#define DELETE_PATIENCE (500 * HF_NSEC_PER_MSEC) /* of hfd_identity_lease_wait_deleted */
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
 
-static hf_nsec patience(struct hf_term *term) {
-        return hf_now(hf_host_clock(hf_term_host(term))) + PATIENCE;
+static hf_nsec request_deadline(struct hf_term *term) {
+        return hf_now(hf_host_clock(hf_term_host(term))) + REQUEST_TIMEOUT;
 }
 
-static void now_text(struct hf_term *term, char *text) {
+static void format_now(struct hf_term *term, char *text) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         hf__microtime_format(clock->real(clock->ctx) / 1000, text);
 }
 
-/* The Lease as it is first created. NULL = out of memory. */
-static struct hf__json *new_lease(struct hf_term *term, const struct hfd_identity *me) {
+/* The Lease to create, without its renewTime. NULL = out of memory. */
+static struct hf__json *new_lease(struct hf_term *term, const struct hfd_identity *identity) {
         struct hf__json *lease = hf__json_object(), *labels = hf__json_object(),
                         *annotations = hf__json_object();
         char now[HF__MICROTIME_MAX];
         int r = lease && labels && annotations ? 0 : -ENOMEM;
 
-        now_text(term, now);
-        /* Keys with dots are members of their own, so these two objects are filled before they are
-         * hung in. */
+        format_now(term, now);
+        /* hf__json_set takes a dot for a path separator, so these two objects, whose keys have
+         * dots, are filled first. */
         if (r == 0)
                 r = hf__json_set_key(labels, HFD_IDENTITY_LABEL, HFD_IDENTITY_VALUE);
         if (r == 0)
-                r = hf__json_set_key(annotations, "holdfast.dev/endpoint", me->endpoint);
+                r = hf__json_set_key(annotations, "holdfast.dev/endpoint", identity->endpoint);
         if (r == 0)
-                r = hf__json_set_key(annotations, "holdfast.dev/instance", me->instance);
+                r = hf__json_set_key(annotations, "holdfast.dev/instance", identity->instance);
         if (r == 0)
-                r = hf__json_set_key(annotations, "holdfast.dev/host", me->host);
+                r = hf__json_set_key(annotations, "holdfast.dev/host", identity->host);
         if (r == 0)
                 r = hf__json_set_string(lease, "kind", "Lease");
         if (r == 0)
                 r = hf__json_set_string(lease, "apiVersion", "coordination.k8s.io/v1");
         if (r == 0)
-                r = hf__json_set_string(lease, "metadata.name", me->lease_name);
+                r = hf__json_set_string(lease, "metadata.name", identity->lease_name);
         if (r == 0)
                 r = hf__json_set_string(lease, "metadata.namespace", HFD_SYSTEM_NAMESPACE);
         if (r == 0) {
@@ -71,7 +74,7 @@ static struct hf__json *new_lease(struct hf_term *term, const struct hfd_identit
                 annotations = NULL; /* consumed */
         }
         if (r == 0)
-                r = hf__json_set_string(lease, "spec.holderIdentity", me->identity);
+                r = hf__json_set_string(lease, "spec.holderIdentity", identity->identity);
         if (r == 0)
                 r = hf__json_set_i64(lease, "spec.leaseDurationSeconds", HFD_IDENTITY_SECONDS);
         if (r == 0)
@@ -81,16 +84,16 @@ static struct hf__json *new_lease(struct hf_term *term, const struct hfd_identit
         return r == 0 ? lease : hf__json_free(lease);
 }
 
-/* Sends lease (create or update) and puts the server's answer in its place; on failure *lease is
- * dropped. */
-static int send_lease(struct hf_term *term, const struct hfd_identity *me, enum hf_verb verb,
+/* Creates or updates *lease with a new renewTime and replaces it by the object that the server
+ * returns. On failure *lease is NULL. */
+static int send_lease(struct hf_term *term, const struct hfd_identity *identity, enum hf_verb verb,
                       struct hf__json **lease) {
         struct hf__strbuf body = {0};
         char now[HF__MICROTIME_MAX], *response = NULL;
         struct hf_status status;
         size_t n = 0;
 
-        now_text(term, now);
+        format_now(term, now);
         int r = hf__json_set_string(*lease, "spec.renewTime", now);
         if (r == 0) {
                 hf__json_print(*lease, &body);
@@ -100,8 +103,9 @@ static int send_lease(struct hf_term *term, const struct hfd_identity *me, enum 
                 struct hf_request request = {.verb = verb,
                                              .resource = leases,
                                              .ns = HFD_SYSTEM_NAMESPACE,
-                                             .name = verb == HF_VERB_UPDATE ? me->lease_name : NULL,
-                                             .deadline = patience(term),
+                                             .name = verb == HF_VERB_UPDATE ? identity->lease_name
+                                                                            : NULL,
+                                             .deadline = request_deadline(term),
                                              .body = body.data,
                                              .n_body = body.n};
                 r = hf_client_do(hf_term_client(term), &request, hf_term_abort(term), &response, &n,
@@ -115,13 +119,13 @@ static int send_lease(struct hf_term *term, const struct hfd_identity *me, enum 
         return r;
 }
 
-static int read_lease(struct hf_term *term, const struct hfd_identity *me,
+static int read_lease(struct hf_term *term, const struct hfd_identity *identity,
                       struct hf__json **lease) {
         struct hf_request request = {.verb = HF_VERB_GET,
                                      .resource = leases,
                                      .ns = HFD_SYSTEM_NAMESPACE,
-                                     .name = me->lease_name,
-                                     .deadline = patience(term)};
+                                     .name = identity->lease_name,
+                                     .deadline = request_deadline(term)};
         struct hf_status status;
         char *response = NULL;
         size_t n = 0;
@@ -134,66 +138,75 @@ static int read_lease(struct hf_term *term, const struct hfd_identity *me,
         return r;
 }
 
-static int keep(struct hf_term *term, const struct hfd_identity *me, struct hf__json **lease) {
+/* One attempt to renew or create the Lease. */
+static int renew_lease(struct hf_term *term, const struct hfd_identity *identity,
+                       struct hf__json **lease) {
         if (*lease)
-                return send_lease(term, me, HF_VERB_UPDATE, lease);
-        *lease = new_lease(term, me);
+                return send_lease(term, identity, HF_VERB_UPDATE, lease);
+        *lease = new_lease(term, identity);
         if (!*lease)
                 return -ENOMEM;
-        int r = send_lease(term, me, HF_VERB_CREATE, lease);
-        return r == HF_E_EXISTS ? read_lease(term, me, lease) : r;
+        int r = send_lease(term, identity, HF_VERB_CREATE, lease);
+        return r == HF_E_EXISTS ? read_lease(term, identity, lease) : r;
 }
 
-static void delete_lease(struct hf_term *term, const struct hfd_identity *me) {
+static void delete_lease(struct hf_term *term, const struct hfd_identity *identity) {
         struct hf_request request = {.verb = HF_VERB_DELETE,
                                      .resource = leases,
                                      .ns = HFD_SYSTEM_NAMESPACE,
-                                     .name = me->lease_name,
-                                     .deadline = patience(term)};
+                                     .name = identity->lease_name,
+                                     .deadline = request_deadline(term)};
         struct hf_status status;
 
-        /* A store that is gone keeps the Lease: the collector of the next leader deletes it. */
+        /* If the store does not respond, the Lease stays, and the leader's identity-lease-collector
+         * deletes it when it has expired. */
         (void)hf_client_do(hf_term_client(term), &request, hf_term_abort(term), NULL, NULL,
                            &status);
 }
 
-/* Renews until leave fires, then deletes. */
-static void keep_until(struct hf_term *term, const struct hfd_controllers *controllers,
+/* Keeps the Lease until leave fires, then deletes it, unless the term was aborted meanwhile. */
+static void keep_lease(struct hf_term *term, const struct hfd_controller_context *context,
                        struct hf_cancel *leave) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         struct hf__json *lease = NULL;
-        bool made = false;
+        bool created = false;
         hf_nsec wait;
 
         do {
-                int r = keep(term, controllers->identity, &lease);
-                made = made || r == 0;
-                wait = r == 0 ? HFD_IDENTITY_RENEW_SECONDS * HF_NSEC_PER_SEC : RETRY;
+                int r = renew_lease(term, context->identity, &lease);
+                created = created || r == 0;
+                wait = r == 0 ? HFD_IDENTITY_RENEW_SECONDS * HF_NSEC_PER_SEC : RETRY_PERIOD;
                 if (r != 0 && r != HF_E_CANCELED)
-                        hf_log(&hf_term_host(term)->log, HF_LOG_WARNING, "identity-lease",
-                               "%s/%s: %s; will be tried again", HFD_SYSTEM_NAMESPACE,
-                               controllers->identity->lease_name, hf_strerror(r));
+                        hf_log(&hf_term_host(term)->log, HF_LOG_WARNING, HFD_IDENTITY_LEASE,
+                               "cannot write the Lease %s/%s: %s; will try again",
+                               HFD_SYSTEM_NAMESPACE, context->identity->lease_name, hf_strerror(r));
         } while (hf_cancel_wait(leave, hf_now(clock) + wait) == HF_E_TIMEOUT);
-        if (made && !hf_cancel_fired(hf_term_abort(term)))
-                delete_lease(term, controllers->identity);
+        if (created && !hf_cancel_fired(hf_term_abort(term)))
+                delete_lease(term, context->identity);
         hf__json_free(lease);
 }
 
 static void on_stopping(void *leave) { hf_cancel_fire(leave, HF_CANCEL_STOPPING); }
 
-int hfd_run_identity_lease(struct hf_term *term, void *ctx) {
-        struct hfd_controllers *controllers = ctx;
+int hfd_identity_lease_run(struct hf_term *term, void *ctx) {
+        struct hfd_controller_context *context = ctx;
         struct hf_cancel_waker waker;
-        struct hf_cancel *leave;
+        struct hf_cancel *leave; /* fires when this controller drains or the process stops */
         int r = hf_cancel_new(hf_term_drain(term), hf_host_clock(hf_term_host(term)), &leave);
 
         if (r != 0)
                 return r;
-        atomic_store(&controllers->keeps_identity, true);
-        hf_cancel_add_waker(controllers->stopping, &waker, on_stopping, leave);
-        keep_until(term, controllers, leave);
+        atomic_store(&context->has_identity_lease, true);
+        hf_cancel_add_waker(context->stopping, &waker, on_stopping, leave);
+        keep_lease(term, context, leave);
         hf_cancel_remove_waker(&waker);
         hf_cancel_unref(leave);
-        hf_cancel_fire(controllers->left, HF_CANCEL_STOPPING);
+        hf_cancel_fire(context->identity_deleted, HF_CANCEL_STOPPING);
         return 0;
+}
+
+void hfd_identity_lease_wait_deleted(struct hfd_controller_context *context) {
+        if (atomic_load(&context->has_identity_lease) && hf_cancel_fired(context->stopping))
+                (void)hf_cancel_wait(context->identity_deleted,
+                                     hf_now(hf_host_clock(context->host)) + DELETE_PATIENCE);
 }

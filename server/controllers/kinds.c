@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The controllers' kinds and their informers.
+ *
+ * Invariant: an index function tells the same values of the same object and looks at nothing else;
+ * the garbage collector finds an owner's dependents by HFD_OWNER_INDEX alone.
+ */
 #include "server/controllers/kinds.h"
 
 #include <errno.h>
@@ -7,12 +13,13 @@
 #include "base/json.h"
 #include "server/controllers/gc_core.h"
 
-/* Runs on a cache's thread for each object that comes or changes, most of which have no owner. */
+/* Runs on an informer's thread for each object that is added or changes. Most have no owner, so
+ * only those that may have one are parsed. */
 static void index_owners(void *ctx, const char *ns, const char *name, const char *object, size_t n,
                          struct hf_informer_values *values) {
         struct hf__json *json;
 
-        if (!hfd_gc_concerns(object, n) || hf__json_parse(object, n, &json, NULL))
+        if (!hfd_gc_concerns(object, n) || hf__json_parse(object, n, &json, NULL) != 0)
                 return;
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(json, "metadata.ownerReferences"));
@@ -24,6 +31,8 @@ static void index_owners(void *ctx, const char *ns, const char *name, const char
         hf__json_free(json);
 }
 
+/* Searches the text instead of parsing it. A label or an annotation named "finalizers" gives a
+ * false hit, which does no harm: whoever reads the index looks into the object. */
 static void index_held(void *ctx, const char *ns, const char *name, const char *object, size_t n,
                        struct hf_informer_values *values) {
         static const char held[] = "\"finalizers\"";
@@ -32,6 +41,7 @@ static void index_held(void *ctx, const char *ns, const char *name, const char *
                 (void)hf_informer_value(values, ns);
 }
 
+/* The controllers decide by the spec and the status of these two. */
 static bool is_kept_whole(const struct hf_resource *resource) {
         return (strcmp(resource->plural, "namespaces") == 0 && !*resource->group) ||
                strcmp(resource->plural, "workspaces") == 0;
@@ -53,7 +63,7 @@ int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct h
                 r = hf_informer_new(host, &config, &kinds->kinds[i].informer);
                 if (r == 0) {
                         kinds->n++;
-                        r = hf_informer_add_index(kinds->kinds[i].informer, HFD_KIND_INDEX,
+                        r = hf_informer_add_index(kinds->kinds[i].informer, HFD_OWNER_INDEX,
                                                   index_owners, NULL);
                         if (r == 0 && rows[i].namespaced)
                                 r = hf_informer_add_index(kinds->kinds[i].informer, HFD_HELD_INDEX,

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The resources of the server, as the controllers see them, and the caches that they share: one for
- * each resource that some controller needs, made once, running on every instance. Of namespaces and
- * workspaces the whole objects are kept, of all others metadata only. Immutable after new but for
- * what the caches hold. Thread: any.
+ * The server's resources as the controllers see them, each with one shared informer. The informers
+ * run on every instance. Those of namespaces and workspaces keep whole objects, all others keep
+ * metadata only: such an object must not be written back.
+ *
+ * Thread: any once hfd_kinds_init has returned; until hfd_kinds_done.
  */
-#include <holdfast/informer.h>
-#include <holdfast/reconciler.h>
+#include <stdbool.h>
 
-#define HFD_KINDS_MAX  32
-#define HFD_KIND_INDEX "owner" /* of each cache: the uids of an object's owners */
-#define HFD_HELD_INDEX                                                                             \
-        "held" /* of namespaced kinds: the namespace of an object that has finalizers */
+#include <holdfast/client.h>
+#include <holdfast/informer.h>
+
+#define HFD_SYSTEM_NAMESPACE "kube-system"
+
+#define HFD_KINDS_MAX 32
+
+/* Indexes of the informers. "owner", of all kinds: the uids of an object's owners. "held", of
+ * namespaced kinds: the namespace of an object that has finalizers. */
+#define HFD_OWNER_INDEX "owner"
+#define HFD_HELD_INDEX  "held"
 
 /* One row of the server's table; strings static. */
 struct hfd_kind_row {
@@ -23,7 +30,7 @@ struct hfd_kind_row {
 
 struct hfd_kind {
         struct hfd_kind_row row;
-        struct hf_informer *informer; /* owned by the kinds */
+        struct hf_informer *informer; /* owned by the hfd_kinds */
 };
 
 struct hfd_kinds {
@@ -31,16 +38,21 @@ struct hfd_kinds {
         size_t n;
 };
 
-/* rows is copied. Makes the caches, starts nothing. On failure nothing is left. */
+/* Copies rows and makes the informers; starts nothing. host and client are borrowed. On failure
+ * nothing is left to free. HF_E_TOO_LARGE: more than HFD_KINDS_MAX rows. */
 int hfd_kinds_init(struct hfd_kinds *kinds, const struct hf_host *host, struct hf_client *client,
                    const struct hfd_kind_row *rows, size_t n);
 int hfd_kinds_start(struct hfd_kinds *kinds);
+
+/* Stops and frees the informers. Accepts a zeroed struct, and leaves one. */
 void hfd_kinds_done(struct hfd_kinds *kinds);
 
-/* By plural, in its group; NULL = not served. */
+/* By group and plural; NULL = there is no such kind. Borrowed from kinds, as below. */
 const struct hfd_kind *hfd_kinds_find(const struct hfd_kinds *kinds, const char *group,
                                       const char *plural);
-/* By "v1" or "group/version" and kind, as an object or an owner reference names it; of the version
- * nothing is asked. */
+
+/* By apiVersion ("v1", "group/version") and kind, as objects and owner references name it; NULL =
+ * there is no such kind, or an argument is NULL. The version is ignored: a kind is served in one.
+ */
 const struct hfd_kind *hfd_kinds_named(const struct hfd_kinds *kinds, const char *api_version,
                                        const char *kind);

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The collector of dead identity Leases: an instance that ended without deleting its Lease is
- * forgotten after the recorded duration.
+ * The collector of dead identity Leases: deletes the Lease of an instance that has ended without
+ * deleting it, once the Lease has not been renewed for its recorded duration.
  *
- * What counts is how long *we* have seen no renewal (boot time of the last change of renewTime that
- * this leader observed), never the difference of two machines' clocks; so a new leader waits a full
- * duration before it deletes. The delete names uid and resourceVersion: a Lease that was renewed in
- * between stays.
+ * Invariant: only this process's own observation counts, that is how long its boot clock has run
+ * since it saw renewTime change. Clocks of two machines are never compared. So a new leader waits a
+ * full duration before it deletes anything. The delete names uid and resourceVersion: a Lease that
+ * is renewed in between stays.
  *
- * What was seen is one entry per Lease, in key order, under mu; the entry of a key is changed by
- * the worker that has the key.
+ * Threads. The observations are one entry per Lease, in key order. `mu` guards the index; the
+ * fields of an entry are changed only by the worker that has its key, and no two workers have one
+ * key at a time.
  */
+#include "server/controllers/lease_collector.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -22,75 +26,81 @@
 #include "base/json.h"
 #include "base/thread.h"
 #include "client/key_index.h"
-#include "server/controllers/controllers.h"
+#include "server/controllers/controller_context.h"
 #include "server/controllers/object_client.h"
 
-#define MAX_SEEN                                                                                   \
-        16384 /* identity Leases watched at a time; more are looked at when others are gone */
-#define N_WORKERS 8
+#define N_WORKERS        8
+#define MAX_OBSERVATIONS 16384 /* at a time; further Leases are tried again until there is room */
+/* After the duration has passed, so that a timer that is a little early does not look too early. */
+#define MARGIN (50 * HF_NSEC_PER_MSEC)
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
 
-struct seen {
+struct observation {
         struct hf__keyed keyed; /* its key is text */
         char renewed[40];       /* renewTime as it was written */
-        hf_nsec at;             /* boot time when it last changed */
+        hf_nsec at;             /* boot time at which it was first seen so; 0 = not seen yet */
         char text[];
 };
 
 struct collector {
-        struct hfd_controllers *controllers; /* borrowed */
+        struct hfd_controller_context *context; /* borrowed */
         pthread_mutex_t mu;
-        struct hf__key_index seen; /* owns its entries; guarded by mu */
+        struct hf__key_index observations; /* owns its entries; guarded by mu */
 };
 
 /* The key's entry, made if there is none; NULL = out of memory, or there are too many. */
-static struct seen *remember(struct collector *collector, const char *key) {
+static struct observation *observation_of(struct collector *collector, const char *key) {
         size_t n = strlen(key) + 1;
 
         (void)pthread_mutex_lock(&collector->mu);
-        struct seen *seen = (struct seen *)hf__key_index_find(&collector->seen, key);
-        if (!seen && collector->seen.n < MAX_SEEN && (seen = calloc(1, sizeof *seen + n))) {
-                memcpy(seen->text, key, n);
-                seen->keyed.key = seen->text;
-                if (hf__key_index_insert(&collector->seen, &seen->keyed)) {
-                        free(seen);
-                        seen = NULL;
+        struct observation *seen =
+                (struct observation *)hf__key_index_find(&collector->observations, key);
+        if (!seen && collector->observations.n < MAX_OBSERVATIONS) {
+                seen = calloc(1, sizeof *seen + n);
+                if (seen) {
+                        memcpy(seen->text, key, n);
+                        seen->keyed.key = seen->text;
+                        if (hf__key_index_insert(&collector->observations, &seen->keyed) != 0) {
+                                free(seen);
+                                seen = NULL;
+                        }
                 }
         }
         (void)pthread_mutex_unlock(&collector->mu);
         return seen;
 }
 
-static void forget(struct collector *collector, const char *key) {
+static void forget_observation(struct collector *collector, const char *key) {
         (void)pthread_mutex_lock(&collector->mu);
-        struct hf__keyed *seen = hf__key_index_find(&collector->seen, key);
+        struct hf__keyed *seen = hf__key_index_find(&collector->observations, key);
         if (seen)
-                hf__key_index_remove(&collector->seen, key);
+                hf__key_index_remove(&collector->observations, key);
         (void)pthread_mutex_unlock(&collector->mu);
         free(seen);
 }
 
 static int delete_lease(struct hf_term *term, const struct hf__json *lease, const char *ns,
                         const char *name) {
-        const struct hfd_delete what = {.uid = hf__json_string(lease, "metadata.uid"),
-                                        .resource_version =
-                                                hf__json_string(lease, "metadata.resourceVersion")};
-        int r = hfd_object_delete(term, &leases, ns, name, &what);
+        const struct hfd_object_client_delete_options options =
+                {.uid = hf__json_string(lease, "metadata.uid"),
+                 .resource_version = hf__json_string(lease, "metadata.resourceVersion")};
+        int r = hfd_object_client_delete(term, &leases, ns, name, &options);
 
         if (r == 0)
                 hf_log(&hf_term_host(term)->log, HF_LOG_NOTICE, HFD_LEASE_COLLECTOR,
-                       "deleted the Lease %s/%s of an instance that is gone", ns, name);
-        return r == HF_E_NOT_FOUND || r == HF_E_CONFLICT ? 0 : r; /* gone, or alive after all */
+                       "deleted the identity Lease %s/%s of an instance that has ended", ns, name);
+        return hfd_object_client_ignore_stale(r); /* deleted by its owner, or renewed */
 }
 
-static int look_at(struct collector *collector, struct hf_term *term, const char *key,
-                   const struct hf__json *lease, hf_nsec *ret_again) {
+/* Compares the Lease with the last observation; deletes it, or says when to look again. */
+static int check_lease(struct collector *collector, struct hf_term *term, const char *key,
+                       const struct hf__json *lease, hf_nsec *ret_again) {
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         hf_nsec now = hf_now(hf_host_clock(hf_term_host(term)));
         const char *renewed = hf__json_string(lease, "spec.renewTime");
         int64_t seconds = 0;
-        struct seen *seen = remember(collector, key);
+        struct observation *seen = observation_of(collector, key);
 
         if (!seen)
                 return -ENOMEM;
@@ -103,7 +113,7 @@ static int look_at(struct collector *collector, struct hf_term *term, const char
                 (void)snprintf(seen->renewed, sizeof seen->renewed, "%s", renewed ? renewed : "");
         }
         if (now < seen->at + duration) {
-                *ret_again = seen->at + duration - now + 50 * HF_NSEC_PER_MSEC;
+                *ret_again = seen->at + duration - now + MARGIN;
                 return 0;
         }
         int r = hf_key_split(key, ns, name);
@@ -117,20 +127,20 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
         int r = hf_key_split(key, ns, name);
         if (r == 0)
-                r = hfd_object_cached(collector->controllers->identity_leases, ns, name, &lease);
+                r = hfd_object_client_get_cached(collector->context->identity_leases, ns, name,
+                                                 &lease);
         if (r == HF_E_NOT_FOUND)
-                forget(collector, key);
+                forget_observation(collector, key);
         if (r != 0)
                 return r == HF_E_NOT_FOUND ? 0 : r;
-        r = look_at(collector, term, key, lease, ret_again);
+        r = check_lease(collector, term, key, lease, ret_again);
         hf__json_free(lease);
         return r;
 }
 
-int hfd_run_lease_collector(struct hf_term *term, void *ctx) {
-        struct collector collector = {.controllers = ctx};
-        const struct hf_reconciler_source source = {.informer =
-                                                            collector.controllers->identity_leases};
+int hfd_lease_collector_run(struct hf_term *term, void *ctx) {
+        struct collector collector = {.context = ctx};
+        const struct hf_reconciler_source source = {.informer = collector.context->identity_leases};
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,
                 .name = HFD_LEASE_COLLECTOR,
@@ -140,14 +150,14 @@ int hfd_run_lease_collector(struct hf_term *term, void *ctx) {
                 .reconcile = reconcile,
                 .ctx = &collector,
         };
+        assert(source.informer); /* controllers.c makes what the table says is needed */
         int r = hf__mutex_init(&collector.mu);
-
         if (r != 0)
                 return r;
         r = hf_reconciler_run(&reconciler, term);
-        while (collector.seen.n > 0)
-                free(collector.seen.items[--collector.seen.n]);
-        hf__key_index_done(&collector.seen);
+        while (collector.observations.n > 0)
+                free(collector.observations.items[--collector.observations.n]);
+        hf__key_index_done(&collector.observations);
         (void)pthread_mutex_destroy(&collector.mu);
         return r;
 }

@@ -1,44 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What every controller does with objects: lists of strings in them (finalizers, initializers), and
- * one call each through the term's gated and fenced client. Calls block until they are answered, or
- * abort fires.
+ * The requests that controllers send: one object each, parsed and printed, through the client of
+ * the term. That client is gated and fenced (holdfast/leader.h), so a controller whose term has
+ * ended gets HF_E_NOT_LEADER or HF_E_STALE_TERM from every write.
+ *
+ * All functions but hfd_object_client_get_cached block until the response is there or the term's
+ * abort fires (HF_E_CANCELED). Thread: any worker of the term.
  */
 #include <holdfast/informer.h>
 #include <holdfast/leader.h>
 
 struct hf__json;
 
-/* ---- lists of strings below a path. Pure ---- */
+/* The object as the informer knows it, a copy that the caller frees. It may be outdated, and has
+ * metadata only if the informer keeps only that. HF_E_NOT_FOUND: the informer does not know it. */
+int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, const char *name,
+                                 struct hf__json **ret_object);
 
-bool hfd_list_has(const struct hf__json *object, const char *path, const char *text);
-int hfd_list_add(struct hf__json *object, const char *path,
-                 const char *text); /* last; nothing when it is there. 0, -ENOMEM */
-int hfd_list_drop(struct hf__json *object, const char *path,
-                  const char *text); /* the list goes with its last entry. 0, -ENOMEM */
+/* The object as the server has it now (a consistent read); the caller frees. */
+int hfd_object_client_get(struct hf_term *term, const struct hf_resource *resource, const char *ns,
+                          const char *name, struct hf__json **ret_object);
 
-/* ---- calls ---- */
+int hfd_object_client_create(struct hf_term *term, const struct hf_resource *resource,
+                             const char *ns, const struct hf__json *object);
 
-/* A copy out of a cache, parsed; the caller frees. HF_E_NOT_FOUND. */
-int hfd_object_cached(struct hf_informer *informer, const char *ns, const char *name,
-                      struct hf__json **ret_object);
-/* A consistent read; the caller frees. */
-int hfd_object_read(struct hf_term *term, const struct hf_resource *resource, const char *ns,
-                    const char *name, struct hf__json **ret_object);
-int hfd_object_create(struct hf_term *term, const struct hf_resource *resource, const char *ns,
-                      const struct hf__json *object);
-/* Writes object at the resourceVersion in it. HF_E_CONFLICT: it is another by now, and an event
- * will tell. */
-int hfd_object_update(struct hf_term *term, const struct hf_resource *resource, const char *ns,
-                      const char *name, const char *subresource, const struct hf__json *object);
+/* Writes object if the server still has the resourceVersion in it. HF_E_CONFLICT: somebody else
+ * changed the object, and the event of that change brings its key back. subresource may be NULL. */
+int hfd_object_client_update(struct hf_term *term, const struct hf_resource *resource,
+                             const char *ns, const char *name, const char *subresource,
+                             const struct hf__json *object);
 
-/* What a delete demands of the object, and what becomes of its dependents; NULL = nothing said. */
-struct hfd_delete {
-        const char *uid, *resource_version;
-        const char *policy; /* "Foreground", "Background", "Orphan" */
+/* The DeleteOptions of a delete. NULL fields are not sent. */
+struct hfd_object_client_delete_options {
+        const char *uid, *resource_version; /* preconditions */
+        const char *policy; /* propagationPolicy: "Foreground", "Background" or "Orphan" */
 };
-/* HF_E_NOT_FOUND and HF_E_CONFLICT are the caller's to judge: mostly both mean that there is
- * nothing left to do. */
-int hfd_object_delete(struct hf_term *term, const struct hf_resource *resource, const char *ns,
-                      const char *name, const struct hfd_delete *what);
+
+/* HF_E_NOT_FOUND: there is no such object. HF_E_CONFLICT: a precondition does not hold. */
+int hfd_object_client_delete(struct hf_term *term, const struct hf_resource *resource,
+                             const char *ns, const char *name,
+                             const struct hfd_object_client_delete_options *options);
+
+/* 0 for HF_E_CONFLICT and HF_E_NOT_FOUND, else r. For writes that need no retry if the object has
+ * changed or gone meanwhile, because the event of that brings its key back anyway. */
+int hfd_object_client_ignore_stale(int r);

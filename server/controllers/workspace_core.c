@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state machine of a workspace.
+ *
+ * Invariant: everything a step depends on is in the object itself, so that any leader can go on
+ * from where another one stopped.
+ */
 #include "server/controllers/workspace_core.h"
 
 #include <errno.h>
@@ -6,18 +12,23 @@
 
 #include "base/json.h"
 #include "server/controllers/gc_core.h"
-#include "server/controllers/object_client.h"
+#include "server/controllers/string_list.h"
+
+static bool has_finalizer(const struct hf__json *workspace, const char *finalizer) {
+        return hfd_string_list_has(workspace, "metadata.finalizers", finalizer);
+}
 
 enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace) {
         const char *phase = hf__json_string(workspace, "status.phase");
-        bool held = hfd_list_has(workspace, "metadata.finalizers", HFD_WS_FINALIZER);
+        bool held = has_finalizer(workspace, HFD_WS_FINALIZER);
 
-        /* Deleted as "orphan": the garbage collector takes the namespace's owner out first, and it
-         * is nobody's then. */
-        if (hf__json_string(workspace, "metadata.deletionTimestamp"))
-                return held && !hfd_list_has(workspace, "metadata.finalizers", HFD_ORPHAN)
-                               ? HFD_WS_END_NAMESPACE
-                               : HFD_WS_NOTHING;
+        if (hf__json_string(workspace, "metadata.deletionTimestamp")) {
+                /* A workspace deleted with the policy Orphan leaves its namespace behind: the
+                 * garbage collector first takes the owner reference out of the namespace and then
+                 * removes its finalizer here. Until then nothing may be deleted. */
+                bool orphaning = has_finalizer(workspace, HFD_ORPHAN);
+                return held && !orphaning ? HFD_WS_END_NAMESPACE : HFD_WS_NOTHING;
+        }
         if (!held)
                 return HFD_WS_ADD_FINALIZER;
         if (!phase || !*phase)
@@ -26,39 +37,39 @@ enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace) {
                 return HFD_WS_INITIALIZE;
         if (strcmp(phase, "Initializing") != 0)
                 return HFD_WS_NOTHING;
-        if (hfd_list_has(workspace, HFD_WS_INITIALIZERS, HFD_WS_INITIALIZER))
+        if (hfd_string_list_has(workspace, HFD_WS_INITIALIZERS, HFD_WS_INITIALIZER))
                 return HFD_WS_MAKE_NAMESPACE;
-        return hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)) == 0 ? HFD_WS_READY
-                                                                                  : HFD_WS_NOTHING;
+        bool all_done = hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)) == 0;
+        return all_done ? HFD_WS_READY : HFD_WS_NOTHING;
 }
 
 int hfd_ws_set_phase(struct hf__json *workspace, const char *phase) {
         return hf__json_set_string(workspace, "status.phase", phase);
 }
 
-static int put_on_list(struct hf__json *workspace, const char *name) {
+static int add_initializer(struct hf__json *workspace, const char *name) {
         if (!*name || hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)) >=
                               HFD_WS_MAX_INITIALIZERS)
                 return 0;
-        return hfd_list_add(workspace, HFD_WS_INITIALIZERS, name);
+        return hfd_string_list_add(workspace, HFD_WS_INITIALIZERS, name);
 }
 
 int hfd_ws_initialize(struct hf__json *workspace, const char *const *registered, size_t n) {
         hf__json_remove(workspace, HFD_WS_INITIALIZERS);
-        int r = hfd_list_add(workspace, HFD_WS_INITIALIZERS, HFD_WS_INITIALIZER);
+        int r = hfd_string_list_add(workspace, HFD_WS_INITIALIZERS, HFD_WS_INITIALIZER);
 
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(workspace, "spec.initializers"));
              r == 0 && m; m = hf__json_next(m))
                 if (hf__json_is_string(m))
-                        r = put_on_list(workspace, hf__json_text(m));
+                        r = add_initializer(workspace, hf__json_text(m));
         for (size_t i = 0; r == 0 && i < n; i++)
-                r = put_on_list(workspace, registered[i]);
+                r = add_initializer(workspace, registered[i]);
         return r != 0 ? r : hfd_ws_set_phase(workspace, "Initializing");
 }
 
 int hfd_ws_namespace_made(struct hf__json *workspace) {
-        int r = hfd_list_drop(workspace, HFD_WS_INITIALIZERS, HFD_WS_INITIALIZER);
+        int r = hfd_string_list_remove(workspace, HFD_WS_INITIALIZERS, HFD_WS_INITIALIZER);
 
         if (r == 0 && hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)) == 0)
                 r = hfd_ws_set_phase(workspace, "Ready");

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The life of a workspace, as decisions about its object. Pure.
+ * The life of a workspace, as the next step for its object. Pure.
  *
- *      (none)       -> Scheduling    seen and taken on
- *      Scheduling   -> Initializing  status.initializers is set, once and for all: our own, those
- * of spec.initializers, and those that are registered at this moment Initializing each initializer
- * takes its own name off the list when it is done; ours is done when the namespace ws-<name> exists
- *      Initializing -> Ready         the list is empty
- *      any, marked for deletion      its namespace is deleted and gone, then the finalizer is taken
- * off
+ *      phase          next phase     when
+ *      (none)         Scheduling     at once
+ *      Scheduling     Initializing   at once; status.initializers is set, once and for all: our
+ *                                    own, then those of spec.initializers, then those that are
+ *                                    registered at this moment
+ *      Initializing   Ready          the list is empty. Each initializer removes its own name when
+ *                                    it is done; ours is done when the namespace ws-<name> exists
+ *      any            (deleted)      the workspace is marked for deletion: its namespace is
+ *                                    deleted, and when that is gone, the finalizer is removed
  *
- * The finalizer is there before anything is made for the workspace: the server puts it into every
- * new one.
+ * Invariant: the finalizer is there before anything is made for the workspace. The server puts it
+ * into every new workspace; one without it (stored by other means) gets it first.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,9 +22,9 @@
 struct hf__json;
 
 #define HFD_WS_FINALIZER        "tenancy.holdfast.dev/workspace"
-#define HFD_WS_INITIALIZER      "system:namespace" /* ours */
+#define HFD_WS_INITIALIZER      "system:namespace" /* our own */
 #define HFD_WS_INITIALIZERS     "status.initializers"
-#define HFD_WS_MAX_INITIALIZERS 64 /* of one workspace; further ones are not put on the list */
+#define HFD_WS_MAX_INITIALIZERS 64 /* of one workspace; further ones are left out */
 
 enum hfd_ws_step {
         HFD_WS_NOTHING,
@@ -33,10 +35,13 @@ enum hfd_ws_step {
         HFD_WS_READY,
         HFD_WS_END_NAMESPACE,
 };
+/* What to do next. HFD_WS_NOTHING: wait for somebody else, or it is Ready. */
 enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace);
 
-/* Sets the list and the phase of Initializing. registered: n names, borrowed. 0, -ENOMEM. */
+/* HFD_WS_INITIALIZE: sets the list and the phase Initializing. registered: n names. 0, -ENOMEM. */
 int hfd_ws_initialize(struct hf__json *workspace, const char *const *registered, size_t n);
-/* Takes our own name off; the workspace is Ready with it when that was the last. 0, -ENOMEM. */
+/* The end of HFD_WS_MAKE_NAMESPACE: removes our own name from the list, and if that was the last
+ * one, sets the phase Ready. 0, -ENOMEM. */
 int hfd_ws_namespace_made(struct hf__json *workspace);
+/* 0, -ENOMEM. */
 int hfd_ws_set_phase(struct hf__json *workspace, const char *phase);

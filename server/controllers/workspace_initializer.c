@@ -1,49 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workspace initializer: brings every workspace from nothing to Ready, and a deleted one to its
- * end. What the next step is stands in workspace_core.h; each step is recorded in the object by one
- * fenced write at the resourceVersion it was read at, so that a new leader goes on where the last
- * one stopped. A conflict means that somebody else changed it, and the change brings the key back.
+ * The workspace initializer: takes every workspace from its creation to Ready, and a deleted one to
+ * its end. workspace_core.h decides which step is next.
  *
- * One controller does both, keyed by the workspace's name, so that its beginning and its end never
- * run side by side.
+ * Invariants. Each step is recorded in the object by one fenced write at the resourceVersion that
+ * the step was decided on, so that a new leader goes on where the previous one stopped; after a
+ * conflict the event of the other change brings the key back. And one controller does both the
+ * beginning and the end, keyed by the workspace's name, so that they never run side by side.
  *
- * The namespace ws-<name> belongs to one incarnation of the workspace: its owner reference names
- * the uid. One that belongs to an incarnation of before, or that is being deleted, is waited out.
- * One that nobody owns was there before the workspace: it is used as it is, and outlives it.
+ * The namespace ws-<name> belongs to one incarnation of the workspace: its owner reference has the
+ * uid. A namespace that belongs to a previous incarnation, or that is being deleted, is waited for
+ * until it is gone. A namespace that no workspace owns existed before: it is used as it is, and
+ * outlives the workspace.
  *
- * Others register initializers by a ConfigMap in kube-system with the label HFD_INITIALIZER_LABEL:
- * its value is the name that a workspace gets on its list. The cache of those is brought up to the
- * workspace's own revision before the list is written: who registered before a workspace was
- * created is on it.
+ * Other programs register initializers by a ConfigMap in kube-system with the label
+ * HFD_INITIALIZER_LABEL. Before the list of a workspace is written, the informer of those
+ * ConfigMaps is brought up to the workspace's own revision: whatever was registered before the
+ * workspace was created is on the list.
  */
+#include "server/controllers/workspace_initializer.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/reconciler.h>
+
 #include "base/json.h"
-#include "base/strbuf.h"
-#include "server/controllers/controllers.h"
-#include "server/controllers/gc_core.h"
+#include "server/controllers/controller_context.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/string_list.h"
 #include "server/controllers/workspace_core.h"
 
 #define NAMESPACE_PREFIX "ws-"
 #define N_WORKERS        8
-#define LOOK_AGAIN                                                                                 \
-        (10 * HF_NSEC_PER_SEC) /* while another incarnation's namespace is in the way; its events  \
-                                  come sooner */
+/* While a namespace of another incarnation is in the way, or ours is ending. Its deletion brings
+ * the key back sooner. */
+#define LOOK_AGAIN (10 * HF_NSEC_PER_SEC)
 
 static const struct hf_resource workspaces = {"tenancy.holdfast.dev", "v1alpha1", "workspaces"};
 static const struct hf_resource namespaces = {"", "v1", "namespaces"};
 
 /* ---- the namespace ---- */
 
-enum whose { NOBODYS, OURS, ANOTHERS }; /* of a namespace */
+/* Which workspace owns a namespace, as seen from one incarnation of a workspace. */
+enum ownership { OWNED_BY_NONE, OWNED_BY_US, OWNED_BY_ANOTHER };
 
-static enum whose whose_namespace(const struct hf__json *ns, const char *uid) {
-        enum whose whose = NOBODYS;
+static enum ownership namespace_ownership(const struct hf__json *ns, const char *uid) {
+        enum ownership ownership = OWNED_BY_NONE;
 
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(ns, "metadata.ownerReferences"));
@@ -52,16 +58,16 @@ static enum whose whose_namespace(const struct hf__json *ns, const char *uid) {
                 if (!kind || !owner || strcmp(kind, "Workspace") != 0)
                         continue;
                 if (strcmp(owner, uid) == 0)
-                        return OURS;
-                whose = ANOTHERS;
+                        return OWNED_BY_US;
+                ownership = OWNED_BY_ANOTHER;
         }
-        return whose;
+        return ownership;
 }
 
-/* Whether it can be the workspace's: else it is to be waited for. */
+/* Whether the workspace can use the namespace now; otherwise it waits until that is gone. */
 static bool is_usable(const struct hf__json *ns, const char *uid) {
         return !hf__json_string(ns, "metadata.deletionTimestamp") &&
-               whose_namespace(ns, uid) != ANOTHERS;
+               namespace_ownership(ns, uid) != OWNED_BY_ANOTHER;
 }
 
 static struct hf__json *new_namespace(const char *full, const char *name, const char *uid) {
@@ -100,8 +106,8 @@ static struct hf__json *new_namespace(const char *full, const char *name, const 
         return r == 0 ? ns : hf__json_free(ns);
 }
 
-/* *ret_made: it is there and can be the workspace's. Looks before it creates only when a namespace
- * is in the way. */
+/* *ret_made: the namespace exists and is usable. It first tries to create it, because that is one
+ * request in the usual case. */
 static int make_namespace(struct hf_term *term, const char *full, const char *name, const char *uid,
                           bool *ret_made) {
         struct hf__json *ns = new_namespace(full, name, uid), *there;
@@ -109,49 +115,51 @@ static int make_namespace(struct hf_term *term, const char *full, const char *na
         *ret_made = false;
         if (!ns)
                 return -ENOMEM;
-        int r = hfd_object_create(term, &namespaces, NULL, ns);
+        int r = hfd_object_client_create(term, &namespaces, NULL, ns);
         hf__json_free(ns);
         if (r != HF_E_EXISTS) {
                 *ret_made = r == 0;
                 return r;
         }
-        r = hfd_object_read(term, &namespaces, NULL, full, &there);
+        r = hfd_object_client_get(term, &namespaces, NULL, full, &there);
         if (r != 0)
-                return r == HF_E_NOT_FOUND ? HF_E_CONFLICT : r; /* gone in between: once more */
+                return r == HF_E_NOT_FOUND ? HF_E_CONFLICT : r; /* deleted in between: try again */
         *ret_made = is_usable(there, uid);
         hf__json_free(there);
         return 0;
 }
 
 /*
- * Deletes it if it is ours. *ret_gone: nothing of ours is there any more. What the cache says of it
- * is enough to delete it, if it is still that version (in a later one it may be nobody's: a
- * workspace that is deleted as "orphan" has left it), and to wait; that there is none of ours is
- * asked of the server, for it may have been made a moment ago.
+ * Deletes the namespace if it is ours. *ret_gone: no namespace of ours exists any more.
+ *
+ * What the informer knows is enough to delete the namespace, because the delete is for that
+ * revision: in a later one it may belong to nobody, if the workspace is deleted with the policy
+ * Orphan. It is also enough to wait for its end. But that no namespace of ours exists, the server
+ * must say, for it may have been created a moment ago.
  */
-static int end_namespace(struct hfd_controllers *controllers, struct hf_term *term,
+static int end_namespace(struct hfd_controller_context *context, struct hf_term *term,
                          const char *full, const char *uid, bool *ret_gone) {
         struct hf__json *ns;
-        int r = hfd_object_cached(controllers->namespaces->informer, NULL, full, &ns);
+        int r = hfd_object_client_get_cached(context->namespaces->informer, NULL, full, &ns);
 
-        if (r == 0 && whose_namespace(ns, uid) != OURS) {
+        if (r == 0 && namespace_ownership(ns, uid) != OWNED_BY_US) {
                 hf__json_free(ns);
                 r = HF_E_NOT_FOUND;
         }
         if (r == HF_E_NOT_FOUND)
-                r = hfd_object_read(term, &namespaces, NULL, full, &ns);
+                r = hfd_object_client_get(term, &namespaces, NULL, full, &ns);
         *ret_gone = r == HF_E_NOT_FOUND;
         if (r != 0)
                 return *ret_gone ? 0 : r;
-        *ret_gone = whose_namespace(ns, uid) != OURS;
+        *ret_gone = namespace_ownership(ns, uid) != OWNED_BY_US;
         if (!*ret_gone && !hf__json_string(ns, "metadata.deletionTimestamp")) {
-                struct hfd_delete what = {.uid = hf__json_string(ns, "metadata.uid"),
-                                          .resource_version =
-                                                  hf__json_string(ns, "metadata.resourceVersion")};
-                r = hfd_object_delete(term, &namespaces, NULL, full, &what);
-                r = r == HF_E_NOT_FOUND
-                            ? 0
-                            : r; /* its event tells; after a conflict it is looked at again */
+                struct hfd_object_client_delete_options options =
+                        {.uid = hf__json_string(ns, "metadata.uid"),
+                         .resource_version = hf__json_string(ns, "metadata.resourceVersion")};
+                r = hfd_object_client_delete(term, &namespaces, NULL, full, &options);
+                /* Its event brings the key back. A conflict is returned: then it is tried again. */
+                if (r == HF_E_NOT_FOUND)
+                        r = 0;
         }
         hf__json_free(ns);
         return r;
@@ -164,11 +172,12 @@ struct registered {
         size_t n;
 };
 
-static void collect(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
+static void collect_initializer(void *ctx, const char *ns, const char *name, const char *object,
+                                size_t n) {
         struct registered *registered = ctx;
         struct hf__json *json;
 
-        if (registered->n == HFD_WS_MAX_INITIALIZERS || hf__json_parse(object, n, &json, NULL))
+        if (registered->n == HFD_WS_MAX_INITIALIZERS || hf__json_parse(object, n, &json, NULL) != 0)
                 return;
         const char *value = hf__json_text(
                 hf__json_get(hf__json_path(json, "metadata.labels"), HFD_INITIALIZER_LABEL));
@@ -179,16 +188,16 @@ static void collect(void *ctx, const char *ns, const char *name, const char *obj
         hf__json_free(json);
 }
 
-static int initialize(struct hfd_controllers *controllers, struct hf_term *term,
-                      struct hf__json *workspace) {
+static int set_initializers(struct hfd_controller_context *context, struct hf_term *term,
+                            struct hf__json *workspace) {
         struct registered registered = {0};
-        int r = hf_informer_wait(controllers->initializers,
+        int r = hf_informer_wait(context->initializers,
                                  hf__json_string(workspace, "metadata.resourceVersion"),
                                  hf_term_abort(term));
 
         if (r != 0)
                 return r;
-        hf_informer_each(controllers->initializers, collect, &registered);
+        hf_informer_each(context->initializers, collect_initializer, &registered);
         r = hfd_ws_initialize(workspace, (const char *const *)registered.names, registered.n);
         while (registered.n > 0)
                 free(registered.names[--registered.n]);
@@ -197,15 +206,15 @@ static int initialize(struct hfd_controllers *controllers, struct hf_term *term,
 
 /* ---- steps ---- */
 
-/* Changed or deleted meanwhile: the event that says so brings the key again. */
-static int settle(int r) { return r == HF_E_CONFLICT || r == HF_E_NOT_FOUND ? 0 : r; }
-
-static int write_status(struct hf_term *term, const char *name, const struct hf__json *workspace) {
-        return settle(hfd_object_update(term, &workspaces, NULL, name, "status", workspace));
+/* subresource: "status", or NULL for the metadata. */
+static int write_workspace(struct hf_term *term, const char *name, const char *subresource,
+                           const struct hf__json *workspace) {
+        return hfd_object_client_ignore_stale(
+                hfd_object_client_update(term, &workspaces, NULL, name, subresource, workspace));
 }
 
-static int step_namespace(struct hf_term *term, struct hf__json *workspace, const char *name,
-                          const char *full, hf_nsec *ret_again) {
+static int begin_workspace(struct hf_term *term, struct hf__json *workspace, const char *name,
+                           const char *full, hf_nsec *ret_again) {
         bool made;
         int r = make_namespace(term, full, name, hf__json_string(workspace, "metadata.uid"), &made);
 
@@ -216,14 +225,14 @@ static int step_namespace(struct hf_term *term, struct hf__json *workspace, cons
                 return 0;
         }
         r = hfd_ws_namespace_made(workspace);
-        return r != 0 ? r : write_status(term, name, workspace);
+        return r != 0 ? r : write_workspace(term, name, "status", workspace);
 }
 
-static int step_end(struct hfd_controllers *controllers, struct hf_term *term,
-                    struct hf__json *workspace, const char *name, const char *full,
-                    hf_nsec *ret_again) {
+static int end_workspace(struct hfd_controller_context *context, struct hf_term *term,
+                         struct hf__json *workspace, const char *name, const char *full,
+                         hf_nsec *ret_again) {
         bool gone;
-        int r = end_namespace(controllers, term, full, hf__json_string(workspace, "metadata.uid"),
+        int r = end_namespace(context, term, full, hf__json_string(workspace, "metadata.uid"),
                               &gone);
 
         if (r != 0)
@@ -232,13 +241,13 @@ static int step_end(struct hfd_controllers *controllers, struct hf_term *term,
                 *ret_again = LOOK_AGAIN;
                 return 0;
         }
-        r = hfd_list_drop(workspace, "metadata.finalizers", HFD_WS_FINALIZER);
-        return r != 0 ? r
-                      : settle(hfd_object_update(term, &workspaces, NULL, name, NULL, workspace));
+        r = hfd_string_list_remove(workspace, "metadata.finalizers", HFD_WS_FINALIZER);
+        return r != 0 ? r : write_workspace(term, name, NULL, workspace);
 }
 
-static int step(struct hfd_controllers *controllers, struct hf_term *term,
-                struct hf__json *workspace, const char *name, hf_nsec *ret_again) {
+/* Takes the next step of a workspace. */
+static int take_step(struct hfd_controller_context *context, struct hf_term *term,
+                     struct hf__json *workspace, const char *name, hf_nsec *ret_again) {
         char full[HF_NAME_MAX + sizeof NAMESPACE_PREFIX];
         int r = 0;
 
@@ -248,33 +257,31 @@ static int step(struct hfd_controllers *controllers, struct hf_term *term,
         switch (hfd_ws_next(workspace)) {
         case HFD_WS_NOTHING: return 0;
         case HFD_WS_ADD_FINALIZER:
-                r = hfd_list_add(workspace, "metadata.finalizers", HFD_WS_FINALIZER);
-                return r != 0 ? r
-                              : settle(hfd_object_update(term, &workspaces, NULL, name, NULL,
-                                                         workspace));
+                r = hfd_string_list_add(workspace, "metadata.finalizers", HFD_WS_FINALIZER);
+                return r != 0 ? r : write_workspace(term, name, NULL, workspace);
         case HFD_WS_SCHEDULE: r = hfd_ws_set_phase(workspace, "Scheduling"); break;
-        case HFD_WS_INITIALIZE: r = initialize(controllers, term, workspace); break;
-        case HFD_WS_MAKE_NAMESPACE: return step_namespace(term, workspace, name, full, ret_again);
+        case HFD_WS_INITIALIZE: r = set_initializers(context, term, workspace); break;
+        case HFD_WS_MAKE_NAMESPACE: return begin_workspace(term, workspace, name, full, ret_again);
         case HFD_WS_READY: r = hfd_ws_set_phase(workspace, "Ready"); break;
         case HFD_WS_END_NAMESPACE:
-                return step_end(controllers, term, workspace, name, full, ret_again);
+                return end_workspace(context, term, workspace, name, full, ret_again);
         }
-        return r != 0 ? r : write_status(term, name, workspace);
+        return r != 0 ? r : write_workspace(term, name, "status", workspace);
 }
 
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
-        struct hfd_controllers *controllers = ctx;
+        struct hfd_controller_context *context = ctx;
         struct hf__json *workspace;
-        int r = hfd_object_cached(controllers->workspaces->informer, NULL, key, &workspace);
+        int r = hfd_object_client_get_cached(context->workspaces->informer, NULL, key, &workspace);
 
         if (r != 0)
                 return r == HF_E_NOT_FOUND ? 0 : r;
-        r = step(controllers, term, workspace, key, ret_again);
+        r = take_step(context, term, workspace, key, ret_again);
         hf__json_free(workspace);
         return r;
 }
 
-/* A namespace that went, or begins to go, may be what its workspace waits for. */
+/* The end of a namespace may be what its workspace waits for. */
 static void map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                           const char *ns, const char *name, const char *object, size_t n) {
         if (type == HF_EVENT_DELETED &&
@@ -282,11 +289,13 @@ static void map_namespace(void *ctx, struct hf_workqueue *queue, enum hf_event_t
                 (void)hf_workqueue_add(queue, name + sizeof NAMESPACE_PREFIX - 1);
 }
 
-int hfd_run_workspace_initializer(struct hf_term *term, void *ctx) {
-        struct hfd_controllers *controllers = ctx;
+int hfd_workspace_initializer_run(struct hf_term *term, void *ctx) {
+        struct hfd_controller_context *context = ctx;
+        /* controllers.c makes what the table says is needed. */
+        assert(context->workspaces && context->namespaces && context->initializers);
         const struct hf_reconciler_source sources[] = {
-                {.informer = controllers->workspaces->informer},
-                {.informer = controllers->namespaces->informer, .map = map_namespace},
+                {.informer = context->workspaces->informer},
+                {.informer = context->namespaces->informer, .map = map_namespace},
         };
         const struct hf_reconciler reconciler = {
                 .size = sizeof reconciler,
@@ -295,7 +304,7 @@ int hfd_run_workspace_initializer(struct hf_term *term, void *ctx) {
                 .n_sources = sizeof sources / sizeof *sources,
                 .n_workers = N_WORKERS,
                 .reconcile = reconcile,
-                .ctx = controllers,
+                .ctx = context,
         };
 
         return hf_reconciler_run(&reconciler, term);

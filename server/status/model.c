@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "leader/lease_record.h"
-#include "server/controllers/controllers.h"
+#include "server/controllers/identity.h"
 
 #define NODE_NAMESPACE "kube-node-lease" /* heartbeats of nodes: nothing is led by them */
 

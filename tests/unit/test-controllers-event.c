@@ -9,14 +9,14 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "server/controllers/event_core.h"
+#include "server/controllers/event_time.h"
 
 #define NOW INT64_C(1000000) /* 1970-01-12T13:46:40Z */
 
 static void expect(const char *text, int64_t seen) {
         struct hf__json *json = NULL;
         assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
-        assert_int_equal(hfd_event_seen_at(json, NOW), seen);
+        assert_int_equal(hfd_event_time_last(json, NOW), seen);
         hf__json_free(json);
 }
 

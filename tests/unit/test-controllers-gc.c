@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/controllers/gc_core.h"
-#include "server/controllers/object_client.h"
+#include "server/controllers/string_list.h"
 
 static struct hf__json *parsed(const char *text) {
         struct hf__json *json = NULL;
@@ -127,14 +127,14 @@ static void test_what_concerns_it(void **state) {
 static void test_lists(void **state) {
         (void)state;
         struct hf__json *object = parsed("{}");
-        assert_int_equal(hfd_list_add(object, "metadata.finalizers", "a/b"), 0);
-        assert_int_equal(hfd_list_add(object, "metadata.finalizers", "a/b"), 0);
-        assert_int_equal(hfd_list_add(object, "metadata.finalizers", "c"), 0);
-        assert_true(hfd_list_has(object, "metadata.finalizers", "c"));
-        assert_int_equal(hfd_list_drop(object, "metadata.finalizers", "a/b"), 0);
-        assert_int_equal(hfd_list_drop(object, "metadata.finalizers", "absent"), 0);
+        assert_int_equal(hfd_string_list_add(object, "metadata.finalizers", "a/b"), 0);
+        assert_int_equal(hfd_string_list_add(object, "metadata.finalizers", "a/b"), 0);
+        assert_int_equal(hfd_string_list_add(object, "metadata.finalizers", "c"), 0);
+        assert_true(hfd_string_list_has(object, "metadata.finalizers", "c"));
+        assert_int_equal(hfd_string_list_remove(object, "metadata.finalizers", "a/b"), 0);
+        assert_int_equal(hfd_string_list_remove(object, "metadata.finalizers", "absent"), 0);
         assert_int_equal(hf__json_count(hf__json_path(object, "metadata.finalizers")), 1);
-        assert_int_equal(hfd_list_drop(object, "metadata.finalizers", "c"), 0);
+        assert_int_equal(hfd_string_list_remove(object, "metadata.finalizers", "c"), 0);
         expect_text(object, "{\"metadata\":{}}");
 }
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "server/controllers/namespace_core.h"
+#include "server/controllers/namespace_report.h"
 
 static struct hf__json *parsed(const char *text) {
         struct hf__json *json = NULL;
@@ -39,17 +39,17 @@ static void expect(const struct hf__json *ns, const char *type, const char *stat
 static void test_conditions(void **state) {
         struct hf__json *ns = parsed("{\"metadata\":{\"name\":\"n\"}}"),
                         *held = parsed("{\"metadata\":{\"finalizers\":[\"x/y\",\"z\"]}}");
-        struct hfd_ns_report report = {0};
+        struct hfd_namespace_report report = {0};
         bool changed;
 
         (void)state;
-        hfd_ns_report_remaining(&report, "configmaps", "", 2);
-        hfd_ns_report_remaining(&report, "secrets", "", 0);
-        hfd_ns_report_remaining(&report, "leases", "coordination.k8s.io", 1);
-        hfd_ns_report_finalizers(&report, held);
-        hfd_ns_report_finalizers(&report, held);
-        assert_false(hfd_ns_report_clean(&report));
-        assert_int_equal(hfd_ns_set_conditions(ns, &report, "t1", &changed), 0);
+        hfd_namespace_report_remaining(&report, "configmaps", "", 2);
+        hfd_namespace_report_remaining(&report, "secrets", "", 0);
+        hfd_namespace_report_remaining(&report, "leases", "coordination.k8s.io", 1);
+        hfd_namespace_report_finalizers(&report, held);
+        hfd_namespace_report_finalizers(&report, held);
+        assert_false(hfd_namespace_report_is_clean(&report));
+        assert_int_equal(hfd_namespace_report_set_conditions(&report, ns, "t1", &changed), 0);
         assert_true(changed);
         assert_int_equal(hf__json_count(hf__json_path(ns, "status.conditions")), 5);
         expect(ns, "NamespaceContentRemaining", "True", "SomeResourcesRemain",
@@ -66,14 +66,14 @@ static void test_conditions(void **state) {
                "All resources successfully discovered", "t1");
 
         /* The same again is nothing to write. */
-        assert_int_equal(hfd_ns_set_conditions(ns, &report, "t2", &changed), 0);
+        assert_int_equal(hfd_namespace_report_set_conditions(&report, ns, "t2", &changed), 0);
         assert_false(changed);
-        hfd_ns_report_done(&report);
+        hfd_namespace_report_done(&report);
 
         /* Other words move no time; another status does. */
-        hfd_ns_report_remaining(&report, "configmaps", "", 1);
-        hfd_ns_report_failure(&report, "secrets: forbidden");
-        assert_int_equal(hfd_ns_set_conditions(ns, &report, "t3", &changed), 0);
+        hfd_namespace_report_remaining(&report, "configmaps", "", 1);
+        hfd_namespace_report_failure(&report, "secrets: forbidden");
+        assert_int_equal(hfd_namespace_report_set_conditions(&report, ns, "t3", &changed), 0);
         assert_true(changed);
         expect(ns, "NamespaceContentRemaining", "True", "SomeResourcesRemain",
                "Some resources are remaining: configmaps. has 1 resource instances", "t1");
@@ -82,27 +82,27 @@ static void test_conditions(void **state) {
         expect(ns, "NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers",
                "All content-preserving finalizers finished", "t3");
         assert_int_equal(hf__json_count(hf__json_path(ns, "status.conditions")), 5);
-        hfd_ns_report_done(&report);
-        assert_true(hfd_ns_report_clean(&report));
+        hfd_namespace_report_done(&report);
+        assert_true(hfd_namespace_report_is_clean(&report));
         hf__json_free(held);
         hf__json_free(ns);
 }
 
 static void test_a_flood_of_finalizers_is_counted_with_the_last(void **state) {
-        struct hfd_ns_report report = {0};
+        struct hfd_namespace_report report = {0};
 
         (void)state;
         for (int i = 0; i < 100; i++) {
                 char text[100];
                 (void)snprintf(text, sizeof text, "{\"metadata\":{\"finalizers\":[\"f%d\"]}}", i);
                 struct hf__json *object = parsed(text);
-                hfd_ns_report_finalizers(&report, object);
+                hfd_namespace_report_finalizers(&report, object);
                 hf__json_free(object);
         }
-        assert_int_equal(report.n_finalizers, HFD_NS_FINALIZERS_MAX);
-        assert_int_equal(report.finalizers[HFD_NS_FINALIZERS_MAX - 1].n,
-                         100 - HFD_NS_FINALIZERS_MAX + 1);
-        hfd_ns_report_done(&report);
+        assert_int_equal(report.n_finalizers, HFD_NAMESPACE_REPORT_FINALIZERS);
+        assert_int_equal(report.finalizers[HFD_NAMESPACE_REPORT_FINALIZERS - 1].n,
+                         100 - HFD_NAMESPACE_REPORT_FINALIZERS + 1);
+        hfd_namespace_report_done(&report);
 }
 
 static void test_what_is_to_be_finalized(void **state) {
@@ -122,7 +122,7 @@ static void test_what_is_to_be_finalized(void **state) {
         (void)state;
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 struct hf__json *ns = parsed(cases[i].text);
-                assert_int_equal(hfd_ns_wants_finalizing(ns), cases[i].wants);
+                assert_int_equal(hfd_namespace_report_is_due(ns), cases[i].wants);
                 hf__json_free(ns);
         }
 }

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/controllers/object_client.h"
+#include "server/controllers/string_list.h"
 #include "server/controllers/workspace_core.h"
 
 #define HELD "\"finalizers\":[\"tenancy.holdfast.dev/workspace\"]"
@@ -80,7 +81,8 @@ static void test_a_life(void **state) {
         static const char *const others[] = {"own", "own2", "reg-a", "reg-b"};
         for (size_t i = 0; i < 4; i++) {
                 assert_int_equal(hfd_ws_next(workspace), HFD_WS_NOTHING);
-                assert_int_equal(hfd_list_drop(workspace, HFD_WS_INITIALIZERS, others[i]), 0);
+                assert_int_equal(hfd_string_list_remove(workspace, HFD_WS_INITIALIZERS, others[i]),
+                                 0);
         }
         assert_int_equal(hfd_ws_next(workspace), HFD_WS_READY);
         hf__json_free(workspace);
@@ -135,7 +137,7 @@ static int fake_read(struct hf_term *term, const struct hf_resource *resource, c
 }
 
 static int fake_delete(struct hf_term *term, const struct hf_resource *resource, const char *ns,
-                       const char *name, const struct hfd_delete *what) {
+                       const char *name, const struct hfd_object_client_delete_options *what) {
         assert_string_equal(what->uid, "n");
         if (what->resource_version && strcmp(what->resource_version, world.served_revision) != 0)
                 return HF_E_CONFLICT;
@@ -143,9 +145,9 @@ static int fake_delete(struct hf_term *term, const struct hf_resource *resource,
         return 0;
 }
 
-#define hfd_object_cached fake_cached
-#define hfd_object_read   fake_read
-#define hfd_object_delete fake_delete
+#define hfd_object_client_get_cached fake_cached
+#define hfd_object_client_get        fake_read
+#define hfd_object_client_delete     fake_delete
 #include "server/controllers/workspace_initializer.c" /* NOLINT: its static functions */
 
 #define NS(revision, owner)                                                                        \
@@ -154,13 +156,13 @@ static int fake_delete(struct hf_term *term, const struct hf_resource *resource,
 
 static int end(const char *cached, const char *served, const char *revision, bool *ret_gone) {
         static struct hfd_kind kind;
-        struct hfd_controllers controllers = {.namespaces = &kind};
+        struct hfd_controller_context context = {.namespaces = &kind};
 
         world.cached = cached;
         world.served = served;
         world.served_revision = revision;
         world.deleted = false;
-        return end_namespace(&controllers, NULL, "ws-x", "w", ret_gone);
+        return end_namespace(&context, NULL, "ws-x", "w", ret_gone);
 }
 
 static void test_a_namespace_that_was_let_go_stays(void **state) {

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the controllers share: the ctx of each of them. Made and freed by controllers.c; a
+ * controller uses the fields that it needs.
+ */
+#include <stdatomic.h>
+
+#include <holdfast/cancel.h>
+#include <holdfast/informer.h>
+
+#include "server/controllers/identity.h"
+#include "server/controllers/kinds.h"
+
+struct hfd_controller_context {
+        /* Immutable once made. The informers themselves may be used from any thread. */
+        const struct hf_host *host;          /* borrowed */
+        const struct hfd_identity *identity; /* borrowed; read only once the election runs */
+        struct hf_cancel *stopping;          /* borrowed; fires when the process begins to stop */
+        hf_nsec event_ttl;
+        struct hfd_kinds kinds; /* the kinds that a selected controller needs */
+        /* Three of those kinds; NULL = no selected controller needs it. */
+        const struct hfd_kind *workspaces, *namespaces, *events;
+        /* The ConfigMaps of kube-system that register an initializer; owned; NULL = not needed. */
+        struct hf_informer *initializers;
+        /* The identity Leases of all instances; owned; NULL = not needed. */
+        struct hf_informer *identity_leases;
+
+        /* Shared by the identity-lease controller and the shutdown, which waits for it. */
+        atomic_bool has_identity_lease;     /* that controller has begun */
+        struct hf_cancel *identity_deleted; /* owned; fired when that controller has ended */
+};

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ownership graph, read from the informers' indexes.
+ *
+ * Invariant: dependents are found by uid, but a reference counts as an edge only if its kind, name
+ * and namespace mean the owner too (is_reference_to). An object with a wrong reference that happens
+ * to have the right uid would otherwise make its owner wait for something that never comes.
+ */
+#include "server/controllers/gc_graph.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/controllers/gc_core.h"
+
+void hfd_gc_graph_init(struct hfd_gc_graph *graph, const struct hfd_kinds *kinds,
+                       const struct hfd_kind *without) {
+        *graph = (struct hfd_gc_graph){.kinds = kinds};
+        for (size_t i = 0; i < kinds->n; i++) {
+                if (&kinds->kinds[i] == without)
+                        continue;
+                graph->members[graph->n] = &kinds->kinds[i];
+                graph->informers[graph->n++] = kinds->kinds[i].informer;
+        }
+}
+
+/* ---- keys ---- */
+
+void hfd_gc_graph_key(const struct hfd_gc_graph *graph, const struct hfd_kind *kind, const char *ns,
+                      const char *name, char key[HFD_GC_KEY_MAX]) {
+        bool with_ns = ns && *ns;
+
+        assert(kind >= graph->kinds->kinds && kind < graph->kinds->kinds + graph->kinds->n);
+        (void)snprintf(key, HFD_GC_KEY_MAX, "%zu:%s%s%s", (size_t)(kind - graph->kinds->kinds),
+                       with_ns ? ns : "", with_ns ? "/" : "", name);
+}
+
+const struct hfd_kind *hfd_gc_graph_kind(const struct hfd_gc_graph *graph, const char *key,
+                                         const char **ret_rest) {
+        char *end;
+        unsigned long place = strtoul(key, &end, 10);
+
+        if (*end != ':' || place >= graph->kinds->n)
+                return NULL;
+        *ret_rest = end + 1;
+        return &graph->kinds->kinds[place];
+}
+
+/* ---- dependents ---- */
+
+struct each {
+        hfd_gc_graph_each_fn fn;
+        void *ctx;
+        const struct hfd_kind *kind;
+};
+
+static void call_each(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
+        struct each *each = ctx;
+        each->fn(each->ctx, each->kind, ns, name, object, n);
+}
+
+void hfd_gc_graph_each(const struct hfd_gc_graph *graph, const char *uid, hfd_gc_graph_each_fn each,
+                       void *ctx) {
+        for (size_t i = 0; i < graph->n; i++) {
+                struct each call = {.fn = each, .ctx = ctx, .kind = graph->members[i]};
+                /* Fails only for an index that does not exist; hfd_kinds_init made this one. */
+                (void)hf_informer_by_index(graph->informers[i], HFD_OWNER_INDEX, uid, call_each,
+                                           &call);
+        }
+}
+
+struct look {
+        const struct hfd_gc_graph *graph;
+        const struct hfd_gc_node *owner;
+        struct hfd_gc_dependents found;
+};
+
+/* Whether a reference of an object in ns means the owner, and does not only have its uid. */
+static bool is_reference_to(const struct look *look, const struct hf__json *reference,
+                            const char *ns) {
+        const struct hfd_gc_node *owner = look->owner;
+        const char *uid = hf__json_string(reference, "uid"),
+                   *name = hf__json_string(reference, "name");
+
+        return uid && name && strcmp(uid, owner->uid) == 0 && strcmp(name, owner->name) == 0 &&
+               (!owner->kind->row.namespaced || strcmp(ns, owner->ns) == 0) &&
+               hfd_kinds_named(look->graph->kinds, hf__json_string(reference, "apiVersion"),
+                               hf__json_string(reference, "kind")) == owner->kind;
+}
+
+static void look_at_dependent(void *ctx, const struct hfd_kind *kind, const char *ns,
+                              const char *name, const char *object, size_t n) {
+        struct look *look = ctx;
+        struct hfd_gc_dependents *found = &look->found;
+        struct hf__json *json;
+        bool depends = false;
+
+        if (found->any && found->waits && found->blocks)
+                return; /* more cannot be found */
+        if (hf__json_parse(object, n, &json, NULL) != 0) {
+                /* Out of memory. Assume the case that keeps the owner: the next look decides. */
+                found->any = true;
+                found->blocks = true;
+                return;
+        }
+        const char *uid = hf__json_string(json, "metadata.uid");
+        if (uid && strcmp(uid, look->owner->uid) == 0) {
+                hf__json_free(json); /* an object that owns itself does not wait for itself */
+                return;
+        }
+        for (const struct hf__json *m =
+                     hf__json_first(hf__json_path(json, "metadata.ownerReferences"));
+             m; m = hf__json_next(m)) {
+                if (!is_reference_to(look, m, ns))
+                        continue;
+                depends = true;
+                found->blocks = found->blocks || hf__json_bool(m, "blockOwnerDeletion", false);
+        }
+        found->any = found->any || depends;
+        found->waits = found->waits || (depends && hfd_gc_waits(json));
+        hf__json_free(json);
+}
+
+void hfd_gc_graph_look(const struct hfd_gc_graph *graph, const struct hfd_gc_node *owner,
+                       struct hfd_gc_dependents *ret_dependents) {
+        struct look look = {.graph = graph, .owner = owner};
+
+        assert(owner->uid);
+        hfd_gc_graph_each(graph, owner->uid, look_at_dependent, &look);
+        *ret_dependents = look.found;
+}
+
+/* ---- keys of neighbours ---- */
+
+struct enqueue {
+        const struct hfd_gc_graph *graph;
+        struct hf_workqueue *queue;
+};
+
+static void enqueue_one(void *ctx, const struct hfd_kind *kind, const char *ns, const char *name,
+                        const char *object, size_t n) {
+        struct enqueue *enqueue = ctx;
+        char key[HFD_GC_KEY_MAX];
+
+        hfd_gc_graph_key(enqueue->graph, kind, ns, name, key);
+        (void)hf_workqueue_add(enqueue->queue, key);
+}
+
+void hfd_gc_graph_enqueue_dependents(const struct hfd_gc_graph *graph, const char *uid,
+                                     struct hf_workqueue *queue) {
+        struct enqueue enqueue = {.graph = graph, .queue = queue};
+        hfd_gc_graph_each(graph, uid, enqueue_one, &enqueue);
+}
+
+void hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct hf__json *object,
+                                 const char *ns, struct hf_workqueue *queue) {
+        char key[HFD_GC_KEY_MAX];
+
+        for (const struct hf__json *m =
+                     hf__json_first(hf__json_path(object, "metadata.ownerReferences"));
+             m; m = hf__json_next(m)) {
+                const char *name = hf__json_string(m, "name");
+                const struct hfd_kind *kind =
+                        hfd_kinds_named(graph->kinds, hf__json_string(m, "apiVersion"),
+                                        hf__json_string(m, "kind"));
+                if (!kind || !name || strlen(name) > HF_NAME_MAX)
+                        continue;
+                hfd_gc_graph_key(graph, kind, kind->row.namespaced ? ns : NULL, name, key);
+                (void)hf_workqueue_add(queue, key);
+        }
+}

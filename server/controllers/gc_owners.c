@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The owners of objects, present or absent.
+ *
+ * Invariants. ABSENT rests on a consistent read of the server, now or earlier: a uid is never used
+ * again, so an owner that was absent once stays absent, and the result may be remembered. What is
+ * remembered is the kind, namespace, name and uid together, not the uid alone: a dependent that
+ * names an owner wrongly must not make that owner absent for others that name it rightly.
+ */
+#include "server/controllers/gc_owners.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/thread.h"
+#include "server/controllers/gc_core.h"
+#include "server/controllers/gc_notice.h"
+#include "server/controllers/object_client.h"
+
+#define OWNER_KEY_MAX (HFD_GC_KEY_MAX + HFD_GC_UID_MAX)
+#define SEARCH_MAX    1024 /* objects; a larger collection is not searched, see lives_elsewhere */
+
+int hfd_gc_owners_init(struct hfd_gc_owners *owners, const struct hfd_gc_graph *graph) {
+        *owners = (struct hfd_gc_owners){.graph = graph};
+        return hf__mutex_init(&owners->mu);
+}
+
+void hfd_gc_owners_done(struct hfd_gc_owners *owners) {
+        for (size_t i = 0; i < HFD_GC_OWNERS_MAX; i++)
+                free(owners->absent[i]);
+        (void)pthread_mutex_destroy(&owners->mu);
+}
+
+/* ---- the memory of absent owners ---- */
+
+static void owner_key(const struct hfd_gc_owners *owners, const struct hfd_kind *kind,
+                      const char *ns, const char *name, const char *uid, char text[OWNER_KEY_MAX]) {
+        char key[HFD_GC_KEY_MAX];
+
+        hfd_gc_graph_key(owners->graph, kind, ns, name, key);
+        (void)snprintf(text, OWNER_KEY_MAX, "%s %s", uid, key);
+}
+
+static bool is_known_absent(struct hfd_gc_owners *owners, const char *owner) {
+        bool known = false;
+
+        (void)pthread_mutex_lock(&owners->mu);
+        for (size_t i = 0; i < HFD_GC_OWNERS_MAX && owners->absent[i] && !known; i++)
+                known = strcmp(owners->absent[i], owner) == 0;
+        (void)pthread_mutex_unlock(&owners->mu);
+        return known;
+}
+
+/* An owner that is not remembered, for want of memory, costs another request next time. */
+static void remember_absent(struct hfd_gc_owners *owners, const char *owner) {
+        char *copy = strdup(owner);
+
+        if (!copy)
+                return;
+        (void)pthread_mutex_lock(&owners->mu);
+        size_t place = owners->n_absent++ % HFD_GC_OWNERS_MAX;
+        free(owners->absent[place]);
+        owners->absent[place] = copy;
+        (void)pthread_mutex_unlock(&owners->mu);
+}
+
+/* ---- looking an owner up ---- */
+
+static enum hfd_gc_owner judge_owner(const struct hf__json *owner, const char *uid) {
+        const char *found = hf__json_string(owner, "metadata.uid");
+
+        if (!found || strcmp(found, uid) != 0)
+                return HFD_GC_OWNER_ABSENT;
+        return hfd_gc_waits(owner) ? HFD_GC_OWNER_WAITING : HFD_GC_OWNER_SOLID;
+}
+
+/* The informer's word is enough to keep an object. That an owner is absent, the server must say. */
+static int look_up_owner(struct hfd_gc_owners *owners, struct hf_term *term,
+                         const struct hfd_kind *kind, const char *ns, const char *name,
+                         const char *uid, enum hfd_gc_owner *ret_owner) {
+        char known[OWNER_KEY_MAX];
+        struct hf__json *owner;
+
+        int r = hfd_object_client_get_cached(kind->informer, ns, name, &owner);
+        if (r == 0) {
+                *ret_owner = judge_owner(owner, uid);
+                hf__json_free(owner);
+                if (*ret_owner != HFD_GC_OWNER_ABSENT)
+                        return 0;
+        }
+        *ret_owner = HFD_GC_OWNER_ABSENT;
+        owner_key(owners, kind, ns, name, uid, known);
+        if (is_known_absent(owners, known))
+                return 0;
+        r = hfd_object_client_get(term, &kind->row.resource, ns, name, &owner);
+        if (r != 0 && r != HF_E_NOT_FOUND)
+                return r;
+        if (r == 0) {
+                *ret_owner = judge_owner(owner, uid);
+                hf__json_free(owner);
+        }
+        if (*ret_owner == HFD_GC_OWNER_ABSENT)
+                remember_absent(owners, known);
+        return 0;
+}
+
+/* ---- owners in other namespaces ---- */
+
+struct search {
+        const char *uid;
+        const char *ns; /* not searched */
+        bool found;
+};
+
+/* The owner's dependents contain its uid as well, so a hit in the text is checked. */
+static void search_one(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
+        struct search *search = ctx;
+        struct hf__json *json;
+
+        if (search->found || strcmp(ns, search->ns) == 0 ||
+            !memmem(object, n, search->uid, strlen(search->uid)) ||
+            hf__json_parse(object, n, &json, NULL) != 0)
+                return;
+        const char *uid = hf__json_string(json, "metadata.uid");
+        search->found = uid && strcmp(uid, search->uid) == 0;
+        hf__json_free(json);
+}
+
+/* Whether an object of another namespace has the uid. Only an Event depends on the result, so a
+ * large collection is not searched for it. */
+static bool lives_elsewhere(const struct hfd_kind *kind, const char *ns, const char *uid) {
+        struct search search = {.uid = uid, .ns = ns};
+
+        if (hf_informer_count(kind->informer) <= SEARCH_MAX)
+                hf_informer_each(kind->informer, search_one, &search);
+        return search.found;
+}
+
+int hfd_gc_owners_find(struct hfd_gc_owners *owners, struct hf_term *term,
+                       const struct hfd_gc_node *node, const struct hf__json *reference,
+                       enum hfd_gc_owner *ret_owner) {
+        const char *uid = hf__json_string(reference, "uid"),
+                   *name = hf__json_string(reference, "name");
+        const struct hfd_kind *kind =
+                hfd_kinds_named(owners->graph->kinds, hf__json_string(reference, "apiVersion"),
+                                hf__json_string(reference, "kind"));
+
+        assert(node->uid && node->kind);
+        *ret_owner = HFD_GC_OWNER_SOLID;
+        if (!uid || !name || !kind || strlen(uid) >= HFD_GC_UID_MAX || strlen(name) > HF_NAME_MAX)
+                return 0;
+        if (kind->row.namespaced && !*node->ns) {
+                hfd_gc_notice(term, node, reference);
+                return 0;
+        }
+        int r = look_up_owner(owners, term, kind, kind->row.namespaced ? node->ns : NULL, name, uid,
+                              ret_owner);
+        if (r == 0 && *ret_owner == HFD_GC_OWNER_ABSENT && kind->row.namespaced &&
+            lives_elsewhere(kind, node->ns, uid))
+                hfd_gc_notice(term, node, reference);
+        return r;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The leader-only controller namespace-lifecycle: empties namespaces that are being deleted, then
+ * lets them go; deletes objects whose namespace does not exist.
+ */
+#include <holdfast/leader.h>
+
+#define HFD_NAMESPACE_LIFECYCLE "namespace-lifecycle"
+
+/* The controller's run function. context: its struct hfd_controller_context. */
+int hfd_namespace_lifecycle_run(struct hf_term *term, void *context);

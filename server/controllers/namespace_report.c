@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The report about a terminating namespace, and its conditions.
+ *
+ * Invariant: the same report gives the same conditions, byte for byte, so that a round that finds
+ * nothing new writes nothing (its own write would bring the key back). lastTransitionTime therefore
+ * changes only with a condition's status. The texts are Kubernetes' own; clients print them.
+ */
+#include "server/controllers/namespace_report.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/controllers/string_list.h"
+
+void hfd_namespace_report_failure(struct hfd_namespace_report *report, const char *text) {
+        hf__strbuf_printf(&report->failures, "%s%s", report->n_failures++ ? ", " : "", text);
+}
+
+void hfd_namespace_report_remaining(struct hfd_namespace_report *report, const char *plural,
+                                    const char *group, size_t n) {
+        if (n > 0)
+                hf__strbuf_printf(&report->remaining, "%s%s.%s has %zu resource instances",
+                                  report->n_remaining++ ? ", " : "", plural, group, n);
+}
+
+static void count_finalizer(struct hfd_namespace_report *report, const char *name) {
+        size_t i = 0;
+
+        while (i < report->n_finalizers && strncmp(report->finalizers[i].name, name,
+                                                   sizeof report->finalizers[i].name - 1) != 0)
+                i++;
+        if (i == HFD_NAMESPACE_REPORT_FINALIZERS)
+                i--; /* the table is full: count it with the last one */
+        if (i == report->n_finalizers) {
+                (void)snprintf(report->finalizers[i].name, sizeof report->finalizers[i].name, "%s",
+                               name);
+                report->n_finalizers++;
+        }
+        report->finalizers[i].n++;
+        assert(report->n_finalizers <= HFD_NAMESPACE_REPORT_FINALIZERS);
+}
+
+void hfd_namespace_report_finalizers(struct hfd_namespace_report *report,
+                                     const struct hf__json *object) {
+        for (const struct hf__json *m =
+                     hf__json_first(hf__json_path(object, "metadata.finalizers"));
+             m; m = hf__json_next(m))
+                if (hf__json_is_string(m))
+                        count_finalizer(report, hf__json_text(m));
+}
+
+bool hfd_namespace_report_is_clean(const struct hfd_namespace_report *report) {
+        return report->n_failures == 0 && report->n_remaining == 0;
+}
+
+void hfd_namespace_report_done(struct hfd_namespace_report *report) {
+        hf__strbuf_done(&report->failures);
+        hf__strbuf_done(&report->remaining);
+        *report = (struct hfd_namespace_report){0};
+}
+
+bool hfd_namespace_report_is_due(const struct hf__json *ns) {
+        return hf__json_string(ns, "metadata.deletionTimestamp") &&
+               hfd_string_list_has(ns, "spec.finalizers", HFD_NAMESPACE_FINALIZER);
+}
+
+/* ---- conditions ---- */
+
+enum { DISCOVERY, PARSING, DELETION, REMAINING, FINALIZERS, N_CONDITIONS };
+
+struct condition {
+        const char *type, *reason, *message;
+        bool status;
+};
+
+static struct hf__json *find_condition(const struct hf__json *conditions, const char *type) {
+        for (struct hf__json *m = hf__json_first(conditions); m; m = hf__json_next(m)) {
+                const char *text = hf__json_string(m, "type");
+                if (text && strcmp(text, type) == 0)
+                        return m;
+        }
+        return NULL;
+}
+
+static bool is_string_at(const struct hf__json *object, const char *path, const char *text) {
+        const char *found = hf__json_string(object, path);
+        return found && strcmp(found, text) == 0;
+}
+
+static int fill_condition(struct hf__json *object, const struct condition *condition,
+                          const char *now, bool new_status) {
+        int r = hf__json_set_string(object, "type", condition->type);
+
+        if (r == 0)
+                r = hf__json_set_string(object, "status", condition->status ? "True" : "False");
+        if (r == 0 && new_status)
+                r = hf__json_set_string(object, "lastTransitionTime", now);
+        if (r == 0)
+                r = hf__json_set_string(object, "reason", condition->reason);
+        return r != 0 ? r : hf__json_set_string(object, "message", condition->message);
+}
+
+static int set_condition(struct hf__json *conditions, const struct condition *condition,
+                         const char *now, bool *ret_changed) {
+        struct hf__json *there = find_condition(conditions, condition->type);
+        bool same_status =
+                there && is_string_at(there, "status", condition->status ? "True" : "False");
+
+        if (same_status && is_string_at(there, "reason", condition->reason) &&
+            is_string_at(there, "message", condition->message))
+                return 0;
+        *ret_changed = true;
+        if (there)
+                return fill_condition(there, condition, now, !same_status);
+        there = hf__json_object();
+        int r = there ? fill_condition(there, condition, now, true) : -ENOMEM;
+        if (r != 0) {
+                hf__json_free(there);
+                return r;
+        }
+        return hf__json_append(conditions, there);
+}
+
+static void print_finalizers(const struct hfd_namespace_report *report, struct hf__strbuf *out) {
+        hf__strbuf_puts(out, "Some content in the namespace has finalizers remaining: ");
+        for (size_t i = 0; i < report->n_finalizers; i++)
+                hf__strbuf_printf(out, "%s%s in %zu resource instances", i ? ", " : "",
+                                  report->finalizers[i].name, report->finalizers[i].n);
+}
+
+static int set_conditions(struct hf__json *conditions, const struct hfd_namespace_report *report,
+                          const char *now, bool *ret_changed) {
+        struct hf__strbuf failed = {0}, left = {0}, held = {0};
+        /* As they are when nothing is left. The first two cannot fail here: the kinds are built in,
+         * so there is no discovery. */
+        struct condition all[N_CONDITIONS] = {
+                [DISCOVERY] = {"NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered",
+                               "All resources successfully discovered", false},
+                [PARSING] = {"NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions",
+                             "All legacy kube types successfully parsed", false},
+                [DELETION] = {"NamespaceDeletionContentFailure", "ContentDeleted",
+                              "All content successfully deleted, may be waiting on finalization",
+                              false},
+                [REMAINING] = {"NamespaceContentRemaining", "ContentRemoved",
+                               "All content successfully removed", false},
+                [FINALIZERS] = {"NamespaceFinalizersRemaining", "ContentHasNoFinalizers",
+                                "All content-preserving finalizers finished", false},
+        };
+
+        if (report->n_failures) {
+                hf__strbuf_printf(&failed, "Failed to delete all resource types, %zu remaining: %s",
+                                  report->n_failures,
+                                  report->failures.data ? report->failures.data : "");
+                all[DELETION] = (struct condition){all[DELETION].type, "ContentDeletionFailed",
+                                                   failed.data, true};
+        }
+        if (report->n_remaining) {
+                hf__strbuf_printf(&left, "Some resources are remaining: %s",
+                                  report->remaining.data ? report->remaining.data : "");
+                all[REMAINING] = (struct condition){all[REMAINING].type, "SomeResourcesRemain",
+                                                    left.data, true};
+        }
+        if (report->n_finalizers) {
+                print_finalizers(report, &held);
+                all[FINALIZERS] = (struct condition){all[FINALIZERS].type, "SomeFinalizersRemain",
+                                                     held.data, true};
+        }
+        int r = report->failures.error;
+        if (r == 0)
+                r = report->remaining.error;
+        if (r == 0)
+                r = failed.error;
+        if (r == 0)
+                r = left.error;
+        if (r == 0)
+                r = held.error;
+        for (size_t i = 0; r == 0 && i < N_CONDITIONS; i++)
+                r = set_condition(conditions, &all[i], now, ret_changed);
+        hf__strbuf_done(&failed);
+        hf__strbuf_done(&left);
+        hf__strbuf_done(&held);
+        return r;
+}
+
+int hfd_namespace_report_set_conditions(const struct hfd_namespace_report *report,
+                                        struct hf__json *ns, const char *now, bool *ret_changed) {
+        struct hf__json *conditions = hf__json_path(ns, "status.conditions");
+
+        *ret_changed = false;
+        if (!hf__json_is_array(conditions)) {
+                int r = hf__json_set(ns, "status.conditions", hf__json_array());
+                if (r != 0)
+                        return r;
+                conditions = hf__json_path(ns, "status.conditions");
+        }
+        return set_conditions(conditions, report, now, ret_changed);
+}
