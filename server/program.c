@@ -11,6 +11,7 @@
 #include "server/program.h"
 #include "server/sdnotify.h"
 #include "server/server.h"
+#include "server/status/status.h"
 
 static int print_help(enum hfd_command about) {
         struct hf__strbuf text = {0};
@@ -32,12 +33,22 @@ static int print_version(void) {
         return puts("holdfastd " HFD_VERSION) == EOF || puts(libsystemd) == EOF;
 }
 
+static int run_status(const struct hfd_config *config) {
+        struct hfd_log_sink sink;
+        struct hfd_status_options options = {.kubeconfig = config->kubeconfig,
+                                             .watch = config->watch};
+
+        if (config->v > 1)
+                hfd_log_sink_init(&sink, config, &options.log);
+        return hfd_status_main(&options);
+}
+
 static int run_command(const struct hfd_config *config, const struct hfd_extra *extra) {
         switch (config->command) {
         case HFD_COMMAND_HELP: return print_help(config->help_about);
         case HFD_COMMAND_VERSION: return print_version();
         case HFD_COMMAND_RELEASE: return hfd_release_main(config);
-        case HFD_COMMAND_STATUS: return hfd_status_main(config);
+        case HFD_COMMAND_STATUS: return run_status(config);
         case HFD_COMMAND_SERVE: break;
         }
         return hfd_server_run(config, extra);

@@ -117,4 +117,3 @@ void hfd_debug_leader(void *host, struct hfd_http_request *request); /* debug_le
 int hfd_read_certificates(struct hfd_server *server, struct hf_status *reterr_status); /* boot.c */
 
 int hfd_release_main(const struct hfd_config *config); /* release.c: the sub-command; exit status */
-int hfd_status_main(const struct hfd_config *config);  /* status.c: the sub-command; exit status */

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/status/status.h"
+/*
+ * From the JSON that servers send to the model that is shown.
+ *
+ * Two invariants. Every text is tamed when it enters the model (take_text), never later. And a list
+ * that cannot be read changes nothing: the model keeps the previous contents, so that a live view
+ * can go on showing them.
+ */
+#include "server/status/model.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +17,11 @@
 #include "leader/lease_record.h"
 #include "server/controllers/identity.h"
 
-#define NODE_NAMESPACE "kube-node-lease" /* heartbeats of nodes: nothing is led by them */
+/* Kubelets renew one Lease per node here as a heartbeat; nobody leads by them. */
+#define NODE_NAMESPACE "kube-node-lease"
 
-/* What servers say goes to a terminal: control characters do not, nor what could stand for them in
- * some encoding. */
-static void tame(char *text) {
+/* Bytes above 0x7e are replaced too: some terminals take 0x80 to 0x9f for control characters. */
+static void tame_text(char *text) {
         for (; *text; text++)
                 if ((unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f)
                         *text = '?';
@@ -21,7 +29,7 @@ static void tame(char *text) {
 
 static void take_text(char *to, size_t size, const char *from) {
         (void)snprintf(to, size, "%s", from ? from : "");
-        tame(to);
+        tame_text(to);
 }
 
 static const char *text_at(const struct hf__json *map, const char *key) {
@@ -29,15 +37,15 @@ static const char *text_at(const struct hf__json *map, const char *key) {
         return hf__json_is_string(value) ? hf__json_text(value) : NULL;
 }
 
-static void take_instance(struct hfd_status_model *picture, const struct hf__json *lease,
+static void take_instance(struct hfd_status_model *model, const struct hf__json *lease,
                           const struct hf__record *record) {
         const struct hf__json *annotations = hf__json_path(lease, "metadata.annotations");
 
-        if (picture->n_instances == HFD_STATUS_MAX_INSTANCES) {
-                picture->n_more_instances++;
+        if (model->n_instances == HFD_STATUS_MAX_INSTANCES) {
+                model->n_more_instances++;
                 return;
         }
-        struct hfd_status_instance *instance = &picture->instances[picture->n_instances++];
+        struct hfd_status_instance *instance = &model->instances[model->n_instances++];
         take_text(instance->identity, sizeof instance->identity, record->holder);
         take_text(instance->name, sizeof instance->name,
                   text_at(annotations, "holdfast.dev/instance"));
@@ -48,34 +56,34 @@ static void take_instance(struct hfd_status_model *picture, const struct hf__jso
         instance->renew_us = record->renew_us;
 }
 
-static void take_led(struct hfd_status_model *picture, const struct hf__json *lease,
-                     const struct hf__record *record, const char *ns, const char *name) {
-        const struct hf__json *annotations = hf__json_path(lease, "metadata.annotations");
+static void take_election_lease(struct hfd_status_model *model, const struct hf__json *json,
+                                const struct hf__record *record, const char *ns, const char *name) {
+        const struct hf__json *annotations = hf__json_path(json, "metadata.annotations");
 
-        if (picture->n_leases == HFD_STATUS_MAX_LEASES) {
-                picture->n_more_leases++;
+        if (model->n_leases == HFD_STATUS_MAX_LEASES) {
+                model->n_more_leases++;
                 return;
         }
-        struct hfd_status_lease *led = &picture->leases[picture->n_leases++];
-        char label[sizeof led->label];
+        struct hfd_status_lease *lease = &model->leases[model->n_leases++];
+        char label[sizeof lease->label];
         (void)snprintf(label, sizeof label, "%.253s/%.253s", ns, name);
-        take_text(led->label, sizeof led->label, label);
-        take_text(led->holder, sizeof led->holder, record->holder);
-        led->acquire_us = record->acquire_us;
-        led->renew_us = record->renew_us;
-        led->duration_s = record->duration_s;
-        led->n_transitions = record->transitions;
-        led->n_history = hf__lease_history_read(text_at(annotations, HF__LEASE_HISTORY_ANNOTATION),
-                                                led->history);
-        for (unsigned i = 0; i < led->n_history; i++) {
-                struct hf__lease_history_entry *transition = &led->history[i];
-                tame(transition->holder);
-                tame(transition->previous);
-                tame(transition->cause);
+        take_text(lease->label, sizeof lease->label, label);
+        take_text(lease->holder, sizeof lease->holder, record->holder);
+        lease->acquire_us = record->acquire_us;
+        lease->renew_us = record->renew_us;
+        lease->duration_s = record->duration_s;
+        lease->n_transitions = record->transitions;
+        lease->n_history =
+                hf__lease_history_read(text_at(annotations, HF__LEASE_HISTORY_ANNOTATION),
+                                       lease->history);
+        for (unsigned i = 0; i < lease->n_history; i++) {
+                tame_text(lease->history[i].holder);
+                tame_text(lease->history[i].previous);
+                tame_text(lease->history[i].cause);
         }
 }
 
-static void take_lease(struct hfd_status_model *picture, const struct hf__json *lease) {
+static void take_lease(struct hfd_status_model *model, const struct hf__json *lease) {
         const char *ns = hf__json_string(lease, "metadata.namespace"),
                    *name = hf__json_string(lease, "metadata.name");
         const char *label = text_at(hf__json_path(lease, "metadata.labels"), HFD_IDENTITY_LABEL);
@@ -83,45 +91,49 @@ static void take_lease(struct hfd_status_model *picture, const struct hf__json *
 
         if (!ns || !name || hf__lease_read(lease, &record) != 0 || strcmp(ns, NODE_NAMESPACE) == 0)
                 return;
+        /* A Lease with the label and another value is the identity Lease of a different server,
+         * for example kube-apiserver: it names no instance of ours and nobody leads by it. */
         if (label && strcmp(label, HFD_IDENTITY_VALUE) == 0)
-                take_instance(picture, lease, &record);
-        else if (!label) /* else the identity of another kind of server */
-                take_led(picture, lease, &record, ns, name);
+                take_instance(model, lease, &record);
+        else if (!label)
+                take_election_lease(model, lease, &record, ns, name);
 }
 
-static int by_name(const void *a, const void *b) {
+static int compare_instances(const void *a, const void *b) {
         const struct hfd_status_instance *left = a, *right = b;
-        int r = strcmp(left->name, right->name);
-        return r != 0 ? r : strcmp(left->identity, right->identity);
+        int order = strcmp(left->name, right->name);
+        return order != 0 ? order : strcmp(left->identity, right->identity);
 }
 
-static int by_label(const void *a, const void *b) {
+static int compare_leases(const void *a, const void *b) {
         return strcmp(((const struct hfd_status_lease *)a)->label,
                       ((const struct hfd_status_lease *)b)->label);
 }
 
-/* An incarnation keeps what it answered. */
-static void keep_answers(struct hfd_status_model *picture, const struct hfd_status_instance *old,
-                         unsigned n_old) {
-        for (unsigned i = 0; i < picture->n_instances; i++) {
-                struct hfd_status_instance *instance = &picture->instances[i];
+/* The identity is unique to one incarnation of a process, so an old response still describes the
+ * same process; a restarted one begins as unreachable. */
+static void keep_responses(struct hfd_status_model *model, const struct hfd_status_instance *old,
+                           unsigned n_old) {
+        for (unsigned i = 0; i < model->n_instances; i++) {
+                struct hfd_status_instance *instance = &model->instances[i];
                 for (unsigned k = 0; k < n_old; k++)
                         if (strcmp(instance->identity, old[k].identity) == 0 &&
                             strcmp(instance->endpoint, old[k].endpoint) == 0) {
                                 memcpy(instance->state, old[k].state, sizeof instance->state);
                                 memcpy(instance->lease, old[k].lease, sizeof instance->lease);
                                 instance->term = old[k].term;
-                                instance->n_unasked = old[k].n_unasked;
+                                instance->n_skipped = old[k].n_skipped;
                         }
         }
 }
 
-int hfd_status_take_leases(struct hfd_status_model *picture, const char *list, size_t n) {
+int hfd_status_model_take_leases(struct hfd_status_model *model, const char *list, size_t n) {
         struct hfd_status_instance old[HFD_STATUS_MAX_INSTANCES];
-        unsigned n_old = picture->n_instances;
+        unsigned n_old = model->n_instances;
         struct hf__json *json = NULL;
-        int r = hf__json_parse(list, n, &json, NULL);
 
+        assert(n_old <= HFD_STATUS_MAX_INSTANCES);
+        int r = hf__json_parse(list, n, &json, NULL);
         if (r != 0)
                 return r;
         const struct hf__json *items = hf__json_get(json, "items");
@@ -129,34 +141,39 @@ int hfd_status_take_leases(struct hfd_status_model *picture, const char *list, s
                 hf__json_free(json);
                 return HF_E_INVALID;
         }
-        memcpy(old, picture->instances, sizeof old);
-        picture->trouble[0] = '\0';
-        picture->n_instances = picture->n_leases = picture->n_more_instances =
-                picture->n_more_leases = 0;
-        memset(picture->instances, 0, sizeof picture->instances);
-        memset(picture->leases, 0, sizeof picture->leases);
-        take_text(picture->resource_version, sizeof picture->resource_version,
+        memcpy(old, model->instances, sizeof old);
+        model->trouble[0] = '\0';
+        model->n_instances = 0;
+        model->n_leases = 0;
+        model->n_more_instances = 0;
+        model->n_more_leases = 0;
+        memset(model->instances, 0, sizeof model->instances);
+        memset(model->leases, 0, sizeof model->leases);
+        take_text(model->resource_version, sizeof model->resource_version,
                   hf__json_string(json, "metadata.resourceVersion"));
         for (const struct hf__json *item = hf__json_first(items); item; item = hf__json_next(item))
-                take_lease(picture, item);
+                take_lease(model, item);
         hf__json_free(json);
-        keep_answers(picture, old, n_old);
-        qsort(picture->instances, picture->n_instances, sizeof picture->instances[0], by_name);
-        qsort(picture->leases, picture->n_leases, sizeof picture->leases[0], by_label);
+        keep_responses(model, old, n_old);
+        qsort(model->instances, model->n_instances, sizeof model->instances[0], compare_instances);
+        qsort(model->leases, model->n_leases, sizeof model->leases[0], compare_leases);
         return 0;
 }
 
-void hfd_status_take_response(struct hfd_status_instance *instance, int code, const char *body,
-                              size_t n) {
+static const char *state_of_code(int code) {
+        if (code == 0)
+                return "unreachable";
+        return code == 401 || code == 403 ? "denied" : "unknown";
+}
+
+void hfd_status_model_take_response(struct hfd_status_instance *instance, int code,
+                                    const char *body, size_t n) {
         struct hf__json *json = NULL;
         int64_t term = 0;
 
         instance->term = 0;
         instance->lease[0] = '\0';
-        take_text(instance->state, sizeof instance->state,
-                  code == 0                    ? "unreachable"
-                  : code == 401 || code == 403 ? "denied"
-                                               : "unknown");
+        take_text(instance->state, sizeof instance->state, state_of_code(code));
         if (code != 200 || hf__json_parse(body, n, &json, NULL) != 0)
                 return;
         const char *identity = hf__json_string(json, "identity"),
@@ -166,21 +183,22 @@ void hfd_status_take_response(struct hfd_status_instance *instance, int code, co
                 return;
         }
         if (strcmp(identity, instance->identity) != 0) {
-                /* Its place was taken by another incarnation; the identity Lease has not been
-                 * collected yet. */
+                /* Another process serves at this endpoint now: the instance of this identity Lease
+                 * has ended, and the leader has not deleted the Lease yet. */
                 take_text(instance->state, sizeof instance->state, "gone");
         } else {
                 take_text(instance->state, sizeof instance->state, state);
                 take_text(instance->lease, sizeof instance->lease, hf__json_string(json, "lease"));
-                instance->term = hf__json_i64(json, "term", &term) && term > 0 ? (uint64_t)term : 0;
+                if (hf__json_i64(json, "term", &term) && term > 0)
+                        instance->term = (uint64_t)term;
         }
         hf__json_free(json);
 }
 
-uint64_t hfd_status_term(const struct hfd_status_model *picture,
-                         const struct hfd_status_lease *lease) {
-        for (unsigned i = 0; i < picture->n_instances; i++) {
-                const struct hfd_status_instance *instance = &picture->instances[i];
+uint64_t hfd_status_model_term(const struct hfd_status_model *model,
+                               const struct hfd_status_lease *lease) {
+        for (unsigned i = 0; i < model->n_instances; i++) {
+                const struct hfd_status_instance *instance = &model->instances[i];
                 if (lease->holder[0] && strcmp(instance->identity, lease->holder) == 0 &&
                     strcmp(instance->lease, lease->label) == 0)
                         return instance->term;

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The picture in words. Tables are written with tabs between the cells and then aligned, each by
- * its own widest cells. */
-#include "server/status/status.h"
+/*
+ * The status model as text.
+ *
+ * Tables are first written with a tab between cells and a newline after each row, then aligned, so
+ * that a column is as wide as its widest cell. That needs cells without tabs and newlines, which
+ * the model guarantees: its texts are printable ASCII.
+ */
+#include "server/status/render.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +16,17 @@
 
 #include "base/strbuf.h"
 #include "base/time_format.h"
+#include "server/status/model.h"
 
 #define MAX_COLUMNS    8
-#define MAX_HAND_OVERS 10
+#define MAX_HAND_OVERS 10 /* shown; the newest of all Leases */
 
-void hfd_age_format(int64_t usec, char *text) {
+void hfd_status_render_age(int64_t age_us, char text[HFD_STATUS_AGE_MAX]) {
+        /* The thresholds of duration.HumanDuration in k8s.io/apimachinery. All in seconds: below an
+         * age, the unit that it is counted in, and the unit of the remainder (0 = not shown). */
         static const struct {
-                int64_t below, unit, rest; /* seconds; rest 0 = the unit alone */
-                char unit_message, rest_message;
+                int64_t below, unit, rest;
+                char unit_letter, rest_letter;
         } forms[] = {
                 {2 * 60, 1, 0, 's', 0},
                 {10 * 60, 60, 1, 'm', 's'},
@@ -29,31 +38,34 @@ void hfd_age_format(int64_t usec, char *text) {
                 {8 * 365 * INT64_C(86400), 365 * 86400, 86400, 'y', 'd'},
                 {INT64_MAX, 365 * 86400, 0, 'y', 0},
         };
-        int64_t seconds = usec > 0 ? usec / 1000000 : 0;
+        int64_t seconds = age_us > 0 ? age_us / 1000000 : 0;
         unsigned i = 0;
 
         while (seconds >= forms[i].below)
                 i++;
         int64_t rest = forms[i].rest ? seconds % forms[i].unit / forms[i].rest : 0;
         if (rest)
-                (void)snprintf(text, 32, "%" PRId64 "%c%" PRId64 "%c", seconds / forms[i].unit,
-                               forms[i].unit_message, rest, forms[i].rest_message);
+                (void)snprintf(text, HFD_STATUS_AGE_MAX, "%" PRId64 "%c%" PRId64 "%c",
+                               seconds / forms[i].unit, forms[i].unit_letter, rest,
+                               forms[i].rest_letter);
         else
-                (void)snprintf(text, 32, "%" PRId64 "%c", seconds / forms[i].unit,
-                               forms[i].unit_message);
+                (void)snprintf(text, HFD_STATUS_AGE_MAX, "%" PRId64 "%c", seconds / forms[i].unit,
+                               forms[i].unit_letter);
 }
 
-/* A gap is interesting to the millisecond while it is short. */
-static void gap_format(int64_t ms, char *text) {
+/* A planned hand-over leaves a gap of a few milliseconds and a take-over one of many seconds: a
+ * short gap is printed more precisely than an age. */
+static void format_gap(int64_t ms, char text[HFD_STATUS_AGE_MAX]) {
         if (ms < 1000)
-                (void)snprintf(text, 32, "%" PRId64 "ms", ms);
+                (void)snprintf(text, HFD_STATUS_AGE_MAX, "%" PRId64 "ms", ms);
         else if (ms < 100000)
-                (void)snprintf(text, 32, "%" PRId64 ".%" PRId64 "s", ms / 1000, ms % 1000 / 100);
+                (void)snprintf(text, HFD_STATUS_AGE_MAX, "%" PRId64 ".%" PRId64 "s", ms / 1000,
+                               ms % 1000 / 100);
         else
-                hfd_age_format(ms > INT64_MAX / 1000 ? INT64_MAX : ms * 1000, text);
+                hfd_status_render_age(ms > INT64_MAX / 1000 ? INT64_MAX : ms * 1000, text);
 }
 
-void hfd_identity_short(const char *identity, char *text) {
+void hfd_status_render_identity(const char *identity, char text[HFD_STATUS_IDENTITY_MAX]) {
         const char *instance = strchr(identity, '_'),
                    *boot = instance ? strchr(instance + 1, '_') : NULL;
         const char *random = boot ? strchr(boot + 1, '_') : NULL;
@@ -61,22 +73,25 @@ void hfd_identity_short(const char *identity, char *text) {
 
         if (random && !strchr(random + 1, '_') && strspn(random + 1, "0123456789abcdef") == 16 &&
             !random[17] && n > 0 && n <= 40)
-                (void)snprintf(text, 48, "%.*s/%.4s", (int)n, instance + 1, random + 1);
+                (void)snprintf(text, HFD_STATUS_IDENTITY_MAX, "%.*s/%.4s", (int)n, instance + 1,
+                               random + 1);
         else if (strlen(identity) > 40)
-                (void)snprintf(text, 48, "%.39s~", identity);
+                (void)snprintf(text, HFD_STATUS_IDENTITY_MAX, "%.39s~", identity);
         else
-                (void)snprintf(text, 48, "%s", identity);
+                (void)snprintf(text, HFD_STATUS_IDENTITY_MAX, "%s", identity);
 }
 
 /* ---- tables ---- */
 
-/* Cells are apart by tabs, rows end in a newline; the last cell of a row is not filled up. */
-static void align(const struct hf__strbuf *rows, struct hf__strbuf *out) {
+/* Appends rows (cells separated by tabs, rows ended by newlines) as aligned columns. The first pass
+ * measures the columns, the second one writes; the last cell of a row gets no trailing spaces. */
+static void align_rows(const struct hf__strbuf *rows, struct hf__strbuf *out) {
         size_t widths[MAX_COLUMNS] = {0};
         const char *text = rows->data ? rows->data : "";
 
         if (rows->error) {
-                out->error = out->error ? out->error : rows->error;
+                if (!out->error)
+                        out->error = rows->error;
                 return;
         }
         for (unsigned pass = 0; pass < 2; pass++) {
@@ -94,24 +109,25 @@ static void align(const struct hf__strbuf *rows, struct hf__strbuf *out) {
                                 else
                                         hf__strbuf_putc(out, '\n');
                         }
-                        column = after == '\t' && column + 1 < MAX_COLUMNS ? column + 1 : 0;
+                        column = after == '\t' ? column + 1 : 0;
+                        assert(column < MAX_COLUMNS); /* the tables below have fewer columns */
                         cell += n + (after != '\0');
                 }
         }
 }
 
 static void add_age(struct hf__strbuf *rows, int64_t then_us, int64_t now_us, const char *after) {
-        char age[32] = "-";
+        char age[HFD_STATUS_AGE_MAX] = "-";
 
         if (then_us > 0)
-                hfd_age_format(now_us - then_us, age);
+                hfd_status_render_age(now_us - then_us, age);
         hf__strbuf_printf(rows, "%s%s", age, then_us > 0 ? after : "");
 }
 
 static void add_identity(struct hf__strbuf *rows, const char *identity) {
-        char text[48];
+        char text[HFD_STATUS_IDENTITY_MAX];
 
-        hfd_identity_short(identity, text);
+        hfd_status_render_identity(identity, text);
         hf__strbuf_puts(rows, text[0] ? text : "nobody");
 }
 
@@ -122,39 +138,40 @@ static void add_more(struct hf__strbuf *out, unsigned n) {
 
 static const char *or_dash(const char *text) { return text[0] ? text : "-"; }
 
-static void instances(const struct hfd_status_model *picture, int64_t now_us,
-                      struct hf__strbuf *out) {
+static void add_instances(const struct hfd_status_model *model, int64_t now_us,
+                          struct hf__strbuf *out) {
         struct hf__strbuf rows = {0};
 
-        if (picture->n_instances == 0) {
+        if (model->n_instances == 0) {
                 hf__strbuf_puts(out, "No instances: there is no identity Lease of a holdfastd.\n");
                 return;
         }
         hf__strbuf_puts(&rows, "INSTANCE\tHOST\tENDPOINT\tSTATE\tSEEN\n");
-        for (unsigned i = 0; i < picture->n_instances; i++) {
-                const struct hfd_status_instance *instance = &picture->instances[i];
+        for (unsigned i = 0; i < model->n_instances; i++) {
+                const struct hfd_status_instance *instance = &model->instances[i];
                 add_identity(&rows, instance->identity);
                 hf__strbuf_printf(&rows, "\t%s\t%s\t%s\t", or_dash(instance->host),
                                   or_dash(instance->endpoint), instance->state);
                 add_age(&rows, instance->renew_us, now_us, " ago");
                 hf__strbuf_putc(&rows, '\n');
         }
-        align(&rows, out);
-        add_more(out, picture->n_more_instances);
+        align_rows(&rows, out);
+        add_more(out, model->n_more_instances);
         hf__strbuf_done(&rows);
 }
 
-static void leases(const struct hfd_status_model *picture, int64_t now_us, struct hf__strbuf *out) {
+static void add_leases(const struct hfd_status_model *model, int64_t now_us,
+                       struct hf__strbuf *out) {
         struct hf__strbuf rows = {0};
 
-        if (picture->n_leases == 0) {
+        if (model->n_leases == 0) {
                 hf__strbuf_puts(out, "Nothing is led: there is no Lease.\n");
                 return;
         }
         hf__strbuf_puts(&rows, "LEASE\tHOLDER\tSINCE\tTERM\tTRANSITIONS\tRENEWED\n");
-        for (unsigned i = 0; i < picture->n_leases; i++) {
-                const struct hfd_status_lease *lease = &picture->leases[i];
-                uint64_t term = hfd_status_term(picture, lease);
+        for (unsigned i = 0; i < model->n_leases; i++) {
+                const struct hfd_status_lease *lease = &model->leases[i];
+                uint64_t term = hfd_status_model_term(model, lease);
                 hf__strbuf_printf(&rows, "%s\t", lease->label);
                 add_identity(&rows, lease->holder);
                 if (lease->holder[0] && lease->renew_us > 0 &&
@@ -170,8 +187,8 @@ static void leases(const struct hfd_status_model *picture, int64_t now_us, struc
                 add_age(&rows, lease->renew_us, now_us, " ago");
                 hf__strbuf_putc(&rows, '\n');
         }
-        align(&rows, out);
-        add_more(out, picture->n_more_leases);
+        align_rows(&rows, out);
+        add_more(out, model->n_more_leases);
         hf__strbuf_done(&rows);
 }
 
@@ -180,22 +197,23 @@ struct hand_over {
         const struct hf__lease_history_entry *transition;
 };
 
-static int newest_first(const void *a, const void *b) {
+static int compare_newest_first(const void *a, const void *b) {
         int64_t left = ((const struct hand_over *)a)->transition->at_us,
                 right = ((const struct hand_over *)b)->transition->at_us;
         return (left < right) - (left > right);
 }
 
-/* The newest of all Leases; the Lease is named where there are several. */
-static void hand_overs(const struct hfd_status_model *picture, int64_t now_us,
-                       struct hf__strbuf *out) {
+/* Merges the histories of all Leases, newest first. The column LEASE is there only if more than one
+ * Lease has a history. */
+static void add_hand_overs(const struct hfd_status_model *model, int64_t now_us,
+                           struct hf__strbuf *out) {
         struct hand_over list[HFD_STATUS_MAX_LEASES * HF__LEASE_HISTORY_MAX];
         unsigned n = 0, n_with_history = 0;
         struct hf__strbuf rows = {0};
-        char gap[32];
+        char gap[HFD_STATUS_AGE_MAX];
 
-        for (unsigned i = 0; i < picture->n_leases; i++) {
-                const struct hfd_status_lease *lease = &picture->leases[i];
+        for (unsigned i = 0; i < model->n_leases; i++) {
+                const struct hfd_status_lease *lease = &model->leases[i];
                 n_with_history += lease->n_history > 0;
                 for (unsigned k = lease->n_history; k-- > 0;)
                         list[n++] = (struct hand_over){.lease = lease,
@@ -203,7 +221,7 @@ static void hand_overs(const struct hfd_status_model *picture, int64_t now_us,
         }
         if (n == 0)
                 return;
-        qsort(list, n, sizeof list[0], newest_first);
+        qsort(list, n, sizeof list[0], compare_newest_first);
         hf__strbuf_printf(&rows, "HAND-OVER\tFROM -> TO\tCAUSE\tGAP%s\n",
                           n_with_history > 1 ? "\tLEASE" : "");
         for (unsigned i = 0; i < n && i < MAX_HAND_OVERS; i++) {
@@ -213,7 +231,7 @@ static void hand_overs(const struct hfd_status_model *picture, int64_t now_us,
                 add_identity(&rows, transition->previous);
                 hf__strbuf_puts(&rows, " -> ");
                 add_identity(&rows, transition->holder);
-                gap_format(transition->gap_ms, gap);
+                format_gap(transition->gap_ms, gap);
                 hf__strbuf_printf(&rows, "\t%s\t%s", transition->cause,
                                   strcmp(transition->cause, "created") == 0 ? "-" : gap);
                 if (n_with_history > 1)
@@ -221,35 +239,35 @@ static void hand_overs(const struct hfd_status_model *picture, int64_t now_us,
                 hf__strbuf_putc(&rows, '\n');
         }
         hf__strbuf_putc(out, '\n');
-        align(&rows, out);
+        align_rows(&rows, out);
         hf__strbuf_done(&rows);
 }
 
-void hfd_status_render(const struct hfd_status_model *picture, int64_t now_us,
+void hfd_status_render(const struct hfd_status_model *model, int64_t now_us,
                        struct hf__strbuf *out) {
         char now[HF__MICROTIME_MAX];
 
         hf__time_format(now_us / 1000000, now);
-        hf__strbuf_printf(out, "%s  %s\n", picture->server, now);
-        if (picture->trouble[0])
-                hf__strbuf_printf(out, "not fresh: %s\n", picture->trouble);
+        hf__strbuf_printf(out, "%s  %s\n", model->server, now);
+        if (model->trouble[0])
+                hf__strbuf_printf(out, "not fresh: %s\n", model->trouble);
         hf__strbuf_putc(out, '\n');
-        instances(picture, now_us, out);
+        add_instances(model, now_us, out);
         hf__strbuf_putc(out, '\n');
-        leases(picture, now_us, out);
-        hand_overs(picture, now_us, out);
+        add_leases(model, now_us, out);
+        add_hand_overs(model, now_us, out);
 }
 
-void hfd_status_facts(const struct hfd_status_model *picture, struct hf__strbuf *out) {
-        hf__strbuf_printf(out, "%s %s %u %u\n", picture->server, picture->trouble[0] ? "stale" : "",
-                          picture->n_more_instances, picture->n_more_leases);
-        for (unsigned i = 0; i < picture->n_instances; i++)
-                hf__strbuf_printf(out, "%s %s %s\n", picture->instances[i].identity,
-                                  picture->instances[i].endpoint, picture->instances[i].state);
-        for (unsigned i = 0; i < picture->n_leases; i++) {
-                const struct hfd_status_lease *lease = &picture->leases[i];
+void hfd_status_render_facts(const struct hfd_status_model *model, struct hf__strbuf *out) {
+        hf__strbuf_printf(out, "%s %s %u %u\n", model->server, model->trouble[0] ? "stale" : "",
+                          model->n_more_instances, model->n_more_leases);
+        for (unsigned i = 0; i < model->n_instances; i++)
+                hf__strbuf_printf(out, "%s %s %s\n", model->instances[i].identity,
+                                  model->instances[i].endpoint, model->instances[i].state);
+        for (unsigned i = 0; i < model->n_leases; i++) {
+                const struct hfd_status_lease *lease = &model->leases[i];
                 hf__strbuf_printf(out, "%s %s %" PRId64 " %" PRId64 " %" PRIu64 "\n", lease->label,
                                   lease->holder, lease->acquire_us, lease->n_transitions,
-                                  hfd_status_term(picture, lease));
+                                  hfd_status_model_term(model, lease));
         }
 }

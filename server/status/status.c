@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `holdfastd status`: who is there, who leads what since when, and how it came to that. Once, or
- * with --watch until it is told to stop.
+ * The sub-command `holdfastd status`: reads the model once and prints it, or with --watch keeps it
+ * up to date until a signal.
  *
- * The live mode reads the Leases when their watch says that something happened, and asks the
- * instances each second. On a terminal the picture is drawn over the last one; elsewhere a new one
- * is printed only when its facts are others, so that the output is a record of what happened. A
- * server that stops answering does not end it: the last picture stays, marked as not fresh, and the
- * other instances are tried.
+ * The live mode reads the Leases when their watch reports a change, and asks the instances once a
+ * second. On a terminal it draws over its previous output. Elsewhere it prints the model again only
+ * when facts have changed, so that the output is a record of what happened. A server that stops
+ * responding does not end it: the previous model stays, marked as not fresh, and the collector
+ * tries the other instances.
  *
- * Signals: only the live mode takes them, on a thread that waits for SIGINT and SIGTERM and fires a
- * token.
+ * Invariant: a round of the live mode takes at least MIN_ROUND, whatever its callbacks report; and
+ * it waits for nothing longer than ROUND, except for the bounded requests of the collector.
+ *
+ * Threads. The command's thread does everything. In the live mode a second thread waits for SIGINT
+ * and SIGTERM and fires a token; callbacks of the watch and of the token only set a flag under `mu`
+ * and signal.
  */
+#include "server/status/status.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,23 +27,27 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <holdfast/cancel.h>
+#include <holdfast/host.h>
+
 #include "base/strbuf.h"
 #include "base/thread.h"
-#include "server/server.h"
-#include "server/status/status.h"
+#include "server/status/collector.h"
+#include "server/status/model.h"
+#include "server/status/render.h"
 
-#define TURN (1 * HF_NSEC_PER_SEC) /* ages are drawn anew, instances asked */
-#define MAX_AGE                                                                                    \
-        (10 * HF_NSEC_PER_SEC) /* the Leases are read again, should a watch be silent for no good  \
-                                  reason */
-#define MIN_TURN (100 * HF_NSEC_PER_MSEC) /* many changes at once are one */
+#define ROUND     (1 * HF_NSEC_PER_SEC)    /* ages are printed anew, instances asked again */
+#define MIN_ROUND (100 * HF_NSEC_PER_MSEC) /* collects many changes at once into one round */
+/* The Leases are read again after this time even without a change, in case the watch has stalled.
+ */
+#define MAX_AGE (10 * HF_NSEC_PER_SEC)
 
 struct live {
-        const struct hf_clock *clock;
-        struct hf_cancel *stop;
+        const struct hf_clock *clock; /* borrowed */
+        struct hf_cancel *stop;       /* owned */
         bool on_terminal;
-        unsigned n_drawn;        /* lines on the terminal */
-        struct hf__strbuf facts; /* of what was printed last */
+        unsigned n_drawn;        /* lines of the previous drawing on the terminal */
+        struct hf__strbuf facts; /* of the model that was printed last; empty = none was */
 
         pthread_mutex_t mu;
         pthread_cond_t cond;
@@ -49,39 +59,39 @@ static int64_t real_us(void) {
         return clock->real(clock->ctx) / HF_NSEC_PER_USEC;
 }
 
-static int say(const struct hfd_config *config, int r, const struct hf_status *status) {
+static int report_failure(const char *kubeconfig, int r, const struct hf_status *status) {
         const char *hint = "";
 
         if (r == -ENOENT)
                 hint = "; start holdfastd with this --data-dir first, or name a kubeconfig with "
                        "--kubeconfig";
         else if (r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT)
-                hint = "; is that instance running? Another one's file can be named with "
-                       "--kubeconfig";
-        if (r == -ENOENT || strstr(status->message, config->kubeconfig))
+                hint = "; is that instance running? Use --kubeconfig to name the file of another "
+                       "one";
+        if (r == -ENOENT || strstr(status->message, kubeconfig))
                 (void)fprintf(stderr, "holdfastd status: %s%s\n", status->message, hint);
         else
                 (void)fprintf(stderr, "holdfastd status: %s (server of %s)%s\n",
-                              status->message[0] ? status->message : hf_strerror(r),
-                              config->kubeconfig, hint);
+                              status->message[0] ? status->message : hf_strerror(r), kubeconfig,
+                              hint);
         return 1;
 }
 
-/* ---- drawing ---- */
+/* ---- output ---- */
 
-static bool print_picture(const struct hfd_status_model *picture) {
+static bool print_model(const struct hfd_status_model *model) {
         struct hf__strbuf text = {0};
 
-        hfd_status_render(picture, real_us(), &text);
+        hfd_status_render(model, real_us(), &text);
         bool good = !text.error && fwrite(text.data, 1, text.n, stdout) == text.n &&
                     fflush(stdout) == 0;
         hf__strbuf_done(&text);
         return good;
 }
 
-/* Over the last picture, cut to the window, so that the cursor always finds back to the first line.
- */
-static bool draw(struct live *live, const struct hfd_status_model *picture) {
+/* Draws over the previous drawing. Lines are cut to the window: a line that wrapped, or scrolled
+ * out at the top, would make "n_drawn lines up" miss the first line of the drawing. */
+static bool draw_model(struct live *live, const struct hfd_status_model *model) {
         struct winsize window = {0};
         struct hf__strbuf text = {0}, screen = {0};
         size_t rows = 24, columns = 80;
@@ -91,8 +101,8 @@ static bool draw(struct live *live, const struct hfd_status_model *picture) {
                 rows = window.ws_row;
                 columns = window.ws_col;
         }
-        hfd_status_render(picture, real_us(), &text);
-        if (live->n_drawn)
+        hfd_status_render(model, real_us(), &text);
+        if (live->n_drawn > 0)
                 hf__strbuf_printf(&screen, "\033[%uF", live->n_drawn);
         live->n_drawn = 0;
         for (const char *line = text.data; line && *line && live->n_drawn + 1 < rows;
@@ -110,12 +120,13 @@ static bool draw(struct live *live, const struct hfd_status_model *picture) {
         return good;
 }
 
-static bool show(struct live *live, const struct hfd_status_model *picture) {
+/* False: the output cannot be written, or memory has run out. */
+static bool show_model(struct live *live, const struct hfd_status_model *model) {
         struct hf__strbuf facts = {0};
 
         if (live->on_terminal)
-                return draw(live, picture);
-        hfd_status_facts(picture, &facts);
+                return draw_model(live, model);
+        hfd_status_render_facts(model, &facts);
         if (facts.error) {
                 hf__strbuf_done(&facts);
                 return false;
@@ -123,11 +134,14 @@ static bool show(struct live *live, const struct hfd_status_model *picture) {
         bool first = live->facts.n == 0, same = !first && strcmp(facts.data, live->facts.data) == 0;
         hf__strbuf_done(&live->facts);
         live->facts = facts; /* consumed */
-        return same || ((first || putchar('\n') != EOF) && print_picture(picture));
+        if (same)
+                return true;
+        return (first || putchar('\n') != EOF) && print_model(model);
 }
 
 /* ---- the live mode ---- */
 
+/* The watch's callback. Thread: any. */
 static void on_changed(void *ctx) {
         struct live *live = ctx;
 
@@ -137,7 +151,7 @@ static void on_changed(void *ctx) {
         (void)pthread_mutex_unlock(&live->mu);
 }
 
-/* The token's waker. */
+/* The token's waker. Thread: any. */
 static void on_stop(void *ctx) {
         struct live *live = ctx;
 
@@ -146,8 +160,8 @@ static void on_stop(void *ctx) {
         (void)pthread_mutex_unlock(&live->mu);
 }
 
-/* Waits for a change, the next turn or the stop. Tells whether the Leases changed. */
-static bool wait_change(struct live *live, hf_nsec until) {
+/* Waits for a change, the time `until` or the stop. Returns whether a Lease has changed. */
+static bool wait_for_change(struct live *live, hf_nsec until) {
         struct hf_cancel_waker waker = {0};
 
         hf_cancel_add_waker(live->stop, &waker, on_stop, live);
@@ -161,126 +175,134 @@ static bool wait_change(struct live *live, hf_nsec until) {
         return changed;
 }
 
-/* Reads the Leases anew. False: the picture is as old as it was, and says so. */
-static bool refresh(struct live *live, struct hfd_status_collector *gather,
-                    struct hfd_status_model *picture) {
+/* Reads the Leases again. False: the model keeps the previous ones, and its trouble says why. */
+static bool refresh_leases(struct live *live, struct hfd_status_collector *collector,
+                           struct hfd_status_model *model) {
         struct hf_status status;
-        int r = hfd_status_collector_leases(gather, live->stop, picture, &status);
+        int r = hfd_status_collector_read_leases(collector, live->stop, model, &status);
 
         if (r != 0)
-                (void)snprintf(picture->trouble, sizeof picture->trouble, "%.255s", status.message);
+                (void)snprintf(model->trouble, sizeof model->trouble, "%.255s", status.message);
         return r == 0;
 }
 
-/* Until the stop. The picture has been read once. Returns the exit status. */
-static int run(struct live *live, struct hfd_status_collector *gather,
-               struct hfd_status_model *picture) {
+/* Runs until the stop, or until the output cannot be written. The model has been read once. Returns
+ * the exit status. */
+static int run_live(struct live *live, struct hfd_status_collector *collector,
+                    struct hfd_status_model *model) {
         bool stale = false, written = true;
         hf_nsec read_at = hf_now(live->clock);
 
         while (!hf_cancel_fired(live->stop) && written) {
-                hf_nsec turn_at = hf_now(live->clock);
+                hf_nsec round_at = hf_now(live->clock);
                 if (stale) {
-                        stale = !refresh(live, gather, picture);
-                        read_at = turn_at;
+                        stale = !refresh_leases(live, collector, model);
+                        read_at = round_at;
                         if (hf_cancel_fired(live->stop))
                                 break;
-                        if (live->on_terminal) /* what the instances say may take a moment */
-                                (void)show(live, picture);
+                        /* Shows the new Leases before the instances are asked, which may take 2 s.
+                         * In a file that would be a second print of one change. */
+                        if (live->on_terminal)
+                                (void)show_model(live, model);
                 }
                 if (!stale)
-                        hfd_status_collector_watch(gather, picture, on_changed, live);
-                hfd_status_collector_responses(gather, picture);
-                written = show(live, picture);
-                bool changed = written && wait_change(live, turn_at + TURN);
-                stale = stale || changed || hfd_status_collector_is_deaf(gather, picture) ||
+                        hfd_status_collector_watch(collector, model, on_changed, live);
+                hfd_status_collector_ask_instances(collector, model);
+                written = show_model(live, model);
+                bool changed = written && wait_for_change(live, round_at + ROUND);
+                stale = stale || changed || hfd_status_collector_is_silent(collector, model) ||
                         hf_now(live->clock) >= read_at + MAX_AGE;
-                (void)hf_cancel_wait(live->stop, turn_at + MIN_TURN);
+                (void)hf_cancel_wait(live->stop, round_at + MIN_ROUND);
         }
         if (!written)
-                (void)fprintf(stderr, "holdfastd status: cannot write\n");
+                (void)fprintf(stderr, "holdfastd status: cannot write to the standard output\n");
         return written ? 0 : 1;
 }
 
-static void *wait_signal(void *ctx) {
+static void stop_signals(sigset_t *ret_set) {
+        (void)sigemptyset(ret_set);
+        (void)sigaddset(ret_set, SIGINT);
+        (void)sigaddset(ret_set, SIGTERM);
+}
+
+static void *wait_for_signal(void *stop) {
         sigset_t set;
         int number;
 
-        (void)sigemptyset(&set);
-        (void)sigaddset(&set, SIGINT);
-        (void)sigaddset(&set, SIGTERM);
+        stop_signals(&set);
         (void)sigwait(&set, &number);
-        hf_cancel_fire(ctx, HF_CANCEL_STOPPING);
+        hf_cancel_fire(stop, HF_CANCEL_STOPPING);
         return NULL;
 }
 
-static int watch(struct live *live, const struct hf_host *host, struct hfd_status_collector *gather,
-                 struct hfd_status_model *picture) {
+static int watch_leases(struct live *live, const struct hf_host *host,
+                        struct hfd_status_collector *collector, struct hfd_status_model *model) {
         pthread_t signals;
-        int r = hf__thread_start(host, "hf-signals", wait_signal, live->stop, &signals);
+        int r = hf__thread_start(host, "hf-signals", wait_for_signal, live->stop, &signals);
 
         if (r != 0) {
                 (void)fprintf(stderr, "holdfastd status: %s\n", hf_strerror(r));
                 return 1;
         }
-        int exit_status = run(live, gather, picture);
-        (void)pthread_kill(signals, SIGTERM); /* still there when a failure ended the turns */
+        int exit_status = run_live(live, collector, model);
+        /* If run_live ended by a failure, the thread still waits for a signal. */
+        (void)pthread_kill(signals, SIGTERM);
         (void)pthread_join(signals, NULL);
         return exit_status;
 }
 
 /* ---- the command ---- */
 
-static int run_status(const struct hfd_config *config, const struct hf_host *host,
-                      struct live *live, struct hfd_status_model *picture) {
-        struct hfd_status_collector *gather = NULL;
+static int run_command(const struct hfd_status_options *options, const struct hf_host *host,
+                       struct live *live, struct hfd_status_model *model) {
+        struct hfd_status_collector *collector = NULL;
         struct hf_status status = {0};
         int exit_status;
-        int r = hfd_status_collector_new(host, config->kubeconfig, &gather, &status);
+        int r = hfd_status_collector_new(host, options->kubeconfig, &collector, &status);
 
         if (r == 0)
-                r = hfd_status_collector_leases(gather, live->stop, picture, &status);
+                r = hfd_status_collector_read_leases(collector, live->stop, model, &status);
         if (r != 0) {
-                exit_status = say(config, r, &status);
-        } else if (config->watch) {
-                exit_status = watch(live, host, gather, picture);
+                exit_status = report_failure(options->kubeconfig, r, &status);
+        } else if (options->watch) {
+                exit_status = watch_leases(live, host, collector, model);
         } else {
-                hfd_status_collector_responses(gather, picture);
-                exit_status = print_picture(picture) ? 0 : 1;
+                hfd_status_collector_ask_instances(collector, model);
+                exit_status = print_model(model) ? 0 : 1;
         }
-        hfd_status_collector_free(gather);
+        hfd_status_collector_free(collector);
         return exit_status;
 }
 
-int hfd_status_main(const struct hfd_config *config) {
-        struct hf_host host = {.size = sizeof host, .clock = hf_clock_system()};
+int hfd_status_main(const struct hfd_status_options *options) {
+        struct hf_host host = {.size = sizeof host,
+                               .clock = hf_clock_system(),
+                               .log = options->log};
         struct live live = {.clock = host.clock,
                             .on_terminal = isatty(STDOUT_FILENO),
                             .mu = PTHREAD_MUTEX_INITIALIZER};
-        struct hfd_status_model *picture = calloc(1, sizeof *picture);
-        struct hfd_log_sink sink;
+        struct hfd_status_model *model = calloc(1, sizeof *model);
         sigset_t set;
-        int r = picture ? hf_cond_init(&live.cond) : -ENOMEM;
+        int r = model ? hf_cond_init(&live.cond) : -ENOMEM;
 
-        if (config->v > 1)
-                hfd_log_sink_init(&sink, config, &host.log);
-        if (config->watch) { /* before any thread is made; the signals' thread then takes them */
-                (void)sigemptyset(&set);
-                (void)sigaddset(&set, SIGINT);
-                (void)sigaddset(&set, SIGTERM);
+        if (options->watch) { /* before any thread is made: threads inherit the mask */
+                stop_signals(&set);
                 (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
         }
-        if (r == 0 && (r = hf_cancel_new(NULL, host.clock, &live.stop)) != 0)
-                (void)pthread_cond_destroy(&live.cond);
+        if (r == 0) {
+                r = hf_cancel_new(NULL, host.clock, &live.stop);
+                if (r != 0)
+                        (void)pthread_cond_destroy(&live.cond);
+        }
         if (r != 0) {
                 (void)fprintf(stderr, "holdfastd status: %s\n", hf_strerror(r));
-                free(picture);
+                free(model);
                 return 1;
         }
-        int exit_status = run_status(config, &host, &live, picture);
+        int exit_status = run_command(options, &host, &live, model);
         hf_cancel_unref(live.stop);
         hf__strbuf_done(&live.facts);
         (void)pthread_cond_destroy(&live.cond);
-        free(picture);
+        free(model);
         return exit_status;
 }

@@ -13,7 +13,8 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "server/status/status.h"
+#include "server/status/model.h"
+#include "server/status/render.h"
 
 #define NOW INT64_C(1795225204000000) /* 2026-11-21T01:40:04Z */
 
@@ -58,12 +59,12 @@ static int teardown(void **state) {
 
 static struct hfd_status_model *take(void **state, const char *list) {
         struct hfd_status_model *picture = *state;
-        assert_int_equal(hfd_status_take_leases(picture, list, strlen(list)), 0);
+        assert_int_equal(hfd_status_model_take_leases(picture, list, strlen(list)), 0);
         return picture;
 }
 
 static void response(struct hfd_status_instance *instance, const char *body) {
-        hfd_status_take_response(instance, 200, body, strlen(body));
+        hfd_status_model_take_response(instance, 200, body, strlen(body));
 }
 
 static void answer_both(struct hfd_status_model *picture) {
@@ -96,25 +97,25 @@ static void test_ages_are_kubectls(void **state) {
                     {63072000, "2y"},
                     {63158400, "2y1d"},
                     {INT64_C(315360000), "10y"}};
-        char text[32];
+        char text[HFD_STATUS_AGE_MAX];
 
         for (size_t i = 0; i < sizeof ages / sizeof *ages; i++) {
-                hfd_age_format(ages[i].seconds * 1000000, text);
+                hfd_status_render_age(ages[i].seconds * 1000000, text);
                 assert_string_equal(text, ages[i].text);
         }
-        hfd_age_format(INT64_MAX, text); /* no overflow */
+        hfd_status_render_age(INT64_MAX, text); /* no overflow */
 }
 
 static void test_identities_are_short(void **state) {
-        char text[48];
+        char text[HFD_STATUS_IDENTITY_MAX];
 
-        hfd_identity_short(ID_A, text);
+        hfd_status_render_identity(ID_A, text);
         assert_string_equal(text, "a/3f2c");
-        hfd_identity_short("host_0f4d3b1c-uuid", text);
+        hfd_status_render_identity("host_0f4d3b1c-uuid", text);
         assert_string_equal(text, "host_0f4d3b1c-uuid");
-        hfd_identity_short("", text);
+        hfd_status_render_identity("", text);
         assert_string_equal(text, "");
-        hfd_identity_short("0123456789012345678901234567890123456789x", text);
+        hfd_status_render_identity("0123456789012345678901234567890123456789x", text);
         assert_string_equal(text, "012345678901234567890123456789012345678~");
 }
 
@@ -161,14 +162,14 @@ static void test_who_does_not_answer_is_unreachable(void **state) {
         answer_both(picture);
         take(state, whole); /* read anew: the same incarnations */
         assert_string_equal(b->state, "leading");
-        assert_int_equal(hfd_status_term(picture, &picture->leases[0]), 41);
-        hfd_status_take_response(b, 0, "", 0);
+        assert_int_equal(hfd_status_model_term(picture, &picture->leases[0]), 41);
+        hfd_status_model_take_response(b, 0, "", 0);
         assert_string_equal(b->state, "unreachable");
-        assert_int_equal(hfd_status_term(picture, &picture->leases[0]),
+        assert_int_equal(hfd_status_model_term(picture, &picture->leases[0]),
                          0); /* its holder alone knows it */
-        hfd_status_take_response(b, 403, "", 0);
+        hfd_status_model_take_response(b, 403, "", 0);
         assert_string_equal(b->state, "denied");
-        hfd_status_take_response(b, 404, "x", 1);
+        hfd_status_model_take_response(b, 404, "x", 1);
         assert_string_equal(b->state, "unknown");
         response(b, "not json");
         assert_string_equal(b->state, "unknown");
@@ -181,7 +182,7 @@ static void test_another_incarnation_at_its_place(void **state) {
                  "{\"identity\":\"" ID_A "\",\"state\":\"leading\",\"lease\":\"kube-system/"
                  "holdfast-controllers\",\"term\":9}");
         assert_string_equal(picture->instances[1].state, "gone");
-        assert_int_equal(hfd_status_term(picture, &picture->leases[0]), 0);
+        assert_int_equal(hfd_status_model_term(picture, &picture->leases[0]), 0);
 }
 
 static void test_silent_holder_and_trouble_are_said(void **state) {
@@ -200,14 +201,14 @@ static void test_facts_do_not_change_with_time_or_renewals(void **state) {
         struct hf__strbuf first = {0}, second = {0};
 
         answer_both(picture);
-        hfd_status_facts(picture, &first);
+        hfd_status_render_facts(picture, &first);
         picture->leases[0].renew_us += 5000000;
         picture->instances[0].renew_us += 5000000;
-        hfd_status_facts(picture, &second);
+        hfd_status_render_facts(picture, &second);
         assert_string_equal(first.data, second.data);
         hf__strbuf_reset(&second);
-        hfd_status_take_response(&picture->instances[0], 0, "", 0);
-        hfd_status_facts(picture, &second);
+        hfd_status_model_take_response(&picture->instances[0], 0, "", 0);
+        hfd_status_render_facts(picture, &second);
         assert_string_not_equal(first.data, second.data);
         hf__strbuf_done(&first);
         hf__strbuf_done(&second);
@@ -257,8 +258,8 @@ static void test_limits_are_counted(void **state) {
 static void test_no_list_leaves_the_picture(void **state) {
         struct hfd_status_model *picture = take(state, whole);
 
-        assert_int_equal(hfd_status_take_leases(picture, "x", 1), HF_E_INVALID);
-        assert_int_equal(hfd_status_take_leases(picture, "{\"kind\":\"Status\"}", 17),
+        assert_int_equal(hfd_status_model_take_leases(picture, "x", 1), HF_E_INVALID);
+        assert_int_equal(hfd_status_model_take_leases(picture, "{\"kind\":\"Status\"}", 17),
                          HF_E_INVALID);
         assert_int_equal(picture->n_instances, 2);
 }

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two connections of `holdfastd status`: an API client for the Leases, which talks to one
+ * server at a time (at first to the kubeconfig's), and an HTTP engine that asks each instance for
+ * its /debug/leader at the endpoint that its identity Lease names.
+ *
+ * Invariants. No request goes to an endpoint from a Lease unless may_ask allows it; see the header
+ * about credentials. And hfd_status_collector_ask_instances returns only after every request it
+ * submitted has ended, because on_response writes into the caller's model.
+ *
+ * Threads. Everything belongs to the command's one thread, except what `mu` guards: responses
+ * arrive on the engine's thread, and the watch ends on the client's thread.
+ */
+#include "server/status/collector.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/http/engine.h"
+#include "base/strbuf.h"
+#include "base/thread.h"
+#include "client/kubeconfig.h"
+#include "server/status/model.h"
+
+#define LIST_TIMEOUT (3 * HF_NSEC_PER_SEC)
+#define ASK_TIMEOUT  (2 * HF_NSEC_PER_SEC)
+#define SKIP_ROUNDS  4 /* for which an instance that did not respond is not asked */
+#define MAX_RESPONSE ((size_t)64 << 10)
+
+static const struct hf_resource lease_resource = {"coordination.k8s.io", "v1", "leases"};
+
+struct ask {
+        struct hfd_status_collector *collector;
+        struct hfd_status_instance *instance; /* borrowed from the model until on_response */
+};
+
+struct hfd_status_collector {
+        /* immutable */
+        const struct hf_host *host;     /* borrowed */
+        struct hf__kubeconfig config;   /* owned */
+        struct hf__http_engine *engine; /* owned */
+        struct hf__http_tls *tls;       /* owned; NULL = plain http: no instance is asked */
+        char *authorization;            /* owned; a header line; NULL = no bearer token */
+        /* owner's thread only */
+        char server[160];         /* URL of the server that client talks to */
+        struct hf_client *client; /* owned */
+        struct ask asks[HFD_STATUS_MAX_INSTANCES];
+        void (*changed)(void *ctx);
+        void *ctx;
+
+        pthread_mutex_t mu;
+        pthread_cond_t all_done;
+        /* guarded by mu */
+        unsigned n_pending; /* requests to instances that have not ended */
+        bool watching;
+};
+
+/* ---- the server of the Leases ---- */
+
+/* Replaces the client by one for server. is_own: the server is the kubeconfig's. On failure the
+ * previous client stays. */
+static int connect_to(struct hfd_status_collector *collector, const char *server, bool is_own,
+                      struct hf_status *reterr_status) {
+        struct hf_rest_config config = collector->config.rest;
+        struct hf_client *client = NULL;
+
+        config.server = server;
+        config.timeout = LIST_TIMEOUT;
+        config.user_agent = "holdfastd-status";
+        if (!is_own)
+                config.server_name = NULL; /* this name is of the kubeconfig's server only */
+        int r = hf_rest_client_new(collector->host, &config, &client, reterr_status);
+        if (r != 0)
+                return r;
+        collector->client = hf_client_free(collector->client); /* ends its watch, by on_end */
+        collector->client = client;
+        (void)snprintf(collector->server, sizeof collector->server, "%s", server);
+        return 0;
+}
+
+static int list_leases(struct hfd_status_collector *collector, struct hf_cancel *token,
+                       struct hfd_status_model *model, struct hf_status *reterr_status) {
+        struct hf_request request = {.verb = HF_VERB_LIST, .resource = lease_resource};
+        char *list = NULL;
+        size_t n = 0;
+        int r = hf_client_do(collector->client, &request, token, &list, &n, reterr_status);
+
+        if (r == 0) {
+                r = hfd_status_model_take_leases(model, list, n);
+                if (r != 0)
+                        (void)hf_fail(reterr_status, r, "%s: the response is not a list of Leases",
+                                      collector->server);
+                else
+                        memcpy(model->server, collector->server, sizeof model->server);
+        }
+        free(list);
+        return r;
+}
+
+/* Whether an endpoint from a Lease may get a request of ours: only if TLS verifies the server. */
+static bool may_ask(const struct hfd_status_collector *collector, const char *endpoint) {
+        return collector->tls && !collector->config.rest.insecure &&
+               strncmp(endpoint, "https://", 8) == 0;
+}
+
+int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
+                                     struct hf_cancel *token, struct hfd_status_model *model,
+                                     struct hf_status *reterr_status) {
+        struct hf_status other;
+        int r = list_leases(collector, token, model, reterr_status);
+
+        for (unsigned i = 0; i < model->n_instances && (r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT);
+             i++) {
+                const struct hfd_status_instance *instance = &model->instances[i];
+                char endpoint[sizeof instance->endpoint];
+                /* A copy, because list_leases overwrites the model. */
+                memcpy(endpoint, instance->endpoint, sizeof endpoint);
+                /* Instances that have just failed to respond would only cost a timeout each. */
+                if (!may_ask(collector, endpoint) || strcmp(endpoint, collector->server) == 0 ||
+                    strcmp(instance->state, "unreachable") == 0)
+                        continue;
+                if (connect_to(collector, endpoint, false, &other) == 0 &&
+                    list_leases(collector, token, model, &other) == 0)
+                        r = 0;
+        }
+        /* No server responds. The next attempt begins with the kubeconfig's again: that is where a
+         * restarted server is found most likely. */
+        if ((r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT) &&
+            strcmp(collector->server, collector->config.rest.server) != 0)
+                (void)connect_to(collector, collector->config.rest.server, true, &other);
+        return r;
+}
+
+bool hfd_status_collector_is_silent(const struct hfd_status_collector *collector,
+                                    const struct hfd_status_model *model) {
+        for (unsigned i = 0; i < model->n_instances; i++)
+                if (strcmp(model->instances[i].endpoint, collector->server) == 0 &&
+                    strcmp(model->instances[i].state, "unreachable") == 0)
+                        return true;
+        return false;
+}
+
+/* ---- the watch ---- */
+
+static void on_event(void *ctx, const struct hf_event *event) {
+        struct hfd_status_collector *collector = ctx;
+        if (event->type != HF_EVENT_BOOKMARK)
+                collector->changed(collector->ctx);
+}
+
+static void on_end(void *ctx, int error, const struct hf_status *status) {
+        struct hfd_status_collector *collector = ctx;
+
+        (void)pthread_mutex_lock(&collector->mu);
+        collector->watching = false;
+        (void)pthread_mutex_unlock(&collector->mu);
+        collector->changed(collector->ctx);
+}
+
+void hfd_status_collector_watch(struct hfd_status_collector *collector,
+                                const struct hfd_status_model *model, void (*changed)(void *ctx),
+                                void *ctx) {
+        struct hf_watch_spec spec = {.resource = lease_resource,
+                                     .resource_version = model->resource_version,
+                                     .bookmarks = true,
+                                     .lane = HF_LANE_WATCH};
+
+        (void)pthread_mutex_lock(&collector->mu);
+        bool open = collector->watching;
+        collector->watching = true;
+        (void)pthread_mutex_unlock(&collector->mu);
+        if (open)
+                return;
+        collector->changed = changed;
+        collector->ctx = ctx;
+        /* A watch that cannot be opened counts as ended, and the next round opens a new one. */
+        if (hf_client_watch(collector->client, &spec, on_event, on_end, collector, NULL) != 0)
+                on_end(collector, HF_E_CLOSED, NULL);
+}
+
+/* ---- the instances ---- */
+
+static void on_response(void *ctx, const struct hf__http_result *result) {
+        struct ask *ask = ctx;
+        struct hfd_status_collector *collector = ask->collector;
+        int code = result->outcome == 0 ? result->code : 0;
+
+        (void)pthread_mutex_lock(&collector->mu);
+        hfd_status_model_take_response(ask->instance, code, result->body ? result->body : "",
+                                       result->body ? result->n_body : 0);
+        ask->instance->n_skipped = code == 0 ? 1 : 0;
+        assert(collector->n_pending > 0);
+        collector->n_pending--;
+        (void)pthread_cond_signal(&collector->all_done);
+        (void)pthread_mutex_unlock(&collector->mu);
+}
+
+/* Submits one request. It ends by on_response in any case, also if it cannot be submitted. */
+static void ask_instance(struct hfd_status_collector *collector, struct ask *ask) {
+        char url[sizeof ask->instance->endpoint + 16];
+        const char *headers[] = {"Accept: application/json", "User-Agent: holdfastd-status",
+                                 collector->authorization};
+        struct hf__http_request request = {
+                .method = "GET",
+                .url = url,
+                .headers = headers,
+                .n_headers = collector->authorization ? 3 : 2,
+                .tls = collector->tls,
+                .deadline = hf_now(hf_host_clock(collector->host)) + ASK_TIMEOUT,
+                .max_body = MAX_RESPONSE,
+                .on_done = on_response,
+                .ctx = ask,
+        };
+
+        (void)snprintf(url, sizeof url, "%s/debug/leader", ask->instance->endpoint);
+        (void)pthread_mutex_lock(&collector->mu);
+        collector->n_pending++;
+        (void)pthread_mutex_unlock(&collector->mu);
+        if (hf__http_submit(collector->engine, &request, NULL) != 0) {
+                struct hf__http_result failure = {.outcome = HF_E_UNAVAILABLE};
+                on_response(ask, &failure);
+        }
+}
+
+void hfd_status_collector_ask_instances(struct hfd_status_collector *collector,
+                                        struct hfd_status_model *model) {
+        const struct hf_clock *clock = hf_host_clock(collector->host);
+
+        assert(model->n_instances <= HFD_STATUS_MAX_INSTANCES);
+        for (unsigned i = 0; i < model->n_instances; i++) {
+                struct hfd_status_instance *instance = &model->instances[i];
+                collector->asks[i] = (struct ask){.collector = collector, .instance = instance};
+                if (!may_ask(collector, instance->endpoint) ||
+                    (instance->n_skipped > 0 && instance->n_skipped++ <= SKIP_ROUNDS))
+                        continue;
+                ask_instance(collector, &collector->asks[i]);
+        }
+        (void)pthread_mutex_lock(&collector->mu);
+        while (collector->n_pending > 0) /* each request has a deadline, so this wait ends */
+                (void)clock->wait(clock->ctx, &collector->all_done, &collector->mu, HF_NSEC_NEVER);
+        (void)pthread_mutex_unlock(&collector->mu);
+}
+
+/* ---- construction ---- */
+
+static int make_engine(struct hfd_status_collector *collector) {
+        const struct hf_rest_config *rest = &collector->config.rest;
+        const struct hf__http_tls_config tls = {.ca_pem = rest->ca_pem,
+                                                .cert_pem = rest->cert_pem,
+                                                .key_pem = rest->key_pem};
+
+        if (rest->bearer_token && asprintf(&collector->authorization, "Authorization: Bearer %s",
+                                           rest->bearer_token) < 0) {
+                collector->authorization = NULL;
+                return -ENOMEM;
+        }
+        int r = hf__http_engine_new(collector->host, "hf-status", &collector->engine);
+        if (r == 0 && strncmp(rest->server, "https://", 8) == 0)
+                r = hf__http_tls_new(&tls, &collector->tls);
+        return r;
+}
+
+int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
+                             struct hfd_status_collector **ret_collector,
+                             struct hf_status *reterr_status) {
+        struct hfd_status_collector *collector = calloc(1, sizeof *collector);
+        if (!collector)
+                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        collector->host = host;
+        int r = hf__mutex_init(&collector->mu);
+        if (r == 0) {
+                r = hf_cond_init(&collector->all_done);
+                if (r != 0)
+                        (void)pthread_mutex_destroy(&collector->mu);
+        }
+        if (r != 0) {
+                free(collector);
+                return hf_fail(reterr_status, r, "%s", hf_strerror(r));
+        }
+        r = hf__kubeconfig_load(kubeconfig, &collector->config, reterr_status);
+        if (r == 0)
+                r = connect_to(collector, collector->config.rest.server, true, reterr_status);
+        if (r == 0) {
+                r = make_engine(collector);
+                if (r != 0)
+                        (void)hf_fail(reterr_status, r, "cannot make an HTTP client: %s",
+                                      hf_strerror(r));
+        }
+        if (r != 0) {
+                hfd_status_collector_free(collector);
+                return r;
+        }
+        *ret_collector = collector;
+        return 0;
+}
+
+struct hfd_status_collector *hfd_status_collector_free(struct hfd_status_collector *collector) {
+        if (!collector)
+                return NULL;
+        assert(collector->n_pending == 0); /* requests hold pointers into the caller's model */
+        hf_client_free(collector->client);
+        (void)hf__http_engine_free(collector->engine);
+        (void)hf__http_tls_unref(collector->tls);
+        if (collector->authorization)
+                explicit_bzero(collector->authorization, strlen(collector->authorization));
+        free(collector->authorization);
+        hf__kubeconfig_done(&collector->config);
+        (void)pthread_cond_destroy(&collector->all_done);
+        (void)pthread_mutex_destroy(&collector->mu);
+        free(collector);
+        return NULL;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What `holdfastd status` knows: the instances, and the Leases with their holders. Pure.
+ *
+ * A model has two sources. The list of Leases of one API server: identity Leases name the
+ * instances, all others are Leases that something leads by. And each instance's own response to
+ * GET /debug/leader, which has its state and its term.
+ *
+ * All texts in a model are printable ASCII: other bytes that a server sent are '?' here, so that
+ * nothing in a Lease can control the terminal.
+ *
+ * Thread: a model belongs to one thread, except that hfd_status_model_take_response changes one
+ * instance of it only (collector.c calls it with a lock held).
+ */
+#include <stdint.h>
+
+#include <holdfast/error.h>
+#include <holdfast/host.h>
+
+#include "leader/lease_history.h"
+
+#define HFD_STATUS_MAX_INSTANCES 32 /* kept in the model, and asked; further ones are counted */
+#define HFD_STATUS_MAX_LEASES    32 /* likewise */
+
+struct hfd_status_instance {
+        /* from its identity Lease */
+        char identity[HF_IDENTITY_MAX + 1];
+        char name[64], host[128], endpoint[160]; /* from annotations; "" = not given */
+        int64_t renew_us; /* last renewal, microseconds since 1970; 0 = none */
+        /* from its response */
+        char state[20];                    /* "unreachable" until it has responded */
+        char lease[2 * (HF_NAME_MAX + 1)]; /* "namespace/name" of the Lease it contends for */
+        uint64_t term;                     /* 0 = it leads no term */
+        /* Rounds since it failed to respond, counted by the collector; 0 = it responded. */
+        unsigned n_skipped;
+};
+
+struct hfd_status_lease {
+        char label[2 * (HF_NAME_MAX + 1)]; /* "namespace/name" */
+        char holder[HF_IDENTITY_MAX + 1];  /* "" = nobody */
+        int64_t acquire_us, renew_us;      /* microseconds since 1970; 0 = not given */
+        int64_t duration_s;                /* 0 = not given */
+        int64_t n_transitions;
+        unsigned n_history;
+        struct hf__lease_history_entry history[HF__LEASE_HISTORY_MAX]; /* oldest first */
+};
+
+struct hfd_status_model {
+        char server[160];          /* URL that the Leases were read from */
+        char trouble[256];         /* why the last attempt to read them failed; "" = it did not */
+        char resource_version[40]; /* of the list; a watch goes on from it */
+        unsigned n_instances, n_leases;
+        unsigned n_more_instances, n_more_leases; /* beyond the limits, not kept */
+        struct hfd_status_instance instances[HFD_STATUS_MAX_INSTANCES]; /* sorted by name */
+        struct hfd_status_lease leases[HFD_STATUS_MAX_LEASES];          /* sorted by label */
+};
+
+/*
+ * Replaces everything that comes from Leases by the contents of a LeaseList (n bytes of JSON). What
+ * an instance responded stays while its identity and endpoint stay. HF_E_INVALID, -ENOMEM: the
+ * model is unchanged.
+ */
+int hfd_status_model_take_leases(struct hfd_status_model *model, const char *list, size_t n);
+
+/* Stores an instance's response to GET /debug/leader. code is the HTTP status; 0 = no response. */
+void hfd_status_model_take_response(struct hfd_status_instance *instance, int code,
+                                    const char *body, size_t n);
+
+/* The term of the Lease's holder, as the holder itself reported it; 0 = not known. */
+uint64_t hfd_status_model_term(const struct hfd_status_model *model,
+                               const struct hfd_status_lease *lease);
