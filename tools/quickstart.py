@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main job, to watch: run by tools/quickstart, which has built it.
+"""Shows Holdfast at work; run by tools/quickstart, which builds it first.
 
-Every gap is measured by the witness, a process of its own that watches etcd, never by a log or metric of Holdfast.
+The witness, a separate process that watches etcd, measures every gap. No log or metric of Holdfast is used for that.
 """
 import pathlib
 import shutil
@@ -54,8 +54,8 @@ class Demo:
         ready = self.witness.wait_for(f"workspace {name} to be Ready",
                                       lambda e: e["key"].endswith(f"/workspaces/{name}") and phase(e) == "Ready", mark)
         seen = [e for e in self.witness.seen()[mark:] if e["key"].endswith(f"/workspaces/{name}")]
-        say(f"   workspace {name}, by way of {through} ({self.leader()} leads): " + " -> ".join(phase(e) or "created" for e in seen))
-        say(f"   it has its namespace ws-{name}, and took {(ready['t'] - seen[0]['t']) / 1e6:.1f} ms")
+        say(f"   workspace {name}, created through {through} while {self.leader()} leads: " + " -> ".join(phase(e) or "created" for e in seen))
+        say(f"   it has its namespace ws-{name}; that took {(ready['t'] - seen[0]['t']) / 1e6:.1f} ms")
 
     def other(self, name):
         return next(n for n in self.instances if n != name)
@@ -77,11 +77,11 @@ class Demo:
         old = self.leader()
         new = self.other(old)
         mark = self.witness.mark()
-        # A standby counts from its own observation: one that has just come back has yet to see a renewal.
+        # A standby counts from the renewals that it has seen itself, so one that has just started must see one first.
         self.witness.wait_holder(lambda h: f"_{old}_" in h, "a renewal that both see", mark)
         last = [e for e in self.witness.seen() if e["key"] == LEASE][-1]
         say(f"   kill -KILL {self.instances[old].pid}   (instance {old})")
-        say(f"   nobody can release now: the Lease runs {LEASE_SECONDS} s from its last renewal")
+        say(f"   nobody can release the Lease now: it expires {LEASE_SECONDS} s after its last renewal")
         self.instances[old].send(signal.SIGKILL)
         self.instances.pop(old).wait()
         begin = time.monotonic()
@@ -99,17 +99,17 @@ class Demo:
         expiry = last["t"] + LEASE_SECONDS * 1e9
         say(f"   {new} leads at revision {taken['rev']}: {(taken['t'] - last['t']) / 1e9:.3f} s after the last renewal, "
             f"{(taken['t'] - expiry) / 1e6:.1f} ms after its expiry")
-        say("   (under systemd the unit's ExecStopPost frees a dead instance's Lease at once)")
+        say("   (under systemd the ExecStopPost of the unit frees the Lease of a dead instance at once)")
         return old, new
 
 
 def stay(demo):
-    """Until Ctrl-C, or all instances have ended: says what to try, and what then happens."""
+    """Says what to try and reports what happens, until Ctrl-C or until all instances have ended."""
     directory = demo.cluster.directory
     leader = demo.leader()
-    step("it stays up until Ctrl-C; to try, in another terminal")
+    step("this stays up until Ctrl-C; to try in another terminal")
     if not shutil.which("kubectl"):
-        say("   apt-get install kubernetes-client    # brings kubectl")
+        say("   apt-get install kubernetes-client    # contains kubectl")
     say(f"   export KUBECONFIG={demo.instances[leader].kubeconfig}")
     say("   kubectl get namespaces")
     say("   kubectl get leases -A")
@@ -119,7 +119,7 @@ def stay(demo):
     for name, instance in sorted(demo.instances.items()):
         say(f"   kill -TERM {instance.pid}    # {name}, {'which leads' if name == leader else 'which follows'}; or -STOP and -CONT, or -KILL")
     say(f"   {harness.HOLDFASTD} status \\\n     --data-dir={demo.instances[leader].data} --watch")
-    say(f"   ls {directory}    # logs and data, gone afterwards")
+    say(f"   ls {directory}    # logs and data, removed at the end")
     say()
     mark = demo.witness.mark()
     alive = dict(demo.instances)
@@ -138,7 +138,7 @@ def stay(demo):
 
 
 def stop_all(demo):
-    """All at once, also one that was paused."""
+    """Stops all instances at the same time; SIGCONT lets a paused one end too."""
     for instance in demo.instances.values():
         if instance.alive():
             instance.send(signal.SIGTERM)
@@ -147,7 +147,7 @@ def stop_all(demo):
         try:
             instance.wait(limit=30)
         except subprocess.TimeoutExpired:
-            say(f"   instance {name} does not end; it is killed")
+            say(f"   instance {name} does not end and will be killed")
 
 
 def show(cluster):
@@ -181,7 +181,7 @@ def show(cluster):
 
 
 def interrupted(number, _):
-    """The first signal ends what goes on, by way of all `with` blocks; the next ones do not disturb that."""
+    """The first signal unwinds through all `with` blocks, which clean up; later signals must not disturb that."""
     for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(other, signal.SIG_IGN)
     if number == signal.SIGINT:

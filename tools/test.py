@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All tests of Holdfast, run by tools/test, which has installed what they need.
+"""All tests of Holdfast; run by tools/test, which installs first what they need.
 
-Two things go on at once. The main lane is what keeps processors busy, one step after the other: builds, unit tests, the
-simulator, the same under sanitizers. Beside it, three workers run integration tests, a file of them at a time; those mostly
-wait. Each step is one line with its time; the log's end follows a step that failed. Every test is counted once per build it
-runs in; a build or a check is one.
+Two things happen at the same time. The main lane runs what keeps the processors busy, one step after the other: builds, unit tests,
+the simulator, and the same under sanitizers. Beside it three workers run integration tests, each one file at a time; those mostly
+wait. Each step prints one line with its duration; if it failed, the end of its log follows. Every test counts once per build that it
+runs in; a build or a check counts as one test.
 """
 import concurrent.futures
 import json
@@ -22,11 +22,11 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 KINDS = ("unit", "sim", "integration", "sanitizers", "valgrind", "form")
-STEP_LIMIT = 1200  # seconds; a step that takes longer hangs
+STEP_LIMIT = 1200  # seconds; a step that takes longer counts as hung
 WORKERS = 3
 TAIL = 80  # lines of a failed step's log
 
-# Each build: compiler, options, and the environment in which what it built runs. {log} is a path that reports begin with.
+# Each build: the compiler, the options, and the environment for its programs. {log} is the path prefix of the sanitizers' reports.
 BUILDS = {
     "build": ("gcc", [], {}),
     "build-clang": ("clang", [], {}),
@@ -34,8 +34,8 @@ BUILDS = {
                       {"ASAN_OPTIONS": "halt_on_error=1:log_path={log}", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:log_path={log}"}),
     "build-thread": ("gcc", ["-Db_sanitize=thread", "-Db_lundef=false"], {"TSAN_OPTIONS": "second_deadlock_stack=1:log_path={log}"}),
 }
-# Under a sanitizer: what takes a term through all its ways to begin and end. Of the rest, systemd's hardening forbids what
-# the leak sanitizer does, and the others would show nothing new under the thread sanitizer.
+# The integration tests that run under a sanitizer. test_systemd.py cannot run under the leak sanitizer, because systemd's hardening
+# forbids what that does. Under the thread sanitizer, these three take a term through all its ways to begin and end.
 SANITIZED = {
     "build-address": lambda name: name != "test_systemd.py",
     "build-thread": lambda name: name in ("test_election.py", "test_faults.py", "test_lifecycle.py", "test_reload.py"),
@@ -44,7 +44,7 @@ VALGRIND = "valgrind --error-exitcode=99 --leak-check=full --errors-for-leak-kin
 
 
 class Children:
-    """Processes under way: each leads a group of its own, so that nothing outlives an interrupted run."""
+    """The running processes. Each leads its own process group, so that nothing survives an interrupted run."""
 
     def __init__(self):
         self.mutex = threading.Lock()
@@ -71,7 +71,7 @@ class Children:
 
     @staticmethod
     def end(child):
-        """Asks, then forces: the group goes with its leader."""
+        """Sends SIGINT, and after 15 s kills the process; then kills the rest of its group."""
         if child.poll() is None:
             child.send_signal(signal.SIGINT)
             try:
@@ -96,7 +96,7 @@ class Children:
 
 
 class Board:
-    """What was counted so far, and what a reader sees of it."""
+    """The counts so far, and their output."""
 
     def __init__(self):
         self.mutex = threading.Lock()
@@ -127,7 +127,7 @@ class Board:
             print("\r\033[K", end="", flush=True)
 
     def show_running(self):
-        """On a terminal: one line that moves, gone when the next result comes."""
+        """Shows the running steps, on a terminal only, in one line that the next result replaces."""
         if not self.live:
             return
         with self.mutex:
@@ -154,7 +154,7 @@ class Run:
     # ---- steps ----
 
     def step(self, name, *commands):
-        """One check: all commands succeed."""
+        """One check; it passes if all commands succeed."""
         log = self.log(name)
         self.board.start(name)
         good = all(self.children.run(command, log) == 0 for command in commands)
@@ -162,7 +162,7 @@ class Run:
         return good
 
     def build(self, build):
-        """Configures, also anew what an earlier checkout left (a library may have come since), and builds."""
+        """Configures and builds. An existing directory is reconfigured, because a library may have been installed since."""
         compiler, options, _ = BUILDS[build]
         name = f"{build}: built by {compiler}" + (f", {options[0].split('=')[1]} sanitizer" if options else "")
         log = self.log(name)
@@ -179,7 +179,7 @@ class Run:
         return status == 0
 
     def reports(self, build):
-        """The environment for what `build` made, and where its sanitizer's reports would be."""
+        """The environment for the programs of `build`, and the directory of its sanitizers' reports."""
         base = tempfile.mkdtemp(prefix="reports-", dir=self.directory)
         return {k: v.format(log=f"{base}/report") for k, v in BUILDS[build][2].items()}, pathlib.Path(base)
 
@@ -196,7 +196,7 @@ class Run:
         self.close(name, status, passed, len(results) - passed - skipped, skipped, log, reports)
 
     def close(self, name, status, passed, failed, skipped, log, reports):
-        """A status that no test accounts for, no test at all and a sanitizer's report are failures too."""
+        """Counts as a failure too: a failed command without a failed test, no test at all, a report of a sanitizer."""
         text = log.read_text(errors="replace")
         found = sorted(reports.iterdir())
         for report in found:
@@ -209,7 +209,7 @@ class Run:
     def pytest(self, name, build, path):
         env, reports = self.reports(build)
         log, result = self.log(name), self.log(name).with_suffix(".xml")
-        # A process with a controller that ignores its tokens ends without it: some tests are about that.
+        # Some tests have a controller that ignores its tokens; the process then ends while that thread still runs.
         env |= {k: v + ":report_thread_leaks=0" for k, v in env.items() if k == "TSAN_OPTIONS"}
         env |= {"HOLDFAST_BUILD": str(ROOT / build), "PYTHONDONTWRITEBYTECODE": "1"}
         self.board.start(name)
@@ -223,7 +223,7 @@ class Run:
         self.close(name, status, passed, failed, skipped, log, reports)
 
     def integration(self, build, suits=lambda name: True):
-        """Hands the files of tests to the workers, the largest first."""
+        """Gives the test files to the workers, the largest first."""
         files = [f for d in ("integration", "interop") for f in (ROOT / "tests" / d).glob("test_*.py")]
         for path in sorted(files, key=lambda f: -f.stat().st_size):
             if suits(path.name):
@@ -282,7 +282,7 @@ def main():
         return 2
     signal.signal(signal.SIGTERM, interrupted)
     with tempfile.TemporaryDirectory(prefix="hf-") as temporary:
-        os.environ["TMPDIR"] = temporary  # everything a test makes is in it, and goes with it
+        os.environ["TMPDIR"] = temporary  # the tests create all their files in it; it is removed at the end
         directory = pathlib.Path(temporary) / "logs"
         directory.mkdir()
         run = Run(set(KINDS) if "all" in kinds else kinds, directory)

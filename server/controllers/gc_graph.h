@@ -32,7 +32,7 @@ struct hfd_gc_graph {
 struct hfd_gc_node {
         const struct hfd_kind *kind;
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1]; /* ns "" = the kind has no namespace */
-        struct hf__json *object;            /* as cached; owned by whoever filled the node */
+        struct hf__json *object; /* as cached; owned by the function that filled the node */
         const char *uid, *resource_version; /* borrowed from object */
 };
 

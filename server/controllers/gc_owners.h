@@ -3,7 +3,7 @@
 /*
  * Finds out what became of an owner that an object names, and remembers the owners that are absent.
  *
- * A wrong "absent" deletes an object that somebody still wants. So an informer is believed when it
+ * A wrong "absent" would delete an object that is still needed. So an informer is believed when it
  * says that an owner is there, never when it says that it is not: then the server is asked, by a
  * consistent read.
  *

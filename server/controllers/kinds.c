@@ -32,7 +32,7 @@ static void index_owners(void *ctx, const char *ns, const char *name, const char
 }
 
 /* Searches the text instead of parsing it. A label or an annotation named "finalizers" gives a
- * false hit, which does no harm: whoever reads the index looks into the object. */
+ * false hit, which does no harm: the readers of the index parse the object. */
 static void index_held(void *ctx, const char *ns, const char *name, const char *object, size_t n,
                        struct hf_informer_values *values) {
         static const char held[] = "\"finalizers\"";

@@ -23,7 +23,7 @@
  * read confirms that the namespace is still the marked one, and then exactly the listed versions
  * are deleted.
  *
- * Objects without a namespace exist if somebody else finalizes a namespace that is not empty. They
+ * Objects without a namespace exist if another client finalizes a namespace that is not empty. They
  * are listed, then a consistent read confirms that the namespace does not exist, then they are
  * deleted by uid. So nothing of a namespace that was created again is touched.
  */
@@ -327,7 +327,7 @@ static void map_content(void *ctx, struct hf_workqueue *queue, enum hf_event_typ
         (void)hf_workqueue_add(queue, type == HF_EVENT_DELETED ? ns : key);
 }
 
-/* A namespace was deleted: if an informer knows an object in it, somebody has to look. An object
+/* A namespace was deleted: if an informer knows an object in it, a worker has to look. An object
  * that no informer knows yet brings the key by its own event. */
 static void map_deleted_namespace(struct hfd_controller_context *context,
                                   struct hf_workqueue *queue, const char *name) {

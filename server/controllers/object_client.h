@@ -25,7 +25,7 @@ int hfd_object_client_get(struct hf_term *term, const struct hf_resource *resour
 int hfd_object_client_create(struct hf_term *term, const struct hf_resource *resource,
                              const char *ns, const struct hf__json *object);
 
-/* Writes object if the server still has the resourceVersion in it. HF_E_CONFLICT: somebody else
+/* Writes object if the server still has the resourceVersion in it. HF_E_CONFLICT: another client
  * changed the object, and the event of that change brings its key back. subresource may be NULL. */
 int hfd_object_client_update(struct hf_term *term, const struct hf_resource *resource,
                              const char *ns, const char *name, const char *subresource,

@@ -35,7 +35,7 @@ enum hfd_ws_step {
         HFD_WS_READY,
         HFD_WS_END_NAMESPACE,
 };
-/* What to do next. HFD_WS_NOTHING: wait for somebody else, or it is Ready. */
+/* What to do next. HFD_WS_NOTHING: it is Ready, or others have to act first. */
 enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace);
 
 /* HFD_WS_INITIALIZE: sets the list and the phase Initializing. registered: n names. 0, -ENOMEM. */

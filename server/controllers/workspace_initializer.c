@@ -133,7 +133,7 @@ static int make_namespace(struct hf_term *term, const char *full, const char *na
  * Deletes the namespace if it is ours. *ret_gone: no namespace of ours exists any more.
  *
  * What the informer knows is enough to delete the namespace, because the delete is for that
- * revision: in a later one it may belong to nobody, if the workspace is deleted with the policy
+ * revision: in a later one it may have no owner, if the workspace is deleted with the policy
  * Orphan. It is also enough to wait for its end. But that no namespace of ours exists, the server
  * must say, for it may have been created a moment ago.
  */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The manifests that holdfastd brings, built in from the files beside this one, in the order of
- * server/manifests/meson.build. Phase 0 is what the system itself needs; phase 1 is what users meet
- * first. The order is that of appearance: add at the end of a phase, and change a file's content
- * freely, for an upgrade applies both.
+ * The manifests of holdfastd's bootstrap, built in from the files in this folder. Phase 0 is what
+ * the system itself needs; phase 1 is what users find in a new cluster.
+ *
+ * They are applied in the order of server/manifests/meson.build. To add a manifest, put it at the
+ * end of its phase. The content of a manifest may be changed: an upgrade applies new manifests and
+ * changed ones, unless a user has edited the object (docs/semantics.md, Bootstrap). The arrays end
+ * with a zeroed element, which hfd_manifests_phase_*_n does not count.
  */
 #include <holdfast/bootstrap.h>
 

@@ -4,9 +4,9 @@
  * Fills a status model over the network: the Leases from one API server, and the state of each
  * instance from that instance's own /debug/leader.
  *
- * Credentials. Whoever may write Leases chooses the endpoints of the instances, so an instance is
- * asked only over https with verification, and a bearer token is sent to a verified server only. A
- * client certificate proves who asks, and the server that receives it cannot use it.
+ * Credentials. Every client that may write Leases chooses the endpoints of the instances, so an
+ * instance is asked only over https with verification, and a bearer token is sent to a verified
+ * server only. A client certificate proves who asks, and the server that receives it cannot use it.
  *
  * Thread: owner only, except for the callback of hfd_status_collector_watch.
  */

@@ -17,7 +17,7 @@
 #include "leader/lease_record.h"
 #include "server/controllers/identity.h"
 
-/* Kubelets renew one Lease per node here as a heartbeat; nobody leads by them. */
+/* Kubelets renew one Lease per node here as a heartbeat; no election uses them. */
 #define NODE_NAMESPACE "kube-node-lease"
 
 /* Bytes above 0x7e are replaced too: some terminals take 0x80 to 0x9f for control characters. */
@@ -92,7 +92,7 @@ static void take_lease(struct hfd_status_model *model, const struct hf__json *le
         if (!ns || !name || hf__lease_read(lease, &record) != 0 || strcmp(ns, NODE_NAMESPACE) == 0)
                 return;
         /* A Lease with the label and another value is the identity Lease of a different server,
-         * for example kube-apiserver: it names no instance of ours and nobody leads by it. */
+         * for example kube-apiserver: it names no instance of ours, and no election uses it. */
         if (label && strcmp(label, HFD_IDENTITY_VALUE) == 0)
                 take_instance(model, lease, &record);
         else if (!label)
