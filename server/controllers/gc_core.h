@@ -8,9 +8,9 @@
  *      at least one is solid                    keep it, and take the references to other owners
  *                                               out of it
  *      none is solid, one waits for its         delete it: in the foreground if it has dependents,
- *      dependents                               else in the background. But if one of its own
- *                                               dependents waits too, this may be a cycle: then it
- *                                               stops blocking its owners first
+ *      dependents                               else as below. But if one of its dependents waits
+ *                                               too, this may be a cycle: then it stops blocking
+ *                                               its owners first
  *      all are absent                           delete it, with the policy of its own finalizers
  *      none is named                            keep it
  *
@@ -40,9 +40,11 @@ enum hfd_gc_verdict {
         HFD_GC_DELETE_BACKGROUND,
         HFD_GC_DELETE_FOREGROUND,
         HFD_GC_DELETE_ORPHAN,
-        HFD_GC_UNBLOCK, /* clear blockOwnerDeletion; the event of that write leads to the deletion
-                         */
+        /* Clear blockOwnerDeletion. The event of that write brings the object back, and then it is
+         * deleted. */
+        HFD_GC_UNBLOCK,
 };
+/* The table above. */
 enum hfd_gc_verdict hfd_gc_decide(const struct hfd_gc_view *view);
 /* The propagationPolicy of a deletion; NULL = the verdict is not a deletion. Static. */
 const char *hfd_gc_policy(enum hfd_gc_verdict verdict);
