@@ -12,7 +12,7 @@ struct hf__buf *hf__buf_new(size_t n) {
         if (!buf)
                 return NULL;
         buf->n = n;
-        buf->refs = 1;
+        atomic_init(&buf->refs, 1);
         buf->data[n] = '\0';
         return buf;
 }
@@ -26,12 +26,12 @@ struct hf__buf *hf__buf_copy(const void *data, size_t n) {
 
 struct hf__buf *hf__buf_ref(struct hf__buf *buf) {
         if (buf)
-                __atomic_add_fetch(&buf->refs, 1, __ATOMIC_RELAXED);
+                atomic_fetch_add_explicit(&buf->refs, 1, memory_order_relaxed);
         return buf;
 }
 
 struct hf__buf *hf__buf_unref(struct hf__buf *buf) {
-        if (buf && __atomic_sub_fetch(&buf->refs, 1, __ATOMIC_ACQ_REL) == 0)
+        if (buf && atomic_fetch_sub_explicit(&buf->refs, 1, memory_order_acq_rel) == 1)
                 free(buf);
         return NULL;
 }

@@ -5,11 +5,12 @@
  * served, watched and sent is one such block, shared by all that need it. Thread: any; the count is
  * atomic.
  */
+#include <stdatomic.h>
 #include <stddef.h>
 
 struct hf__buf {
-        size_t n; /* bytes in data; data[n] is always a NUL that does not count */
-        int refs; /* atomic; touched by ref and unref only */
+        size_t n;        /* bytes in data; data[n] is always a NUL that does not count */
+        atomic_int refs; /* touched by ref and unref only */
         char data[];
 };
 

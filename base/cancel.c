@@ -19,6 +19,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/thread.h"
@@ -28,10 +29,10 @@ enum { WAKER_IDLE, WAKER_ADDED, WAKER_RUNNING };
 struct hf_cancel {
         struct hf_cancel *parent, *root; /* immutable; parent is referenced, root is borrowed */
         const struct hf_clock *clock;    /* immutable, borrowed */
-        int refs;                        /* atomic */
-        int reason;                      /* atomic, enum hf_cancel_reason */
-        hf_nsec deadline;                /* atomic, only ever gets earlier */
-        pthread_mutex_t mu;              /* used in the root only */
+        atomic_int refs;
+        atomic_int reason;        /* enum hf_cancel_reason */
+        _Atomic hf_nsec deadline; /* only ever gets earlier */
+        pthread_mutex_t mu;       /* used in the root only */
         pthread_cond_t
                 cond; /* with root->mu: fired, deadline changed, or a waker's call has returned */
         /* guarded by root->mu */
@@ -79,9 +80,9 @@ int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
                 return -ENOMEM;
         if (parent == &never)
                 parent = NULL;
-        token->refs = 1;
+        atomic_init(&token->refs, 1);
         token->clock = clock ? clock : hf_clock_system();
-        token->deadline = HF_NSEC_NEVER;
+        atomic_init(&token->deadline, HF_NSEC_NEVER);
         ring_init(&token->wakers);
         int r = hf_cond_init(&token->cond);
         if (r < 0) {
@@ -104,7 +105,8 @@ int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
         pthread_mutex_lock(&token->root->mu);
         token->propagated = parent->propagated;
         if (parent->propagated)
-                token->reason = __atomic_load_n(&parent->reason, __ATOMIC_ACQUIRE);
+                atomic_init(&token->reason,
+                            atomic_load_explicit(&parent->reason, memory_order_acquire));
         token->next_sibling = parent->first_child;
         if (token->next_sibling)
                 token->next_sibling->prev_sibling = token;
@@ -116,13 +118,13 @@ int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
 
 struct hf_cancel *hf_cancel_ref(struct hf_cancel *token) {
         if (token != &never)
-                __atomic_add_fetch(&token->refs, 1, __ATOMIC_RELAXED);
+                atomic_fetch_add_explicit(&token->refs, 1, memory_order_relaxed);
         return token;
 }
 
 struct hf_cancel *hf_cancel_unref(struct hf_cancel *token) {
         while (token && token != &never &&
-               __atomic_sub_fetch(&token->refs, 1, __ATOMIC_ACQ_REL) == 0) {
+               atomic_fetch_sub_explicit(&token->refs, 1, memory_order_acq_rel) == 1) {
                 struct hf_cancel *parent = token->parent;
 
                 assert(!token->first_child && token->wakers.next == &token->wakers);
@@ -150,7 +152,7 @@ hf_nsec hf_cancel_deadline(struct hf_cancel *token) {
         hf_nsec nearest = HF_NSEC_NEVER;
 
         for (; token; token = token->parent) {
-                hf_nsec deadline = __atomic_load_n(&token->deadline, __ATOMIC_ACQUIRE);
+                hf_nsec deadline = atomic_load_explicit(&token->deadline, memory_order_acquire);
                 if (deadline < nearest)
                         nearest = deadline;
         }
@@ -159,7 +161,7 @@ hf_nsec hf_cancel_deadline(struct hf_cancel *token) {
 
 /* Settles the reason: the one it has, else DEADLINE if one has passed, else the one given. */
 static enum hf_cancel_reason settle(struct hf_cancel *token, enum hf_cancel_reason otherwise) {
-        int reason = __atomic_load_n(&token->reason, __ATOMIC_ACQUIRE);
+        int reason = atomic_load_explicit(&token->reason, memory_order_acquire);
 
         if (reason != HF_CANCEL_NONE)
                 return (enum hf_cancel_reason)reason;
@@ -168,8 +170,8 @@ static enum hf_cancel_reason settle(struct hf_cancel *token, enum hf_cancel_reas
                 otherwise = HF_CANCEL_DEADLINE;
         if (otherwise == HF_CANCEL_NONE)
                 return HF_CANCEL_NONE;
-        if (__atomic_compare_exchange_n(&token->reason, &reason, (int)otherwise, false,
-                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        if (atomic_compare_exchange_strong_explicit(&token->reason, &reason, (int)otherwise,
+                                                    memory_order_acq_rel, memory_order_acquire))
                 return otherwise;
         return (enum hf_cancel_reason)reason;
 }
@@ -221,8 +223,8 @@ void hf_cancel_set_deadline(struct hf_cancel *token, hf_nsec deadline) {
         if (token == &never)
                 return;
         pthread_mutex_lock(&token->root->mu);
-        if (deadline < token->deadline) {
-                __atomic_store_n(&token->deadline, deadline, __ATOMIC_RELEASE);
+        if (deadline < atomic_load_explicit(&token->deadline, memory_order_relaxed)) {
+                atomic_store_explicit(&token->deadline, deadline, memory_order_release);
                 for (struct hf_cancel *t = token; t; t = next_in_subtree(token, t))
                         pthread_cond_broadcast(
                                 &t->cond); /* whoever waits computes its limit anew */

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,9 +30,9 @@ static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 struct hf_metric {
         struct hf_metric *next;
         enum hf_metric_kind kind;
-        char *labels;      /* owned */
-        uint64_t value;    /* atomic, the bits of a double; a histogram's sum */
-        uint64_t counts[]; /* atomic, a histogram's N_BOUNDS + 1 buckets, not cumulative */
+        char *labels;              /* owned */
+        _Atomic uint64_t value;    /* the bits of a double; a histogram's sum */
+        _Atomic uint64_t counts[]; /* a histogram's N_BOUNDS + 1 buckets, not cumulative */
 };
 
 struct family {
@@ -176,11 +177,12 @@ static double from_bits(uint64_t bits) {
         return value;
 }
 
-static void add_atomically(uint64_t *bits, double value) {
-        uint64_t before = __atomic_load_n(bits, __ATOMIC_RELAXED);
+static void add_atomically(_Atomic uint64_t *bits, double value) {
+        uint64_t before = atomic_load_explicit(bits, memory_order_relaxed);
 
-        while (!__atomic_compare_exchange_n(bits, &before, to_bits(from_bits(before) + value), true,
-                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        while (!atomic_compare_exchange_weak_explicit(bits, &before,
+                                                      to_bits(from_bits(before) + value),
+                                                      memory_order_relaxed, memory_order_relaxed))
                 ;
 }
 
@@ -191,7 +193,7 @@ void hf_metric_add(struct hf_metric *metric, double value) {
 
 void hf_metric_set(struct hf_metric *metric, double value) {
         if (metric && metric->kind == HF_METRIC_GAUGE)
-                __atomic_store_n(&metric->value, to_bits(value), __ATOMIC_RELAXED);
+                atomic_store_explicit(&metric->value, to_bits(value), memory_order_relaxed);
 }
 
 void hf_metric_observe(struct hf_metric *metric, double value) {
@@ -201,7 +203,7 @@ void hf_metric_observe(struct hf_metric *metric, double value) {
                 return;
         while (i < N_BOUNDS && !(value <= bounds[i]))
                 i++;
-        __atomic_add_fetch(&metric->counts[i], 1, __ATOMIC_RELAXED);
+        atomic_fetch_add_explicit(&metric->counts[i], 1, memory_order_relaxed);
         add_atomically(&metric->value, value);
 }
 
@@ -246,11 +248,11 @@ static void put_histogram(struct hf__strbuf *out, const char *name, struct hf_me
                         (void)snprintf(bound, sizeof bound, "%s", text.data ? text.data : "");
                         hf__strbuf_done(&text);
                 }
-                count += __atomic_load_n(&metric->counts[i], __ATOMIC_RELAXED);
+                count += atomic_load_explicit(&metric->counts[i], memory_order_relaxed);
                 put_sample(out, name, "_bucket", metric->labels, bound, (double)count);
         }
         put_sample(out, name, "_sum", metric->labels, NULL,
-                   from_bits(__atomic_load_n(&metric->value, __ATOMIC_RELAXED)));
+                   from_bits(atomic_load_explicit(&metric->value, memory_order_relaxed)));
         put_sample(out, name, "_count", metric->labels, NULL, (double)count);
 }
 
@@ -273,7 +275,8 @@ static void put_family_locked(struct hf__strbuf *out, const struct family *famil
                         put_histogram(out, family->name, metric);
                 else
                         put_sample(out, family->name, "", metric->labels, NULL,
-                                   from_bits(__atomic_load_n(&metric->value, __ATOMIC_RELAXED)));
+                                   from_bits(atomic_load_explicit(&metric->value,
+                                                                  memory_order_relaxed)));
 }
 
 static void call_collectors(struct hf_metrics *metrics) {

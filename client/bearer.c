@@ -13,6 +13,7 @@
 #include "client/bearer.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@
 #define PREFIX        "Authorization: Bearer "
 
 struct hf__token {
-        int refs; /* atomic */
+        atomic_int refs;
         char header[];
 };
 
@@ -64,7 +65,7 @@ static struct hf__token *token_new(const char *text) {
 
         if (!token)
                 return NULL;
-        token->refs = 1;
+        atomic_init(&token->refs, 1);
         (void)snprintf(token->header, n, PREFIX "%s", text);
         return token;
 }
@@ -72,7 +73,7 @@ static struct hf__token *token_new(const char *text) {
 const char *hf__token_header(const struct hf__token *token) { return token->header; }
 
 struct hf__token *hf__token_unref(struct hf__token *token) {
-        if (!token || __atomic_sub_fetch(&token->refs, 1, __ATOMIC_ACQ_REL) > 0)
+        if (!token || atomic_fetch_sub_explicit(&token->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         explicit_bzero(token->header, strlen(token->header));
         free(token);
@@ -148,7 +149,7 @@ struct hf__token *hf__bearer_get(struct hf__bearer *bearer) {
         (void)pthread_mutex_lock(&bearer->mu);
         struct hf__token *token = bearer->current;
         if (token)
-                __atomic_add_fetch(&token->refs, 1, __ATOMIC_RELAXED);
+                atomic_fetch_add_explicit(&token->refs, 1, memory_order_relaxed);
         bool ask = bearer->path && !bearer->asked && now - bearer->read_at >= MAX_AGE;
         bearer->asked = bearer->asked || ask;
         (void)pthread_mutex_unlock(&bearer->mu);

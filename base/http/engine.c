@@ -130,7 +130,7 @@ int hf__http_schedule(struct hf__http_engine *engine, hf_nsec when, void (*fn)(v
 }
 
 uint64_t hf__http_engine_iterations(struct hf__http_engine *engine) {
-        return __atomic_load_n(&engine->iterations, __ATOMIC_RELAXED);
+        return atomic_load_explicit(&engine->iterations, memory_order_relaxed);
 }
 
 /* ---- the engine's thread ---- */
@@ -242,7 +242,7 @@ static void iteration(struct hf__http_engine *engine) {
         bool messages = false;
 
         engine->now = hf_now(engine->clock);
-        __atomic_add_fetch(&engine->iterations, 1, __ATOMIC_RELAXED);
+        atomic_fetch_add_explicit(&engine->iterations, 1, memory_order_relaxed);
         for (int i = 0; i < n; i++) {
                 int fd = events[i].data.fd;
                 if (fd == engine->box.fd) {

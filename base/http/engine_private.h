@@ -9,6 +9,7 @@
  * Everything is the engine thread's, but for what is said to be guarded.
  */
 #include <curl/curl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/http/engine.h"
@@ -17,7 +18,7 @@
 #include "base/timer_heap.h"
 
 struct hf__http_tls {
-        int refs;                       /* atomic */
+        atomic_int refs;
         struct curl_blob ca, cert, key; /* data is owned and never changes; NULL = absent */
         char *server_name;
         bool insecure;
@@ -144,8 +145,7 @@ struct hf__http_engine {
         int epoll_fd, timer_fd;
         bool needs_h2c_guard; /* libcurl is one of those for which http_engine_gate.c is there */
         struct hf__mailbox box;
-        /* atomic */
-        uint64_t iterations;
+        _Atomic uint64_t iterations; /* any thread */
         /* guarded by mu; mu is taken before box.mu */
         pthread_mutex_t mu;
         bool closed;

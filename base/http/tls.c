@@ -20,7 +20,7 @@ int hf__http_tls_new(const struct hf__http_tls_config *config, struct hf__http_t
         struct hf__http_tls *tls = calloc(1, sizeof *tls);
         if (!tls)
                 return -ENOMEM;
-        tls->refs = 1;
+        atomic_init(&tls->refs, 1);
         tls->insecure = config->insecure;
         if (copy_pem(config->ca_pem, &tls->ca) < 0 || copy_pem(config->cert_pem, &tls->cert) < 0 ||
             copy_pem(config->key_pem, &tls->key) < 0 ||
@@ -34,12 +34,12 @@ int hf__http_tls_new(const struct hf__http_tls_config *config, struct hf__http_t
 
 struct hf__http_tls *hf__http_tls_ref(struct hf__http_tls *tls) {
         if (tls)
-                __atomic_add_fetch(&tls->refs, 1, __ATOMIC_RELAXED);
+                atomic_fetch_add_explicit(&tls->refs, 1, memory_order_relaxed);
         return tls;
 }
 
 struct hf__http_tls *hf__http_tls_unref(struct hf__http_tls *tls) {
-        if (!tls || __atomic_sub_fetch(&tls->refs, 1, __ATOMIC_ACQ_REL) > 0)
+        if (!tls || atomic_fetch_sub_explicit(&tls->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         free(tls->ca.data);
         free(tls->cert.data);

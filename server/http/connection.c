@@ -358,18 +358,19 @@ void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now) {
 /* ---- for the protocols ---- */
 
 int hfd_connection_account_body(struct hfd_connection *connection, size_t n) {
+        struct hfd_http *http = connection->worker->http;
+        size_t total = atomic_fetch_add_explicit(&http->body_bytes, n, memory_order_relaxed) + n;
+
         connection->body_bytes += n;
-        if (__atomic_add_fetch(&connection->worker->http->body_bytes, n, __ATOMIC_RELAXED) >
-                    HFD_TOTAL_BODY ||
-            connection->body_bytes > HFD_CONNECTION_BODY)
+        if (total > HFD_TOTAL_BODY || connection->body_bytes > HFD_CONNECTION_BODY)
                 return HF_E_TOO_LARGE;
         return 0;
 }
 
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request) {
         connection->body_bytes -= request->n_body;
-        __atomic_sub_fetch(&connection->worker->http->body_bytes, request->n_body,
-                           __ATOMIC_RELAXED);
+        atomic_fetch_sub_explicit(&connection->worker->http->body_bytes, request->n_body,
+                                  memory_order_relaxed);
         hfd_http_request_detach(request);
 }
 

@@ -202,7 +202,7 @@ void hfd_http_stop_accepting(struct hfd_http *http) {
                 (void)shutdown(http->listen_fd, SHUT_RDWR);
         http->stopped = true;
         pthread_mutex_unlock(&http->mu);
-        __atomic_store_n(&http->draining, true, __ATOMIC_RELEASE);
+        atomic_store_explicit(&http->draining, true, memory_order_release);
         for (unsigned i = 0; i < http->n_workers; i++)
                 hf__mailbox_wake(&http->workers[i].box);
 }
@@ -210,8 +210,8 @@ void hfd_http_stop_accepting(struct hfd_http *http) {
 struct hfd_http *hfd_http_free(struct hfd_http *http) {
         if (!http)
                 return NULL;
-        __atomic_store_n(&http->draining, true, __ATOMIC_RELEASE);
-        __atomic_store_n(&http->closing, true, __ATOMIC_RELEASE);
+        atomic_store_explicit(&http->draining, true, memory_order_release);
+        atomic_store_explicit(&http->closing, true, memory_order_release);
         for (unsigned i = 0; i < http->n_workers; i++)
                 hf__mailbox_wake(&http->workers[i].box);
         for (unsigned i = 0; i < http->n_workers; i++)
@@ -227,8 +227,8 @@ struct hfd_http *hfd_http_free(struct hfd_http *http) {
 }
 
 void hfd_http_connection_gone(struct hfd_http *http) {
-        if (__atomic_sub_fetch(&http->n_connections, 1, __ATOMIC_ACQ_REL) > 0 ||
-            !__atomic_load_n(&http->draining, __ATOMIC_ACQUIRE))
+        if (atomic_fetch_sub_explicit(&http->n_connections, 1, memory_order_acq_rel) != 1 ||
+            !atomic_load_explicit(&http->draining, memory_order_acquire))
                 return;
         pthread_mutex_lock(&http->mu);
         pthread_cond_broadcast(&http->emptied);
@@ -239,7 +239,7 @@ int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline) {
         int r = 0;
 
         pthread_mutex_lock(&http->mu);
-        while (__atomic_load_n(&http->n_connections, __ATOMIC_ACQUIRE) > 0 && r == 0)
+        while (atomic_load_explicit(&http->n_connections, memory_order_acquire) > 0 && r == 0)
                 r = http->clock->wait(http->clock->ctx, &http->emptied, &http->mu, deadline);
         pthread_mutex_unlock(&http->mu);
         return hfd_http_n_connections(http) > 0 ? HF_E_TIMEOUT : 0;
@@ -261,18 +261,18 @@ int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key
 }
 
 size_t hfd_http_n_connections(struct hfd_http *http) {
-        return __atomic_load_n(&http->n_connections, __ATOMIC_RELAXED);
+        return atomic_load_explicit(&http->n_connections, memory_order_relaxed);
 }
 
 /* Not the slowest one's count: a worker that hangs far ahead of it would not show until the slow
  * one has caught up. */
 uint64_t hfd_http_iterations(struct hfd_http *http) {
         for (unsigned i = 0; i < http->n_workers; i++)
-                if (__atomic_load_n(&http->workers[i].iterations, __ATOMIC_RELAXED) ==
+                if (atomic_load_explicit(&http->workers[i].iterations, memory_order_relaxed) ==
                     http->workers[i].iterations_seen)
                         return http->rounds;
         for (unsigned i = 0; i < http->n_workers; i++)
                 http->workers[i].iterations_seen =
-                        __atomic_load_n(&http->workers[i].iterations, __ATOMIC_RELAXED);
+                        atomic_load_explicit(&http->workers[i].iterations, memory_order_relaxed);
         return ++http->rounds;
 }

@@ -29,7 +29,7 @@ int hfd_origin_new(const struct sockaddr_storage *address, struct hfd_origin **r
 
         if (!origin)
                 return -ENOMEM;
-        origin->refs = 1;
+        atomic_init(&origin->refs, 1);
         if (address->ss_family == AF_INET) {
                 const struct sockaddr_in *in = (const void *)address;
 
@@ -50,12 +50,12 @@ int hfd_origin_new(const struct sockaddr_storage *address, struct hfd_origin **r
 
 struct hfd_origin *hfd_origin_ref(struct hfd_origin *origin) {
         if (origin)
-                __atomic_add_fetch(&origin->refs, 1, __ATOMIC_RELAXED);
+                atomic_fetch_add_explicit(&origin->refs, 1, memory_order_relaxed);
         return origin;
 }
 
 struct hfd_origin *hfd_origin_unref(struct hfd_origin *origin) {
-        if (!origin || __atomic_sub_fetch(&origin->refs, 1, __ATOMIC_ACQ_REL) > 0)
+        if (!origin || atomic_fetch_sub_explicit(&origin->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         for (size_t i = 0; i < origin->n_organisations; i++)
                 free(origin->organisations[i]);
@@ -90,12 +90,12 @@ int hfd_http_request_new(struct hfd_worker *worker, struct hfd_connection *conne
 
 struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request) {
         if (request)
-                __atomic_add_fetch(&request->refs, 1, __ATOMIC_RELAXED);
+                atomic_fetch_add_explicit(&request->refs, 1, memory_order_relaxed);
         return request;
 }
 
 struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request) {
-        if (!request || __atomic_sub_fetch(&request->refs, 1, __ATOMIC_ACQ_REL) > 0)
+        if (!request || atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         if (request->handler_context_free)
                 request->handler_context_free(request->handler_context);

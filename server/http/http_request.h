@@ -5,6 +5,7 @@
  * worker. Model and rules: the head of request.c.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 
 #include "base/mailbox.h"
@@ -20,7 +21,7 @@ struct hfd_worker;
 /* Who is at the other end: one per connection, shared by its requests. Immutable once the handshake
  * is done. */
 struct hfd_origin {
-        int refs; /* atomic */
+        atomic_int refs;
         enum hfd_peer_cert kind;
         char remote[64];
         char *common_name;    /* owned; NULL = none */
@@ -43,7 +44,7 @@ struct hfd_worker_message {
 
 struct hfd_http_request {
         struct hfd_worker_message message; /* the mailbox's while `posted` */
-        int refs;                          /* atomic */
+        atomic_int refs;
 
         /* Set by the worker before the handler sees it, immutable afterwards. */
         struct hfd_worker *worker; /* borrowed; valid while not `gone`: use it under mu only, or on

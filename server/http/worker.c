@@ -75,7 +75,8 @@ static void hand_out(struct hfd_worker *worker, int fd, const struct sockaddr_st
         struct hfd_worker *to = &http->workers[http->next_worker++ % http->n_workers];
         struct socket_message *message;
 
-        if (__atomic_add_fetch(&http->n_connections, 1, __ATOMIC_RELAXED) > http->max_connections)
+        if (atomic_fetch_add_explicit(&http->n_connections, 1, memory_order_relaxed) >=
+            http->max_connections)
                 goto refuse;
         if (to == worker) {
                 adopt(worker, fd, address);
@@ -201,7 +202,7 @@ static void iteration(struct hfd_worker *worker) {
         bool messages = false;
 
         worker->now = hf_now(worker->http->clock);
-        __atomic_add_fetch(&worker->iterations, 1, __ATOMIC_RELAXED);
+        atomic_fetch_add_explicit(&worker->iterations, 1, memory_order_relaxed);
         for (int i = 0; i < n; i++) {
                 if (events[i].data.ptr == worker)
                         messages = true;
@@ -213,7 +214,8 @@ static void iteration(struct hfd_worker *worker) {
         if (messages)
                 open_messages(worker, hf__mailbox_take(&worker->box));
         open_local_messages(worker);
-        if (!worker->draining && __atomic_load_n(&worker->http->draining, __ATOMIC_ACQUIRE))
+        if (!worker->draining &&
+            atomic_load_explicit(&worker->http->draining, memory_order_acquire))
                 drain(worker);
         serve_dirty(worker);
         if (worker->now >= worker->next_tick) {
@@ -228,7 +230,7 @@ static void *run(void *ctx) {
         this_worker = worker;
         worker->now = hf_now(worker->http->clock);
         worker->next_tick = worker->now + TICK;
-        while (!__atomic_load_n(&worker->http->closing, __ATOMIC_ACQUIRE))
+        while (!atomic_load_explicit(&worker->http->closing, memory_order_acquire))
                 iteration(worker);
         while (worker->connections)
                 hfd_connection_free(worker->connections);

@@ -5,6 +5,7 @@
  * connections. Model: the head of worker.c.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <openssl/ssl.h>
 
@@ -31,8 +32,8 @@ struct hfd_worker {
         bool running; /* the creator's: the thread is to be joined */
         int epoll;
         struct hf__mailbox box;
-        uint64_t iterations;      /* atomic */
-        uint64_t iterations_seen; /* the watchdog's (hfd_http_iterations), as rounds */
+        _Atomic uint64_t iterations; /* any thread */
+        uint64_t iterations_seen;    /* the watchdog's (hfd_http_iterations), as rounds */
 
         /* The worker thread's. */
         struct hfd_connection *connections;         /* owned */
@@ -60,9 +61,10 @@ struct hfd_http {
         struct hfd_worker *workers; /* owned */
         unsigned n_workers;
 
-        /* Atomic. */
-        size_t n_connections, body_bytes;
-        bool draining, closing;
+        /* Any thread. */
+        _Atomic size_t n_connections, body_bytes;
+        atomic_bool draining, closing;
+
         unsigned next_worker; /* worker 0's */
 
         uint64_t rounds;

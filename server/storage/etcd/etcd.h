@@ -4,6 +4,7 @@
  * What the files of the etcd store share: the endpoints and which of them is in use, and how etcd's
  * errors become ours.
  */
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "base/http/engine.h"
@@ -26,8 +27,8 @@ struct hfd_etcd {
         struct hf__http_tls *tls;       /* owned; NULL = none needed */
         char (*endpoints)[HFD_ETCD_URL_MAX];
         size_t n_endpoints;
-        /* any thread, atomic */
-        size_t current; /* the endpoint in use: the last that was not seen to fail */
+        /* any thread */
+        _Atomic size_t current; /* the endpoint in use: the last that was not seen to fail */
 };
 
 struct hfd_etcd *hfd_etcd_of(struct hfd_store *store);

@@ -11,14 +11,15 @@ struct hfd_etcd *hfd_etcd_of(struct hfd_store *store) {
 }
 
 size_t hfd_etcd_endpoint(struct hfd_etcd *etcd) {
-        return __atomic_load_n(&etcd->current, __ATOMIC_RELAXED);
+        return atomic_load_explicit(&etcd->current, memory_order_relaxed);
 }
 
 void hfd_etcd_move_on(struct hfd_etcd *etcd, size_t endpoint) {
         size_t expected = endpoint, next = (endpoint + 1) % etcd->n_endpoints;
 
-        if (next != endpoint && __atomic_compare_exchange_n(&etcd->current, &expected, next, false,
-                                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        if (next != endpoint &&
+            atomic_compare_exchange_strong_explicit(&etcd->current, &expected, next,
+                                                    memory_order_relaxed, memory_order_relaxed))
                 hf_log(&etcd->store.host->log, HF_LOG_NOTICE, "etcd", "%s failed, going on with %s",
                        etcd->endpoints[endpoint], etcd->endpoints[next]);
 }
