@@ -2,27 +2,29 @@
 /*
  * One connection, from the accepted socket to its close.
  *
- * States: HANDSHAKE (TLS; the protocol is not known), OPEN (HTTP/1.1 or HTTP/2 by ALPN), LINGER (we
- * have said all and shut our direction; what the peer still sends is read and dropped, so that its
- * kernel does not answer our last bytes with a reset).
+ * States: HANDSHAKE (TLS; the protocol is not known yet), OPEN (HTTP/1.1 or HTTP/2 by ALPN), LINGER
+ * (everything was sent and our direction is shut; what the peer still sends is read and dropped,
+ * because its kernel would otherwise answer our last bytes with a reset). They follow each other in
+ * this order; a connection may be freed in any of them.
  *
- * Handshakes. Anybody can begin one, at 45 KiB for us and nothing for them, before we know who it
- * is. So they have a time and a number of their own, n_handshakes of the worker: counted from
- * hfd_connection_new until the state is left or the connection freed. The number is a fraction of
- * all connections, so that strangers leave room for those who finish theirs; beyond it the newest
- * is closed (and not the oldest: when many clients come back at once, each would end another's
- * half-made handshake).
+ * Invariant: a connection is freed at one place only, the end of hfd_connection_serve (and by the
+ * worker when it leaves). All other code sets `dead` or `ending`.
  *
- * Output. The protocol fills the worker's one output buffer; TLS takes what the socket takes; the
- * rest, at most that buffer, is kept in `unsent`. While bytes are unsent nothing is read and the
- * protocol is not asked for more, so that a peer that does not read also cannot make us work.
+ * Handshakes. Anybody can begin one before we know who it is; it costs us 45 KiB and them nothing.
+ * Therefore handshakes have a time limit and a maximum number of their own: n_handshakes of the
+ * worker counts them from hfd_connection_new until the state is left or the connection is freed.
+ * The maximum is a fraction of all connections, so that strangers leave room for clients that
+ * finish theirs. Beyond it the newest connection is closed. It is not the oldest, because when many
+ * clients come back at once each would end the half-made handshake of another.
+ *
+ * Output. The protocol fills the worker's one output buffer and TLS writes what the socket takes.
+ * The rest, at most that buffer, is kept in `unsent`. While bytes are unsent nothing is read and
+ * the protocol is not asked for more, so that a peer that does not read cannot make us work either.
  * TCP_NOTSENT_LOWAT keeps the kernel's share small.
- *
- * Freeing happens at one place, the end of hfd_connection_serve (and of the worker): others set
- * `dead` or `ending`.
  */
 #include "server/http/connection.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -30,23 +32,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <openssl/err.h>
 
+#include "server/http/h1.h"
+#include "server/http/h2.h"
+#include "server/http/reason_phrase.h"
 #include "server/http/tls.h"
 
-#define READS_PER_TURN  8 /* then others have their turn */
-#define WRITES_PER_TURN 4
-#define NOTSENT_LOWAT   (128 * 1024)
+/* Of one connection in one iteration of its worker; then the others are served. */
+#define MAX_READS     8
+#define MAX_WRITES    4
+#define NOTSENT_LOWAT (128 * 1024)
 
 static void set_socket_options(int fd) {
-        int on = 1, idle = 30, interval = 10, count = 3, lowat = NOTSENT_LOWAT,
-            user_timeout_ms = 60000;
+        int on = 1, idle = 30, interval = 10, count = 3;
+        int lowat = NOTSENT_LOWAT, user_timeout_ms = 60000;
 
-        /* None of them is needed for correct service, so a failure (a unix socket) is nobody's
-         * business. */
+        /* Service is correct without any of them, so failures (on a unix socket) are ignored. */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
         (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
@@ -57,27 +61,52 @@ static void set_socket_options(int fd) {
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof lowat);
 }
 
+/* The current TLS settings: a reload may replace them at any time. The caller unrefs them. */
+static SSL_CTX *ref_tls(struct hfd_http *http) {
+        SSL_CTX *tls;
+
+        pthread_mutex_lock(&http->mu);
+        tls = http->tls;
+        SSL_CTX_up_ref(tls);
+        pthread_mutex_unlock(&http->mu);
+        return tls;
+}
+
+static void link_connection(struct hfd_worker *worker, struct hfd_connection *connection) {
+        connection->next = worker->connections;
+        if (connection->next)
+                connection->next->prev = connection;
+        worker->connections = connection;
+}
+
+static void unlink_connection(struct hfd_worker *worker, struct hfd_connection *connection) {
+        if (connection->next)
+                connection->next->prev = connection->prev;
+        if (connection->prev)
+                connection->prev->next = connection->next;
+        else
+                worker->connections = connection->next;
+}
+
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address) {
-        struct hfd_http *http = worker->http;
         struct hfd_connection *connection;
         struct epoll_event event = {.events = EPOLLIN};
         SSL_CTX *tls;
         int r;
 
-        if (worker->n_handshakes >= http->max_handshakes)
+        assert(hfd_worker_is_current(worker) && fd >= 0);
+        if (worker->n_handshakes >= worker->http->max_handshakes)
                 return HF_E_TOO_LARGE;
-        event.data.ptr = connection = calloc(1, sizeof *connection);
+        connection = calloc(1, sizeof *connection);
         if (!connection)
                 return -ENOMEM;
+        event.data.ptr = connection;
         set_socket_options(fd);
-        pthread_mutex_lock(&http->mu);
-        tls = http->tls;
-        SSL_CTX_up_ref(tls);
-        pthread_mutex_unlock(&http->mu);
+        tls = ref_tls(worker->http);
         connection->ssl = hfd_tls_accept(tls, fd, &connection->bad_cert);
         SSL_CTX_free(tls);
         r = connection->ssl ? hfd_origin_new(address, &connection->origin) : -ENOMEM;
-        if (r == 0 && epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event))
+        if (r == 0 && epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
                 r = -errno;
         if (r != 0) {
                 SSL_free(connection->ssl);
@@ -89,10 +118,7 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
         connection->worker = worker;
         connection->events = EPOLLIN;
         connection->since = worker->now;
-        connection->next = worker->connections;
-        if (connection->next)
-                connection->next->prev = connection;
-        worker->connections = connection;
+        link_connection(worker, connection);
         worker->n_handshakes++;
         return 0;
 }
@@ -103,27 +129,31 @@ static void close_protocol(struct hfd_connection *connection) {
         connection->protocol_state = NULL;
 }
 
+static void unmark(struct hfd_worker *worker, struct hfd_connection *connection) {
+        struct hfd_connection **at = &worker->dirty;
+
+        while (*at != connection)
+                at = &(*at)->dirty_next;
+        *at = connection->dirty_next;
+        if (!*at)
+                worker->dirty_tail = at;
+        connection->is_dirty = false;
+}
+
 void hfd_connection_free(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
 
+        assert(hfd_worker_is_current(worker));
         close_protocol(connection);
-        if (connection->state == HFD_CONNECTION_HANDSHAKE)
+        assert(connection->body_bytes == 0); /* every request was detached */
+        if (connection->state == HFD_CONNECTION_HANDSHAKE) {
+                assert(worker->n_handshakes > 0);
                 worker->n_handshakes--;
-        if (connection->is_dirty) {
-                struct hfd_connection **at = &worker->dirty;
-
-                while (*at != connection)
-                        at = &(*at)->dirty_next;
-                *at = connection->dirty_next;
-                if (!*at)
-                        worker->dirty_tail = at;
         }
-        if (connection->next)
-                connection->next->prev = connection->prev;
-        if (connection->prev)
-                connection->prev->next = connection->next;
-        else
-                worker->connections = connection->next;
+        /* Detaching the requests may have marked it. */
+        if (connection->is_dirty)
+                unmark(worker, connection);
+        unlink_connection(worker, connection);
         SSL_free(connection->ssl);
         close(connection->fd);
         hfd_origin_unref(connection->origin);
@@ -135,6 +165,7 @@ void hfd_connection_free(struct hfd_connection *connection) {
 void hfd_connection_mark(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
 
+        assert(hfd_worker_is_current(worker));
         if (connection->is_dirty)
                 return;
         connection->is_dirty = true;
@@ -143,12 +174,14 @@ void hfd_connection_mark(struct hfd_connection *connection) {
         worker->dirty_tail = &connection->dirty_next;
 }
 
-/* Begins the end: our direction is shut, the peer's is drained for a moment. */
-static void linger(struct hfd_connection *connection) {
+/* OPEN -> LINGER: everything was sent. Sends TLS's close notification without waiting for the
+ * peer's, and shuts our direction. */
+static void begin_linger(struct hfd_connection *connection) {
+        assert(connection->state == HFD_CONNECTION_OPEN && !connection->unsent);
         close_protocol(connection);
         ERR_clear_error();
-        (void)SSL_shutdown(connection->ssl); /* says goodbye; does not wait for the peer's */
-        if (shutdown(connection->fd, SHUT_WR)) {
+        (void)SSL_shutdown(connection->ssl);
+        if (shutdown(connection->fd, SHUT_WR) != 0) {
                 connection->dead = true;
                 return;
         }
@@ -157,7 +190,8 @@ static void linger(struct hfd_connection *connection) {
 }
 
 static void drop_input(struct hfd_connection *connection) {
-        for (int i = 0; i < READS_PER_TURN; i++) {
+        assert(connection->state == HFD_CONNECTION_LINGER);
+        for (int i = 0; i < MAX_READS; i++) {
                 ssize_t n = recv(connection->fd, connection->worker->in, HFD_IN_SPACE, 0);
 
                 if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -169,24 +203,13 @@ static void drop_input(struct hfd_connection *connection) {
         }
 }
 
-static void handshake(struct hfd_connection *connection) {
-        int r, e;
-
-        ERR_clear_error();
-        connection->tls_wants_write = false;
-        r = SSL_do_handshake(connection->ssl);
-        if (r != 1) {
-                e = SSL_get_error(connection->ssl, r);
-                if (e == SSL_ERROR_WANT_WRITE)
-                        connection->tls_wants_write = true;
-                else if (e != SSL_ERROR_WANT_READ)
-                        connection->dead = true;
-                return;
-        }
+/* HANDSHAKE -> OPEN: ALPN has chosen the protocol. */
+static void open_protocol(struct hfd_connection *connection) {
+        assert(connection->state == HFD_CONNECTION_HANDSHAKE && !connection->protocol);
         connection->protocol = hfd_tls_is_h2(connection->ssl) ? &hfd_h2 : &hfd_h1;
         connection->since = connection->worker->now;
-        if (hfd_tls_peer(connection->ssl, connection->bad_cert, connection->origin) ||
-            connection->protocol->open(connection)) {
+        if (hfd_tls_peer(connection->ssl, connection->bad_cert, connection->origin) != 0 ||
+            connection->protocol->open(connection) != 0) {
                 connection->dead = true;
                 return;
         }
@@ -196,10 +219,27 @@ static void handshake(struct hfd_connection *connection) {
                 connection->protocol->drain(connection);
 }
 
-static void read_some(struct hfd_connection *connection) {
+static void continue_handshake(struct hfd_connection *connection) {
+        int ok, error;
+
+        ERR_clear_error();
+        connection->tls_wants_write = false;
+        ok = SSL_do_handshake(connection->ssl);
+        if (ok == 1) {
+                open_protocol(connection);
+                return;
+        }
+        error = SSL_get_error(connection->ssl, ok);
+        if (error == SSL_ERROR_WANT_WRITE)
+                connection->tls_wants_write = true;
+        else if (error != SSL_ERROR_WANT_READ)
+                connection->dead = true;
+}
+
+static void read_input(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
 
-        for (int i = 0; i < READS_PER_TURN; i++) {
+        for (int i = 0; i < MAX_READS; i++) {
                 int n;
 
                 if (connection->ending || !connection->protocol->wants_input(connection))
@@ -207,43 +247,43 @@ static void read_some(struct hfd_connection *connection) {
                 ERR_clear_error();
                 n = SSL_read(connection->ssl, worker->in, HFD_IN_SPACE);
                 if (n <= 0) {
-                        int r = SSL_get_error(connection->ssl, n);
+                        int error = SSL_get_error(connection->ssl, n);
 
-                        /* The end of the stream is the end of the connection: nobody answers a peer
-                         * that hung up. */
-                        if (r != SSL_ERROR_WANT_READ && r != SSL_ERROR_WANT_WRITE)
+                        /* A peer that shuts its sending side counts as gone. */
+                        if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
                                 connection->dead = true;
                         return;
                 }
-                if (connection->protocol->input(connection, worker->in, (size_t)n))
+                if (connection->protocol->input(connection, worker->in, (size_t)n) != 0)
                         connection->ending = true;
         }
+        /* TLS may hold more bytes, which epoll does not know of. */
         hfd_connection_mark(connection);
 }
 
-/* Writes as much as goes. Returns how many bytes were taken. */
+/* Writes what the socket takes now. Returns how many bytes it took. */
 static size_t write_tls(struct hfd_connection *connection, const char *data, size_t n) {
         size_t done = 0;
 
         while (done < n && !connection->dead) {
-                int w, r;
+                int written, error;
 
                 ERR_clear_error();
-                w = SSL_write(connection->ssl, data + done, (int)(n - done));
-                if (w > 0) {
-                        done += (size_t)w;
+                written = SSL_write(connection->ssl, data + done, (int)(n - done));
+                if (written > 0) {
+                        done += (size_t)written;
                         connection->since = connection->worker->now;
                         continue;
                 }
-                r = SSL_get_error(connection->ssl, w);
-                if (r == SSL_ERROR_WANT_WRITE || r == SSL_ERROR_WANT_READ)
+                error = SSL_get_error(connection->ssl, written);
+                if (error == SSL_ERROR_WANT_WRITE || error == SSL_ERROR_WANT_READ)
                         break;
                 connection->dead = true;
         }
         return done;
 }
 
-/* True when nothing is unsent afterwards. */
+/* Returns true when nothing is unsent any more. */
 static bool flush_unsent(struct hfd_connection *connection) {
         if (!connection->unsent)
                 return true;
@@ -257,6 +297,7 @@ static bool flush_unsent(struct hfd_connection *connection) {
 }
 
 static void keep_unsent(struct hfd_connection *connection, const char *data, size_t n) {
+        assert(!connection->unsent && n > 0);
         connection->unsent = malloc(n);
         if (!connection->unsent) {
                 connection->dead = true;
@@ -267,10 +308,10 @@ static void keep_unsent(struct hfd_connection *connection, const char *data, siz
         connection->unsent_n = n;
 }
 
-static void flush(struct hfd_connection *connection) {
+static void write_output(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
 
-        for (int i = 0; i < WRITES_PER_TURN; i++) {
+        for (int i = 0; i < MAX_WRITES; i++) {
                 size_t n, done;
 
                 n = connection->protocol->fill(connection, worker->out);
@@ -278,7 +319,7 @@ static void flush(struct hfd_connection *connection) {
                         return;
                 if (n == 0) {
                         if (connection->ending || connection->protocol->finished(connection))
-                                linger(connection);
+                                begin_linger(connection);
                         return;
                 }
                 done = write_tls(connection, worker->out, n);
@@ -289,10 +330,10 @@ static void flush(struct hfd_connection *connection) {
                         return;
                 }
         }
-        hfd_connection_mark(connection); /* more to say, after the others */
+        hfd_connection_mark(connection); /* there may be more; the other connections come first */
 }
 
-static void ask_epoll(struct hfd_connection *connection) {
+static void update_epoll(struct hfd_connection *connection) {
         struct epoll_event event = {.data.ptr = connection};
 
         switch (connection->state) {
@@ -301,39 +342,48 @@ static void ask_epoll(struct hfd_connection *connection) {
                 break;
         case HFD_CONNECTION_LINGER: event.events = EPOLLIN; break;
         case HFD_CONNECTION_OPEN:
-                if (connection->unsent)
+                if (connection->unsent) {
                         event.events = EPOLLOUT;
-                else
-                        event.events =
-                                EPOLLRDHUP |
-                                (connection->protocol->wants_input(connection) ? EPOLLIN : 0);
+                        break;
+                }
+                /* Without EPOLLIN, only EPOLLRDHUP shows that the peer has left. */
+                event.events = EPOLLRDHUP;
+                if (connection->protocol->wants_input(connection))
+                        event.events |= EPOLLIN;
                 break;
         }
         if (event.events == connection->events)
                 return;
         connection->events = event.events;
-        if (epoll_ctl(connection->worker->epoll, EPOLL_CTL_MOD, connection->fd, &event))
+        if (epoll_ctl(connection->worker->epoll, EPOLL_CTL_MOD, connection->fd, &event) != 0)
                 connection->dead = true;
 }
 
+static void serve_open(struct hfd_connection *connection, uint32_t events) {
+        if (events & EPOLLRDHUP && !(connection->events & EPOLLIN)) {
+                connection->dead = true; /* no read would show that the peer has left */
+                return;
+        }
+        if (!flush_unsent(connection) || connection->dead)
+                return;
+        read_input(connection);
+        if (!connection->dead)
+                write_output(connection);
+}
+
+/* A state may follow the other within one call: a handshake's last bytes come with a request. */
 void hfd_connection_serve(struct hfd_connection *connection, uint32_t events) {
+        assert(hfd_worker_is_current(connection->worker));
         if (connection->state != HFD_CONNECTION_LINGER && events & (EPOLLERR | EPOLLHUP))
                 connection->dead = true;
         if (!connection->dead && connection->state == HFD_CONNECTION_HANDSHAKE)
-                handshake(connection);
-        if (!connection->dead && connection->state == HFD_CONNECTION_OPEN) {
-                if (events & EPOLLRDHUP && !(connection->events & EPOLLIN))
-                        connection->dead = true; /* nothing is read that would show it */
-                else if (flush_unsent(connection) && !connection->dead) {
-                        read_some(connection);
-                        if (!connection->dead)
-                                flush(connection);
-                }
-        }
+                continue_handshake(connection);
+        if (!connection->dead && connection->state == HFD_CONNECTION_OPEN)
+                serve_open(connection, events);
         if (!connection->dead && connection->state == HFD_CONNECTION_LINGER)
                 drop_input(connection);
         if (!connection->dead)
-                ask_epoll(connection);
+                update_epoll(connection);
         if (connection->dead)
                 hfd_connection_free(connection);
 }
@@ -341,6 +391,7 @@ void hfd_connection_serve(struct hfd_connection *connection, uint32_t events) {
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now) {
         hf_nsec age = now - connection->since;
 
+        assert(hfd_worker_is_current(connection->worker));
         switch (connection->state) {
         case HFD_CONNECTION_HANDSHAKE: connection->dead |= age > HFD_HANDSHAKE_TIME; break;
         case HFD_CONNECTION_LINGER: connection->dead |= age > HFD_LINGER_TIME; break;
@@ -368,15 +419,19 @@ int hfd_connection_account_body(struct hfd_connection *connection, size_t n) {
 }
 
 void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_request *request) {
+        struct hfd_http *http = connection->worker->http;
+
+        assert(request->connection == connection && connection->body_bytes >= request->n_body);
         connection->body_bytes -= request->n_body;
-        atomic_fetch_sub_explicit(&connection->worker->http->body_bytes, request->n_body,
-                                  memory_order_relaxed);
+        atomic_fetch_sub_explicit(&http->body_bytes, request->n_body, memory_order_relaxed);
         hfd_http_request_detach(request);
 }
 
-void hfd_connection_show_head(struct hfd_connection *connection, struct hfd_http_request *request) {
+void hfd_connection_announce_head(struct hfd_connection *connection,
+                                  struct hfd_http_request *request) {
         struct hfd_http *http = connection->worker->http;
 
+        assert(!request->dispatched && !request->response.refused);
         if (http->on_head)
                 http->on_head(http->ctx, request);
 }
@@ -384,70 +439,37 @@ void hfd_connection_show_head(struct hfd_connection *connection, struct hfd_http
 void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request) {
         struct hfd_http *http = connection->worker->http;
 
+        assert(!request->dispatched && !request->response.refused);
         request->received_at = connection->worker->now;
         request->received = request->dispatched = true;
         http->handler(http->ctx, hfd_http_request_ref(request));
 }
 
+/* 413 is the one refusal that a well-behaved client meets. kubectl shows the message of a Status
+ * and ignores a plain text, so this body is a Status as kube-apiserver sends it. NULL = out of
+ * memory. */
+static struct hf__buf *too_large_status(size_t max_body) {
+        char status[256];
+        int n = snprintf(status, sizeof status,
+                         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                         "\"status\":\"Failure\","
+                         "\"message\":\"Request entity too large: limit is %zu\","
+                         "\"reason\":\"RequestEntityTooLarge\",\"code\":413}\n",
+                         max_body);
+
+        assert(n > 0 && (size_t)n < sizeof status);
+        return hf__buf_copy(status, (size_t)n);
+}
+
 void hfd_connection_refuse(struct hfd_connection *connection, struct hfd_http_request *request,
                            int code) {
         const char *phrase = hfd_reason_phrase(code);
-        char status[256];
-        int n = snprintf(status, sizeof status,
-                         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
-                         "\"Failure\",\"message\":\"Request entity "
-                         "too "
-                         "large: limit is "
-                         "%zu\",\"reason\":\"RequestEntityTooLarge\",\"code\":413}\n",
-                         connection->worker->http->max_body);
-        /* The one refusal that a well-behaved client meets: kubectl shows the message of a Status,
-         * and nothing of a text. */
-        bool too_large = code == 413 && n > 0 && (size_t)n < sizeof status;
-        struct hf__buf *body =
-                too_large ? hf__buf_copy(status, (size_t)n) : hf__buf_copy(phrase, strlen(phrase));
+        const char *type = code == 413 ? "application/json" : "text/plain";
+        struct hf__buf *body = code == 413 ? too_large_status(connection->worker->http->max_body)
+                                           : hf__buf_copy(phrase, strlen(phrase));
 
-        request->answered_early = true;
-        hfd_http_request_reply(request, code, too_large ? "application/json" : "text/plain", NULL,
-                               0, body);
+        assert(!request->dispatched);
+        request->response.refused = true;
+        hfd_http_request_reply(request, code, type, NULL, 0, body);
         hf__buf_unref(body);
-}
-
-const char *hfd_reason_phrase(int code) {
-        static const struct {
-                int code;
-                const char *phrase;
-        } phrases[] = {{100, "Continue"},
-                       {200, "OK"},
-                       {201, "Created"},
-                       {202, "Accepted"},
-                       {204, "No Content"},
-                       {301, "Moved Permanently"},
-                       {302, "Found"},
-                       {304, "Not Modified"},
-                       {307, "Temporary Redirect"},
-                       {400, "Bad Request"},
-                       {401, "Unauthorized"},
-                       {403, "Forbidden"},
-                       {404, "Not Found"},
-                       {405, "Method Not Allowed"},
-                       {406, "Not Acceptable"},
-                       {408, "Request Timeout"},
-                       {409, "Conflict"},
-                       {410, "Gone"},
-                       {413, "Content Too Large"},
-                       {415, "Unsupported Media Type"},
-                       {417, "Expectation Failed"},
-                       {422, "Unprocessable Content"},
-                       {429, "Too Many Requests"},
-                       {431, "Request Header Fields Too Large"},
-                       {500, "Internal Server Error"},
-                       {501, "Not Implemented"},
-                       {503, "Service Unavailable"},
-                       {504, "Gateway Timeout"},
-                       {505, "HTTP Version Not Supported"}};
-
-        for (size_t i = 0; i < sizeof phrases / sizeof phrases[0]; i++)
-                if (phrases[i].code == code)
-                        return phrases[i].phrase;
-        return "Status";
 }

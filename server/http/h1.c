@@ -2,15 +2,22 @@
 /*
  * HTTP/1.1 on a connection: one request at a time, in order.
  *
- * States: READ (the parser takes input) and ANSWER (the handler has the request, or an error is
- * being answered). What arrives in ANSWER is the next request, sent early: it is kept, a little of
- * it, and parsed when the answer is out. Reading on in ANSWER also is how we learn that the peer
- * has gone.
+ * States: READ (the parser takes input) and RESPOND (`responding`: the handler has the request, or
+ * the connection is refusing it). Input that arrives in RESPOND belongs to the next request: some
+ * of it is kept in `pending` and parsed when the response is out. The connection reads on in
+ * RESPOND because that is how it learns that the peer has left.
  *
- * An answer of known length has Content-Length, a stream is chunked (to HTTP/1.0: ended by close).
- * After an error, or once draining, the answer says Connection: close, and the connection ends with
- * it.
+ * A response of known length has Content-Length, a stream is chunked (for HTTP/1.0: the connection
+ * closes at its end). After an error, or while the server drains, the response says "connection:
+ * close" and the connection ends with it.
+ *
+ * Two invariants: a request is parsed only after the previous response was written completely, or
+ * pipelined responses would overtake each other; and a response that was cut never looks complete:
+ * the connection dies in the middle of it.
  */
+#include "server/http/h1.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,19 +27,24 @@
 #include "base/strbuf.h"
 #include "server/http/connection.h"
 #include "server/http/h1_parser.h"
+#include "server/http/reason_phrase.h"
 
-#define PENDING_ENOUGH 16384 /* kept bytes of later requests that stop the reading */
-#define CHUNK_OVERHEAD 24
+#define PENDING_MAX    16384 /* bytes of later requests that stop the reading */
+#define CHUNK_OVERHEAD 24    /* at most: a size in hex, two line ends */
 
 struct h1 {
         struct hfd_h1_parser *parser;     /* owned */
         struct hfd_http_request *request; /* owned reference; NULL between requests */
-        struct hf__strbuf head;           /* to be sent: 100 Continue, or the answer's head */
-        size_t head_at;
-        char *pending; /* owned; input that waits for the answer to be out */
+        struct hf__strbuf head;           /* to be sent: "100 Continue", or the response's head */
+        size_t head_at;                   /* bytes of it that were sent */
+        char *pending;                    /* owned; input that waits until the response is out */
         size_t n_pending;
-        hf_nsec since; /* the last request was answered, or the first byte of this one came */
-        bool answering, head_made, chunked, closing, closed;
+        hf_nsec since;   /* when this request's first byte came, or the last response was out */
+        bool responding; /* state RESPOND */
+        bool head_made;  /* the response's head is in `head`, or was */
+        bool chunked;
+        bool closing; /* this response is the last one */
+        bool closed;  /* the last response is out */
 };
 
 static struct h1 *h1_of(const struct hfd_connection *connection) {
@@ -43,9 +55,10 @@ static int h1_open(struct hfd_connection *connection) {
         struct hfd_http *http = connection->worker->http;
         struct h1 *h1 = calloc(1, sizeof *h1);
 
+        assert(!connection->protocol_state);
         if (!h1)
                 return -ENOMEM;
-        if (hfd_h1_parser_new(http->max_header_bytes, http->max_body, &h1->parser)) {
+        if (hfd_h1_parser_new(http->max_header_bytes, http->max_body, &h1->parser) != 0) {
                 free(h1);
                 return -ENOMEM;
         }
@@ -67,31 +80,38 @@ static void h1_close(struct hfd_connection *connection) {
 
 /* ---- input ---- */
 
-static void refuse(struct hfd_connection *connection, struct h1 *h1, int code) {
-        h1->closing = h1->answering = true;
+/* READ -> RESPOND with an error. The rest of the input cannot be trusted: the connection ends. */
+static void refuse_request(struct hfd_connection *connection, struct h1 *h1, int code) {
+        assert(h1->request && !h1->responding);
+        h1->closing = h1->responding = true;
         hfd_connection_refuse(connection, h1->request, code);
 }
 
-/* waiting: no byte of the body came along, so the peer may be waiting for our word. */
+/* waiting: no byte of the body came with the head, so the peer may wait for "100 Continue". curl
+ * waits one second for it. */
 static void on_head(struct hfd_connection *connection, struct h1 *h1, bool waiting) {
         const char *expect = hfd_http_request_header(h1->request, "expect");
 
-        hfd_connection_show_head(connection, h1->request);
+        hfd_connection_announce_head(connection, h1->request);
         if (!expect || hfd_h1_parser_http10(h1->parser))
                 return;
         if (strcasecmp(expect, "100-continue") != 0)
-                refuse(connection, h1, 417);
+                refuse_request(connection, h1, 417);
         else if (waiting)
                 hf__strbuf_puts(&h1->head, "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
+/* READ -> RESPOND: the request is complete. */
 static void on_request(struct hfd_connection *connection, struct h1 *h1) {
-        h1->answering = true;
+        assert(!h1->responding);
+        h1->responding = true;
         h1->closing |= !hfd_h1_parser_keep_alive(h1->parser) || connection->worker->draining;
         hfd_connection_dispatch(connection, h1->request);
 }
 
-static int keep(struct h1 *h1, const char *data, size_t n) {
+/* Keeps input for the next request. The connection reads on only below PENDING_MAX, so this stays
+ * small. 0 or -ENOMEM. */
+static int keep_pending(struct h1 *h1, const char *data, size_t n) {
         char *grown;
 
         if (n == 0 || h1->closing)
@@ -108,14 +128,14 @@ static int keep(struct h1 *h1, const char *data, size_t n) {
 static int h1_input(struct hfd_connection *connection, const char *data, size_t n) {
         struct h1 *h1 = h1_of(connection);
 
-        while (n > 0 && !h1->answering && !h1->closed) {
+        while (n > 0 && !h1->responding && !h1->closed) {
                 size_t used, before;
                 enum hfd_h1_event event;
                 int code = 400;
 
                 if (!h1->request) {
                         if (hfd_http_request_new(connection->worker, connection, connection->origin,
-                                                 &h1->request))
+                                                 &h1->request) != 0)
                                 return -ENOMEM;
                         h1->since = connection->worker->now;
                 }
@@ -123,44 +143,49 @@ static int h1_input(struct hfd_connection *connection, const char *data, size_t 
                 event = hfd_h1_parser_feed(h1->parser, h1->request, data, n, &used, &code);
                 data += used;
                 n -= used;
-                if (hfd_connection_account_body(connection, h1->request->n_body - before))
-                        event = HFD_H1_BAD, code = 503;
+                if (hfd_connection_account_body(connection, h1->request->n_body - before) != 0) {
+                        event = HFD_H1_BAD;
+                        code = 503;
+                }
                 switch (event) {
                 case HFD_H1_MORE: break;
                 case HFD_H1_HEAD: on_head(connection, h1, n == 0); break;
                 case HFD_H1_DONE: on_request(connection, h1); break;
-                case HFD_H1_BAD: refuse(connection, h1, code); break;
+                case HFD_H1_BAD: refuse_request(connection, h1, code); break;
                 }
         }
-        return keep(h1, data, n);
+        return keep_pending(h1, data, n);
 }
 
 static bool h1_wants_input(const struct hfd_connection *connection) {
         const struct h1 *h1 = h1_of(connection);
 
-        return !h1->answering || h1->n_pending < PENDING_ENOUGH;
+        return !h1->responding || h1->n_pending < PENDING_MAX;
 }
 
 /* ---- output ---- */
 
 static void make_head(struct h1 *h1, const struct hfd_http_response_state *state) {
         struct hfd_http_request *request = h1->request;
+        const struct hfd_http_response *response = &request->response;
         const char *cursor = NULL, *name, *value;
         bool http10 = hfd_h1_parser_http10(h1->parser);
 
+        assert(h1->responding && state->started && !h1->head_made);
         h1->head_made = true;
-        h1->closing |= request->close_after;
-        hf__strbuf_printf(&h1->head, "HTTP/1.1 %d %s\r\n", request->code,
-                          hfd_reason_phrase(request->code));
+        h1->closing |= response->close_after;
+        hf__strbuf_printf(&h1->head, "HTTP/1.1 %d %s\r\n", response->code,
+                          hfd_reason_phrase(response->code));
         while (hfd_http_response_next_header(request, &cursor, &name, &value))
                 hf__strbuf_printf(&h1->head, "%s: %s\r\n", name, value);
         h1->chunked = state->streaming && !http10;
         if (state->streaming && http10)
                 h1->closing = true;
-        if (request->code >= 200 && request->code != 204 && request->code != 304) {
+        /* HEAD gets the length that GET would get; 204 and 304 get none (RFC 9110 8.6). */
+        if (response->code != 204 && response->code != 304) {
                 if (!state->streaming)
                         hf__strbuf_printf(&h1->head, "content-length: %zu\r\n",
-                                          request->content_length);
+                                          response->content_length);
                 else if (h1->chunked)
                         hf__strbuf_puts(&h1->head, "transfer-encoding: chunked\r\n");
         }
@@ -171,7 +196,8 @@ static void make_head(struct h1 *h1, const struct hfd_http_response_state *state
         hf__strbuf_puts(&h1->head, "\r\n");
 }
 
-static size_t send_head(struct h1 *h1, char *out) {
+/* Moves what is left of the head to out. Returns how many bytes that were. */
+static size_t fill_head(struct h1 *h1, char *out) {
         size_t n = h1->head.n - h1->head_at;
 
         if (n > HFD_OUT_SPACE)
@@ -185,33 +211,33 @@ static size_t send_head(struct h1 *h1, char *out) {
         return n;
 }
 
-/* The answer is out: the next request, if it came already, is parsed now. */
+/* RESPOND -> READ: the response is out. Parses what has arrived of the next request. */
 static void next_request(struct hfd_connection *connection, struct h1 *h1) {
         char *pending = h1->pending;
         size_t n = h1->n_pending;
 
-        h1->request->complete = true;
+        assert(h1->responding && h1->request);
+        h1->request->response.complete = true;
         hfd_connection_detach(connection, h1->request);
         h1->request = NULL;
-        h1->answering = h1->head_made = h1->chunked = false;
+        h1->responding = h1->head_made = h1->chunked = false;
         h1->since = connection->worker->now;
         h1->pending = NULL;
         h1->n_pending = 0;
         if (h1->closing || connection->worker->draining) {
                 h1->closed = true;
-        } else if (n > 0) {
-                if (h1_input(connection, pending, n))
-                        connection->ending = true;
-                hfd_connection_mark(
-                        connection); /* input may wait inside TLS, where epoll does not see it */
         } else {
+                if (n > 0 && h1_input(connection, pending, n) != 0)
+                        connection->ending = true;
+                /* More input may wait inside TLS, where epoll does not see it. */
                 hfd_connection_mark(connection);
         }
         free(pending);
 }
 
-/* Some of the body; *ret_done when it is all in out. */
-static size_t send_body(struct h1 *h1, const struct hfd_http_response_state *state, char *out,
+/* Moves some of the body to out; *ret_done becomes true with its last byte. out has room for space
+ * bytes and the slack. */
+static size_t fill_body(struct h1 *h1, const struct hfd_http_response_state *state, char *out,
                         size_t space, bool *ret_done) {
         struct hfd_http_request *request = h1->request;
         size_t n = 0;
@@ -236,7 +262,7 @@ static size_t send_body(struct h1 *h1, const struct hfd_http_response_state *sta
                         return n;
         }
         if (state->ended && (state->n == 0 || n > 0)) {
-                memcpy(out + n, "0\r\n\r\n", 5); /* the slack has room for it */
+                memcpy(out + n, "0\r\n\r\n", 5); /* fits into the slack */
                 n += 5;
                 *ret_done = true;
         }
@@ -249,7 +275,7 @@ static size_t h1_fill(struct hfd_connection *connection, char *out) {
         size_t n = 0;
         bool done = false;
 
-        if (h1->answering && h1->request)
+        if (h1->responding && h1->request)
                 hfd_http_response_look(h1->request, &state);
         if (state.started && !h1->head_made)
                 make_head(h1, &state);
@@ -258,16 +284,17 @@ static size_t h1_fill(struct hfd_connection *connection, char *out) {
                 return 0;
         }
         if (h1->head.n > 0)
-                n = send_head(h1, out);
+                n = fill_head(h1, out);
         if (!state.started || h1->head.n > 0)
                 return n;
-        n += send_body(h1, &state, out + n, HFD_OUT_SPACE - n, &done);
+        n += fill_body(h1, &state, out + n, HFD_OUT_SPACE - n, &done);
         if (done)
                 next_request(connection, h1);
         return n;
 }
 
-static void h1_answer(struct hfd_connection *connection, struct hfd_http_request *request) {
+static void h1_response_changed(struct hfd_connection *connection,
+                                struct hfd_http_request *request) {
         struct hfd_http_response_state state;
 
         hfd_http_response_look(request, &state);
@@ -278,6 +305,8 @@ static bool h1_finished(const struct hfd_connection *connection) {
         return h1_of(connection)->closed;
 }
 
+/* A response whose head is made already cannot say "connection: close" any more; next_request
+ * closes after it. */
 static void h1_drain(struct hfd_connection *connection) {
         struct h1 *h1 = h1_of(connection);
 
@@ -291,14 +320,14 @@ static void h1_tick(struct hfd_connection *connection, hf_nsec now) {
         struct h1 *h1 = h1_of(connection);
         bool in_head = hfd_h1_parser_in_head(h1->parser);
 
-        if (h1->answering || h1->closed)
+        if (h1->responding || h1->closed)
                 return;
         if (!h1->request) {
                 h1->closed |= now - h1->since > HFD_IDLE_TIME || connection->worker->draining;
                 if (h1->closed)
                         hfd_connection_mark(connection);
         } else if (now - h1->since > (in_head ? HFD_HEAD_TIME : HFD_BODY_TIME)) {
-                refuse(connection, h1, 408);
+                refuse_request(connection, h1, 408);
         }
 }
 
@@ -307,7 +336,7 @@ const struct hfd_protocol hfd_h1 = {
         .input = h1_input,
         .wants_input = h1_wants_input,
         .fill = h1_fill,
-        .response = h1_answer,
+        .response_changed = h1_response_changed,
         .finished = h1_finished,
         .drain = h1_drain,
         .tick = h1_tick,

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1.1 requests by llhttp, with a stricter door in front of it.
+ * HTTP/1.1 requests by llhttp, with a stricter check in front of it.
  *
  * States: HEAD (bytes are collected until the empty line), BODY (bytes go to llhttp as they come),
  * and back to HEAD.
  *
- * The head is collected whole before llhttp sees it, so its size is bounded in one place and each
- * header comes in one piece. While it is collected each byte is looked at: a NUL, a line feed
- * without a carriage return, a lone carriage return, or a line that begins with white space
- * (obs-fold) ends the connection at once; each of them has been read differently by two HTTP
- * implementations, which is how requests are smuggled. After llhttp has parsed it: Host exactly
- * once, Content-Length never with Transfer-Encoding and never twice, Transfer-Encoding nothing but
- * one "chunked".
+ * The head is collected whole before llhttp sees it, so that one place bounds its size and each
+ * header comes in one piece. Every byte is checked on the way: a NUL, a line feed without a
+ * carriage return, a lone carriage return, or a line that begins with white space (obs-fold) ends
+ * the connection at once. After llhttp has parsed the head: Host exactly once, Content-Length never
+ * together with Transfer-Encoding and never twice, Transfer-Encoding only as one "chunked".
  *
- * Trailers are dropped; they and chunk extensions are bounded by the framing allowance.
+ * Invariant: whatever two HTTP implementations have been seen to read differently is refused, never
+ * repaired. Such differences are how requests are smuggled past a proxy.
+ *
+ * Trailers are dropped. They and chunk extensions are bounded by the framing allowance.
  */
 #include "server/http/h1_parser.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,37 +28,45 @@
 
 #include "base/strbuf.h"
 
-#define FRAMING_ALLOWANCE                                                                          \
-        16384 /* bytes of a chunked body that are not data: this, and FRAMING_PER_BYTE for each    \
-                 that is */
-#define FRAMING_PER_BYTE 8
-#define MAX_SKIPPED      8 /* bytes of empty lines that are forgiven before a request */
+/* Bytes of a chunked body that are not data: at most this many, and FRAMING_PER_BYTE more for each
+ * byte of data. A chunk of one byte needs five. */
+#define FRAMING_ALLOWANCE 16384
+#define FRAMING_PER_BYTE  8
+#define MAX_SKIPPED       8 /* bytes of empty lines that are accepted before a request */
 
 struct hfd_h1_parser {
         llhttp_t llhttp;
         llhttp_settings_t settings;
         size_t max_header_bytes, max_body;
-        struct hf__strbuf head;           /* of a head that came in pieces; owned */
+        struct hf__strbuf head;           /* owned; collects a head that comes in pieces */
         struct hfd_http_request *request; /* borrowed during a feed */
         const char *name;                 /* the header whose value comes next; within the head */
         size_t n_name;
         size_t framing; /* bytes of the body that were not data */
         unsigned n_hosts, n_lengths, n_encodings;
-        int code; /* of the failure; 0 = none yet */
+        int code; /* of the failure; 0 = none yet. Never goes back to 0 */
         bool head_seen, in_body, done, keep_alive, http10, bad_encoding;
-        char previous; /* last byte of the head so far; 0 at its begin */
-        unsigned line_ends;
+        char previous;      /* last byte of the head so far; 0 at its beginning */
+        unsigned line_ends; /* that follow each other at the end of the head so far */
         unsigned n_skipped; /* bytes of empty lines before the head */
 };
 
-static int fail(struct hfd_h1_parser *p, int code) {
-        if (!p->code)
+/* ---- llhttp's callbacks; not 0 stops it ---- */
+
+/* Records the first failure only. */
+static int fail_parse(struct hfd_h1_parser *p, int code) {
+        assert(code >= 400);
+        if (p->code == 0)
                 p->code = code;
         return HPE_USER;
 }
 
 static int fail_result(struct hfd_h1_parser *p, int r) {
-        return fail(p, r == HF_E_TOO_LARGE ? 431 : r == HF_E_INVALID ? 400 : 500);
+        switch (r) {
+        case HF_E_TOO_LARGE: return fail_parse(p, 431);
+        case HF_E_INVALID: return fail_parse(p, 400);
+        default: return fail_parse(p, 500);
+        }
 }
 
 static int on_url(llhttp_t *llhttp, const char *at, size_t n) {
@@ -74,7 +84,7 @@ static int on_field(llhttp_t *llhttp, const char *at, size_t n) {
         return 0;
 }
 
-static bool name_is(const struct hfd_h1_parser *p, const char *name) {
+static bool has_name(const struct hfd_h1_parser *p, const char *name) {
         return p->n_name == strlen(name) && strncasecmp(p->name, name, p->n_name) == 0;
 }
 
@@ -85,16 +95,18 @@ static int on_value(llhttp_t *llhttp, const char *at, size_t n) {
         if (p->in_body)
                 return 0; /* a trailer */
         if (!p->name)
-                return fail(p, 400);
+                return fail_parse(p, 400);
         while (n > 0 && (at[n - 1] == ' ' || at[n - 1] == '\t'))
                 n--;
-        while (n > 0 && (*at == ' ' || *at == '\t'))
-                at++, n--;
-        if (name_is(p, "host"))
+        while (n > 0 && (*at == ' ' || *at == '\t')) {
+                at++;
+                n--;
+        }
+        if (has_name(p, "host"))
                 p->n_hosts++;
-        if (name_is(p, "content-length"))
+        if (has_name(p, "content-length"))
                 p->n_lengths++;
-        if (name_is(p, "transfer-encoding")) {
+        if (has_name(p, "transfer-encoding")) {
                 p->n_encodings++;
                 p->bad_encoding |= n != 7 || strncasecmp(at, "chunked", 7) != 0;
         }
@@ -103,35 +115,40 @@ static int on_value(llhttp_t *llhttp, const char *at, size_t n) {
         return r != 0 ? fail_result(p, r) : 0;
 }
 
+/* The head is complete: the checks that need all of it. */
 static int on_head(llhttp_t *llhttp) {
         struct hfd_h1_parser *p = llhttp->data;
         const char *method = llhttp_method_name(llhttp_get_method(llhttp));
 
         p->head_seen = true;
         if (llhttp_get_http_major(llhttp) != 1 || llhttp_get_http_minor(llhttp) > 1)
-                return fail(p, 505);
+                return fail_parse(p, 505);
         p->http10 = llhttp_get_http_minor(llhttp) == 0;
         if (p->n_hosts > 1 || (p->n_hosts == 0 && !p->http10))
-                return fail(p, 400);
-        if (p->n_lengths > 1 || (p->n_lengths && p->n_encodings) || p->n_encodings > 1 ||
-            (p->n_encodings && p->http10))
-                return fail(p, 400);
+                return fail_parse(p, 400);
+        if (p->n_lengths > 1 || (p->n_lengths > 0 && p->n_encodings > 0) || p->n_encodings > 1 ||
+            (p->n_encodings > 0 && p->http10))
+                return fail_parse(p, 400);
         if (p->bad_encoding)
-                return fail(p, 501);
+                return fail_parse(p, 501);
         if (llhttp_get_method(llhttp) == HTTP_CONNECT || !p->request->target)
-                return fail(p, 400);
-        if (p->n_lengths && llhttp->content_length > p->max_body)
-                return fail(p, 413);
+                return fail_parse(p, 400);
+        if (p->n_lengths > 0 && llhttp->content_length > p->max_body)
+                return fail_parse(p, 413);
         p->request->protocol = p->http10 ? "HTTP/1.0" : "HTTP/1.1";
-        llhttp->upgrade = 0; /* none is offered; the request is answered as it is */
-        return hfd_http_request_set_method(p->request, method, strlen(method)) ? fail(p, 500) : 0;
+        llhttp->upgrade = 0; /* no upgrade is offered: the request is handled as it is */
+        return hfd_http_request_set_method(p->request, method, strlen(method)) != 0
+                       ? fail_parse(p, 500)
+                       : 0;
 }
 
 static int on_body(llhttp_t *llhttp, const char *at, size_t n) {
         struct hfd_h1_parser *p = llhttp->data;
         int r = hfd_http_request_add_body(p->request, at, n, p->max_body);
 
-        return r != 0 ? fail(p, r == HF_E_TOO_LARGE ? 413 : 500) : 0;
+        if (r == 0)
+                return 0;
+        return fail_parse(p, r == HF_E_TOO_LARGE ? 413 : 500);
 }
 
 static int on_complete(llhttp_t *llhttp) {
@@ -139,8 +156,10 @@ static int on_complete(llhttp_t *llhttp) {
 
         p->done = true;
         p->keep_alive = llhttp_should_keep_alive(llhttp);
-        return HPE_PAUSED; /* the next request waits for this one's answer */
+        return HPE_PAUSED; /* the next request waits for this one's response */
 }
+
+/* ---- the parser ---- */
 
 int hfd_h1_parser_new(size_t max_header_bytes, size_t max_body, struct hfd_h1_parser **ret_parser) {
         struct hfd_h1_parser *p = calloc(1, sizeof *p);
@@ -170,7 +189,8 @@ struct hfd_h1_parser *hfd_h1_parser_free(struct hfd_h1_parser *p) {
         return NULL;
 }
 
-/* Ready for the next request. */
+/* BODY -> HEAD: ready for the next request. keep_alive and http10 stay, as the connection asks for
+ * them after DONE. */
 static void rewind_parser(struct hfd_h1_parser *p) {
         hf__strbuf_done(&p->head);
         llhttp_reset(&p->llhttp);
@@ -182,8 +202,8 @@ static void rewind_parser(struct hfd_h1_parser *p) {
         p->line_ends = p->n_skipped = 0;
 }
 
-/* Looks for the empty line. Returns the bytes of data that belong to the head, 0 when it goes on,
- * -1 when it is bad. */
+/* Checks bytes of the head and looks for the empty line. Returns how many bytes of data belong to
+ * the head, 0 when it continues behind them, -1 when it must be refused. */
 static ssize_t scan_head(struct hfd_h1_parser *p, const char *data, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 char c = data[i];
@@ -202,24 +222,25 @@ static ssize_t scan_head(struct hfd_h1_parser *p, const char *data, size_t n) {
         return 0;
 }
 
-/* Runs llhttp over bytes that are a whole head, or part of a body. Returns how many it used. */
-static size_t run(struct hfd_h1_parser *p, const char *data, size_t n) {
-        llhttp_errno_t e = llhttp_execute(&p->llhttp, data, n);
+/* Runs llhttp over a whole head or a part of a body. Returns how many bytes it used. */
+static size_t run_llhttp(struct hfd_h1_parser *p, const char *data, size_t n) {
+        llhttp_errno_t error = llhttp_execute(&p->llhttp, data, n);
 
-        if (e == HPE_OK)
+        if (error == HPE_OK)
                 return n;
-        if (e == HPE_PAUSED && p->done) {
+        if (error == HPE_PAUSED && p->done) {
                 const char *end = llhttp_get_error_pos(&p->llhttp);
 
                 llhttp_resume(&p->llhttp);
                 return end ? (size_t)(end - data) : n;
         }
-        fail(p, e == HPE_INVALID_VERSION ? 505 : 400);
+        fail_parse(p, error == HPE_INVALID_VERSION ? 505 : 400);
         return n;
 }
 
-static enum hfd_h1_event finish(struct hfd_h1_parser *p, int *ret_code) {
-        if (p->code) {
+/* The event that a feed ends with. */
+static enum hfd_h1_event feed_event(struct hfd_h1_parser *p, int *ret_code) {
+        if (p->code != 0) {
                 *ret_code = p->code;
                 return HFD_H1_BAD;
         }
@@ -230,46 +251,61 @@ static enum hfd_h1_event finish(struct hfd_h1_parser *p, int *ret_code) {
         return p->in_body ? HFD_H1_HEAD : HFD_H1_MORE;
 }
 
-static enum hfd_h1_event feed_head(struct hfd_h1_parser *p, const char *data, size_t n,
-                                   size_t *ret_used, int *ret_code) {
-        size_t skipped = 0, part, parsed;
-        ssize_t end;
+/* Skips empty lines before a request, as RFC 9112 2.2 asks; a few of them, wherever reads split
+ * them. Returns how many bytes of data they took. */
+static size_t skip_empty_lines(struct hfd_h1_parser *p, const char *data, size_t n) {
+        size_t skipped = 0;
 
-        /* Empty lines before a request are forgiven, as RFC 9112 2.2 asks; a few of them, wherever
-         * reads split them. */
         while (p->head.n == 0 && skipped < n && p->n_skipped < MAX_SKIPPED &&
-               data[skipped] == (p->n_skipped % 2 ? '\n' : '\r')) {
+               data[skipped] == (p->n_skipped % 2 == 1 ? '\n' : '\r')) {
                 skipped++;
                 p->n_skipped++;
         }
-        if (skipped < n && p->n_skipped % 2)
-                fail(p, 400); /* a carriage return alone */
+        if (skipped < n && p->n_skipped % 2 == 1)
+                fail_parse(p, 400); /* a carriage return alone */
+        return skipped;
+}
+
+/* The head is whole: parses it. HEAD -> BODY, or back to HEAD when the request has no body. */
+static void parse_head(struct hfd_h1_parser *p, const char *data, size_t n) {
+        size_t parsed;
+
+        assert(!p->in_body);
+        parsed = run_llhttp(p, data, n);
+        if (p->code == 0 && (parsed != n || !p->head_seen))
+                fail_parse(p, 400);
+        p->in_body = !p->done;
+}
+
+static enum hfd_h1_event feed_head(struct hfd_h1_parser *p, const char *data, size_t n,
+                                   size_t *ret_used, int *ret_code) {
+        size_t skipped = skip_empty_lines(p, data, n), part;
+        ssize_t end;
+
         data += skipped;
         n -= skipped;
         end = scan_head(p, data, n);
         part = end > 0 ? (size_t)end : n;
         *ret_used = skipped + part;
         if (end < 0)
-                fail(p, 400);
+                fail_parse(p, 400);
         else if (p->head.n + part > p->max_header_bytes)
-                fail(p, 431);
-        if (p->code || part == 0)
-                return finish(p, ret_code);
+                fail_parse(p, 431);
+        if (p->code != 0 || part == 0)
+                return feed_event(p, ret_code);
+        /* A head that comes in one piece is parsed where it lies, without a copy. */
         if (end == 0 || p->head.n > 0) {
                 hf__strbuf_add(&p->head, data, part);
                 if (p->head.error)
-                        fail(p, 500);
+                        fail_parse(p, 500);
                 if (p->head.error || end == 0)
-                        return finish(p, ret_code);
+                        return feed_event(p, ret_code);
                 data = p->head.data;
                 part = p->head.n;
         }
-        parsed = run(p, data, part);
-        if (!p->code && (parsed != part || !p->head_seen))
-                fail(p, 400);
-        p->in_body = !p->done;
+        parse_head(p, data, part);
         hf__strbuf_done(&p->head);
-        return finish(p, ret_code);
+        return feed_event(p, ret_code);
 }
 
 enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *p, struct hfd_http_request *request,
@@ -277,25 +313,27 @@ enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *p, struct hfd_http_re
         enum hfd_h1_event event;
         size_t before = request->n_body, used;
 
+        assert(!request->dispatched);
         p->request = request;
         *ret_used = 0;
-        if (p->code) {
+        if (p->code != 0) {
                 *ret_code = p->code;
                 return HFD_H1_BAD;
         }
         if (!p->in_body)
                 return feed_head(p, data, n, ret_used, ret_code);
-        used = run(p, data, n);
+        used = run_llhttp(p, data, n);
         p->framing += used - (request->n_body - before);
-        if (!p->code && p->framing > FRAMING_ALLOWANCE + FRAMING_PER_BYTE * request->n_body)
-                fail(p, 413);
+        if (p->code == 0 && p->framing > FRAMING_ALLOWANCE + FRAMING_PER_BYTE * request->n_body)
+                fail_parse(p, 413);
         *ret_used = used;
-        event = finish(p, ret_code);
+        event = feed_event(p, ret_code);
+        /* HEAD was reported when the head was complete. */
         return event == HFD_H1_HEAD ? HFD_H1_MORE : event;
 }
 
 bool hfd_h1_parser_idle(const struct hfd_h1_parser *p) {
-        return !p->in_body && p->head.n == 0 && !p->code;
+        return !p->in_body && p->head.n == 0 && p->code == 0;
 }
 bool hfd_h1_parser_in_head(const struct hfd_h1_parser *p) { return !p->in_body; }
 bool hfd_h1_parser_keep_alive(const struct hfd_h1_parser *p) { return p->keep_alive; }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The HTTP/1.1 request parser: bytes in, a filled-in request out. Pure: no socket, no clock.
- * Stricter than llhttp, see h1_parser.c. Thread: owner only.
+ * The HTTP/1.1 request parser: bytes in, a filled-in request out. Pure: no socket, no clock, no
+ * thread. It is stricter than llhttp; the head of h1_parser.c says how.
+ *
+ * Threads: the owner's only. No lock.
  */
 #include "server/http/http_request.h"
 
@@ -10,20 +12,26 @@ struct hfd_h1_parser;
 
 enum hfd_h1_event {
         HFD_H1_MORE, /* all bytes were used, more are needed */
-        HFD_H1_HEAD, /* the head is complete, a body follows: answer an Expect, feed the rest */
-        HFD_H1_DONE, /* the request is complete; what was not used belongs to the next one */
-        HFD_H1_BAD,  /* answer *ret_code and close */
+        HFD_H1_HEAD, /* the head is complete and a body follows: handle an Expect, feed the rest */
+        HFD_H1_DONE, /* the request is complete; unused bytes belong to the next one */
+        HFD_H1_BAD,  /* respond with *ret_code and close; every later feed returns BAD as well */
 };
 
-int hfd_h1_parser_new(size_t max_header_bytes, size_t max_body,
-                      struct hfd_h1_parser **ret_parser);               /* 0 or -ENOMEM */
+/* Limits in bytes. 0 or -ENOMEM. */
+int hfd_h1_parser_new(size_t max_header_bytes, size_t max_body, struct hfd_h1_parser **ret_parser);
 struct hfd_h1_parser *hfd_h1_parser_free(struct hfd_h1_parser *parser); /* accepts NULL */
-/* request (borrowed for the call) is the same one until DONE or BAD. *ret_code: 400, 413, 431, 500
- * (out of memory), 501, 505. */
+/*
+ * Feeds n bytes; *ret_used says how many were used. request is borrowed for the call and must be
+ * the same one until DONE or BAD, then a new one. *ret_code: 400, 413, 431, 500 (out of memory),
+ * 501 or 505.
+ */
 enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *parser, struct hfd_http_request *request,
                                      const char *data, size_t n, size_t *ret_used, int *ret_code);
-bool hfd_h1_parser_idle(
-        const struct hfd_h1_parser *parser); /* between requests, not one byte of the next seen */
-bool hfd_h1_parser_in_head(const struct hfd_h1_parser *parser);    /* the head is not complete */
-bool hfd_h1_parser_keep_alive(const struct hfd_h1_parser *parser); /* of the request that is done */
+/* Between requests: not one byte of the next was seen. */
+bool hfd_h1_parser_idle(const struct hfd_h1_parser *parser);
+/* The head is not complete yet. */
+bool hfd_h1_parser_in_head(const struct hfd_h1_parser *parser);
+/* Of the request that is DONE: the connection may take another one. */
+bool hfd_h1_parser_keep_alive(const struct hfd_h1_parser *parser);
+/* Of the request whose head is complete: it is HTTP/1.0. */
 bool hfd_h1_parser_http10(const struct hfd_h1_parser *parser);

@@ -2,23 +2,31 @@
 /*
  * HTTP/2 on a connection, by nghttp2.
  *
- * Requests are the streams' user data and stand in one list. A request is dispatched when its
- * stream's input has ended; an answer is submitted when it has started; its body is a data source
- * that reads the ring and is deferred while the ring is empty. A stream's close detaches its
- * request: complete when our END_STREAM went out before, else gone.
+ * A request is its stream's user data, and all requests of the connection stand in one list. A
+ * request is dispatched when its stream's input has ended. Its response is submitted once it has
+ * started; the body is a data source that reads the response's queue and is deferred while that is
+ * empty. When the stream closes its request is detached: complete if our END_STREAM was sent
+ * before, gone otherwise.
  *
- * Output. Everything nghttp2 has to send goes into the worker's buffer; DATA is copied there once,
- * straight from the shared pieces (NO_COPY), and the send callback answers WOULDBLOCK at the
- * buffer's bound, because nghttp2 would call it on and on.
+ * Output. Everything that nghttp2 has to send goes into the worker's buffer. DATA is copied there
+ * once, straight from the shared pieces (NO_COPY). The send callback must return WOULDBLOCK when
+ * the buffer is full, because nghttp2 calls it on and on otherwise.
  *
- * Against abuse: the limits in `open`, header bytes counted here (an HPACK bomb is cheap to
- * nghttp2), windows opened only as bodies are taken in, requests that are never completed and
- * answers that are never read reset after a while.
+ * Against abuse: the limits in h2_open and make_session; header bytes, which are counted here
+ * because a bomb of compressed headers (HPACK) costs nghttp2 little; windows that open only as
+ * bodies are stored; and a reset for requests that are never completed and responses that are never
+ * read.
  *
- * The end. drain: a shutdown notice (GOAWAY with the highest id), so that streams under way in the
- * network still count, and a PING; when it is answered, or a tick later, the real GOAWAY. With no
- * streams left the connection ends.
+ * The end. Draining sends a shutdown notice (GOAWAY with the highest stream id), so that streams
+ * which are still in the network count, and a PING. The real GOAWAY follows when the PING is
+ * acknowledged, or a tick later. The connection ends when no stream is left.
+ *
+ * Invariant: a request in the list has a stream that points to it, and the other way round; both
+ * links are cut together, in on_stream_close or h2_close.
  */
+#include "server/http/h2.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,22 +45,27 @@
 #define MAX_ACKS          100
 #define MAX_SETTINGS      32
 #define MAX_CONTINUATIONS 8
-#define BOMB_FACTOR                                                                                \
-        4 /* header bytes beyond the limit times this end the connection, not the stream alone */
-#define MAX_ANSWER_NV 64
-#define SCAN_EVERY    4 /* ticks between two looks at the streams' time limits */
+/* A request with this many times the allowed header bytes ends the connection, not just itself. */
+#define BOMB_FACTOR 4
+#define MAX_NV      64 /* headers of a response; more are left out */
+#define SCAN_EVERY  4  /* ticks between two looks at the streams' time limits */
+#define FRAME_HEAD  9  /* bytes */
 
-enum drain_stage { RUNNING, NOTICED, SAID };
+enum drain_stage {
+        DRAIN_NONE,
+        DRAIN_NOTICED, /* the shutdown notice and the PING were submitted */
+        DRAIN_GOAWAY   /* the real GOAWAY was submitted */
+};
 
 struct h2 {
         nghttp2_session *session;          /* owned */
         struct hfd_http_request *requests; /* list; each an owned reference */
         size_t n_requests;
-        hf_nsec since; /* the last request left, or the connection opened */
+        hf_nsec since; /* when the last request left, or the connection was opened */
         enum drain_stage stage;
         unsigned ticks;
-        bool broken; /* terminated by us: what is queued goes out, then the end */
-        char *out;   /* the worker's buffer, while filled */
+        bool broken; /* we ended the session: the queued output is sent, then the end */
+        char *out;   /* the worker's buffer, during h2_fill only */
         size_t out_n;
 };
 
@@ -66,7 +79,7 @@ static struct hfd_http_request *request_of(nghttp2_session *session, int32_t str
         return nghttp2_session_get_stream_user_data(session, stream_id);
 }
 
-static void add(struct h2 *h2, struct hfd_http_request *request) {
+static void add_request(struct h2 *h2, struct hfd_http_request *request) {
         request->next = h2->requests;
         if (request->next)
                 request->next->prev = request;
@@ -74,8 +87,10 @@ static void add(struct h2 *h2, struct hfd_http_request *request) {
         h2->n_requests++;
 }
 
-static void drop(struct hfd_connection *connection, struct h2 *h2,
-                 struct hfd_http_request *request) {
+/* The request's stream has ended. */
+static void remove_request(struct hfd_connection *connection, struct h2 *h2,
+                           struct hfd_http_request *request) {
+        assert(h2->n_requests > 0);
         if (request->next)
                 request->next->prev = request->prev;
         if (request->prev)
@@ -87,9 +102,18 @@ static void drop(struct hfd_connection *connection, struct h2 *h2,
         hfd_connection_detach(connection, request);
 }
 
-/* ---- input ---- */
+static int submit_goaway(struct h2 *h2) {
+        int32_t last = nghttp2_session_get_last_proc_stream_id(h2->session);
 
-static int terminate(struct h2 *h2, uint32_t error_code) {
+        assert(h2->stage != DRAIN_GOAWAY);
+        h2->stage = DRAIN_GOAWAY;
+        return nghttp2_submit_goaway(h2->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL,
+                                     0);
+}
+
+/* ---- input: callbacks of nghttp2 ---- */
+
+static int end_session(struct h2 *h2, uint32_t error_code) {
         h2->broken = true;
         return nghttp2_session_terminate_session(h2->session, error_code);
 }
@@ -100,16 +124,18 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 
         if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
                 return 0;
-        if (hfd_http_request_new(connection->worker, connection, connection->origin, &request))
+        if (hfd_http_request_new(connection->worker, connection, connection->origin, &request) != 0)
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
         request->protocol = "HTTP/2.0";
         request->stream_id = frame->hd.stream_id;
         request->progress_at = connection->worker->now;
-        add(h2_of(connection), request);
+        add_request(h2_of(connection), request);
         nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, request);
         return 0;
 }
 
+/* HTTP/2 has pseudo-headers where HTTP/1.1 has a request line and Host. 0, HF_E_INVALID,
+ * HF_E_TOO_LARGE or -ENOMEM. */
 static int store_header(struct hfd_http_request *request, const char *name, size_t n_name,
                         const char *value, size_t n_value) {
         size_t n;
@@ -122,7 +148,7 @@ static int store_header(struct hfd_http_request *request, const char *name, size
                 return hfd_http_request_add_header(request, "host", 4, value, n_value);
         if (n_name > 0 && name[0] == ':')
                 return 0;
-        /* A host beside :authority says nothing new, or lies. */
+        /* A host beside :authority must agree with it. */
         if (n_name == 4 && memcmp(name, "host", 4) == 0 &&
             hfd_http_request_header(request, "host")) {
                 const char *authority = hfd_http_request_header(request, "host");
@@ -145,14 +171,14 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
                 return 0;
         request->header_bytes += n_name + n_value + 32; /* as RFC 9113 6.5.2 counts */
         if (request->header_bytes > BOMB_FACTOR * max) {
-                terminate(h2_of(connection), NGHTTP2_ENHANCE_YOUR_CALM);
+                end_session(h2_of(connection), NGHTTP2_ENHANCE_YOUR_CALM);
                 return NGHTTP2_ERR_CALLBACK_FAILURE;
         }
-        if (request->head_done || request->answered_early)
-                return 0; /* a trailer, or lost anyway */
-        r = request->header_bytes > max ? HF_E_TOO_LARGE
-                                        : store_header(request, (const char *)name, n_name,
-                                                       (const char *)value, n_value);
+        if (request->head_done || request->response.refused)
+                return 0; /* a trailer, or refused already */
+        r = HF_E_TOO_LARGE;
+        if (request->header_bytes <= max)
+                r = store_header(request, (const char *)name, n_name, (const char *)value, n_value);
         if (r < 0)
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
         if (r != 0)
@@ -160,15 +186,16 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         return 0;
 }
 
-/* The head is complete. */
+/* The head is complete. more: a body follows. */
 static void on_head(nghttp2_session *session, struct hfd_connection *connection,
                     struct hfd_http_request *request, bool more) {
         static const nghttp2_nv go_on = {(uint8_t *)":status", (uint8_t *)"100", 7, 3,
                                          NGHTTP2_NV_FLAG_NONE};
         const char *text;
 
+        assert(!request->head_done);
         request->head_done = true;
-        if (request->answered_early)
+        if (request->response.refused)
                 return;
         if (!request->method || !request->target || strcmp(request->method, "CONNECT") == 0) {
                 hfd_connection_refuse(connection, request, 400);
@@ -180,11 +207,17 @@ static void on_head(nghttp2_session *session, struct hfd_connection *connection,
                 return;
         }
         if (more)
-                hfd_connection_show_head(connection, request);
+                hfd_connection_announce_head(connection, request);
         text = hfd_http_request_header(request, "expect");
         if (more && text && strcasecmp(text, "100-continue") == 0)
                 (void)nghttp2_submit_headers(session, NGHTTP2_FLAG_NONE, request->stream_id, NULL,
                                              &go_on, 1, NULL);
+}
+
+static bool is_drain_ack(const struct h2 *h2, const nghttp2_frame *frame) {
+        return frame->hd.type == NGHTTP2_PING && frame->hd.flags & NGHTTP2_FLAG_ACK &&
+               h2->stage == DRAIN_NOTICED &&
+               memcmp(frame->ping.opaque_data, drain_ping, sizeof drain_ping) == 0;
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *ctx) {
@@ -193,14 +226,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         struct hfd_http_request *request;
         bool end = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
 
-        if (frame->hd.type == NGHTTP2_PING && frame->hd.flags & NGHTTP2_FLAG_ACK &&
-            h2->stage == NOTICED &&
-            memcmp(frame->ping.opaque_data, drain_ping, sizeof drain_ping) == 0) {
-                h2->stage = SAID;
-                return nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
-                                             nghttp2_session_get_last_proc_stream_id(session),
-                                             NGHTTP2_NO_ERROR, NULL, 0);
-        }
+        if (is_drain_ack(h2, frame))
+                return submit_goaway(h2);
         if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
                 return 0;
         request = request_of(session, frame->hd.stream_id);
@@ -211,7 +238,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         if (!end)
                 return 0;
         request->received = true;
-        if (!request->answered_early)
+        if (!request->response.refused)
                 hfd_connection_dispatch(connection, request);
         return 0;
 }
@@ -223,18 +250,17 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
         size_t max = connection->worker->http->max_body;
         int r;
 
-        /* The bytes are ours now, so the windows may open; what bounds the memory is the account.
-         */
-        if (nghttp2_session_consume(session, stream_id, n))
+        /* The windows may open again: hfd_connection_account_body bounds the memory. */
+        if (nghttp2_session_consume(session, stream_id, n) != 0)
                 return NGHTTP2_ERR_CALLBACK_FAILURE;
-        if (!request || request->answered_early || request->dispatched)
+        if (!request || request->response.refused || request->dispatched)
                 return 0;
         r = hfd_http_request_add_body(request, data, n, max);
         if (r == HF_E_TOO_LARGE)
                 hfd_connection_refuse(connection, request, 413);
         else if (r != 0)
                 return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-        else if (hfd_connection_account_body(connection, n))
+        else if (hfd_connection_account_body(connection, n) != 0)
                 hfd_connection_refuse(connection, request, 503);
         return 0;
 }
@@ -247,13 +273,14 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
                 return 0;
         nghttp2_session_set_stream_user_data(session, stream_id, NULL);
         if (error_code != NGHTTP2_NO_ERROR)
-                request->complete = false;
-        drop(ctx, h2_of(ctx), request);
+                request->response.complete = false;
+        remove_request(ctx, h2_of(ctx), request);
         return 0;
 }
 
 /* ---- output ---- */
 
+/* How many bytes of the body the next DATA frame may take, at most n. send_data copies them. */
 static ssize_t read_body(nghttp2_session *session, int32_t stream_id, uint8_t *buf, size_t n,
                          uint32_t *flags, nghttp2_data_source *source, void *ctx) {
         struct hfd_http_request *request = source->ptr;
@@ -267,32 +294,35 @@ static ssize_t read_body(nghttp2_session *session, int32_t stream_id, uint8_t *b
         *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
         if (state.ended && state.n <= n) {
                 *flags |= NGHTTP2_DATA_FLAG_EOF;
-                request->complete = true;
+                request->response.complete = true;
         }
         return (ssize_t)(state.n < n ? state.n : n);
 }
 
+/* Writes one DATA frame, after read_body, into the worker's buffer. */
 static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *header,
                      size_t n, nghttp2_data_source *source, void *ctx) {
         struct hfd_connection *connection = ctx;
         struct h2 *h2 = h2_of(connection);
         struct hfd_http_request *request = source->ptr;
 
-        if (h2->out_n > 0 && h2->out_n + 9 + n > HFD_OUT_SPACE)
+        assert(h2->out);
+        if (h2->out_n > 0 && h2->out_n + FRAME_HEAD + n > HFD_OUT_SPACE)
                 return NGHTTP2_ERR_WOULDBLOCK;
-        memcpy(h2->out + h2->out_n, header, 9); /* padding is never asked for */
-        h2->out_n += 9;
+        memcpy(h2->out + h2->out_n, header, FRAME_HEAD); /* padding is never asked for */
+        h2->out_n += FRAME_HEAD;
         if (hfd_http_response_read(request, h2->out + h2->out_n, n) != n) {
-                h2->out_n -= 9;
-                return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* it was cut meanwhile: the frame is
-                                                                 not sent, the stream is reset */
+                /* It was cut after read_body: the frame is not sent, the stream is reset. */
+                h2->out_n -= FRAME_HEAD;
+                return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
         }
         h2->out_n += n;
         request->progress_at = connection->worker->now;
         return 0;
 }
 
-/* An answer that went out before the request was all there: the rest is not wanted. */
+/* A response that was sent before the request was complete: its rest is not wanted (RFC 9113 8.1).
+ */
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *ctx) {
         struct hfd_http_request *request;
 
@@ -311,28 +341,29 @@ static void add_nv(nghttp2_nv *nv, const char *name, const char *value) {
                            NGHTTP2_NV_FLAG_NONE};
 }
 
-static int submit(struct h2 *h2, struct hfd_http_request *request,
-                  const struct hfd_http_response_state *state) {
+static int submit_response(struct h2 *h2, struct hfd_http_request *request,
+                           const struct hfd_http_response_state *state) {
+        struct hfd_http_response *response = &request->response;
         nghttp2_data_provider body = {.source.ptr = request, .read_callback = read_body};
-        nghttp2_nv nv[MAX_ANSWER_NV];
+        nghttp2_nv nv[MAX_NV];
         const char *cursor = NULL, *name, *value;
         char code[HF__U64_TEXT_MAX], length[HF__U64_TEXT_MAX];
         size_t n = 0;
         bool has_body = hfd_http_response_has_body(request) &&
-                        (state->streaming || request->content_length > 0);
+                        (state->streaming || response->content_length > 0);
 
-        (void)hf__u64_text((uint64_t)request->code, code);
+        assert(state->started && !response->submitted);
+        (void)hf__u64_text((uint64_t)response->code, code);
         add_nv(&nv[n++], ":status", code);
-        while (n < MAX_ANSWER_NV - 1 &&
-               hfd_http_response_next_header(request, &cursor, &name, &value))
+        while (n < MAX_NV - 1 && hfd_http_response_next_header(request, &cursor, &name, &value))
                 add_nv(&nv[n++], name, value);
-        if (!state->streaming && request->code != 204 && request->code != 304) {
-                (void)hf__u64_text(request->content_length, length);
+        if (!state->streaming && response->code != 204 && response->code != 304) {
+                (void)hf__u64_text(response->content_length, length);
                 add_nv(&nv[n++], "content-length", length);
         }
-        request->submitted = true;
+        response->submitted = true;
         if (!has_body)
-                request->complete = true;
+                response->complete = true;
         return nghttp2_submit_response(h2->session, request->stream_id, nv, n,
                                        has_body ? &body : NULL);
 }
@@ -340,15 +371,16 @@ static int submit(struct h2 *h2, struct hfd_http_request *request,
 static void h2_drain(struct hfd_connection *connection) {
         struct h2 *h2 = h2_of(connection);
 
-        if (h2->stage != RUNNING)
+        if (h2->stage != DRAIN_NONE)
                 return;
-        h2->stage = NOTICED;
-        if (nghttp2_submit_shutdown_notice(h2->session) ||
-            nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, drain_ping))
+        h2->stage = DRAIN_NOTICED;
+        if (nghttp2_submit_shutdown_notice(h2->session) != 0 ||
+            nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, drain_ping) != 0)
                 connection->dead = true;
 }
 
-static void h2_answer(struct hfd_connection *connection, struct hfd_http_request *request) {
+static void h2_response_changed(struct hfd_connection *connection,
+                                struct hfd_http_request *request) {
         struct h2 *h2 = h2_of(connection);
         struct hfd_http_response_state state;
         int r = 0;
@@ -358,14 +390,14 @@ static void h2_answer(struct hfd_connection *connection, struct hfd_http_request
                 hfd_http_response_clear(request);
                 r = nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, request->stream_id,
                                               NGHTTP2_INTERNAL_ERROR);
-        } else if (state.started && !request->submitted) {
-                r = submit(h2, request, &state);
-                if (request->close_after)
+        } else if (state.started && !request->response.submitted) {
+                r = submit_response(h2, request, &state);
+                if (request->response.close_after)
                         h2_drain(connection);
-        } else if (state.started)
-                (void)nghttp2_session_resume_data(h2->session,
-                                                  request->stream_id); /* an error: it was not
-                                                                          deferred */
+        } else if (state.started) {
+                /* Its error means that the data source was not deferred. */
+                (void)nghttp2_session_resume_data(h2->session, request->stream_id);
+        }
         if (r != 0 && nghttp2_is_fatal(r))
                 connection->dead = true;
 }
@@ -373,6 +405,7 @@ static void h2_answer(struct hfd_connection *connection, struct hfd_http_request
 static size_t h2_fill(struct hfd_connection *connection, char *out) {
         struct h2 *h2 = h2_of(connection);
 
+        assert(!h2->out);
         h2->out = out;
         h2->out_n = 0;
         while (h2->out_n < HFD_OUT_SPACE) {
@@ -383,6 +416,7 @@ static size_t h2_fill(struct hfd_connection *connection, char *out) {
                         connection->dead = true;
                         break;
                 }
+                /* Nothing is left, or send_data has found the buffer full. */
                 if (n == 0)
                         break;
                 memcpy(out + h2->out_n, data, (size_t)n);
@@ -399,7 +433,7 @@ static int make_session(struct hfd_connection *connection, struct h2 *h2) {
         nghttp2_option *option = NULL;
         int r = -ENOMEM;
 
-        if (nghttp2_session_callbacks_new(&callbacks) || nghttp2_option_new(&option))
+        if (nghttp2_session_callbacks_new(&callbacks) != 0 || nghttp2_option_new(&option) != 0)
                 goto out;
         nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
         nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
@@ -414,7 +448,8 @@ static int make_session(struct hfd_connection *connection, struct h2 *h2) {
         nghttp2_option_set_max_settings(option, MAX_SETTINGS);
         nghttp2_option_set_max_continuations(option, MAX_CONTINUATIONS);
         nghttp2_option_set_stream_reset_rate_limit(option, RESET_BURST, RESETS_PER_S);
-        r = nghttp2_session_server_new2(&h2->session, callbacks, connection, option) ? -ENOMEM : 0;
+        if (nghttp2_session_server_new2(&h2->session, callbacks, connection, option) == 0)
+                r = 0;
 out:
         nghttp2_option_del(option);
         nghttp2_session_callbacks_del(callbacks);
@@ -431,14 +466,15 @@ static int h2_open(struct hfd_connection *connection) {
         };
         struct h2 *h2 = calloc(1, sizeof *h2);
 
+        assert(!connection->protocol_state);
         if (!h2)
                 return -ENOMEM;
         h2->since = connection->worker->now;
-        if (make_session(connection, h2) ||
+        if (make_session(connection, h2) != 0 ||
             nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, settings,
-                                    sizeof settings / sizeof settings[0]) ||
+                                    sizeof settings / sizeof settings[0]) != 0 ||
             nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0,
-                                                  CONNECTION_WINDOW)) {
+                                                  CONNECTION_WINDOW) != 0) {
                 nghttp2_session_del(h2->session);
                 free(h2);
                 return -ENOMEM;
@@ -459,18 +495,18 @@ static bool h2_wants_input(const struct hfd_connection *connection) { return tru
 static bool h2_finished(const struct hfd_connection *connection) {
         const struct h2 *h2 = h2_of(connection);
 
-        if (h2->stage == SAID && h2->n_requests == 0)
+        if (h2->stage == DRAIN_GOAWAY && h2->n_requests == 0)
                 return true;
         return !nghttp2_session_want_read(h2->session) && !nghttp2_session_want_write(h2->session);
 }
 
-static void scan_streams(struct hfd_connection *connection, struct h2 *h2, hf_nsec now) {
+/* Resets the streams of peers that neither complete their request nor read their response. */
+static void reset_stalled_streams(struct hfd_connection *connection, struct h2 *h2, hf_nsec now) {
         for (struct hfd_http_request *request = h2->requests; request; request = request->next) {
                 struct hfd_http_response_state state;
 
                 hfd_http_response_look(request, &state);
-                /* Waiting for the handler is no fault of the peer's; nor is a watch without events.
-                 */
+                /* The peer is not late while it waits for the handler or for a watch's event. */
                 if (request->received && state.n == 0)
                         request->progress_at = now;
                 if (now - request->progress_at <= HFD_IDLE_TIME)
@@ -485,13 +521,10 @@ static void h2_tick(struct hfd_connection *connection, hf_nsec now) {
         struct h2 *h2 = h2_of(connection);
 
         if (h2->n_requests > 0 && ++h2->ticks % SCAN_EVERY == 0)
-                scan_streams(connection, h2, now);
-        if (h2->stage == NOTICED ||
-            (h2->n_requests == 0 && h2->stage == RUNNING && now - h2->since > HFD_IDLE_TIME)) {
-                h2->stage = SAID;
-                (void)nghttp2_submit_goaway(h2->session, NGHTTP2_FLAG_NONE,
-                                            nghttp2_session_get_last_proc_stream_id(h2->session),
-                                            NGHTTP2_NO_ERROR, NULL, 0);
+                reset_stalled_streams(connection, h2, now);
+        if (h2->stage == DRAIN_NOTICED ||
+            (h2->n_requests == 0 && h2->stage == DRAIN_NONE && now - h2->since > HFD_IDLE_TIME)) {
+                (void)submit_goaway(h2);
                 hfd_connection_mark(connection);
         }
 }
@@ -500,9 +533,10 @@ static void h2_close(struct hfd_connection *connection) {
         struct h2 *h2 = h2_of(connection);
 
         while (h2->requests) {
-                h2->requests->complete = false;
-                drop(connection, h2, h2->requests);
+                h2->requests->response.complete = false; /* unsent bytes are lost with the socket */
+                remove_request(connection, h2, h2->requests);
         }
+        assert(h2->n_requests == 0);
         nghttp2_session_del(h2->session);
         free(h2);
 }
@@ -512,7 +546,7 @@ const struct hfd_protocol hfd_h2 = {
         .input = h2_input,
         .wants_input = h2_wants_input,
         .fill = h2_fill,
-        .response = h2_answer,
+        .response_changed = h2_response_changed,
         .finished = h2_finished,
         .drain = h2_drain,
         .tick = h2_tick,

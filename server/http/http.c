@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server object: the listener, the workers' life, and what may be asked from any thread.
+ * The server object: the listener, the life of the workers, and what other threads may ask of it.
  *
- * Stages, one way: made (bound, nobody accepts), started, draining (no new connections, the old
- * ones end by themselves), closing (the workers leave). The listening socket we made ourselves is
- * shut down at once when draining begins, so that callers are refused and not left in its backlog;
- * an inherited one only leaves our epoll, for its backlog belongs to whoever starts us again.
+ * Stages, one way: made (bound, nobody accepts), started, draining (no new connections, the open
+ * ones end by themselves), closing (the workers leave).
+ *
+ * A listening socket of our own is shut down at once when draining begins, so that clients are
+ * refused instead of waiting in its backlog. An inherited one must never be shut down: its backlog
+ * belongs to systemd, which starts us again. It only leaves our epoll.
  */
 #include "server/http/http.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -19,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "server/http/http_private.h"
 #include "server/http/tls.h"
 #include "server/http/worker.h"
 
@@ -30,6 +34,7 @@
 #define MAX_HANDSHAKES      512
 #define BACKLOG             1024
 
+/* 0 or HF_E_INVALID: not an IP address. */
 static int parse_address(const char *text, uint16_t port, struct sockaddr_storage *ret_address,
                          socklen_t *ret_n) {
         struct sockaddr_in *in = (struct sockaddr_in *)ret_address;
@@ -58,21 +63,25 @@ static int bind_listener(struct hfd_http *http, const struct hfd_http_config *co
         socklen_t n;
         int on = 1;
 
-        if (parse_address(config->bind_address, config->port, &address, &n))
-                return hf_fail(reterr_status, HF_E_INVALID, "bind address %s is not an IP address",
+        if (parse_address(config->bind_address, config->port, &address, &n) != 0)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "bind address %s is not an IP address; give one like 127.0.0.1, "
+                               "0.0.0.0 or ::1",
                                address_text);
         http->listen_fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (http->listen_fd < 0)
-                return hf_fail(reterr_status, -errno, "no listening socket: %s", strerror(errno));
+                return hf_fail(reterr_status, -errno, "cannot make a listening socket: %s",
+                               strerror(errno));
         (void)setsockopt(http->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-        if (bind(http->listen_fd, (struct sockaddr *)&address, n) ||
-            listen(http->listen_fd, BACKLOG)) {
+        if (bind(http->listen_fd, (struct sockaddr *)&address, n) != 0 ||
+            listen(http->listen_fd, BACKLOG) != 0) {
                 int error = errno;
 
                 if (error == EADDRINUSE)
                         return hf_fail(reterr_status, HF_E_BUSY,
-                                       "port %u on %s is taken by another process", config->port,
-                                       address_text);
+                                       "port %u on %s is taken by another process; stop that "
+                                       "process or choose another port",
+                                       config->port, address_text);
                 return hf_fail(reterr_status, error == EADDRNOTAVAIL ? HF_E_INVALID : -error,
                                "cannot listen on %s port %u: %s", address_text, config->port,
                                strerror(error));
@@ -80,14 +89,16 @@ static int bind_listener(struct hfd_http *http, const struct hfd_http_config *co
         return 0;
 }
 
+/* Takes the socket that systemd passed. It may come blocking and without close-on-exec. */
 static int inherit_listener(struct hfd_http *http, int fd, struct hf_status *reterr_status) {
         int listening = 0, flags = fcntl(fd, F_GETFL);
         socklen_t n = sizeof listening;
 
-        if (flags < 0 || getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &n) || !listening)
+        if (flags < 0 || getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &n) != 0 ||
+            listening == 0)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "inherited descriptor %d is not a listening socket", fd);
-        if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC))
+        if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
                 return hf_fail(reterr_status, -errno, "inherited descriptor %d: %s", fd,
                                strerror(errno));
         http->listen_fd = fd;
@@ -95,11 +106,12 @@ static int inherit_listener(struct hfd_http *http, int fd, struct hf_status *ret
         return 0;
 }
 
+/* Port 0 was replaced by the kernel; an inherited socket brings its own. */
 static void learn_port(struct hfd_http *http) {
         struct sockaddr_storage address = {0};
         socklen_t n = sizeof address;
 
-        if (getsockname(http->listen_fd, (struct sockaddr *)&address, &n))
+        if (getsockname(http->listen_fd, (struct sockaddr *)&address, &n) != 0)
                 return;
         if (address.ss_family == AF_INET)
                 http->port = ntohs(((struct sockaddr_in *)&address)->sin_port);
@@ -107,7 +119,7 @@ static void learn_port(struct hfd_http *http) {
                 http->port = ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
 }
 
-/* Of one worker: all together a quarter of the connections, but each must be able to take one. */
+/* A quarter of all connections may be handshakes. Each worker must be able to take one. */
 static size_t handshakes_per_worker(size_t max_connections, unsigned n_workers) {
         size_t n = max_connections / 4 / n_workers;
 
@@ -125,13 +137,34 @@ static int make_workers(struct hfd_http *http, unsigned n, struct hf_status *ret
                 int r = hfd_worker_init(&http->workers[http->n_workers], http, http->n_workers);
 
                 if (r != 0)
-                        return hf_fail(reterr_status, r, "http worker: %s", hf_strerror(r));
+                        return hf_fail(reterr_status, r, "cannot set up an HTTP worker: %s",
+                                       hf_strerror(r));
         }
         return 0;
 }
 
-/* The configuration has a listener of our own unless listen_fd says otherwise; 0 is standard input
- * and never inherited. */
+static int init_sync(struct hfd_http *http) {
+        int r = hf__mutex_init(&http->mu);
+
+        if (r != 0)
+                return r;
+        r = hf_cond_init(&http->emptied);
+        if (r != 0)
+                pthread_mutex_destroy(&http->mu);
+        return r;
+}
+
+static void copy_config(struct hfd_http *http, const struct hfd_http_config *config) {
+        http->max_body = config->max_body ? config->max_body : DEFAULT_BODY;
+        http->max_header_bytes =
+                config->max_header_bytes ? config->max_header_bytes : DEFAULT_HEADERS;
+        http->max_connections =
+                config->max_connections ? config->max_connections : DEFAULT_CONNECTIONS;
+        http->handler = config->handler;
+        http->on_head = config->on_head;
+        http->ctx = config->ctx;
+}
+
 int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *config,
                  struct hfd_http **ret_http, struct hf_status *reterr_status) {
         struct hfd_http *http;
@@ -143,30 +176,18 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
         http = calloc(1, sizeof *http);
         if (!http)
                 return -ENOMEM;
-        r = hf__mutex_init(&http->mu);
+        r = init_sync(http);
         if (r != 0) {
-                free(http);
-                return r;
-        }
-        r = hf_cond_init(&http->emptied);
-        if (r != 0) {
-                pthread_mutex_destroy(&http->mu);
                 free(http);
                 return r;
         }
         http->listen_fd = -1;
         http->host = host;
         http->clock = hf_host_clock(host);
-        http->max_body = config->max_body ? config->max_body : DEFAULT_BODY;
-        http->max_header_bytes =
-                config->max_header_bytes ? config->max_header_bytes : DEFAULT_HEADERS;
-        http->max_connections =
-                config->max_connections ? config->max_connections : DEFAULT_CONNECTIONS;
-        http->handler = config->handler;
-        http->on_head = config->on_head;
-        http->ctx = config->ctx;
+        copy_config(http, config);
         r = hfd_tls_new(config->cert_pem, config->key_pem, config->client_ca_pem, &http->tls,
                         reterr_status);
+        /* Descriptor 0 is standard input and never an inherited listener. */
         if (r == 0)
                 r = config->listen_fd > 0 ? inherit_listener(http, config->listen_fd, reterr_status)
                                           : bind_listener(http, config, reterr_status);
@@ -186,14 +207,21 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
 
 uint16_t hfd_http_port(struct hfd_http *http) { return http->port; }
 
+/* Worker 0 starts last, because it passes sockets to the others. */
 int hfd_http_start(struct hfd_http *http) {
+        assert(http->n_workers > 0 && !http->workers[0].running);
         for (unsigned i = http->n_workers; i-- > 0;) {
                 int r = hfd_worker_start(&http->workers[i]);
 
                 if (r != 0)
-                        return r; /* those that run are joined by free */
+                        return r; /* hfd_http_free joins those that run */
         }
         return 0;
+}
+
+static void wake_workers(struct hfd_http *http) {
+        for (unsigned i = 0; i < http->n_workers; i++)
+                hf__mailbox_wake(&http->workers[i].mailbox);
 }
 
 void hfd_http_stop_accepting(struct hfd_http *http) {
@@ -203,8 +231,7 @@ void hfd_http_stop_accepting(struct hfd_http *http) {
         http->stopped = true;
         pthread_mutex_unlock(&http->mu);
         atomic_store_explicit(&http->draining, true, memory_order_release);
-        for (unsigned i = 0; i < http->n_workers; i++)
-                hf__mailbox_wake(&http->workers[i].box);
+        wake_workers(http);
 }
 
 struct hfd_http *hfd_http_free(struct hfd_http *http) {
@@ -212,10 +239,10 @@ struct hfd_http *hfd_http_free(struct hfd_http *http) {
                 return NULL;
         atomic_store_explicit(&http->draining, true, memory_order_release);
         atomic_store_explicit(&http->closing, true, memory_order_release);
-        for (unsigned i = 0; i < http->n_workers; i++)
-                hf__mailbox_wake(&http->workers[i].box);
+        wake_workers(http);
         for (unsigned i = 0; i < http->n_workers; i++)
                 hfd_worker_done(&http->workers[i]);
+        assert(hfd_http_n_connections(http) == 0);
         free(http->workers);
         if (http->listen_fd >= 0)
                 close(http->listen_fd);
@@ -227,9 +254,12 @@ struct hfd_http *hfd_http_free(struct hfd_http *http) {
 }
 
 void hfd_http_connection_gone(struct hfd_http *http) {
-        if (atomic_fetch_sub_explicit(&http->n_connections, 1, memory_order_acq_rel) != 1 ||
-            !atomic_load_explicit(&http->draining, memory_order_acquire))
+        size_t before = atomic_fetch_sub_explicit(&http->n_connections, 1, memory_order_acq_rel);
+
+        assert(before > 0);
+        if (before != 1 || !atomic_load_explicit(&http->draining, memory_order_acquire))
                 return;
+        /* Under the mutex, or a waiter that has just read the count would miss it. */
         pthread_mutex_lock(&http->mu);
         pthread_cond_broadcast(&http->emptied);
         pthread_mutex_unlock(&http->mu);
@@ -238,6 +268,7 @@ void hfd_http_connection_gone(struct hfd_http *http) {
 int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline) {
         int r = 0;
 
+        assert(atomic_load_explicit(&http->draining, memory_order_relaxed));
         pthread_mutex_lock(&http->mu);
         while (atomic_load_explicit(&http->n_connections, memory_order_acquire) > 0 && r == 0)
                 r = http->clock->wait(http->clock->ctx, &http->emptied, &http->mu, deadline);
@@ -264,8 +295,8 @@ size_t hfd_http_n_connections(struct hfd_http *http) {
         return atomic_load_explicit(&http->n_connections, memory_order_relaxed);
 }
 
-/* Not the slowest one's count: a worker that hangs far ahead of it would not show until the slow
- * one has caught up. */
+/* Counts rounds in which every worker made progress. The count of the slowest worker would not do:
+ * a worker that hangs far ahead of it would not show until the slow one has caught up. */
 uint64_t hfd_http_iterations(struct hfd_http *http) {
         for (unsigned i = 0; i < http->n_workers; i++)
                 if (atomic_load_explicit(&http->workers[i].iterations, memory_order_relaxed) ==

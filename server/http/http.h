@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The HTTP server: TLS listener, HTTP/2 and HTTP/1.1 connections on a few epoll workers, and the
- * request as handlers see it. The only place that sees nghttp2, llhttp and OpenSSL. The shape and
- * its traps: docs/http.md.
+ * The HTTP server: a TLS listener, HTTP/2 and HTTP/1.1 connections on a few epoll workers, and the
+ * request as handlers see it. Only this folder uses nghttp2, llhttp and OpenSSL's TLS. docs/http.md
+ * describes its structure, its limits and the attacks that it withstands.
  *
- * A request reaches the handler complete (head and body within limits), on its connection's worker
- * thread. The handler must not block. It answers now or later, from any thread, exactly once:
- * hfd_http_request_reply, or hfd_http_request_stream followed by pushes and an end. A request is
- * reference counted; the handler is given one reference, which it (or whoever answers later) drops
- * after answering. When the peer goes away first, answers are dropped silently and on_gone is
- * called.
+ * The handler gets a complete request: head and body are there and within the limits. It runs on
+ * the worker thread of the request's connection and must not block. Every request gets exactly one
+ * response, now or later and from any thread: either hfd_http_request_reply, or
+ * hfd_http_request_stream followed by pushes and an end.
  *
- * A connection belongs to one worker for life. Limits: header bytes, body bytes, streams per
- * connection, connections, handshakes under way, unsent bytes, time to shake hands, to send a head,
- * time idle; what exceeds them is answered (431, 413, 408) or closed.
+ * A request is reference counted. The handler is given one reference; the code that responds drops
+ * it afterwards. If the peer leaves first, on_gone is called and the response is dropped silently.
+ *
+ * A connection belongs to one worker for its whole life. What exceeds a limit (header bytes, body
+ * bytes, streams, connections, handshakes, unsent bytes, time) gets a 413, 431, 408 or 503, or its
+ * connection is closed.
+ *
+ * Fixed phrases: "Thread: any" may be called from every thread at any time. "Thread: worker" may be
+ * called only within the handler, on_head, on_gone and on_finished, which run on the request's
+ * worker thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,119 +34,153 @@
 struct hfd_http;
 struct hfd_http_request;
 
+/* Takes over one reference to the request. Thread: worker. Must not block. */
 typedef void (*hfd_http_handler)(void *ctx, struct hfd_http_request *request);
-/* The head of a request is there and its body is still to come. May look, set the context and
- * on_finished; does not answer. */
+/* Called when the head of a request has arrived and its body is still to come. It may read the head
+ * and set the context and on_finished. It must not respond and must not keep the request without a
+ * reference of its own. Thread: worker. */
 typedef void (*hfd_http_on_head)(void *ctx, struct hfd_http_request *request);
 
 struct hfd_http_config {
-        const char *bind_address; /* "127.0.0.1", "::1", "0.0.0.0" */
-        uint16_t port;            /* 0 = any free one (hfd_http_port tells) */
-        int listen_fd;            /* > 0: an inherited listening socket (systemd), taken over; then
-                                     bind_address and port unused */
-        const char *cert_pem, *key_pem; /* the server's chain and key; PEM text */
-        const char *client_ca_pem; /* client certificates are asked for, and verified against it;
-                                      NULL = not asked for */
-        unsigned n_workers;        /* 0 = 2 */
-        size_t max_body;           /* 0 = 3 MiB */
-        size_t max_header_bytes;   /* 0 = 64 KiB */
-        size_t max_connections;    /* 0 = 8000; a quarter of them, at most 512 per worker, may be
-                                      handshakes under way */
-        hfd_http_handler handler;  /* required */
-        hfd_http_on_head on_head;  /* may be NULL; before handler, on the same thread; not for
-                                      requests without a body */
-        void *ctx;
+        /* An IP address: "127.0.0.1", "::1", "0.0.0.0". */
+        const char *bind_address;
+        /* 0 = any free port; hfd_http_port returns it. */
+        uint16_t port;
+        /* > 0: a listening socket inherited from systemd. hfd_http_new takes ownership of it on
+         * success only, and ignores bind_address and port. */
+        int listen_fd;
+        /* The server's certificate chain and key, as PEM text. Required. */
+        const char *cert_pem, *key_pem;
+        /* Client certificates are requested and verified against this CA (PEM text). NULL: they are
+         * not requested. */
+        const char *client_ca_pem;
+        unsigned n_workers;      /* 0 = 2, at most 64 */
+        size_t max_body;         /* bytes; 0 = 3 MiB */
+        size_t max_header_bytes; /* 0 = 64 KiB */
+        /* 0 = 8000. A quarter of them, but at most 512 per worker, may be handshakes. */
+        size_t max_connections;
+        hfd_http_handler handler; /* required */
+        /* May be NULL. Called before handler on the same thread, not for requests without body. */
+        hfd_http_on_head on_head;
+        void *ctx; /* passed to handler and on_head */
 };
 
-/* Binds and listens, does not accept yet. HF_E_BUSY: the port is taken; HF_E_INVALID: certificate
- * or address; message names it. */
+/* ---- the server ---- */
+
+/*
+ * Binds and listens, but does not accept yet. The strings of config are used during this call only.
+ * HF_E_BUSY: another process has the port. HF_E_INVALID: a certificate or the address is not
+ * usable; the message names it.
+ */
 int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *config,
                  struct hfd_http **ret_http, struct hf_status *reterr_status);
+/* The port that the server listens on. Thread: any. */
 uint16_t hfd_http_port(struct hfd_http *http);
-int hfd_http_start(struct hfd_http *http); /* starts the workers and accepting */
-/* New connections are refused from now on; existing ones are told to go (GOAWAY; Connection: close)
- * and end once idle. Thread: any. */
+/* Starts the workers and begins to accept. 0 or -errno; after an error only hfd_http_free may
+ * follow. Call once. */
+int hfd_http_start(struct hfd_http *http);
+/*
+ * Refuses new connections from now on. Existing connections are asked to end (GOAWAY, Connection:
+ * close) and end once they are idle. Idempotent. Thread: any.
+ */
 void hfd_http_stop_accepting(struct hfd_http *http);
 /*
- * After stop_accepting: blocks until every connection has ended, so that the last bytes of answers
- * are out, or boot time deadline: HF_E_TIMEOUT. Thread: any but a worker.
+ * Call after hfd_http_stop_accepting. Blocks until every connection has ended, so that the last
+ * bytes of all responses are sent, or until deadline (boot time): then HF_E_TIMEOUT. Thread: any
+ * but a worker.
  */
 int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline);
-/* Closes what is left, joins the workers. Requests still referenced elsewhere stay valid but gone.
- * Accepts NULL. */
+/*
+ * Closes the remaining connections and joins the workers. Requests that are still referenced
+ * elsewhere stay valid, and their responses are dropped. Accepts NULL, returns NULL. Thread: any
+ * but a worker; nothing else may use http at the same time.
+ */
 struct hfd_http *hfd_http_free(struct hfd_http *http);
-/* Replaces certificate, key and client CA for new connections (SIGHUP). Thread: any. */
+/* Replaces certificate, key and client CA for new connections; open connections keep theirs. On an
+ * error nothing changes. Thread: any. */
 int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key_pem,
                     const char *client_ca_pem, struct hf_status *reterr_status);
+/* Connections that are open now. Thread: any. */
 size_t hfd_http_n_connections(struct hfd_http *http);
-/* Rises when all workers have turned since it last rose: the watchdog's witness. Thread: one,
- * always the same. */
+/* Rises when every worker has completed an iteration since it last rose; the watchdog watches it.
+ * Thread: any, but always the same one. */
 uint64_t hfd_http_iterations(struct hfd_http *http);
 
-/* ---- the request; all that is returned is borrowed until the last unref ---- */
+/* ---- the request; everything returned is borrowed until the last unref ---- */
 
+/* Thread: any. ref returns request, unref returns NULL; both accept NULL. */
 struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request);
-struct hfd_http_request *
-hfd_http_request_unref(struct hfd_http_request *request); /* returns NULL */
+struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request);
 
-const char *hfd_http_request_method(struct hfd_http_request *request); /* "GET" */
-const char *hfd_http_request_path(
-        struct hfd_http_request *request); /* as sent, without the query; begins with '/' */
-const char *hfd_http_request_query(struct hfd_http_request *request); /* without '?'; "" = none */
-const char *hfd_http_request_header(
-        struct hfd_http_request *request,
-        const char *name); /* name in lower case; NULL = absent; repeats are joined by ", " */
+/* The accessors below may be called from any thread that holds a reference, once the handler has
+ * been called. on_head may use all but body and received_at. */
+
+/* "GET", in upper case as sent. */
+const char *hfd_http_request_method(struct hfd_http_request *request);
+/* As sent, without the query; begins with '/'. */
+const char *hfd_http_request_path(struct hfd_http_request *request);
+/* Without the '?'; "" = none. */
+const char *hfd_http_request_query(struct hfd_http_request *request);
+/* name in lower case; NULL = absent. Repeated headers are joined by ", " (cookies by "; "). */
+const char *hfd_http_request_header(struct hfd_http_request *request, const char *name);
+/* NUL-terminated, "" when there is none; *ret_n is its length without the NUL. */
 const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_n);
-const char *
-hfd_http_request_protocol(struct hfd_http_request *request);           /* "HTTP/2.0", "HTTP/1.1" */
-const char *hfd_http_request_remote(struct hfd_http_request *request); /* "127.0.0.1:40112" */
-hf_nsec
-hfd_http_request_received_at(struct hfd_http_request *request); /* boot time when it was complete */
+/* "HTTP/2.0", "HTTP/1.1" or "HTTP/1.0". */
+const char *hfd_http_request_protocol(struct hfd_http_request *request);
+/* "127.0.0.1:40112", "[::1]:40112", "local" */
+const char *hfd_http_request_remote(struct hfd_http_request *request);
+/* The boot time at which the request was complete. */
+hf_nsec hfd_http_request_received_at(struct hfd_http_request *request);
 
-/* The client certificate: common name and organisations. */
 enum hfd_peer_cert {
-        HFD_PEER_NONE,
-        HFD_PEER_VERIFIED,
-        HFD_PEER_BAD /* sent, but not by the client CA, or expired: answer 401 */
+        HFD_PEER_NONE,     /* the client sent no certificate */
+        HFD_PEER_VERIFIED, /* the client CA issued it, and it is valid now */
+        HFD_PEER_BAD       /* expired, or of another CA: respond with 401 */
 };
+/* The client certificate's common name ("" = none) and organisations. */
 enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
                                          const char **ret_common_name,
                                          const char *const **ret_organisations,
                                          size_t *ret_n_organisations);
 
-/* A place for the filters and the handler to hang their own things on; free_fn is called with the
- * last unref. Worker thread, before answering. */
+/* Two pointers that belong to others: the context is the filters', the handler context is the
+ * routed handler's. free_fn is called with the last unref, on the thread that drops it. Set each at
+ * most once, before responding. Thread: worker. */
 void hfd_http_request_set_context(struct hfd_http_request *request, void *context,
                                   void (*free_fn)(void *context));
 void *hfd_http_request_context(struct hfd_http_request *request);
-/* A second such place: the context is the filters', this one the routed handler's. Called before
- * answering, at most once. */
 void hfd_http_request_set_handler_context(struct hfd_http_request *request, void *context,
                                           void (*free_fn)(void *context));
-/* Called once on the worker when the peer went away before the answer was complete (never after a
- * complete one). Set within the handler. */
+/* fn is called once on the worker when the peer leaves before the response is complete, and never
+ * after a complete response. Set it within the handler. Thread: worker. */
 void hfd_http_request_on_gone(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx);
-/* Called once when the answer is completely handed to the socket, or the request is gone: code and
- * bytes for log and metrics. */
+/* fn is called once on the worker when the last byte of the response was given to the socket, or
+ * the request is gone. code is 0 if nobody responded; n_bytes counts body bytes. Thread: worker. */
 void hfd_http_request_on_finished(struct hfd_http_request *request,
                                   void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx);
+
+/* ---- the response ---- */
 
 struct hfd_header {
         const char *name, *value; /* name in lower case */
 };
-/* Thread: any. A header connection: close tells the connection to go after this answer. headers are
- * copied; body is referenced (may be NULL). Content-Length is added. HEAD sends no body. */
+/*
+ * Responds with a body of known length. headers are copied, body is referenced and may be NULL.
+ * Content-Length is added; HEAD sends no body. The header "connection: close" closes the connection
+ * after this response. A header that would break the framing is left out. A second response to one
+ * request is dropped. Thread: any.
+ */
 void hfd_http_request_reply(struct hfd_http_request *request, int code, const char *content_type,
                             const struct hfd_header *headers, size_t n_headers,
                             struct hf__buf *body);
-/* Begins an answer of unknown length; the header block is flushed at once. Thread: any. */
+/* Begins a response of unknown length; its head is sent at once. Thread: any. */
 void hfd_http_request_stream(struct hfd_http_request *request, int code, const char *content_type,
                              const struct hfd_header *headers, size_t n_headers);
 /*
- * Queues one more piece, referenced, not copied. Returns 0; -ENOBUFS when the peer reads too slowly
- * (the ring is full): the stream is then cut; -EPIPE when the request is gone. Thread: any; pieces
- * from one thread keep their order.
+ * Queues one more piece of a stream. It is referenced, not copied. 0; -ENOBUFS: the peer reads too
+ * slowly, and the stream has been cut; -EPIPE: the request is gone or its stream was cut; -EINVAL:
+ * not a stream, or ended. Pieces from one thread keep their order. Thread: any.
  */
 int hfd_http_request_push(struct hfd_http_request *request, struct hf__buf *piece);
-void hfd_http_request_end(struct hfd_http_request *request); /* the stream ends cleanly after what
-                                                      was pushed. Thread: any */
+/* Ends the stream cleanly after the pieces that were pushed. Thread: any. */
+void hfd_http_request_end(struct hfd_http_request *request);

@@ -2,88 +2,48 @@
 /*
  * A request, as handlers see it and as the protocols fill it in.
  *
- * Model. A request is made by its connection's worker, filled in while its bytes arrive, handed to
- * the handler complete, and answered from any thread. References: one for the connection while it
- * lives there, one for the handler, one for each letter under way. Three groups of members
- * (request.h): what is immutable once the handler has it; what only the worker touches (the
- * connection pointer above all); and the answer, guarded by mu, in answer.c.
+ * Life. The worker of its connection makes a request, fills it in while its bytes arrive and passes
+ * it to the handler once it is complete. Any thread may respond. References: one for the connection
+ * while the request is on it, one for the handler, one for a message under way to the worker.
  *
- * Leaving. hfd_http_request_detach is the one way off a connection, complete or not. It sets
- * `gone`, after which nobody posts to the worker any more, so that a worker may be freed while
- * others still hold its requests.
+ * Two invariants. What handlers read is immutable once the handler was called, so that it needs no
+ * lock. And a request leaves its connection through hfd_http_request_detach only, complete or not:
+ * that sets response.gone, after which nobody posts to the worker any more, so that a worker may be
+ * freed while other threads still hold its requests.
  */
 #include "server/http/http_request.h"
 
-#include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/thread.h"
+#define MAX_HEADER_PART ((size_t)1 << 20) /* far below what the lengths of an entry can hold */
 
-int hfd_origin_new(const struct sockaddr_storage *address, struct hfd_origin **ret_origin) {
-        struct hfd_origin *origin = calloc(1, sizeof *origin);
-        char text[INET6_ADDRSTRLEN] = "";
-
-        if (!origin)
-                return -ENOMEM;
-        atomic_init(&origin->refs, 1);
-        if (address->ss_family == AF_INET) {
-                const struct sockaddr_in *in = (const void *)address;
-
-                inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
-                snprintf(origin->remote, sizeof origin->remote, "%s:%u", text, ntohs(in->sin_port));
-        } else if (address->ss_family == AF_INET6) {
-                const struct sockaddr_in6 *in6 = (const void *)address;
-
-                inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof text);
-                snprintf(origin->remote, sizeof origin->remote, "[%s]:%u", text,
-                         ntohs(in6->sin6_port));
-        } else {
-                snprintf(origin->remote, sizeof origin->remote, "local");
-        }
-        *ret_origin = origin;
-        return 0;
-}
-
-struct hfd_origin *hfd_origin_ref(struct hfd_origin *origin) {
-        if (origin)
-                atomic_fetch_add_explicit(&origin->refs, 1, memory_order_relaxed);
-        return origin;
-}
-
-struct hfd_origin *hfd_origin_unref(struct hfd_origin *origin) {
-        if (!origin || atomic_fetch_sub_explicit(&origin->refs, 1, memory_order_acq_rel) != 1)
-                return NULL;
-        for (size_t i = 0; i < origin->n_organisations; i++)
-                free(origin->organisations[i]);
-        free(origin->organisations);
-        free(origin->common_name);
-        free(origin);
-        return NULL;
+/* A request without a worker is a test's: it belongs to the test's thread. */
+static bool is_on_worker(const struct hfd_http_request *request) {
+        return !request->worker || hfd_worker_is_current(request->worker);
 }
 
 int hfd_http_request_new(struct hfd_worker *worker, struct hfd_connection *connection,
                          struct hfd_origin *origin, struct hfd_http_request **ret_request) {
-        struct hfd_http_request *request = malloc(sizeof *request);
+        struct hfd_http_request *request = calloc(1, sizeof *request);
         int r;
 
         if (!request)
                 return -ENOMEM;
-        *request = (struct hfd_http_request){.message.kind = HFD_MESSAGE_REQUEST,
-                                             .refs = 1,
-                                             .worker = worker,
-                                             .connection = connection,
-                                             .protocol = "HTTP/1.1",
-                                             .query = ""};
-        r = hf__mutex_init(&request->mu);
+        r = hfd_http_response_init(&request->response);
         if (r != 0) {
                 free(request);
                 return r;
         }
+        request->message.kind = HFD_WORKER_MESSAGE_REQUEST;
+        atomic_init(&request->refs, 1);
+        request->worker = worker;
+        request->connection = connection;
         request->origin = hfd_origin_ref(origin);
+        request->protocol = "HTTP/1.1";
+        request->query = "";
         *ret_request = request;
         return 0;
 }
@@ -95,31 +55,35 @@ struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request) 
 }
 
 struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request) {
-        if (!request || atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel) != 1)
+        int before;
+
+        if (!request)
                 return NULL;
+        before = atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel);
+        assert(before > 0);
+        if (before != 1)
+                return NULL;
+        assert(!request->connection); /* a connection holds a reference until it detaches */
         if (request->handler_context_free)
                 request->handler_context_free(request->handler_context);
         if (request->context_free)
                 request->context_free(request->context);
-        for (unsigned i = 0; i < request->ring_n; i++)
-                hf__buf_unref(request->ring[(request->ring_head + i) & (request->ring_space - 1)]);
-        free(request->ring);
-        free(request->response_headers);
+        hfd_http_response_deinit(&request->response);
         free(request->method);
         free(request->target);
         free(request->headers);
         free(request->body);
         hfd_origin_unref(request->origin);
-        pthread_mutex_destroy(&request->mu);
         free(request);
         return NULL;
 }
 
-/* ---- filling in ---- */
+/* ---- filling in: the worker ---- */
 
 int hfd_http_request_set_method(struct hfd_http_request *request, const char *method, size_t n) {
         char *copy = strndup(method, n);
 
+        assert(is_on_worker(request) && !request->dispatched);
         if (!copy)
                 return -ENOMEM;
         free(request->method);
@@ -130,9 +94,12 @@ int hfd_http_request_set_method(struct hfd_http_request *request, const char *me
 int hfd_http_request_set_target(struct hfd_http_request *request, const char *target, size_t n) {
         char *copy, *query;
 
+        assert(is_on_worker(request) && !request->dispatched);
+        /* A fragment never belongs into a request, and control characters would reach logs. */
         for (size_t i = 0; i < n; i++)
                 if ((unsigned char)target[i] <= ' ' || target[i] == 0x7f || target[i] == '#')
                         return HF_E_INVALID;
+        /* The absolute form is for proxies, but RFC 9112 3.2.2 asks every server to accept it. */
         if (n > 8 && (strncmp(target, "http://", 7) == 0 || strncmp(target, "https://", 8) == 0)) {
                 const char *authority = memchr(target, ':', n);
                 const char *path;
@@ -160,27 +127,27 @@ int hfd_http_request_set_target(struct hfd_http_request *request, const char *ta
         return 0;
 }
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
+static char to_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
 
-/* One entry of the header block. Lengths come first so that a search skips without looking at the
- * text. */
-struct entry {
+/* One entry of the header block, followed by name, NUL, value, NUL. The lengths come first so that
+ * a search skips an entry without reading its text. Entries are not aligned: copy them. */
+struct header_entry {
         uint32_t n_name, n_value;
 };
 
-static size_t entry_size(struct entry e) { return sizeof e + e.n_name + 1 + e.n_value + 1; }
+static size_t entry_size(struct header_entry e) { return sizeof e + e.n_name + 1 + e.n_value + 1; }
 
 /* The offset of name's entry, or SIZE_MAX. */
 static size_t find_header(const struct hfd_http_request *request, const char *name, size_t n_name,
-                          struct entry *ret_entry) {
+                          struct header_entry *ret_entry) {
         for (size_t at = 0; at < request->n_headers_bytes;) {
-                struct entry e;
+                struct header_entry e;
                 const char *stored = request->headers + at + sizeof e;
                 size_t i = 0;
 
                 memcpy(&e, request->headers + at, sizeof e);
                 if (e.n_name == n_name) {
-                        while (i < n_name && stored[i] == lower(name[i]))
+                        while (i < n_name && stored[i] == to_lower(name[i]))
                                 i++;
                         if (i == n_name) {
                                 *ret_entry = e;
@@ -193,8 +160,8 @@ static size_t find_header(const struct hfd_http_request *request, const char *na
 }
 
 static int reserve_headers(struct hfd_http_request *request, size_t n) {
-        size_t need = request->n_headers_bytes + n,
-               space = request->headers_space ? request->headers_space : 256;
+        size_t need = request->n_headers_bytes + n;
+        size_t space = request->headers_space ? request->headers_space : 256;
         char *grown;
 
         if (need <= request->headers_space)
@@ -209,8 +176,9 @@ static int reserve_headers(struct hfd_http_request *request, size_t n) {
         return 0;
 }
 
-/* Makes "a" into "a, b" within the entry at `at`. */
-static int join_header(struct hfd_http_request *request, size_t at, struct entry e,
+/* Makes "a" into "a, b" within the entry at `at`. RFC 9110 5.3 allows it for every header that may
+ * be repeated; cookies are joined by a semicolon (RFC 9113 8.2.3). */
+static int join_header(struct hfd_http_request *request, size_t at, struct header_entry e,
                        const char *value, size_t n_value) {
         size_t end = at + entry_size(e) - 1; /* of the NUL */
         size_t added = n_value + 2;
@@ -231,18 +199,20 @@ static int join_header(struct hfd_http_request *request, size_t at, struct entry
 
 int hfd_http_request_add_header(struct hfd_http_request *request, const char *name, size_t n_name,
                                 const char *value, size_t n_value) {
-        struct entry e;
+        struct header_entry e;
         size_t at;
         char *out;
         int r;
 
-        if (++request->n_headers > HFD_HEADERS_MAX || n_name > UINT16_MAX * 16 ||
-            n_value > UINT16_MAX * 16)
+        assert(is_on_worker(request) && !request->dispatched);
+        /* Repeats count as well, though they are joined: each costs a search. */
+        if (++request->n_headers > HFD_HEADERS_MAX || n_name > MAX_HEADER_PART ||
+            n_value > MAX_HEADER_PART)
                 return HF_E_TOO_LARGE;
         at = find_header(request, name, n_name, &e);
         if (at != SIZE_MAX)
                 return join_header(request, at, e, value, n_value);
-        e = (struct entry){.n_name = (uint32_t)n_name, .n_value = (uint32_t)n_value};
+        e = (struct header_entry){.n_name = (uint32_t)n_name, .n_value = (uint32_t)n_value};
         r = reserve_headers(request, entry_size(e));
         if (r != 0)
                 return r;
@@ -250,7 +220,7 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
         memcpy(out, &e, sizeof e);
         out += sizeof e;
         for (size_t i = 0; i < n_name; i++)
-                *out++ = lower(name[i]);
+                *out++ = to_lower(name[i]);
         *out++ = '\0';
         memcpy(out, value, n_value);
         out[n_value] = '\0';
@@ -260,6 +230,7 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
 
 int hfd_http_request_add_body(struct hfd_http_request *request, const void *data, size_t n,
                               size_t max) {
+        assert(is_on_worker(request) && !request->dispatched);
         if (n > max || request->n_body > max - n)
                 return HF_E_TOO_LARGE;
         if (request->n_body + n + 1 > request->body_space) {
@@ -280,7 +251,7 @@ int hfd_http_request_add_body(struct hfd_http_request *request, const void *data
         return 0;
 }
 
-/* ---- as handlers see it ---- */
+/* ---- as handlers see it: any thread, once the handler was called ---- */
 
 const char *hfd_http_request_method(struct hfd_http_request *request) { return request->method; }
 const char *hfd_http_request_path(struct hfd_http_request *request) { return request->target; }
@@ -296,7 +267,7 @@ hf_nsec hfd_http_request_received_at(struct hfd_http_request *request) {
 }
 
 const char *hfd_http_request_header(struct hfd_http_request *request, const char *name) {
-        struct entry e;
+        struct header_entry e;
         size_t at = find_header(request, name, strlen(name), &e);
 
         return at == SIZE_MAX ? NULL : request->headers + at + sizeof e + e.n_name + 1;
@@ -321,12 +292,14 @@ enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
 
 void hfd_http_request_set_context(struct hfd_http_request *request, void *context,
                                   void (*free_fn)(void *context)) {
+        assert(!request->context);
         request->context = context;
         request->context_free = free_fn;
 }
 
 void hfd_http_request_set_handler_context(struct hfd_http_request *request, void *context,
                                           void (*free_fn)(void *context)) {
+        assert(!request->handler_context);
         request->handler_context = context;
         request->handler_context_free = free_fn;
 }
@@ -347,15 +320,13 @@ void hfd_http_request_on_finished(struct hfd_http_request *request,
 void hfd_http_request_detach(struct hfd_http_request *request) {
         int code;
 
-        pthread_mutex_lock(&request->mu);
-        request->gone = true;
-        code = request->code;
-        pthread_mutex_unlock(&request->mu);
+        assert(is_on_worker(request) && request->connection);
+        code = hfd_http_response_set_gone(request);
         hfd_http_response_clear(request);
         request->connection = NULL;
-        if (request->on_gone && !request->complete)
+        if (request->on_gone && !request->response.complete)
                 request->on_gone(request->on_gone_ctx);
         if (request->on_finished)
-                request->on_finished(request->on_finished_ctx, code, request->n_sent);
+                request->on_finished(request->on_finished_ctx, code, request->response.n_sent);
         hfd_http_request_unref(request);
 }

@@ -1,32 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The answer to a request: written by any thread, read by the request's worker.
+ * The response to a request: any thread writes it, the request's worker reads it.
  *
- * States (all guarded by the request's mu): not started; started (code and headers are there and
- * immutable, pieces may follow); ended (no more pieces). Beside them: `cut`, the ring overflowed,
- * the worker will cut the stream; `gone`, the connection's part is over and everything is dropped.
+ * States, all guarded by the response's mu: not started; started (code and headers are there and
+ * immutable, pieces may follow); ended (no more pieces). Beside them: `cut`, the queue overflowed
+ * and the worker will cut the stream; `gone`, the request has left its connection and everything is
+ * dropped.
  *
- * The ring holds references to pieces, grows from 2 to HFD_RING_MAX_PIECES, and is the only thing
- * between a fast producer and a slow reader. A plain reply is a ring of one piece, already ended.
+ * The queue holds references to pieces and grows from 2 to HFD_RESPONSE_MAX_PIECES. It is the only
+ * thing between a fast producer and a slow reader, so its limits must hold. A plain reply is a
+ * queue of one piece that has ended.
  *
- * Waking. Each change posts the request's letter to the worker unless one is under way (`posted`):
- * many pushes cost one letter. Posting happens under mu, because `gone` decides whether the worker
- * still exists: request mu, then mailbox mutex, never the other way round.
+ * Waking. Each change posts the request's message to the worker, unless one is under way
+ * (`posted`): many pushes cost one message. Posting happens under mu, because `gone` decides
+ * whether the worker still exists. Order of locks: response mu, then the mailbox's mutex, never the
+ * other way round.
  */
+#include "server/http/http_response.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "server/http/http_request.h"
-#include "server/http/worker.h"
 
 static void post_locked(struct hfd_http_request *request) {
-        if (request->posted || request->gone || !request->worker)
+        struct hfd_http_response *response = &request->response;
+
+        if (response->posted || response->gone || !request->worker)
                 return;
-        request->posted = true;
-        hfd_http_request_ref(request); /* the letter's */
+        response->posted = true;
+        hfd_http_request_ref(request); /* the message's */
         hfd_worker_post(request->worker, &request->message);
 }
+
+int hfd_http_response_init(struct hfd_http_response *response) {
+        *response = (struct hfd_http_response){0};
+        return hf__mutex_init(&response->mu);
+}
+
+void hfd_http_response_deinit(struct hfd_http_response *response) {
+        assert(!response->posted);
+        for (unsigned i = 0; i < response->ring_n; i++)
+                hf__buf_unref(
+                        response->ring[(response->ring_head + i) & (response->ring_space - 1)]);
+        free(response->ring);
+        free(response->headers);
+        pthread_mutex_destroy(&response->mu);
+}
+
+/* ---- responding: any thread ---- */
 
 static bool is_token(const char *text) {
         for (const char *c = text; *c; c++)
@@ -44,8 +69,8 @@ static bool is_value(const char *text) {
 
 /*
  * Packs the headers into one block. A header that would break the framing (a line break in a value,
- * a length or connection header of the caller's own) is left out: what a client sent may be echoed
- * in it.
+ * a length or connection header of the caller) is left out, because a value may echo what a client
+ * sent. NULL = out of memory.
  */
 static char *pack_headers(const char *content_type, const struct hfd_header *headers,
                           size_t n_headers, size_t *ret_n) {
@@ -76,32 +101,34 @@ static char *pack_headers(const char *content_type, const struct hfd_header *hea
         return block;
 }
 
-/* 0, -ENOMEM. */
-static int append_locked(struct hfd_http_request *request, struct hf__buf *piece) {
-        if (request->ring_n == request->ring_space) {
-                unsigned space = request->ring_space ? request->ring_space * 2 : 2;
+/* Adds a piece to the queue, whose limits the caller has checked. 0 or -ENOMEM. */
+static int append_locked(struct hfd_http_response *response, struct hf__buf *piece) {
+        unsigned mask;
+
+        if (response->ring_n == response->ring_space) {
+                unsigned space = response->ring_space ? response->ring_space * 2 : 2;
                 struct hf__buf **ring = malloc(space * sizeof(struct hf__buf *));
 
                 if (!ring)
                         return -ENOMEM;
-                for (unsigned i = 0; i < request->ring_n; i++)
-                        ring[i] =
-                                request->ring[(request->ring_head + i) & (request->ring_space - 1)];
-                free(request->ring);
-                request->ring = ring;
-                request->ring_space = space;
-                request->ring_head = 0;
+                mask = response->ring_space - 1;
+                for (unsigned i = 0; i < response->ring_n; i++)
+                        ring[i] = response->ring[(response->ring_head + i) & mask];
+                free(response->ring);
+                response->ring = ring;
+                response->ring_space = space;
+                response->ring_head = 0;
         }
-        request->ring[(request->ring_head + request->ring_n) & (request->ring_space - 1)] =
-                hf__buf_ref(piece);
-        request->ring_n++;
-        request->ring_bytes += piece->n;
+        mask = response->ring_space - 1;
+        response->ring[(response->ring_head + response->ring_n) & mask] = hf__buf_ref(piece);
+        response->ring_n++;
+        response->ring_bytes += piece->n;
         return 0;
 }
 
-/* "connection: close" is no header to be passed on (HTTP/2 has none) but a wish: the connection is
- * told to go. */
-static bool wants_close(const struct hfd_header *headers, size_t n_headers) {
+/* "connection: close" is never passed on, as HTTP/2 has no such header: it asks the connection to
+ * end after this response. */
+static bool has_connection_close(const struct hfd_header *headers, size_t n_headers) {
         for (size_t i = 0; i < n_headers; i++)
                 if (strcmp(headers[i].name, "connection") == 0 &&
                     strcmp(headers[i].value, "close") == 0)
@@ -109,167 +136,223 @@ static bool wants_close(const struct hfd_header *headers, size_t n_headers) {
         return false;
 }
 
-static void start(struct hfd_http_request *request, int code, const char *content_type,
-                  const struct hfd_header *headers, size_t n_headers, bool streaming,
-                  struct hf__buf *body) {
+static void start_response(struct hfd_http_request *request, int code, const char *content_type,
+                           const struct hfd_header *headers, size_t n_headers, bool streaming,
+                           struct hf__buf *body) {
+        struct hfd_http_response *response = &request->response;
         size_t n = 0;
-        char *block = pack_headers(content_type, headers, n_headers, &n);
+        char *block;
 
-        pthread_mutex_lock(&request->mu);
-        if (!request->started && !request->gone) {
-                request->started = true;
-                request->streaming = streaming;
-                request->ended = !streaming;
-                request->code = code;
-                request->close_after = wants_close(headers, n_headers);
-                request->response_headers = block;
-                request->n_response_headers = n;
-                request->content_length = body ? body->n : 0;
-                if (!block || (body && body->n > 0 && append_locked(request, body)))
-                        request->cut = true;
+        assert(code >= 200 && code <= 599);
+        block = pack_headers(content_type, headers, n_headers, &n);
+        pthread_mutex_lock(&response->mu);
+        if (!response->started && !response->gone) {
+                response->started = true;
+                response->streaming = streaming;
+                response->ended = !streaming;
+                response->code = code;
+                response->close_after = has_connection_close(headers, n_headers);
+                response->headers = block;
+                response->n_headers_bytes = n;
+                response->content_length = body ? body->n : 0;
+                if (!block || (body && body->n > 0 && append_locked(response, body) != 0))
+                        response->cut = true;
                 block = NULL; /* consumed */
                 post_locked(request);
         }
-        pthread_mutex_unlock(&request->mu);
+        pthread_mutex_unlock(&response->mu);
         free(block);
 }
 
 void hfd_http_request_reply(struct hfd_http_request *request, int code, const char *content_type,
                             const struct hfd_header *headers, size_t n_headers,
                             struct hf__buf *body) {
-        start(request, code, content_type, headers, n_headers, false, body);
+        start_response(request, code, content_type, headers, n_headers, false, body);
 }
 
 void hfd_http_request_stream(struct hfd_http_request *request, int code, const char *content_type,
                              const struct hfd_header *headers, size_t n_headers) {
-        start(request, code, content_type, headers, n_headers, true, NULL);
+        start_response(request, code, content_type, headers, n_headers, true, NULL);
+}
+
+/*
+ * Checks the limits and appends. A piece above the limit may pass while the queue is empty:
+ * otherwise a large object could never be watched. While such a piece is being read it does not
+ * count, or the next small event would cut the stream. 0, -ENOBUFS or -ENOMEM.
+ */
+static int push_locked(struct hfd_http_response *response, struct hf__buf *piece) {
+        size_t counted = 0;
+
+        if (response->ring_n == 0)
+                response->ring_uncounted = piece->n > HFD_RESPONSE_MAX_BYTES ? piece->n : 0;
+        else
+                counted = response->ring_bytes - response->ring_uncounted;
+        if (response->ring_n >= HFD_RESPONSE_MAX_PIECES ||
+            (response->ring_n > 0 && counted + piece->n > HFD_RESPONSE_MAX_BYTES))
+                return -ENOBUFS;
+        return append_locked(response, piece);
 }
 
 int hfd_http_request_push(struct hfd_http_request *request, struct hf__buf *piece) {
+        struct hfd_http_response *response = &request->response;
         int r = 0;
 
-        pthread_mutex_lock(&request->mu);
-        if (request->gone || request->cut) {
+        pthread_mutex_lock(&response->mu);
+        if (response->gone || response->cut) {
                 r = -EPIPE;
-        } else if (!request->streaming || request->ended) {
+        } else if (!response->streaming || response->ended) {
                 r = -EINVAL;
         } else if (piece->n > 0) {
-                /*
-                 * A piece above the limit may pass when the ring is empty: else a large object
-                 * could never be watched, nor much be begun with. While it is being read it does
-                 * not count, or the next small event would cut the stream.
-                 */
-                if (request->ring_n == 0)
-                        request->ring_uncounted = piece->n > HFD_RING_MAX_BYTES ? piece->n : 0;
-                size_t counted =
-                        request->ring_bytes - (request->ring_n > 0 ? request->ring_uncounted : 0);
-                if (request->ring_n >= HFD_RING_MAX_PIECES ||
-                    (request->ring_n > 0 && counted + piece->n > HFD_RING_MAX_BYTES))
-                        r = -ENOBUFS;
-                else
-                        r = append_locked(request, piece);
+                r = push_locked(response, piece);
                 if (r != 0)
-                        request->cut = true;
+                        response->cut = true;
                 post_locked(request);
         }
-        pthread_mutex_unlock(&request->mu);
+        pthread_mutex_unlock(&response->mu);
         return r;
 }
 
 void hfd_http_request_end(struct hfd_http_request *request) {
-        pthread_mutex_lock(&request->mu);
-        if (request->streaming && !request->ended) {
-                request->ended = true;
+        struct hfd_http_response *response = &request->response;
+
+        pthread_mutex_lock(&response->mu);
+        if (response->streaming && !response->ended) {
+                response->ended = true;
                 post_locked(request);
         }
-        pthread_mutex_unlock(&request->mu);
+        pthread_mutex_unlock(&response->mu);
 }
 
-/* ---- the worker's side ---- */
+/* ---- sending: the worker ---- */
+
+/* A request without a worker is a test's: it belongs to the test's thread. */
+static bool is_on_worker(const struct hfd_http_request *request) {
+        return !request->worker || hfd_worker_is_current(request->worker);
+}
 
 void hfd_http_response_taken(struct hfd_http_request *request) {
-        pthread_mutex_lock(&request->mu);
-        request->posted = false;
-        pthread_mutex_unlock(&request->mu);
+        pthread_mutex_lock(&request->response.mu);
+        assert(request->response.posted);
+        request->response.posted = false;
+        pthread_mutex_unlock(&request->response.mu);
 }
 
 void hfd_http_response_look(struct hfd_http_request *request,
                             struct hfd_http_response_state *ret_state) {
-        pthread_mutex_lock(&request->mu);
+        struct hfd_http_response *response = &request->response;
+
+        assert(is_on_worker(request));
+        pthread_mutex_lock(&response->mu);
         *ret_state = (struct hfd_http_response_state){
-                .started = request->started,
-                .streaming = request->streaming,
-                .ended = request->ended,
-                .cut = request->cut,
-                .n = request->ring_bytes - request->offset,
+                .started = response->started,
+                .streaming = response->streaming,
+                .ended = response->ended,
+                .cut = response->cut,
+                .n = response->ring_bytes - response->offset,
         };
-        pthread_mutex_unlock(&request->mu);
+        pthread_mutex_unlock(&response->mu);
+}
+
+/* The first piece, NULL = none. It stays alive without the lock, because only this thread takes
+ * pieces out of the queue. */
+static struct hf__buf *first_piece(struct hfd_http_response *response) {
+        struct hf__buf *piece = NULL;
+
+        pthread_mutex_lock(&response->mu);
+        if (response->ring_n > 0)
+                piece = response->ring[response->ring_head];
+        pthread_mutex_unlock(&response->mu);
+        return piece;
+}
+
+static void drop_first_piece(struct hfd_http_response *response) {
+        struct hf__buf *piece;
+
+        pthread_mutex_lock(&response->mu);
+        assert(response->ring_n > 0);
+        piece = response->ring[response->ring_head];
+        response->ring_bytes -= piece->n;
+        response->ring_uncounted = 0; /* only the first piece can be uncounted */
+        response->ring_head = (response->ring_head + 1) & (response->ring_space - 1);
+        response->ring_n--;
+        response->offset = 0;
+        pthread_mutex_unlock(&response->mu);
+        hf__buf_unref(piece);
 }
 
 size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_t n) {
+        struct hfd_http_response *response = &request->response;
         size_t done = 0;
 
+        assert(is_on_worker(request));
         while (done < n) {
-                struct hf__buf *piece = NULL, *used = NULL;
+                struct hf__buf *piece = first_piece(response);
                 size_t part;
 
-                /* A piece in the ring stays alive while only this thread takes pieces out: it is
-                 * copied without the lock. */
-                pthread_mutex_lock(&request->mu);
-                if (request->ring_n > 0)
-                        piece = request->ring[request->ring_head];
-                pthread_mutex_unlock(&request->mu);
                 if (!piece)
                         break;
-                part = piece->n - request->offset < n - done ? piece->n - request->offset
-                                                             : n - done;
-                memcpy(out + done, piece->data + request->offset, part);
+                part = piece->n - response->offset;
+                if (part > n - done)
+                        part = n - done;
+                memcpy(out + done, piece->data + response->offset, part);
                 done += part;
-                request->offset += part;
-                if (request->offset < piece->n)
+                response->offset += part;
+                if (response->offset < piece->n)
                         break;
-                pthread_mutex_lock(&request->mu);
-                used = piece;
-                request->ring_bytes -= piece->n;
-                request->ring_uncounted = 0; /* it was the first, if there was one */
-                request->ring_head = (request->ring_head + 1) & (request->ring_space - 1);
-                request->ring_n--;
-                request->offset = 0;
-                pthread_mutex_unlock(&request->mu);
-                hf__buf_unref(used);
+                drop_first_piece(response);
         }
-        request->n_sent += done;
+        response->n_sent += done;
         return done;
 }
 
 void hfd_http_response_clear(struct hfd_http_request *request) {
+        struct hfd_http_response *response = &request->response;
         struct hf__buf **ring;
         unsigned space, head, n;
 
-        pthread_mutex_lock(&request->mu);
-        ring = request->ring;
-        space = request->ring_space;
-        head = request->ring_head;
-        n = request->ring_n;
-        request->ring = NULL;
-        request->ring_space = request->ring_head = request->ring_n = 0;
-        request->ring_bytes = request->ring_uncounted = request->offset = 0;
-        pthread_mutex_unlock(&request->mu);
+        assert(is_on_worker(request));
+        pthread_mutex_lock(&response->mu);
+        assert(response->cut || response->gone);
+        ring = response->ring;
+        space = response->ring_space;
+        head = response->ring_head;
+        n = response->ring_n;
+        response->ring = NULL;
+        response->ring_space = response->ring_head = response->ring_n = 0;
+        response->ring_bytes = response->ring_uncounted = response->offset = 0;
+        pthread_mutex_unlock(&response->mu);
         for (unsigned i = 0; i < n; i++)
                 hf__buf_unref(ring[(head + i) & (space - 1)]);
         free(ring);
 }
 
-bool hfd_http_response_has_body(struct hfd_http_request *request) {
-        return request->code != 204 && request->code != 304 &&
+int hfd_http_response_set_gone(struct hfd_http_request *request) {
+        struct hfd_http_response *response = &request->response;
+        int code;
+
+        assert(is_on_worker(request));
+        pthread_mutex_lock(&response->mu);
+        assert(!response->gone);
+        response->gone = true;
+        code = response->code;
+        pthread_mutex_unlock(&response->mu);
+        return code;
+}
+
+bool hfd_http_response_has_body(const struct hfd_http_request *request) {
+        int code = request->response.code;
+
+        /* The method is NULL when the request was refused before it was known. */
+        return code != 204 && code != 304 &&
                (!request->method || strcmp(request->method, "HEAD") != 0);
 }
 
-bool hfd_http_response_next_header(struct hfd_http_request *request, const char **cursor,
+bool hfd_http_response_next_header(const struct hfd_http_request *request, const char **cursor,
                                    const char **ret_name, const char **ret_value) {
-        const char *at = *cursor ? *cursor : request->response_headers;
+        const struct hfd_http_response *response = &request->response;
+        const char *at = *cursor ? *cursor : response->headers;
 
-        if (!at || at >= request->response_headers + request->n_response_headers)
+        if (!at || at >= response->headers + response->n_headers_bytes)
                 return false;
         *ret_name = at;
         *ret_value = at + strlen(at) + 1;

@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The router: a handful of routes in an array.
+ *
+ * Invariant: the routes are sorted by length, longest first, so that the first match of a walk from
+ * the front is the longest.
+ */
 #include "server/http/router.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A handful of routes, longest first: a walk from the front finds the longest match. */
 struct route {
         char *path; /* owned */
-        size_t n;
+        size_t n;   /* its length, never 0 */
         hfd_http_handler handler;
         void *ctx;
 };
 
 struct hfd_router {
         struct route *routes; /* owned */
-        size_t n;
+        size_t n_routes;
 };
 
 int hfd_router_new(struct hfd_router **ret_router) {
@@ -30,7 +35,7 @@ int hfd_router_new(struct hfd_router **ret_router) {
 struct hfd_router *hfd_router_free(struct hfd_router *router) {
         if (!router)
                 return NULL;
-        for (size_t i = 0; i < router->n; i++)
+        for (size_t i = 0; i < router->n_routes; i++)
                 free(router->routes[i].path);
         free(router->routes);
         free(router);
@@ -46,33 +51,33 @@ int hfd_router_add(struct hfd_router *router, const char *path, hfd_http_handler
         if (!router || !path || path[0] != '/' || !handler)
                 return -EINVAL;
         n = strlen(path);
-        for (size_t i = 0; i < router->n; i++)
+        for (size_t i = 0; i < router->n_routes; i++)
                 if (strcmp(router->routes[i].path, path) == 0)
                         return HF_E_EXISTS;
-        routes = realloc(router->routes, (router->n + 1) * sizeof *routes);
+        routes = realloc(router->routes, (router->n_routes + 1) * sizeof *routes);
         if (!routes)
                 return -ENOMEM;
         router->routes = routes;
         copy = strdup(path);
         if (!copy)
                 return -ENOMEM;
-        while (at < router->n && routes[at].n >= n)
+        while (at < router->n_routes && routes[at].n >= n) /* behind all that are as long */
                 at++;
-        memmove(routes + at + 1, routes + at, (router->n - at) * sizeof *routes);
+        memmove(routes + at + 1, routes + at, (router->n_routes - at) * sizeof *routes);
         routes[at] = (struct route){.path = copy, .n = n, .handler = handler, .ctx = ctx};
-        router->n++;
+        router->n_routes++;
         return 0;
 }
 
-int hfd_router_find(struct hfd_router *router, const char *path, hfd_http_handler *ret_handler,
-                    void **ret_ctx) {
+int hfd_router_find(const struct hfd_router *router, const char *path,
+                    hfd_http_handler *ret_handler, void **ret_ctx) {
         size_t n = strlen(path);
 
-        for (size_t i = 0; i < router->n; i++) {
+        for (size_t i = 0; i < router->n_routes; i++) {
                 const struct route *route = &router->routes[i];
-                bool prefix = route->path[route->n - 1] == '/';
+                bool is_prefix = route->path[route->n - 1] == '/';
 
-                if (route->n > n || (!prefix && route->n != n) ||
+                if (route->n > n || (!is_prefix && route->n != n) ||
                     memcmp(route->path, path, route->n) != 0)
                         continue;
                 *ret_handler = route->handler;

@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TLS by OpenSSL: TLS 1.2 and 1.3 with forward secrecy only, without session tickets (they saved
+ * little) and without renegotiation.
+ *
+ * Invariant: a client certificate that does not verify never ends the handshake. It is recorded,
+ * and the handler responds with 401; an aborted handshake would tell the user nothing. So code that
+ * reads the names in a certificate must look at its verdict (enum hfd_peer_cert) first.
+ *
+ * OpenSSL's error queue belongs to the thread, and a stale entry is taken for the error of the next
+ * operation. The functions that read PEM text leave the queue empty; connection.c clears it before
+ * each operation on a connection.
+ */
 #include "server/http/tls.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,21 +22,22 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include "server/http/http_request.h"
+#include "server/http/origin.h"
 
 #define MAX_ORGANISATIONS 64
 
-static int fail_tls(struct hf_status *reterr_status, const char *what) {
-        char text[160] = "";
+/* HF_E_INVALID, with OpenSSL's reason and what to do about it. Leaves the error queue empty. */
+static int fail_tls(struct hf_status *reterr_status, const char *what, const char *fix) {
+        char reason[160] = "OpenSSL gives no reason";
         unsigned long code = ERR_peek_last_error();
 
         if (code)
-                ERR_error_string_n(code, text, sizeof text);
+                ERR_error_string_n(code, reason, sizeof reason);
         ERR_clear_error();
-        return hf_fail(reterr_status, HF_E_INVALID, "%s: %s", what, text[0] ? text : "not usable");
+        return hf_fail(reterr_status, HF_E_INVALID, "%s (%s): %s", what, reason, fix);
 }
 
-/* A key with a passphrase is refused rather than asked for on the terminal. */
+/* A key with a passphrase is refused; OpenSSL would ask for the passphrase on the terminal. */
 static int no_passphrase(char *buf, int size, int rwflag, void *ctx) { return -1; }
 
 static BIO *open_pem(const char *pem) { return pem ? BIO_new_mem_buf(pem, -1) : NULL; }
@@ -41,7 +55,8 @@ static int load_chain(SSL_CTX *ctx, const char *cert_pem, struct hf_status *rete
         }
         BIO_free(bio);
         if (!ok)
-                return fail_tls(reterr_status, "the server certificate");
+                return fail_tls(reterr_status, "the server certificate is not usable",
+                                "give a PEM file that begins with the server's certificate");
         ERR_clear_error(); /* the end of the PEM text is reported as an error */
         return 0;
 }
@@ -54,16 +69,16 @@ static int load_key(SSL_CTX *ctx, const char *key_pem, struct hf_status *reterr_
         EVP_PKEY_free(key);
         BIO_free(bio);
         if (!ok)
-                return fail_tls(reterr_status, "the server key");
+                return fail_tls(reterr_status, "the server key is not usable",
+                                "give an unencrypted private key in PEM form");
         if (SSL_CTX_check_private_key(ctx) != 1)
-                return fail_tls(reterr_status, "the server key does not belong to the certificate");
+                return fail_tls(reterr_status,
+                                "the server key does not belong to the server certificate",
+                                "give the key and the certificate of one pair");
         return 0;
 }
 
-/*
- * A certificate that does not verify is recorded and the handshake goes on: the handler then
- * answers 401 with a reason, where a failed handshake would tell the user nothing.
- */
+/* Always lets the handshake continue, see the head of this file. */
 static int on_verify(int ok, X509_STORE_CTX *store) {
         SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
         bool *bad_cert = ssl ? SSL_get_app_data(ssl) : NULL;
@@ -87,12 +102,14 @@ static int load_client_ca(SSL_CTX *ctx, const char *client_ca_pem,
         }
         BIO_free(bio);
         if (!ok || n == 0)
-                return fail_tls(reterr_status, "the client CA");
+                return fail_tls(reterr_status, "the client CA is not usable",
+                                "give one or more CA certificates in PEM form");
         ERR_clear_error();
         SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, on_verify);
         return 0;
 }
 
+/* ALPN. A client that offers neither protocol is refused; one without ALPN gets HTTP/1.1. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *n_out,
                            const unsigned char *in, unsigned n_in, void *ctx) {
         static const unsigned char ours[] = "\x02h2\x08http/1.1";
@@ -106,7 +123,7 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *n
 int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca_pem,
                 SSL_CTX **ret_ctx, struct hf_status *reterr_status) {
         SSL_CTX *ctx;
-        int r;
+        int r = 0;
 
         ERR_clear_error();
         ctx = SSL_CTX_new(TLS_server_method());
@@ -118,13 +135,15 @@ int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca
                                          SSL_OP_IGNORE_UNEXPECTED_EOF);
         SSL_CTX_set_num_tickets(ctx, 0);
         SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+        /* The worker writes from one shared buffer and copies what is unsent, so a repeated write
+         * comes from another address. Idle connections give OpenSSL's buffers back. */
         SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
         SSL_CTX_set_read_ahead(ctx, 1);
         SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
-        r = SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1
-                    ? 0
-                    : fail_tls(reterr_status, "the cipher list");
+        if (SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
+                r = fail_tls(reterr_status, "OpenSSL refuses the cipher list",
+                             "allow ECDHE with AES-GCM or ChaCha20");
         if (r == 0)
                 r = load_chain(ctx, cert_pem, reterr_status);
         if (r == 0)
@@ -142,6 +161,7 @@ int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca
 SSL *hfd_tls_accept(SSL_CTX *ctx, int fd, bool *bad_cert) {
         SSL *ssl = SSL_new(ctx);
 
+        assert(bad_cert && !*bad_cert);
         if (!ssl || SSL_set_fd(ssl, fd) != 1) {
                 SSL_free(ssl);
                 ERR_clear_error();
@@ -160,8 +180,8 @@ bool hfd_tls_is_h2(SSL *ssl) {
         return n == 2 && memcmp(name, "h2", 2) == 0;
 }
 
-/* The text of the entry at index, as UTF-8 without NULs inside; NULL = none, or not fit to be a
- * name. */
+/* The entry at index as UTF-8. NULL: out of memory, empty, or with a NUL inside, behind which a C
+ * string would end and name another user. */
 static char *entry_text(X509_NAME *name, int index) {
         unsigned char *utf8 = NULL;
         int n = ASN1_STRING_to_UTF8(&utf8,
@@ -175,8 +195,9 @@ static char *entry_text(X509_NAME *name, int index) {
 int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
         X509 *cert = SSL_get0_peer_certificate(ssl);
         X509_NAME *subject;
-        int at = -1;
+        int at;
 
+        assert(origin->kind == HFD_PEER_NONE && !origin->organisations);
         if (!cert)
                 return 0;
         origin->kind = bad_cert ? HFD_PEER_BAD : HFD_PEER_VERIFIED;
@@ -187,7 +208,8 @@ int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin) {
         origin->organisations = calloc(MAX_ORGANISATIONS, sizeof(char *));
         if (!origin->organisations)
                 return -ENOMEM;
-        for (at = -1; (at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0;) {
+        at = -1;
+        while ((at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0) {
                 char *text = entry_text(subject, at);
 
                 if (!text || origin->n_organisations == MAX_ORGANISATIONS) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * TLS settings: one immutable context per set of certificates; a reload makes a new one. Thread:
- * any (contexts are reference counted by OpenSSL).
+ * TLS settings and the client certificate. One immutable context holds one set of certificates; a
+ * reload makes a new one. It is reference counted by OpenSSL.
+ *
+ * Threads: any for hfd_tls_new, the connection's worker for the others. No lock.
  */
 #include <stdbool.h>
 
@@ -12,12 +14,15 @@
 
 struct hfd_origin;
 
-/* client_ca_pem may be NULL. 0, -ENOMEM, HF_E_INVALID with a message that names the part. */
+/* client_ca_pem may be NULL: no client certificate is requested. 0, -ENOMEM, or HF_E_INVALID with a
+ * message that names the certificate or key. The caller owns the context. */
 int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca_pem,
                 SSL_CTX **ret_ctx, struct hf_status *reterr_status);
-/* A server-side TLS object on fd. *bad_cert is set when the peer's certificate does not verify.
- * NULL = out of memory. */
+/* A server-side TLS object on fd, which stays the caller's. *bad_cert must outlive it and becomes
+ * true when the peer's certificate does not verify. NULL = out of memory. */
 SSL *hfd_tls_accept(SSL_CTX *ctx, int fd, bool *bad_cert);
-bool hfd_tls_is_h2(SSL *ssl); /* after the handshake */
-/* Records the client certificate's names in origin. 0 or -ENOMEM. */
+/* Whether ALPN chose HTTP/2. Call after the handshake. */
+bool hfd_tls_is_h2(SSL *ssl);
+/* Records the names of the client certificate, if there is one, in origin. Call once, after the
+ * handshake. 0 or -ENOMEM. */
 int hfd_tls_peer(SSL *ssl, bool bad_cert, struct hfd_origin *origin);

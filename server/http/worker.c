@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A worker: one thread, one epoll, and the connections that belong to it for life.
+ * A worker: one thread, one epoll, and the connections that belong to it for their whole life.
  *
- * A turn: wait for sockets; serve those with events; take the letters of other threads (new
- * sockets, news of answers) and of this one; serve the connections these marked dirty, each once,
- * in slices, so that a fan-out to thousands of watches does not hold up other requests; once a
- * second look at the time limits. With nothing to do a worker wakes once a second, which also
- * proves to the watchdog that it turns.
+ * One iteration: wait for sockets; serve those with events; handle the messages of other threads
+ * (new sockets, changed responses) and of this one; serve the connections that these marked dirty,
+ * each once and in slices, so that a fan-out to thousands of watches does not hold up other
+ * requests; look at the time limits once a second. An idle worker wakes once a second, which also
+ * proves to the watchdog that it is alive.
  *
- * A handler on this thread posts its answer without a lock or a system call, to `local`.
+ * A handler that responds on this thread posts its message to `local`, without a lock or a system
+ * call.
  *
- * Worker 0 also accepts, and gives the sockets out in turn.
+ * Worker 0 also accepts, and gives the sockets to the workers in turn.
  *
- * Leaving: http->closing, then a poke. The worker frees its connections, which makes their requests
- * `gone`; after that nobody posts any more.
+ * Invariant: only this thread touches the worker's connections, and it never blocks but in epoll.
+ *
+ * Leaving: http->closing is set and the worker is woken. It frees its connections, which makes
+ * their requests `gone`; after that no other thread posts to it any more.
  */
 #include "server/http/worker.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,23 +31,28 @@
 #include "base/thread.h"
 #include "server/http/connection.h"
 
-#define EVENTS_PER_TURN  64
-#define DIRTY_PER_TURN   64
-#define ACCEPTS_PER_TURN 32
-#define TICK             HF_NSEC_PER_SEC
+/* Of each in one iteration. */
+#define MAX_EVENTS  64
+#define MAX_DIRTY   64
+#define MAX_ACCEPTS 32
+
+#define TICK HF_NSEC_PER_SEC /* between two looks at the time limits */
 
 /* A new connection on its way to its worker. */
 struct socket_message {
         struct hfd_worker_message message;
-        int fd;
+        int fd; /* owned */
         struct sockaddr_storage address;
 };
 
 static __thread struct hfd_worker *this_worker;
 
+bool hfd_worker_is_current(const struct hfd_worker *worker) { return worker == this_worker; }
+
 void hfd_worker_post(struct hfd_worker *worker, struct hfd_worker_message *message) {
+        assert(worker && message);
         if (worker != this_worker) {
-                hf__mailbox_post(&worker->box, &message->message);
+                hf__mailbox_post(&worker->mailbox, &message->message);
                 return;
         }
         message->message.next = NULL;
@@ -56,21 +65,25 @@ void hfd_worker_post(struct hfd_worker *worker, struct hfd_worker_message *messa
 static void watch_listener(struct hfd_worker *worker, bool on) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = worker->http};
 
+        assert(worker->index == 0);
         if (worker->accepting == on)
                 return;
-        if (!epoll_ctl(worker->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, worker->http->listen_fd,
-                       &event))
+        if (epoll_ctl(worker->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, worker->http->listen_fd,
+                      &event) == 0)
                 worker->accepting = on;
 }
 
-static void adopt(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address) {
-        if (hfd_connection_new(worker, fd, address)) {
+/* Makes a connection of a socket that was counted already. */
+static void adopt_socket(struct hfd_worker *worker, int fd,
+                         const struct sockaddr_storage *address) {
+        if (hfd_connection_new(worker, fd, address) != 0) {
                 close(fd);
                 hfd_http_connection_gone(worker->http);
         }
 }
 
-static void hand_out(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address) {
+static void assign_socket(struct hfd_worker *worker, int fd,
+                          const struct sockaddr_storage *address) {
         struct hfd_http *http = worker->http;
         struct hfd_worker *to = &http->workers[http->next_worker++ % http->n_workers];
         struct socket_message *message;
@@ -79,13 +92,13 @@ static void hand_out(struct hfd_worker *worker, int fd, const struct sockaddr_st
             http->max_connections)
                 goto refuse;
         if (to == worker) {
-                adopt(worker, fd, address);
+                adopt_socket(worker, fd, address);
                 return;
         }
         message = calloc(1, sizeof *message);
         if (!message)
                 goto refuse;
-        message->message.kind = HFD_MESSAGE_SOCKET;
+        message->message.kind = HFD_WORKER_MESSAGE_SOCKET;
         message->fd = fd;
         message->address = *address;
         hfd_worker_post(to, &message->message);
@@ -95,73 +108,77 @@ refuse:
         hfd_http_connection_gone(http);
 }
 
-static void accept_some(struct hfd_worker *worker) {
-        for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+static void accept_sockets(struct hfd_worker *worker) {
+        assert(worker->index == 0);
+        for (int i = 0; i < MAX_ACCEPTS; i++) {
                 struct sockaddr_storage address = {0};
                 socklen_t n = sizeof address;
                 int fd = accept4(worker->http->listen_fd, (struct sockaddr *)&address, &n,
                                  SOCK_NONBLOCK | SOCK_CLOEXEC);
 
                 if (fd >= 0) {
-                        hand_out(worker, fd, &address);
+                        assign_socket(worker, fd, &address);
                         continue;
                 }
                 if (errno == ECONNABORTED || errno == EINTR)
                         continue;
-                /* Out of files or memory: the listener would be ready for ever. The tick tries
-                 * again. */
+                /* Without descriptors or memory the listener would stay ready for ever and the
+                 * thread would spin. The next tick tries again. */
                 if (errno != EAGAIN)
                         watch_listener(worker, false);
                 return;
         }
 }
 
-/* ---- letters ---- */
+/* ---- messages ---- */
 
-static void open_message(struct hfd_worker *worker, struct hfd_worker_message *message) {
+static void handle_message(struct hfd_worker *worker, struct hfd_worker_message *message) {
         struct hfd_http_request *request;
 
-        if (message->kind == HFD_MESSAGE_SOCKET) {
-                struct socket_message *s = (struct socket_message *)message;
+        if (message->kind == HFD_WORKER_MESSAGE_SOCKET) {
+                struct socket_message *socket = (struct socket_message *)message;
 
-                adopt(worker, s->fd, &s->address);
-                free(s);
+                adopt_socket(worker, socket->fd, &socket->address);
+                free(socket);
                 return;
         }
+        assert(message->kind == HFD_WORKER_MESSAGE_REQUEST);
         request = (struct hfd_http_request *)message;
         hfd_http_response_taken(request);
         if (request->connection) {
-                request->connection->protocol->response(request->connection, request);
+                request->connection->protocol->response_changed(request->connection, request);
                 hfd_connection_mark(request->connection);
         }
-        hfd_http_request_unref(request);
+        hfd_http_request_unref(request); /* the message's reference */
 }
 
-static void open_messages(struct hfd_worker *worker, struct hf__message *messages) {
+static void handle_messages(struct hfd_worker *worker, struct hf__message *messages) {
         while (messages) {
                 struct hf__message *next = messages->next;
 
-                open_message(worker, (struct hfd_worker_message *)messages);
+                handle_message(worker, (struct hfd_worker_message *)messages);
                 messages = next;
         }
 }
 
-static void open_local_messages(struct hfd_worker *worker) {
+/* A message may lead to another one. */
+static void handle_local_messages(struct hfd_worker *worker) {
         while (worker->local) {
                 struct hf__message *messages = worker->local;
 
                 worker->local = NULL;
                 worker->local_tail = &worker->local;
-                open_messages(worker, messages);
+                handle_messages(worker, messages);
         }
 }
 
-/* ---- the turn ---- */
+/* ---- the loop ---- */
 
 static void serve_dirty(struct hfd_worker *worker) {
-        for (int i = 0; i < DIRTY_PER_TURN && worker->dirty; i++) {
+        for (int i = 0; i < MAX_DIRTY && worker->dirty; i++) {
                 struct hfd_connection *connection = worker->dirty;
 
+                assert(connection->is_dirty);
                 worker->dirty = connection->dirty_next;
                 if (!worker->dirty)
                         worker->dirty_tail = &worker->dirty;
@@ -170,7 +187,8 @@ static void serve_dirty(struct hfd_worker *worker) {
         }
 }
 
-static void drain(struct hfd_worker *worker) {
+static void drain_connections(struct hfd_worker *worker) {
+        assert(!worker->draining);
         worker->draining = true;
         if (worker->index == 0)
                 watch_listener(worker, false);
@@ -181,89 +199,98 @@ static void drain(struct hfd_worker *worker) {
                 }
 }
 
-static void tick(struct hfd_worker *worker) {
+static void tick_connections(struct hfd_worker *worker) {
         for (struct hfd_connection *c = worker->connections; c; c = c->next)
                 hfd_connection_tick(c, worker->now);
         if (worker->index == 0 && !worker->draining)
                 watch_listener(worker, true);
+        worker->next_tick = worker->now + TICK;
 }
 
-static void iteration(struct hfd_worker *worker) {
-        struct epoll_event events[EVENTS_PER_TURN];
-        bool busy = worker->dirty || worker->local;
+/* How long epoll may wait: not at all while there is work, else until the next tick. */
+static int wait_ms(const struct hfd_worker *worker) {
         hf_nsec left = worker->next_tick - worker->now;
-        int timeout_ms = busy ? 0
-                              : (int)((left > TICK ? TICK
-                                       : left < 0  ? 0
-                                                   : left) /
-                                      HF_NSEC_PER_MSEC) +
-                                         1;
-        int n = epoll_wait(worker->epoll, events, EVENTS_PER_TURN, timeout_ms);
-        bool messages = false;
+
+        if (worker->dirty || worker->local)
+                return 0;
+        if (left > TICK)
+                left = TICK;
+        if (left < 0)
+                left = 0;
+        return (int)(left / HF_NSEC_PER_MSEC) + 1;
+}
+
+static void run_iteration(struct hfd_worker *worker) {
+        struct epoll_event events[MAX_EVENTS];
+        int n = epoll_wait(worker->epoll, events, MAX_EVENTS, wait_ms(worker));
+        bool has_messages = false;
 
         worker->now = hf_now(worker->http->clock);
         atomic_fetch_add_explicit(&worker->iterations, 1, memory_order_relaxed);
+        /* A connection has one event at most, and serving it frees no other connection: so all
+         * pointers in events are valid. */
         for (int i = 0; i < n; i++) {
                 if (events[i].data.ptr == worker)
-                        messages = true;
+                        has_messages = true;
                 else if (events[i].data.ptr == worker->http)
-                        accept_some(worker);
+                        accept_sockets(worker);
                 else
                         hfd_connection_serve(events[i].data.ptr, events[i].events);
         }
-        if (messages)
-                open_messages(worker, hf__mailbox_take(&worker->box));
-        open_local_messages(worker);
+        if (has_messages)
+                handle_messages(worker, hf__mailbox_take(&worker->mailbox));
+        handle_local_messages(worker);
         if (!worker->draining &&
             atomic_load_explicit(&worker->http->draining, memory_order_acquire))
-                drain(worker);
+                drain_connections(worker);
         serve_dirty(worker);
-        if (worker->now >= worker->next_tick) {
-                tick(worker);
-                worker->next_tick = worker->now + TICK;
-        }
+        if (worker->now >= worker->next_tick)
+                tick_connections(worker);
 }
 
-static void *run(void *ctx) {
+static void *worker_main(void *ctx) {
         struct hfd_worker *worker = ctx;
 
         this_worker = worker;
         worker->now = hf_now(worker->http->clock);
         worker->next_tick = worker->now + TICK;
         while (!atomic_load_explicit(&worker->http->closing, memory_order_acquire))
-                iteration(worker);
+                run_iteration(worker);
         while (worker->connections)
                 hfd_connection_free(worker->connections);
-        open_local_messages(worker); /* what on_gone callbacks answered */
+        handle_local_messages(worker); /* on_gone may have responded to other requests */
         this_worker = NULL;
         return NULL;
 }
+
+/* ---- life: the creating thread ---- */
 
 int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned index) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = worker};
         int r;
 
-        *worker = (struct hfd_worker){.http = http, .index = index, .epoll = -1};
+        memset(worker, 0, sizeof *worker);
+        worker->http = http;
+        worker->index = index;
         worker->dirty_tail = &worker->dirty;
         worker->local_tail = &worker->local;
         worker->in = malloc(HFD_IN_SPACE);
         worker->out = malloc(HFD_OUT_SPACE + HFD_OUT_SLACK);
-        if (!worker->in || !worker->out) {
-                free(worker->in);
-                free(worker->out);
-                return -ENOMEM;
-        }
-        r = hf__mailbox_init(&worker->box);
-        if (r == 0) {
-                worker->epoll = epoll_create1(EPOLL_CLOEXEC);
-                if (worker->epoll >= 0 &&
-                    !epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->box.fd, &event))
-                        return 0;
+        r = worker->in && worker->out ? hf__mailbox_init(&worker->mailbox) : -ENOMEM;
+        if (r != 0)
+                goto fail;
+        worker->epoll = epoll_create1(EPOLL_CLOEXEC);
+        if (worker->epoll < 0) {
                 r = -errno;
-                if (worker->epoll >= 0)
-                        close(worker->epoll);
-                hf__mailbox_done(&worker->box);
+                goto fail_mailbox;
         }
+        if (epoll_ctl(worker->epoll, EPOLL_CTL_ADD, worker->mailbox.fd, &event) == 0)
+                return 0;
+        r = -errno;
+        close(worker->epoll);
+fail_mailbox:
+        hf__mailbox_done(&worker->mailbox);
+fail:
         free(worker->in);
         free(worker->out);
         return r;
@@ -272,38 +299,50 @@ int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned i
 int hfd_worker_start(struct hfd_worker *worker) {
         int r;
 
+        assert(!worker->running);
         if (worker->index == 0) {
                 watch_listener(worker, true);
                 if (!worker->accepting)
                         return -errno;
         }
         r = hf__thread_start(worker->http->host, worker->index == 0 ? "hfd-http-0" : "hfd-http",
-                             run, worker, &worker->thread);
+                             worker_main, worker, &worker->thread);
         worker->running = r == 0;
         return r;
 }
 
-void hfd_worker_done(struct hfd_worker *worker) {
-        struct hf__message *messages;
+/* Drops what was posted after the thread had left: sockets that worker 0 assigned too late, and
+ * responses that were posted just before their requests were gone. */
+static void drop_messages(struct hfd_worker *worker) {
+        struct hf__message *messages = hf__mailbox_take(&worker->mailbox);
 
-        if (worker->running) {
-                hf__mailbox_wake(&worker->box);
-                pthread_join(worker->thread, NULL);
-        }
-        /* Sockets that worker 0 gave out too late; their connections are not made any more. */
-        messages = hf__mailbox_take(&worker->box);
         while (messages) {
                 struct hfd_worker_message *message = (struct hfd_worker_message *)messages;
 
                 messages = messages->next;
-                if (message->kind == HFD_MESSAGE_SOCKET) {
+                if (message->kind == HFD_WORKER_MESSAGE_SOCKET) {
                         close(((struct socket_message *)message)->fd);
                         free(message);
+                        hfd_http_connection_gone(worker->http);
                 } else {
-                        hfd_http_request_unref((struct hfd_http_request *)message);
+                        struct hfd_http_request *request = (struct hfd_http_request *)message;
+
+                        hfd_http_response_taken(request);
+                        hfd_http_request_unref(request);
                 }
         }
-        hf__mailbox_done(&worker->box);
+}
+
+void hfd_worker_done(struct hfd_worker *worker) {
+        assert(atomic_load_explicit(&worker->http->closing, memory_order_relaxed));
+        if (worker->running) {
+                hf__mailbox_wake(&worker->mailbox);
+                pthread_join(worker->thread, NULL);
+        }
+        drop_messages(worker);
+        assert(!worker->connections && !worker->dirty && !worker->local);
+        assert(worker->n_handshakes == 0);
+        hf__mailbox_done(&worker->mailbox);
         close(worker->epoll);
         free(worker->in);
         free(worker->out);

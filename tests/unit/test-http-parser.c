@@ -81,13 +81,13 @@ static void test_bytes_after_the_request_are_left(void **state) {
 }
 
 static void test_ring_limits(void **state) {
-        struct hf__buf *small = hf__buf_copy("x", 1), *big = hf__buf_new(HFD_RING_MAX_BYTES + 1);
+        struct hf__buf *small = hf__buf_copy("x", 1), *big = hf__buf_new(HFD_RESPONSE_MAX_BYTES + 1);
         struct hfd_http_request *request;
 
         assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
         assert_int_equal(hfd_http_request_push(request, small), -EINVAL); /* not started */
         hfd_http_request_stream(request, 200, NULL, NULL, 0);
-        for (int i = 0; i < HFD_RING_MAX_PIECES; i++)
+        for (int i = 0; i < HFD_RESPONSE_MAX_PIECES; i++)
                 assert_int_equal(hfd_http_request_push(request, small), 0);
         assert_int_equal(hfd_http_request_push(request, small), -ENOBUFS);
         assert_int_equal(hfd_http_request_push(request, small), -EPIPE);
@@ -102,7 +102,7 @@ static void test_ring_limits(void **state) {
         hfd_http_request_unref(request);
 
         /* When it has been read, what follows counts from nothing. */
-        char *out = malloc(HFD_RING_MAX_BYTES + 1);
+        char *out = malloc(HFD_RESPONSE_MAX_BYTES + 1);
         assert_non_null(out);
         assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);
         hfd_http_request_stream(request, 200, NULL, NULL, 0);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The server object as the files of this folder share it. The rest of holdfastd sees http.h only.
+ *
+ * Lock: mu guards the members below it and nothing else. It is held for a few instructions, never
+ * during I/O, a callback or while another mutex is taken.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <openssl/ssl.h>
+
+#include "server/http/http.h"
+
+struct hfd_worker;
+
+struct hfd_http {
+        /* Immutable once the workers run; every thread may read them. */
+        const struct hf_host *host;   /* borrowed */
+        const struct hf_clock *clock; /* borrowed */
+        size_t max_body, max_header_bytes, max_connections;
+        size_t max_handshakes; /* of each worker */
+        hfd_http_handler handler;
+        hfd_http_on_head on_head; /* may be NULL */
+        void *ctx;
+        int listen_fd;  /* owned; stays open until free */
+        bool inherited; /* systemd made the listening socket and keeps it after us */
+        uint16_t port;
+        struct hfd_worker *workers; /* owned */
+        unsigned n_workers;
+
+        /* Atomic; every thread may use them. */
+        _Atomic size_t n_connections;  /* accepted and not yet closed */
+        _Atomic size_t body_bytes;     /* of all requests that are on a connection */
+        atomic_bool draining, closing; /* each goes from false to true once, draining first */
+
+        unsigned next_worker; /* worker 0 only: the worker that gets the next socket */
+        uint64_t rounds;      /* the caller of hfd_http_iterations only */
+
+        pthread_mutex_t mu;
+        pthread_cond_t emptied; /* n_connections became 0 while draining */
+        /* Guarded by mu. */
+        SSL_CTX *tls; /* owned reference; new connections take one of their own */
+        bool stopped; /* accepting was stopped */
+};
+
+/* Counts one connection less and wakes hfd_http_wait_closed after the last. Thread: any. */
+void hfd_http_connection_gone(struct hfd_http *http);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The peer of a connection: its address and its client certificate. One object per connection,
+ * shared by all of its requests.
+ *
+ * Threads: the worker fills it in until the handshake is done. It is immutable afterwards, so that
+ * every thread may read it without a lock.
+ */
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "server/http/http.h"
+
+struct hfd_origin {
+        atomic_int refs;
+        enum hfd_peer_cert kind;
+        char remote[64];      /* as text: "127.0.0.1:40112" */
+        char *common_name;    /* owned; NULL = none */
+        char **organisations; /* owned, and each of them */
+        size_t n_organisations;
+};
+
+/* 0 or -ENOMEM. */
+int hfd_origin_new(const struct sockaddr_storage *address, struct hfd_origin **ret_origin);
+struct hfd_origin *hfd_origin_ref(struct hfd_origin *origin);   /* accepts NULL */
+struct hfd_origin *hfd_origin_unref(struct hfd_origin *origin); /* accepts NULL, returns NULL */

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The words behind a status code in HTTP/1.1's status line. Thread: any. */
+
+/* "Not Found" for 404; "Status" for a code that the server never sends by itself. Static text. */
+const char *hfd_reason_phrase(int code);
