@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "server/auth/admin_kubeconfig.h"
+#include "server/auth/files.h"
 #include "server/controllers/kinds.h"
 #include "server/handlers/rest.h"
 #include "server/registry/loopback.h"
@@ -348,8 +350,8 @@ static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_
         char path[4096];
 
         (void)snprintf(path, sizeof path, "%s/admin.kubeconfig", server->config->data_dir);
-        int r = hfd_pki_write_kubeconfig(&server->pki, path, server->identity.endpoint,
-                                         reterr_status);
+        int r = hfd_admin_kubeconfig_write(&server->pki, path, server->identity.endpoint,
+                                           reterr_status);
         if (r == 0)
                 hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd", "serving %s; kubeconfig %s",
                        server->identity.endpoint, path);

@@ -21,6 +21,7 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "base/time_format.h"
+#include "server/auth/files.h"
 #include "server/server.h"
 #include "server/storage/keys.h"
 #include "server/storage/term_record.h"

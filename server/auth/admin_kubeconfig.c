@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes the administrator's kubeconfig.
+ *
+ * Invariant: the file holds a key that may do everything. It never exists with another mode than
+ * 0600, and the copy in memory is overwritten before it is freed.
+ */
+#include "server/auth/admin_kubeconfig.h"
+
+#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -6,7 +15,7 @@
 #include "server/auth/files.h"
 #include "server/auth/pki.h"
 
-/* A JSON string with the base64 form of text; its alphabet needs no escaping. */
+/* A JSON string with text in base64, whose alphabet needs no escaping. */
 static void add_base64(struct hf__strbuf *out, const char *text) {
         static const char digits[] =
                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -25,9 +34,12 @@ static void add_base64(struct hf__strbuf *out, const char *text) {
         hf__strbuf_putc(out, '"');
 }
 
-int hfd_pki_write_kubeconfig(const struct hfd_pki *pki, const char *path, const char *server_url,
-                             struct hf_status *reterr_status) {
+int hfd_admin_kubeconfig_write(const struct hfd_pki *pki, const char *path, const char *server_url,
+                               struct hf_status *reterr_status) {
         struct hf__strbuf out = {0};
+        int r;
+
+        assert(pki->ca_pem && pki->admin_cert_pem && pki->admin_key_pem);
         hf__strbuf_puts(&out, "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"Config\",\n  "
                               "\"clusters\": [{\"name\": \"holdfast\", \"cluster\": {\n"
                               "    \"server\": ");
@@ -42,9 +54,11 @@ int hfd_pki_write_kubeconfig(const struct hfd_pki *pki, const char *path, const 
         hf__strbuf_puts(&out, "}}],\n  \"contexts\": [{\"name\": \"holdfast\", \"context\": "
                               "{\"cluster\": \"holdfast\", \"user\": \"holdfast-admin\"}}],\n  "
                               "\"current-context\": \"holdfast\"\n}\n");
-        int r = out.error ? hf_fail(reterr_status, out.error, "cannot write %s: %s", path,
-                                    hf_strerror(out.error))
-                          : hfd_write_file(path, out.data, 0600, reterr_status);
+        if (out.error)
+                r = hf_fail(reterr_status, out.error, "cannot write %s: %s", path,
+                            hf_strerror(out.error));
+        else
+                r = hfd_write_file(path, out.data, 0600, reterr_status);
         if (out.data)
                 explicit_bzero(out.data, out.n);
         hf__strbuf_done(&out);

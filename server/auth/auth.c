@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Authentication and the one rule of authorization there is before RBAC.
+ * Authentication, impersonation, and the one rule of authorization (auth.h).
  *
- * The token table is immutable once built. A reload builds a new one outside the lock and swaps the
- * pointer under it; a look-up runs under the read side, which it holds for one hash bucket. The
- * hash is seeded per process and the final comparison takes the same time wherever tokens differ,
- * so that answering times tell nothing about a token.
+ * The token table is immutable. A reload builds a new one outside the lock and swaps the pointer
+ * under its write side; a look-up holds the read side for the length of one hash bucket.
+ *
+ * Invariant: a name or group that does not fit into a struct hfd_user is refused, never cut. A cut
+ * name may be the name of another user.
  */
 #include "server/auth/auth.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,11 +26,11 @@
 #define GROUP_UNAUTHENTICATED "system:unauthenticated"
 
 struct hfd_auth {
-        /* immutable after new */
+        /* Immutable after new. */
         const struct hf_host *host; /* borrowed */
         char *token_file;           /* owned; NULL = none */
         uint64_t seed;
-        /* guarded by lock */
+        /* Guarded by lock. */
         pthread_rwlock_t lock;
         struct hfd_tokens *tokens; /* owned; NULL = none */
 };
@@ -43,10 +45,14 @@ int hfd_auth_new(const struct hf_host *host, const char *token_file, struct hfd_
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         }
         auth->host = host;
-        int r = getrandom(&auth->seed, sizeof auth->seed, 0) == (ssize_t)sizeof auth->seed ? 0
-                                                                                           : -EIO;
-        if (r == 0 && token_file && !(auth->token_file = strdup(token_file)))
-                r = -ENOMEM;
+        int r = 0;
+        if (getrandom(&auth->seed, sizeof auth->seed, 0) != (ssize_t)sizeof auth->seed)
+                r = -EIO;
+        if (r == 0 && token_file) {
+                auth->token_file = strdup(token_file);
+                if (!auth->token_file)
+                        r = -ENOMEM;
+        }
         r = r == 0 ? hfd_auth_reload(auth, reterr_status)
                    : hf_fail(reterr_status, r, "cannot set up authentication: %s", hf_strerror(r));
         if (r != 0) {
@@ -82,6 +88,7 @@ int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status) {
         return 0;
 }
 
+/* False: it does not fit. */
 static bool copy_text(char *to, size_t max, const char *from) {
         size_t n = strlen(from);
         if (n >= max)
@@ -90,7 +97,9 @@ static bool copy_text(char *to, size_t max, const char *from) {
         return true;
 }
 
+/* False: there are too many groups, or this one is too long. */
 static bool add_group(struct hfd_user *user, const char *group) {
+        assert(user->n_groups <= HFD_MAX_GROUPS);
         if (user->n_groups == HFD_MAX_GROUPS ||
             !copy_text(user->groups[user->n_groups], sizeof user->groups[0], group))
                 return false;
@@ -104,7 +113,7 @@ static void set_anonymous(struct hfd_user *user) {
         (void)add_group(user, GROUP_UNAUTHENTICATED);
 }
 
-/* A name or group that does not fit is refused, never cut: a cut one would be somebody else's. */
+/* Every O of the subject is a group, and system:authenticated is added. */
 static int authenticate_cert(const char *common_name, const char *const *organisations, size_t n,
                              struct hfd_user *ret_user) {
         ret_user->n_groups = 0;
@@ -123,8 +132,8 @@ static int authenticate_token(struct hfd_auth *auth, const char *token, struct h
         return known && add_group(ret_user, GROUP_AUTHENTICATED) ? 0 : HF_E_UNAUTHORIZED;
 }
 
-/* The token of a Bearer header, NULL when the header is of another scheme. "" is a token too, an
- * unknown one. */
+/* The token of a Bearer header; NULL when the header has another scheme. "" is a token too, but
+ * never a known one. */
 static const char *bearer_token(const char *header) {
         if (strncasecmp(header, "Bearer", 6) != 0 || (header[6] != ' ' && header[6] != '\0'))
                 return NULL;
@@ -141,6 +150,7 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *reques
                 return HF_E_UNAUTHORIZED;
         if (peer == HFD_PEER_VERIFIED && common_name && common_name[0])
                 return authenticate_cert(common_name, organisations, n_organisations, ret_user);
+        /* A verified certificate without a name identifies nobody: the token may. */
         const char *header = hfd_http_request_header(request, "authorization");
         const char *token = header ? bearer_token(header) : NULL;
         if (token)
@@ -149,8 +159,8 @@ int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *reques
         return 0;
 }
 
-/* Adds what a header lists, separated by commas (as repeated headers are joined). False: too many,
- * or one is too long. */
+/* Adds the groups that a header lists. Commas separate them, because repeated headers are joined
+ * so. False: there are too many, or one is too long. */
 static bool add_groups(struct hfd_user *user, const char *list) {
         char group[sizeof user->groups[0]];
         for (const char *at = list; *at;) {
@@ -169,14 +179,15 @@ static bool add_groups(struct hfd_user *user, const char *list) {
 
 int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user,
                          struct hfd_user *ret_asked) {
-        const char *name = hfd_http_request_header(request, "impersonate-user"),
-                   *groups = hfd_http_request_header(request, "impersonate-group");
+        const char *name = hfd_http_request_header(request, "impersonate-user");
+        const char *groups = hfd_http_request_header(request, "impersonate-group");
         struct hfd_user asked = {0};
         if (!name && !groups && !hfd_http_request_header(request, "impersonate-uid"))
                 return 0;
         if (!name || !name[0] || !copy_text(asked.name, sizeof asked.name, name) ||
             !add_groups(&asked, groups ? groups : ""))
                 return HF_E_INVALID;
+        /* As kube-apiserver adds them: every user is in one of the two groups. */
         const char *every =
                 strcmp(name, USER_ANONYMOUS) != 0 ? GROUP_AUTHENTICATED : GROUP_UNAUTHENTICATED;
         if (!hfd_user_in_group(&asked, every) && !add_group(&asked, every))
@@ -196,7 +207,7 @@ bool hfd_user_in_group(const struct hfd_user *user, const char *group) {
         return false;
 }
 
-/* What anybody may see: whether we are well, and what we are. */
+/* Health and version, which everybody may read. */
 static bool is_public_path(const char *path) {
         static const char *const roots[] = {"/healthz", "/livez", "/readyz"};
         for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
@@ -209,6 +220,7 @@ static bool is_public_path(const char *path) {
 
 bool hfd_auth_allows(struct hfd_auth *auth, const struct hfd_user *user,
                      const struct hfd_attributes *attributes) {
+        assert(attributes->verb && attributes->path);
         if (hfd_user_in_group(user, GROUP_MASTERS))
                 return true;
         bool reads = strcmp(attributes->verb, "get") == 0 || strcmp(attributes->verb, "head") == 0;

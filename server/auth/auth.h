@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Who asks, and may they? Authentication by client certificate (CN = user, O = groups) or bearer
- * token; until RBAC exists only the group system:masters is let in, and anonymous reaches health
- * and version.
+ * Authentication and authorization of requests. A user is authenticated by a client certificate (CN
+ * = user, O = groups) or a bearer token. There is one rule of authorization: the group
+ * system:masters may do everything, and everybody else may read health and version.
  *
- * Thread: any; the token table is replaced as a whole on reload.
+ * Threads: any, for everything but new and free. A lock inside guards the token table, which a
+ * reload replaces as a whole. Nothing here blocks but hfd_auth_new and hfd_auth_reload, on a file.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,41 +18,42 @@
 #define HFD_MAX_GROUPS 16
 
 struct hfd_user {
-        char name[256]; /* "system:anonymous" when nobody said who they are */
+        char name[256]; /* "system:anonymous" for a request without credentials */
         char groups[HFD_MAX_GROUPS][128];
         size_t n_groups;
 };
 
 struct hfd_auth;
 
-/* token_file: the field's CSV `token,user,uid,"group1,group2"`; NULL = none. A bad line:
- * HF_E_INVALID naming file and line. */
+/* token_file: Kubernetes' static token file (tokens.h); NULL = none. host is borrowed. 0, -errno,
+ * or HF_E_INVALID for a bad line: the message names file and line. */
 int hfd_auth_new(const struct hf_host *host, const char *token_file, struct hfd_auth **ret_auth,
                  struct hf_status *reterr_status);
-struct hfd_auth *hfd_auth_free(struct hfd_auth *auth);
-int hfd_auth_reload(struct hfd_auth *auth,
-                    struct hf_status *reterr_status); /* the old table stays on failure */
+struct hfd_auth *hfd_auth_free(struct hfd_auth *auth); /* accepts NULL, returns NULL */
+/* Reads the token file again. On an error the previous table stays. */
+int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status);
 
-/* 0, or HF_E_UNAUTHORIZED: a bad certificate or an unknown token. No credentials at all is
- * anonymous, and 0. */
+/* 0, or HF_E_UNAUTHORIZED: a bad certificate or an unknown token. A request without credentials is
+ * anonymous, which is 0. */
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user);
 
 /*
- * Impersonation, as the field has it: the headers Impersonate-User and Impersonate-Group name whom
- * the request is made for, and only system:masters may. 0: *user is who counts from here on
- * (unchanged without such headers). HF_E_FORBIDDEN: *user may not be *ret_asked. HF_E_INVALID:
- * groups or a uid without a user, or more or longer ones than there may be.
+ * Kubernetes' impersonation: the headers Impersonate-User and Impersonate-Group name the user that
+ * the request is made for. Only system:masters may impersonate. 0: *user is the user that counts
+ * from here on (unchanged without such headers). HF_E_FORBIDDEN: *user may not act as *ret_asked.
+ * HF_E_INVALID: groups or a uid without a user, or a name or group that does not fit.
  */
 int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user,
                          struct hfd_user *ret_asked);
 
-/* What is asked for; strings may be "" where they do not apply. */
+/* What a request wants to do, as Kubernetes' authorizers see it. Strings are borrowed, never NULL,
+ * and "" where they do not apply. */
 struct hfd_attributes {
         const char *verb; /* "get", "list", "watch", "create", "update", "patch", "delete",
                              "deletecollection" */
         const char *group, *resource, *ns, *name;
-        const char *path; /* non-resource requests */
+        const char *path; /* of a request for something that is not a resource */
         bool is_resource;
 };
 bool hfd_auth_allows(struct hfd_auth *auth, const struct hfd_user *user,

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small files and lock files.
+ *
+ * Invariant: a reader never sees a part of a file, and a crash leaves the old file or the new one.
+ * That is why hfd_write_file syncs the file before the rename and the directory after it.
+ */
 #include "server/auth/files.h"
 
 #include <errno.h>
@@ -14,13 +20,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/auth/pki.h"
-
 #define MAX_FILE_BYTES ((size_t)1 << 20)
+#define CLEANUP(fn)    __attribute__((cleanup(fn)))
+
+static void text_cleanup(char **text) { free(*text); }
 
 int hfd_make_dir(const char *path, struct hf_status *reterr_status) {
         char partial[PATH_MAX];
         size_t n = strlen(path);
+
         if (n == 0 || n >= sizeof partial)
                 return hf_fail(reterr_status, -ENAMETOOLONG, "cannot make directory %.200s: %s",
                                path, strerror(ENAMETOOLONG));
@@ -29,6 +37,7 @@ int hfd_make_dir(const char *path, struct hf_status *reterr_status) {
                         continue;
                 memcpy(partial, path, i);
                 partial[i] = '\0';
+                /* An error of a parent does not matter if the last directory can be made. */
                 if (mkdir(partial, 0700) != 0 && errno != EEXIST && i == n)
                         return hf_fail(reterr_status, -errno, "cannot make directory %s: %s", path,
                                        strerror(errno));
@@ -56,7 +65,7 @@ static int write_all(int fd, const char *text, size_t n) {
         return 0;
 }
 
-/* A rename is durable once its directory is. */
+/* A rename is durable once the directory is. */
 static int sync_directory_of(const char *path) {
         char dir[PATH_MAX];
         const char *slash = strrchr(path, '/');
@@ -73,6 +82,7 @@ static int sync_directory_of(const char *path) {
         return r;
 }
 
+/* The mode is set before the text is written: a key is never readable for others. */
 static int write_and_close(int fd, const char *text, mode_t mode) {
         int r = fchmod(fd, mode) == 0 ? 0 : -errno;
         if (r == 0)
@@ -104,55 +114,61 @@ int hfd_write_file(const char *path, const char *text, mode_t mode,
         return r == 0 ? 0 : hf_fail(reterr_status, r, "cannot write %s: %s", path, strerror(-r));
 }
 
+static int fail_read(const char *path, int error, struct hf_status *reterr_status) {
+        return hf_fail(reterr_status, -error, "cannot read %s: %s", path, strerror(error));
+}
+
+/* Space for the text and its NUL, with one byte more to see the end. The size is a guess only:
+ * files in /proc say 0. */
+static size_t first_space(const struct stat *st) {
+        if (st->st_size > 0 && (size_t)st->st_size < MAX_FILE_BYTES)
+                return (size_t)st->st_size + 2;
+        return 4096;
+}
+
 static int read_open(int fd, const char *path, char **ret_text, struct hf_status *reterr_status) {
+        CLEANUP(text_cleanup) char *text = NULL;
         struct stat st;
+        size_t space, n = 0;
+
         if (fstat(fd, &st) != 0)
-                return hf_fail(reterr_status, -errno, "cannot read %s: %s", path, strerror(errno));
+                return fail_read(path, errno, reterr_status);
         if (S_ISDIR(st.st_mode))
-                return hf_fail(reterr_status, -EISDIR, "cannot read %s: %s", path,
-                               strerror(EISDIR));
-        size_t space = st.st_size > 0 && (size_t)st.st_size < MAX_FILE_BYTES
-                               ? (size_t)st.st_size + 2
-                               : 4096,
-               n = 0;
-        char *text = malloc(space);
+                return fail_read(path, EISDIR, reterr_status);
+        space = first_space(&st);
+        text = malloc(space);
         if (!text)
                 return -ENOMEM;
         for (;;) {
                 ssize_t got = read(fd, text + n, space - 1 - n);
+
                 if (got < 0 && errno == EINTR)
                         continue;
-                if (got < 0) {
-                        int error = errno;
-                        free(text);
-                        return hf_fail(reterr_status, -error, "cannot read %s: %s", path,
-                                       strerror(error));
-                }
+                if (got < 0)
+                        return fail_read(path, errno, reterr_status);
                 if (got == 0)
                         break;
                 n += (size_t)got;
-                if (n > MAX_FILE_BYTES) {
-                        free(text);
+                if (n > MAX_FILE_BYTES)
                         return hf_fail(reterr_status, HF_E_TOO_LARGE,
                                        "cannot read %s: it is larger than 1 MiB", path);
-                }
                 if (n + 1 == space) {
                         char *grown = realloc(text, space * 2);
-                        if (!grown) {
-                                free(text);
+
+                        if (!grown)
                                 return -ENOMEM;
-                        }
                         text = grown;
                         space *= 2;
                 }
         }
         text[n] = '\0';
         *ret_text = text;
+        text = NULL; /* consumed */
         return 0;
 }
 
 int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_status) {
-        /* Non-blocking, so that a fifo in a file's place is an error or empty and not a hang. */
+        /* Non-blocking, so that a fifo in the place of the file cannot hang the server. */
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0) {
                 int error = errno == ENOENT ? HF_E_NOT_FOUND : -errno;
@@ -163,6 +179,9 @@ int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_st
         return r;
 }
 
+/* ---- lock files ---- */
+
+/* Returns the descriptor or -errno. */
 static int open_lock_file(const char *path, bool create, struct hf_status *reterr_status) {
         int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
         if (fd >= 0)
@@ -185,7 +204,7 @@ static int try_lock(int fd, int command) {
         return 0;
 }
 
-/* The end of either way to lock: the descriptor is given away, or closed and told of. */
+/* r is the result of the attempt to lock. Passes the descriptor on, or closes it and says why. */
 static int lock_end(int r, int fd, const char *path, int *ret_fd, struct hf_status *reterr_status) {
         if (r == 0) {
                 *ret_fd = fd;
@@ -206,9 +225,9 @@ int hfd_lock_file(const char *path, bool create, int *ret_fd, struct hf_status *
         return lock_end(try_lock(fd, F_OFD_SETLK), fd, path, ret_fd, reterr_status);
 }
 
-/* Blocks until events or wake can be read, or until boot time deadline. 0 or -errno. */
+/* Waits until events or wake can be read, or until boot time deadline. 0 or -errno. */
 static int wait_for_event(int events, int wake, hf_nsec deadline) {
-        char told[4096];
+        char buffer[4096];
         for (;;) {
                 hf_nsec left = deadline - hf_now(hf_clock_system());
                 struct pollfd fds[2] = {{.fd = events, .events = POLLIN},
@@ -222,25 +241,28 @@ static int wait_for_event(int events, int wake, hf_nsec deadline) {
                         return -errno;
                 if (n <= 0)
                         continue;
-                while (read(events, told, sizeof told) > 0)
-                        ; /* that there was an event says it all */
+                while (read(events, buffer, sizeof buffer) > 0)
+                        ; /* which event it was does not matter */
                 return 0;
         }
 }
 
-/* A cancel waker: on the thread that fires the token. */
+/* A cancel waker. Called on the thread that fires the token. */
 static void wake_waiter(void *ctx) {
         const int *wake = ctx;
         uint64_t one = 1;
         ssize_t written = write(*wake, &one, sizeof one);
-        (void)written; /* it cannot be full: a waker is called once */
+        (void)written; /* it cannot fail: a waker is called once */
 }
 
 /*
- * Every holder has the file open for writing, so that its close, or its death, is an event for who
- * watches the file. It must be a record lock of the process: the kernel takes such a one away
- * before it tells of the close, an OFD lock only afterwards, and then the lock may still be held
- * when the only event there will be is looked at. Whoever watches tries once more before it waits.
+ * Waits for the lock without polling. Every holder has the file open for writing, so that its close
+ * or its death is an event for processes that watch the file. A waiter tries once more between
+ * adding its watch and waiting, or it would miss a release in between.
+ *
+ * It must be a record lock of the process (F_SETLK): the kernel removes such a lock before it
+ * reports the close. It removes an OFD lock afterwards, so that the waiter could find it still held
+ * after the only event that there will be.
  */
 static int wait_for_lock(int fd, const char *path, struct hf_cancel *token, hf_nsec deadline) {
         struct hf_cancel_waker waker = {0};
@@ -254,7 +276,8 @@ static int wait_for_lock(int fd, const char *path, struct hf_cancel *token, hf_n
                 deadline = hf_cancel_deadline(token);
         hf_cancel_add_waker(token, &waker, wake_waiter, &wake);
         while (r == 0) {
-                /* read before the try: that of the deadline is the last one */
+                /* Both are read before the attempt: one more attempt follows the deadline, and a
+                 * lock that is free is taken although the token has fired. */
                 bool last = hf_now(hf_clock_system()) >= deadline;
                 bool canceled = hf_cancel_fired(token);
                 r = try_lock(fd, F_SETLK);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Small files that must be whole or absent, and the directories they lie in. Blocks on files: for
- * start-up and reload only. Reading is hfd_read_file (pki.h). Messages name the path and the cause.
+ * Small files that are whole or absent, the directories they lie in, and lock files.
+ *
+ * Threads: any, no lock in this process. Every function blocks on files: for start-up and reload
+ * only. Messages name the path and the cause.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,30 +14,35 @@
 #include <holdfast/clock.h>
 #include <holdfast/error.h>
 
-/* Makes path and its parents where they are missing, with mode 0700. 0 or -errno. */
+/* Makes path and those of its parents that are missing, with mode 0700. 0 or -errno. */
 int hfd_make_dir(const char *path, struct hf_status *reterr_status);
 
-/* Writes a temporary file beside path, syncs it, renames it to path and syncs the directory. 0 or
- * -errno. */
+/* Reads a whole file (at most 1 MiB) into malloc'ed, NUL-terminated text, which the caller frees.
+ * HF_E_NOT_FOUND, HF_E_TOO_LARGE or -errno. */
+int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_status);
+
+/* Replaces the file as a whole: writes a temporary file beside path, syncs it, renames it to path
+ * and syncs the directory. The file never has another mode than this. 0 or -errno. */
 int hfd_write_file(const char *path, const char *text, mode_t mode,
                    struct hf_status *reterr_status);
 
 /*
- * Opens (creating it when create is set, mode 0600) a lock file and takes an exclusive OFD lock on
- * it, if nobody has it. The lock lasts until the descriptor, which is close-on-exec, is closed:
- * death frees it. Returns 0, HF_E_BUSY, HF_E_NOT_FOUND (no such file and create not set), -errno.
+ * Opens a lock file (create: makes it with mode 0600 if it is missing) and takes an exclusive OFD
+ * lock on it. Does not wait. The lock lasts until the descriptor, which is close-on-exec, is
+ * closed; the death of the process releases it. 0, HF_E_BUSY (it is held), HF_E_NOT_FOUND (no such
+ * file, and create is false) or -errno.
  */
 int hfd_lock_file(const char *path, bool create, int *ret_fd, struct hf_status *reterr_status);
 
 /*
- * Creates and opens a lock file (mode 0600) and takes an exclusive lock on it, for which it waits
- * until timeout has passed: for work that is over soon. It locks processes out, not threads: the
- * lock is the process's, ends with the descriptor's close or with death, and no other descriptor of
- * the file may be closed meanwhile. Where the holder is on another machine (NFS) its release is not
- * told of, and seen when timeout has passed. Not to be mixed with hfd_lock_file on one file.
+ * Opens a lock file (mode 0600, made if it is missing) and takes an exclusive lock on it. Waits for
+ * the lock until timeout has passed or token fires: for work that is over soon. A lock that is free
+ * is taken even if token has fired. 0, HF_E_BUSY (timeout), HF_E_CANCELED (by token) or -errno.
  *
- * The wait ends as soon as token fires; a lock that is free is taken all the same. Returns 0,
- * HF_E_BUSY (timeout), HF_E_CANCELED, -errno.
+ * The lock excludes other processes, not other threads of this one. It ends when the process closes
+ * any descriptor of the file or dies, so no other descriptor of the file may be opened meanwhile.
+ * If the holder is on another machine (NFS), its release is noticed only when timeout has passed.
+ * Do not mix with hfd_lock_file on one file.
  */
 int hfd_await_lock(const char *path, hf_nsec timeout, struct hf_cancel *token, int *ret_fd,
                    struct hf_status *reterr_status);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The certificate directory: what is there and good is used, what is missing is made.
+ * The certificate directory: valid files are used, missing ones are made.
  *
- * All of it happens under an exclusive lock on <cert-dir>/.lock, so of several processes that start
- * at once one makes the CA and the others find it. A crash in between leaves nothing half: each
- * file appears whole by rename, and a key is always written before its certificate, so the only
- * remains are a key without a certificate, which is then completed. A renewal keeps the key, so a
- * pair never disagrees. What does disagree was put there by somebody, and is reported, never
- * overwritten.
+ * All of it happens under an exclusive lock on <cert-dir>/.lock, so that of several processes which
+ * start at once one makes the CA and the others find it.
+ *
+ * Two invariants. A crash at any point leaves a directory that can be completed: each file appears
+ * whole by rename, and a key is written before its certificate, so that the only remainder is a key
+ * without a certificate. A renewal keeps the key, so that a pair never disagrees. And a file that
+ * does not fit the others was put there by the user: it is reported, never overwritten.
  */
 #include "server/auth/pki.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -30,6 +32,7 @@ static void fd_cleanup(int *fd) {
                 (void)close(*fd);
 }
 
+/* What every step needs. */
 struct directory {
         const char *path;
         struct hf_status *reterr_status;
@@ -49,9 +52,19 @@ static void pair_cleanup(struct pair *pair) {
 static int fail_openssl(const struct directory *dir, int error, const char *path) {
         if (error == -ENOMEM)
                 return hf_fail(dir->reterr_status, error, "cannot make %s: out of memory", path);
-        return hf_fail(dir->reterr_status, error, "cannot make %s: OpenSSL refused", path);
+        return hf_fail(dir->reterr_status, error, "cannot make %s: OpenSSL refuses", path);
 }
 
+/* fault: what is wrong with the file at path. Only the user can decide which file is right. */
+static int fail_pair(const struct directory *dir, const char *path, const char *fault,
+                     const struct pair *pair) {
+        return hf_fail(dir->reterr_status, HF_E_INVALID,
+                       "%s is not usable: %s; put the right file there, or remove %s and "
+                       "%s to have both made anew",
+                       path, fault, pair->cert_path, pair->key_path);
+}
+
+/* A missing file is no error: *ret_text stays NULL. */
 static int read_if_there(const struct directory *dir, const char *path, char **ret_text) {
         int r = hfd_read_file(path, ret_text, dir->reterr_status);
         return r == HF_E_NOT_FOUND ? 0 : r;
@@ -71,52 +84,52 @@ static int pair_read(const struct directory *dir, const char *name, struct pair 
         return r;
 }
 
-/* A key for a pair that has neither file; a key that stands alone is checked and used. */
+/* Makes the key of a pair that has neither file. A key that exists is checked. */
 static int pair_need_key(const struct directory *dir, struct pair *pair) {
         if (pair->key) {
                 const char *fault = hfd_pki_key_fault(pair->key);
-                return fault[0] ? hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s",
-                                          pair->key_path, fault)
-                                : 0;
+                return fault[0] ? fail_pair(dir, pair->key_path, fault, pair) : 0;
         }
         if (pair->cert)
                 return hf_fail(dir->reterr_status, HF_E_INVALID,
-                               "%s is missing although %s is there; remove both to have them made "
-                               "anew",
+                               "%s is missing, but %s exists: put the key there, or remove the "
+                               "certificate to have both made anew",
                                pair->key_path, pair->cert_path);
         int r = hfd_pki_key_make(&pair->key);
         return r == 0 ? hfd_write_file(pair->key_path, pair->key, 0600, dir->reterr_status)
                       : fail_openssl(dir, r, pair->key_path);
 }
 
-/* Puts a new certificate text (consumed) in place. */
+/* Writes a new certificate, whose text the pair takes over. The key must be on disk already. */
 static int pair_put_cert(const struct directory *dir, struct pair *pair, char *cert) {
+        assert(pair->key && cert);
         free(pair->cert);
         pair->cert = cert;
         return hfd_write_file(pair->cert_path, cert, 0644, dir->reterr_status);
 }
 
-/* The CA's key may be absent (kept elsewhere): then nothing can be made, and only what is there is
- * used. */
+/* The CA's key may be absent, because the user keeps it elsewhere: then nothing can be made, and
+ * only existing certificates are used. */
+static int check_ca(const struct directory *dir, const struct pair *ca) {
+        const char *fault = hfd_pki_ca_fault(ca->cert, NULL);
+
+        if (fault[0])
+                return fail_pair(dir, ca->cert_path, fault, ca);
+        fault = ca->key ? hfd_pki_key_fault(ca->key) : "";
+        if (fault[0])
+                return fail_pair(dir, ca->key_path, fault, ca);
+        fault = hfd_pki_ca_fault(ca->cert, ca->key);
+        return fault[0] ? fail_pair(dir, ca->cert_path, fault, ca) : 0;
+}
+
 static int load_ca(const struct directory *dir, struct pair *ca) {
+        char *cert = NULL;
         int r = pair_read(dir, "ca", ca);
+
         if (r != 0)
                 return r;
-        if (ca->cert) {
-                const char *fault = hfd_pki_ca_fault(ca->cert, NULL);
-                if (fault[0])
-                        return hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s",
-                                       ca->cert_path, fault);
-                fault = ca->key ? hfd_pki_key_fault(ca->key) : "";
-                if (fault[0])
-                        return hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s",
-                                       ca->key_path, fault);
-                fault = hfd_pki_ca_fault(ca->cert, ca->key);
-                return fault[0] ? hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s",
-                                          ca->cert_path, fault)
-                                : 0;
-        }
-        char *cert = NULL;
+        if (ca->cert)
+                return check_ca(dir, ca);
         r = pair_need_key(dir, ca);
         if (r != 0)
                 return r;
@@ -124,6 +137,7 @@ static int load_ca(const struct directory *dir, struct pair *ca) {
         return r == 0 ? pair_put_cert(dir, ca, cert) : fail_openssl(dir, r, ca->cert_path);
 }
 
+/* names: of a serving certificate; NULL: a client certificate of common_name and organisation. */
 static int load_leaf(const struct directory *dir, const struct pair *ca, const char *name,
                      const char *common_name, const char *organisation, const char *const *names,
                      struct pair *leaf) {
@@ -140,12 +154,13 @@ static int load_leaf(const struct directory *dir, const struct pair *ca, const c
         if (verdict == HFD_PKI_USABLE)
                 return 0;
         if (verdict == HFD_PKI_INVALID)
-                return hf_fail(dir->reterr_status, HF_E_INVALID, "%s is not usable: %s",
-                               leaf->cert_path, fault);
+                return fail_pair(dir, leaf->cert_path, fault, leaf);
         if (!ca->key)
                 return hf_fail(dir->reterr_status, HF_E_INVALID,
-                               "%s must be made (%s), but %s is missing", leaf->cert_path, fault,
-                               ca->key_path);
+                               "%s must be made (%s), but the CA's key %s is missing: restore it, "
+                               "or "
+                               "provide that certificate",
+                               leaf->cert_path, fault, ca->key_path);
         struct hfd_pki_leaf wanted = {.ca_cert_pem = ca->cert,
                                       .ca_key_pem = ca->key,
                                       .key_pem = leaf->key,
@@ -188,6 +203,7 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
         if (n_path < 0 || (size_t)n_path >= sizeof lock_path)
                 return hf_fail(reterr_status, -ENAMETOOLONG, "certificate directory %.200s: %s",
                                cert_dir, strerror(ENAMETOOLONG));
+        /* Held for everything below. Its cleanup closes the descriptor, which releases it. */
         r = hfd_await_lock(lock_path, LOCK_TIMEOUT, token, &lock, reterr_status);
         if (r == 0)
                 r = load_ca(&dir, &ca);

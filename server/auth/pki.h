@@ -1,36 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The self-made certificates: a CA, a serving certificate and an admin client certificate, under
- * --cert-dir.
+ * The certificates that Holdfast makes itself: a CA, a serving certificate and an admin client
+ * certificate, in the directory --cert-dir.
  *
- * Files: ca.crt, ca.key (0600), server.crt, server.key, admin.crt, admin.key. Instances that share
- * the directory share the CA: the first creator wins under a lock file, which death frees; what
- * exists and is valid is used, an expired or soon expiring serving certificate is made anew from
- * the CA. Keys are P-256. Uses OpenSSL's X509 interface, which is why it is one of the two doors to
- * OpenSSL beside server/http. Blocks on files: for start-up and reload only.
+ * Files: ca.crt, ca.key, server.crt, server.key, admin.crt, admin.key; keys have mode 0600.
+ * Instances that share the directory share the CA: the first one makes it under a lock file, and
+ * the others find it. What exists and is valid is used. A serving certificate that has expired or
+ * soon will is renewed from the CA. Keys are P-256.
+ *
+ * Threads: any. Blocks on files, and up to 30 s on the lock: for start-up and reload only.
  */
 #include <holdfast/cancel.h>
 #include <holdfast/error.h>
 
 struct hfd_pki {
-        char *ca_pem, *server_cert_pem, *server_key_pem, *admin_cert_pem,
-                *admin_key_pem; /* owned; NUL-terminated */
+        /* owned; NUL-terminated PEM text */
+        char *ca_pem, *server_cert_pem, *server_key_pem, *admin_cert_pem, *admin_key_pem;
 };
 
 /*
- * names: NULL-terminated DNS names and IP addresses for the serving certificate (localhost,
- * 127.0.0.1 and ::1 are always in); what is neither is left out. A message names the file or
- * directory that is at fault; HF_E_BUSY: the lock was held for 30 s; HF_E_CANCELED: token fired
- * while it was held.
+ * Loads the certificates and makes those that are missing. names: NULL-terminated DNS names and IP
+ * addresses for the serving certificate. localhost, 127.0.0.1 and ::1 are always in it; a name that
+ * is neither form is left out. 0, -errno, HF_E_INVALID (a file is not usable), HF_E_TOO_LARGE (too
+ * many names), HF_E_BUSY (another process held the lock for 30 s) or HF_E_CANCELED (token fired
+ * during that wait). The message names the file or directory and what to do. ret_pki is set on
+ * success only; free it with hfd_pki_done.
  */
 int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct hf_cancel *token,
                          struct hfd_pki *ret_pki, struct hf_status *reterr_status);
+/* Overwrites the keys and frees everything. Accepts a zeroed pki and leaves a zeroed one. */
 void hfd_pki_done(struct hfd_pki *pki);
-
-/* Writes a kubeconfig (JSON is YAML) with everything inline, mode 0600, atomically by rename. */
-int hfd_pki_write_kubeconfig(const struct hfd_pki *pki, const char *path, const char *server_url,
-                             struct hf_status *reterr_status);
-/* Reads a whole file (at most 1 MiB) into malloc'ed, NUL-terminated text; the message names path
- * and cause. HF_E_NOT_FOUND, HF_E_TOO_LARGE, -errno. */
-int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_status);

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Certificates by OpenSSL's X509 interface.
+ *
+ * Invariant: results of OpenSSL that may be errors go through unless() or a parse function, which
+ * empty its error queue. The queue belongs to the thread, and the TLS code of the same thread would
+ * take a stale entry for an error of its own.
+ */
 #include "server/auth/pki_cert.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,21 +20,27 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
-#define CA_DAYS         3650
-#define LEAF_DAYS       365
-#define RENEW_DAYS      30 /* a leaf that ends sooner is made anew at the next start or reload */
-#define BACKDATE_S      (-3600L) /* clocks of other machines may be behind */
-#define SERIAL_BITS     159      /* positive in 20 bytes */
-#define MAX_DNS_NAME    253
-#define CLEANUP(fn)     __attribute__((cleanup(fn)))
-#define UNLESS(ok, ret) (ERR_clear_error(), (ok) ? 0 : (ret))
+#define CA_DAYS      3650
+#define LEAF_DAYS    365
+#define RENEW_DAYS   30       /* a leaf that ends sooner is renewed at the next start or reload */
+#define BACKDATE_S   (-3600L) /* the clocks of other machines may be behind */
+#define SERIAL_BITS  159      /* positive in 20 bytes, as RFC 5280 wants it */
+#define MAX_DNS_NAME 253
+#define CLEANUP(fn)  __attribute__((cleanup(fn)))
+
+/* 0 if ok, else error. Empties OpenSSL's error queue. */
+static int unless(bool ok, int error) {
+        assert(error != 0);
+        ERR_clear_error();
+        return ok ? 0 : error;
+}
 
 static void bio_cleanup(BIO **bio) { BIO_free(*bio); }
 static void cert_cleanup(X509 **cert) { X509_free(*cert); }
 static void key_cleanup(EVP_PKEY **key) { EVP_PKEY_free(*key); }
 static void names_cleanup(GENERAL_NAMES **names) { GENERAL_NAMES_free(*names); }
 
-/* Never asks a terminal: an encrypted key is not readable, that is all. */
+/* An encrypted key is not readable: OpenSSL would ask for the password on the terminal. */
 static int no_password(char *buffer, int size, int rwflag, void *ctx) { return -1; }
 
 static X509 *parse_cert(const char *pem) {
@@ -43,6 +57,7 @@ static EVP_PKEY *parse_key(const char *pem) {
         return key;
 }
 
+/* 0 or -ENOMEM. */
 static int bio_to_text(BIO *bio, char **ret_text) {
         char *data = NULL;
         long n = BIO_get_mem_data(bio, &data);
@@ -58,7 +73,7 @@ static int bio_to_text(BIO *bio, char **ret_text) {
 int hfd_pki_key_make(char **ret_key_pem) {
         CLEANUP(key_cleanup) EVP_PKEY *key = EVP_EC_gen("P-256");
         CLEANUP(bio_cleanup) BIO *bio = BIO_new(BIO_s_mem());
-        int r = UNLESS(key && bio &&
+        int r = unless(key && bio &&
                                PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) ==
                                        1,
                        -EIO);
@@ -89,8 +104,8 @@ static bool add_name_entry(X509_NAME *name, const char *field, const char *value
                                           -1, -1, 0) == 1;
 }
 
-/* A certificate with everything that a CA and a leaf have in common, not yet signed. NULL: OpenSSL
- * refused. */
+/* An unsigned certificate with everything that a CA and a leaf have in common. NULL: OpenSSL
+ * refuses. */
 static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organisation, int days) {
         CLEANUP(cert_cleanup) X509 *cert = X509_new();
         if (!cert || X509_set_version(cert, X509_VERSION_3) != 1 || !set_serial(cert) ||
@@ -107,9 +122,10 @@ static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organi
         return made;
 }
 
+/* 0, -ENOMEM or -EIO. */
 static int sign_to_text(X509 *cert, EVP_PKEY *signer, char **ret_cert_pem) {
         CLEANUP(bio_cleanup) BIO *bio = BIO_new(BIO_s_mem());
-        int r = UNLESS(bio && X509_sign(cert, signer, EVP_sha256()) > 0 &&
+        int r = unless(bio && X509_sign(cert, signer, EVP_sha256()) > 0 &&
                                PEM_write_bio_X509(bio, cert) == 1,
                        -EIO);
         return r == 0 ? bio_to_text(bio, ret_cert_pem) : r;
@@ -120,7 +136,7 @@ int hfd_pki_ca_make(const char *key_pem, char **ret_cert_pem) {
         if (!key)
                 return HF_E_INVALID;
         CLEANUP(cert_cleanup) X509 *cert = new_cert(key, "holdfast-ca", NULL, CA_DAYS);
-        int r = UNLESS(cert && X509_set_issuer_name(cert, X509_get_subject_name(cert)) == 1 &&
+        int r = unless(cert && X509_set_issuer_name(cert, X509_get_subject_name(cert)) == 1 &&
                                add_extension(cert, cert, NID_basic_constraints,
                                              "critical,CA:TRUE") &&
                                add_extension(cert, cert, NID_key_usage,
@@ -137,6 +153,7 @@ static int address_bytes(const char *text, unsigned char bytes[16]) {
         return inet_pton(AF_INET6, text, bytes) == 1 ? 16 : 0;
 }
 
+/* Letters, digits, dots and hyphens. A wildcard is not a name of ours. */
 static bool is_dns_name(const char *text) {
         size_t n = strlen(text);
         size_t n_good =
@@ -144,6 +161,7 @@ static bool is_dns_name(const char *text) {
         return n > 0 && n <= MAX_DNS_NAME && n_good == n && text[0] != '.' && text[0] != '-';
 }
 
+/* The common name does not count: clients no longer look at it. */
 static bool cert_has_name(X509 *cert, const char *name) {
         unsigned char bytes[16];
         int n = address_bytes(name, bytes);
@@ -172,8 +190,9 @@ static bool push_name(GENERAL_NAMES *names, const char *name) {
         return ok;
 }
 
-/* The names of the former certificate, and those asked for that it lacks. What is neither a DNS
- * name nor an address is left out. */
+/* Adds the names of the previous certificate, so that a renewal by an instance with other names
+ * does not drop them, and those of names that it lacks. What is neither a DNS name nor an address
+ * is left out. */
 static bool add_names(X509 *cert, const char *const *names, X509 *previous) {
         CLEANUP(names_cleanup)
         GENERAL_NAMES *all =
@@ -191,7 +210,8 @@ static bool add_names(X509 *cert, const char *const *names, X509 *previous) {
         return X509_add1_ext_i2d(cert, NID_subject_alt_name, all, 0, 0) == 1;
 }
 
-static bool end_with(X509 *cert, X509 *ca) {
+/* Verifiers reject a chain in which the CA ends first. */
+static bool end_with_ca(X509 *cert, X509 *ca) {
         const ASN1_TIME *limit = X509_get0_notAfter(ca);
         return ASN1_TIME_compare(X509_get0_notAfter(cert), limit) <= 0 ||
                X509_set1_notAfter(cert, limit) == 1;
@@ -207,7 +227,7 @@ int hfd_pki_leaf_make(const struct hfd_pki_leaf *leaf, char **ret_cert_pem) {
                 return HF_E_INVALID;
         CLEANUP(cert_cleanup)
         X509 *cert = new_cert(key, leaf->common_name, leaf->organisation, LEAF_DAYS);
-        int r = UNLESS(cert && end_with(cert, ca) &&
+        int r = unless(cert && end_with_ca(cert, ca) &&
                                X509_set_issuer_name(cert, X509_get_subject_name(ca)) == 1 &&
                                add_extension(cert, ca, NID_basic_constraints,
                                              "critical,CA:FALSE") &&
@@ -235,8 +255,8 @@ const char *hfd_pki_ca_fault(const char *cert_pem, const char *key_pem) {
         if (X509_cmp_current_time(X509_get0_notAfter(cert)) <= 0)
                 return "it has expired";
         CLEANUP(key_cleanup) EVP_PKEY *key = key_pem ? parse_key(key_pem) : NULL;
-        int r = UNLESS(!key || X509_check_private_key(cert, key) == 1, HF_E_INVALID);
-        return r == 0 ? "" : "the key beside it is not its own";
+        int r = unless(!key || X509_check_private_key(cert, key) == 1, HF_E_INVALID);
+        return r == 0 ? "" : "the key beside it belongs to another certificate";
 }
 
 enum hfd_pki_verdict hfd_pki_leaf_judge(const char *ca_pem, const char *cert_pem,
@@ -248,20 +268,20 @@ enum hfd_pki_verdict hfd_pki_leaf_judge(const char *ca_pem, const char *cert_pem
         *ret_fault = "it is not a certificate in PEM form";
         if (!ca || !cert || !key)
                 return HFD_PKI_INVALID;
-        *ret_fault = "the key beside it is not its own";
-        if (UNLESS(X509_check_private_key(cert, key) == 1, HF_E_INVALID) != 0)
+        *ret_fault = "the key beside it belongs to another certificate";
+        if (unless(X509_check_private_key(cert, key) == 1, HF_E_INVALID) != 0)
                 return HFD_PKI_INVALID;
-        *ret_fault = "another CA made it";
-        if (UNLESS(X509_check_issued(ca, cert) == X509_V_OK &&
+        *ret_fault = "another CA issued it";
+        if (unless(X509_check_issued(ca, cert) == X509_V_OK &&
                            X509_verify(cert, X509_get0_pubkey(ca)) == 1,
                    HF_E_INVALID) != 0)
                 return HFD_PKI_RENEW;
         int days = 0, seconds = 0;
-        *ret_fault = "it has expired, or will soon";
+        *ret_fault = "it has expired or will soon";
         if (ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert)) != 1 ||
             days < RENEW_DAYS)
                 return HFD_PKI_RENEW;
-        *ret_fault = "a name is missing in it";
+        *ret_fault = "a name is missing from it";
         for (; names && *names; names++) {
                 unsigned char bytes[16];
                 if ((address_bytes(*names, bytes) > 0 || is_dns_name(*names)) &&

@@ -1,30 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The token file as a hash table. The file is cut into strings in place, so that the table is one
+ * text, one array of entries and one array of buckets.
+ *
+ * Two invariants. How long a look-up takes must tell nothing about a token: the hash is seeded with
+ * a secret, and the final comparison takes equally long wherever two tokens differ. And every
+ * length is checked when a line is read, so that a name or a group always fits into a struct
+ * hfd_user.
+ */
 #include "server/auth/tokens.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/auth/auth.h"
-#include "server/auth/pki.h"
+#include "server/auth/files.h"
 
-/* One line of the file. The strings lie in the table's text. */
+/* One line of the file. All strings are parts of the table's text. */
 struct entry {
         char *token, *user;
-        char *groups; /* NUL-terminated one after the other, n_groups of them */
+        char *groups; /* n_groups strings, one behind the other */
         size_t n_groups;
         struct entry *next; /* in its bucket */
 };
 
 struct hfd_tokens {
         uint64_t seed;
-        char *text; /* owned; the file, cut into strings in place */
-        struct entry *entries;
+        char *text;            /* owned; the file, cut into strings in place */
+        struct entry *entries; /* owned */
         size_t n_entries;
         struct entry **buckets; /* owned array of n_buckets, a power of two */
         size_t n_buckets;
 };
 
+/* Where the parser is, for messages. */
 struct place {
         const char *path;
         size_t line;
@@ -36,7 +47,7 @@ static int bad_line(const struct place *place, const char *what) {
                        place->path, place->line, what);
 }
 
-/* FNV-1a from a secret start. */
+/* FNV-1a that starts from a secret. */
 static uint64_t hash_token(uint64_t seed, const char *token) {
         uint64_t hash = UINT64_C(14695981039346656037) ^ seed;
         for (; *token; token++)
@@ -44,6 +55,7 @@ static uint64_t hash_token(uint64_t seed, const char *token) {
         return hash ^ (hash >> 32);
 }
 
+/* Only the lengths may show in the time it takes. */
 static bool equal_in_constant_time(const char *a, const char *b) {
         size_t n = strlen(a);
         unsigned char difference = 0;
@@ -55,11 +67,11 @@ static bool equal_in_constant_time(const char *a, const char *b) {
 }
 
 /*
- * Cuts one CSV field out of *at in place, quotes taken off ("" within them is one quote). *at moves
- * past its comma, or becomes NULL at the end of the line. NULL: the quotes do not close, or
- * something follows them.
+ * Cuts one CSV column out of *at in place and removes its quotes ("" within quotes is one quote).
+ * *at moves behind the comma, or becomes NULL at the end of the line. Returns NULL when the quotes
+ * do not close, or stand within a column.
  */
-static char *cut_field(char **at) {
+static char *cut_column(char **at) {
         char *in = *at, *start = in, *out = in;
         if (*in != '"') {
                 char *comma = strchr(in, ',');
@@ -82,12 +94,13 @@ static char *cut_field(char **at) {
         return start;
 }
 
-/* Cuts "a,b" into strings that lie one after the other; blanks around them and empty ones are
- * dropped. */
-static int cut_groups(const struct place *place, char *field, struct entry *entry) {
-        char *out = field, *save = NULL;
-        entry->groups = field;
-        for (char *group = strtok_r(field, ",", &save); group; group = strtok_r(NULL, ",", &save)) {
+/* Cuts "a,b" into strings one behind the other. Blanks around a group and empty groups are dropped.
+ */
+static int cut_groups(const struct place *place, char *column, struct entry *entry) {
+        char *out = column, *save = NULL;
+        entry->groups = column;
+        for (char *group = strtok_r(column, ",", &save); group;
+             group = strtok_r(NULL, ",", &save)) {
                 group += strspn(group, " \t");
                 size_t n = strlen(group);
                 while (n > 0 && (group[n - 1] == ' ' || group[n - 1] == '\t'))
@@ -95,10 +108,10 @@ static int cut_groups(const struct place *place, char *field, struct entry *entr
                 if (n == 0)
                         continue;
                 if (n >= sizeof((struct hfd_user *)NULL)->groups[0])
-                        return bad_line(place, "a group is longer than 127 bytes");
-                /* one place is kept for system:authenticated */
+                        return bad_line(place, "a group is longer than 127 bytes; shorten it");
+                /* hfd_auth_authenticate adds system:authenticated. */
                 if (++entry->n_groups > HFD_MAX_GROUPS - 1)
-                        return bad_line(place, "more than 15 groups");
+                        return bad_line(place, "there are more than 15 groups; remove some");
                 memmove(out, group, n);
                 out[n] = '\0';
                 out += n + 1;
@@ -107,21 +120,27 @@ static int cut_groups(const struct place *place, char *field, struct entry *entr
 }
 
 static int parse_line(const struct place *place, char *line, struct entry *entry) {
-        char *fields[4] = {0};
+        char *columns[4] = {0};
         char *at = line;
-        for (size_t i = 0; i < 4 && at; i++)
-                if (!(fields[i] = cut_field(&at)))
-                        return bad_line(place, "quotes are not closed or stand within a field");
-        if (!fields[2])
-                return bad_line(place, "at least 3 columns are needed: token, user name, user uid");
-        if (fields[0][0] == '\0')
-                return bad_line(place, "the token is empty");
-        if (fields[1][0] == '\0')
-                return bad_line(place, "the user name is empty");
-        if (strlen(fields[1]) >= sizeof((struct hfd_user *)NULL)->name)
-                return bad_line(place, "the user name is longer than 255 bytes");
-        *entry = (struct entry){.token = fields[0], .user = fields[1]};
-        return fields[3] ? cut_groups(place, fields[3], entry) : 0;
+        for (size_t i = 0; i < 4 && at; i++) {
+                columns[i] = cut_column(&at);
+                if (!columns[i])
+                        return bad_line(place, "a quote is not closed or stands within a column; "
+                                               "quote whole columns");
+        }
+        if (!columns[2])
+                return bad_line(place,
+                                "there must be at least 3 columns: token, user name, user uid");
+        if (columns[0][0] == '\0')
+                return bad_line(place,
+                                "the token is empty; the columns are token, user name, user uid");
+        if (columns[1][0] == '\0')
+                return bad_line(place, "the user name is empty; the columns are token, user name, "
+                                       "user uid");
+        if (strlen(columns[1]) >= sizeof((struct hfd_user *)NULL)->name)
+                return bad_line(place, "the user name is longer than 255 bytes; shorten it");
+        *entry = (struct entry){.token = columns[0], .user = columns[1]};
+        return columns[3] ? cut_groups(place, columns[3], entry) : 0;
 }
 
 static int parse_lines(struct hfd_tokens *tokens, struct place *place) {
@@ -151,7 +170,7 @@ static size_t count_lines(const char *text) {
         return n;
 }
 
-/* Later lines go to the front of their bucket, so that the last of equal tokens is found. */
+/* Later lines go to the front of their bucket, so that the last line of a token is found. */
 static int build_index(struct hfd_tokens *tokens) {
         tokens->n_buckets = 16;
         while (tokens->n_buckets < tokens->n_entries)
@@ -212,6 +231,7 @@ bool hfd_tokens_find(const struct hfd_tokens *tokens, const char *token,
         if (!entry)
                 return false;
         /* Lengths were checked when the line was read. */
+        assert(strlen(entry->user) < sizeof ret_user->name && entry->n_groups < HFD_MAX_GROUPS);
         memcpy(ret_user->name, entry->user, strlen(entry->user) + 1);
         const char *group = entry->groups;
         for (ret_user->n_groups = 0; ret_user->n_groups < entry->n_groups; ret_user->n_groups++) {

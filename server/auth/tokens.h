@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The token file of the field, `token,user,uid,"group1,group2"` per line, as an immutable table.
- * The uid is read past. A token that stands twice keeps its last line, as in the field. Private to
+ * Kubernetes' static token file, one `token,user,uid,"group1,group2"` per line, as a table. The uid
+ * is ignored. If a token appears twice its last line counts, as in kube-apiserver. Private to
  * server/auth.
+ *
+ * Threads: the table is immutable once it is loaded, so that any thread may look tokens up.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,8 +15,10 @@
 struct hfd_tokens;
 struct hfd_user;
 
-/* HF_E_INVALID names file and line. Blank lines are skipped. */
+/* Blocks on the file. Blank lines are skipped. seed is secret and random, for the hash. 0, -errno,
+ * HF_E_NOT_FOUND, HF_E_TOO_LARGE, or HF_E_INVALID: the message names file and line. */
 int hfd_tokens_load(const char *path, uint64_t seed, struct hfd_tokens **ret_tokens,
                     struct hf_status *reterr_status);
-struct hfd_tokens *hfd_tokens_free(struct hfd_tokens *tokens); /* accepts NULL */
+struct hfd_tokens *hfd_tokens_free(struct hfd_tokens *tokens); /* accepts NULL, returns NULL */
+/* True: ret_user has the token's name and groups. False: unknown, ret_user is untouched. */
 bool hfd_tokens_find(const struct hfd_tokens *tokens, const char *token, struct hfd_user *ret_user);

@@ -12,6 +12,7 @@
 
 #include <curl/curl.h>
 
+#include "server/auth/admin_kubeconfig.h"
 #include "server/auth/pki.h"
 #include "server/filters/filters.h"
 #include "server/handlers/rest.h"
@@ -78,7 +79,7 @@ int main(int argc, char **argv) {
                 fail("http", &status);
         (void)snprintf(path, sizeof path, "%s/admin.kubeconfig", argv[1]);
         (void)snprintf(url, sizeof url, "https://127.0.0.1:%u", hfd_http_port(http));
-        if (hfd_pki_write_kubeconfig(&pki, path, url, &status))
+        if (hfd_admin_kubeconfig_write(&pki, path, url, &status))
                 fail("kubeconfig", &status);
         struct hf_cancel *token;
         if (hf_cancel_new(NULL, hf_clock_system(), &token))

@@ -18,6 +18,7 @@
 #include <holdfast/metrics.h>
 
 #include "base/http/engine.h"
+#include "server/auth/admin_kubeconfig.h"
 #include "server/auth/pki.h"
 #include "server/filters/filters.h"
 #include "server/handlers/healthz.h"
@@ -154,7 +155,7 @@ static void test_kubectl_is_let_in(void **state) {
                 skip();
         snprintf(path, sizeof path, "%s/admin.kubeconfig", dir);
         snprintf(url, sizeof url, "https://127.0.0.1:%u", hfd_http_port(http));
-        assert_int_equal(hfd_pki_write_kubeconfig(&pki, path, url, NULL), 0);
+        assert_int_equal(hfd_admin_kubeconfig_write(&pki, path, url, NULL), 0);
         snprintf(command, sizeof command,
                  "kubectl --kubeconfig='%s' --request-timeout=20s get --raw /metrics | grep -q "
                  "process_open_fds",

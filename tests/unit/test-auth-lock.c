@@ -20,7 +20,6 @@
 #include <cmocka.h>
 
 #include "server/auth/files.h"
-#include "server/auth/pki.h"
 
 #define AGES     (3600 * HF_NSEC_PER_SEC)
 #define N_ROUNDS 200

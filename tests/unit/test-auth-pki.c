@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
+#include "server/auth/admin_kubeconfig.h"
 #include "server/auth/files.h"
 #include "server/auth/pki.h"
 #include "server/auth/pki_cert.h"
@@ -327,7 +328,7 @@ static void test_kubeconfig(void **state) {
         char path[128], command[512], *text = NULL;
         assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &pki, NULL), 0);
         snprintf(path, sizeof path, "%s/admin.kubeconfig", base);
-        assert_int_equal(hfd_pki_write_kubeconfig(&pki, path, "https://127.0.0.1:6443", NULL), 0);
+        assert_int_equal(hfd_admin_kubeconfig_write(&pki, path, "https://127.0.0.1:6443", NULL), 0);
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0600);
         assert_int_equal(hfd_read_file(path, &text, NULL), 0);
