@@ -20,6 +20,7 @@
 #include "server/resources/resource.h"
 #include "server/sdnotify.h"
 #include "server/server.h"
+#include "server/storage/etcd/store.h"
 
 #define STORE_PATIENCE (60 * HF_NSEC_PER_SEC) /* how long etcd may be away at start */
 #define STORE_LOOK     (2 * HF_NSEC_PER_SEC)  /* how often the log may say why it is waited for */

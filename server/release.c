@@ -23,6 +23,7 @@
 #include "base/time_format.h"
 #include "server/auth/files.h"
 #include "server/server.h"
+#include "server/storage/etcd/store.h"
 #include "server/storage/keys.h"
 #include "server/storage/term_record.h"
 

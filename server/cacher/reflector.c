@@ -186,7 +186,7 @@ static bool is_lease_taken(struct hfd_cacher *cacher, const struct hfd_watch_eve
         const struct hf__buf *value = event->kv.value;
 
         return event->type == HFD_WATCH_PUT && value && value->n && value->data[0] != '\n' &&
-               hfd_key_is_of_terms(event->kv.key, cacher->prefix);
+               hfd_key_is_term_record(event->kv.key, cacher->prefix);
 }
 
 /* What a batch of events has brought, beside the changes. */

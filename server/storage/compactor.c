@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A round is a chain of at most two operations: the agreement (a transaction), then, for its
- * winner, the compaction. The owner starts a round only when none is under way; the chain then has
- * the state to itself until it sets `busy` back.
+ * Rounds of the compactor. A round is a chain of at most two operations: the agreement (a
+ * transaction) and then, for its winner, the compaction.
  *
- * The owner and a round under way hold one reference each. Freeing drops the owner's and marks the
- * compactor closed, so a round that comes back later starts nothing more.
+ * Two invariants. At most one round is under way (`busy`), and while it is, it alone touches
+ * `agreed` and `seen`. And the owner and the round hold one reference each: freeing marks the
+ * compactor closed and drops the owner's, so that a round which ends later starts nothing more.
  *
- * If a round's outcome is unknown or it failed, `seen` stays as it was: the next agreement then
- * fails its compare, and the round learns from it what is there. Compaction itself may fail without
+ * If a round fails or its outcome is unknown, `agreed` stays as it was. The next agreement then
+ * fails its compare, and learns from that what the key contains. A compaction that fails does no
  * harm: a later one includes it.
  */
 #include "server/storage/compactor.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -24,16 +25,16 @@
 #define ROUND_TIMEOUT (10 * HF_NSEC_PER_SEC) /* of each of its operations */
 
 struct hfd_compactor {
-        /* immutable */
-        const struct hf_host *host;
-        struct hfd_store *store;
-        char key[HFD_KEY_MAX];
-        /* owner only */
-        hf_nsec due; /* 0 = no tick came yet */
-        /* the round under way, else the owner */
-        uint64_t agreed; /* mod revision of the agreement key as last seen */
-        uint64_t seen;   /* the store's revision one round ago; 0 = not known: compact nothing */
-        /* guarded by mu */
+        /* Immutable. */
+        const struct hf_host *host; /* borrowed */
+        struct hfd_store *store;    /* borrowed */
+        char key[HFD_KEY_MAX];      /* the agreement key */
+        /* Owner only. */
+        hf_nsec due; /* boot time; 0 = there was no tick yet */
+        /* The round under way; the owner while there is none. */
+        uint64_t agreed; /* mod revision of the agreement key when it was last seen */
+        uint64_t seen;   /* the store's revision one round ago; 0 = unknown: compact nothing */
+        /* Guarded by mu. */
         pthread_mutex_t mu;
         unsigned refs;
         bool busy, closed;
@@ -43,16 +44,18 @@ static void compactor_unref(struct hfd_compactor *compactor) {
         unsigned left;
 
         pthread_mutex_lock(&compactor->mu);
+        assert(compactor->refs > 0);
         left = --compactor->refs;
         pthread_mutex_unlock(&compactor->mu);
-        if (!left) {
+        if (left == 0) {
                 pthread_mutex_destroy(&compactor->mu);
                 free(compactor);
         }
 }
 
-static void round_end(struct hfd_compactor *compactor) {
+static void end_round(struct hfd_compactor *compactor) {
         pthread_mutex_lock(&compactor->mu);
+        assert(compactor->busy);
         compactor->busy = false;
         pthread_mutex_unlock(&compactor->mu);
         compactor_unref(compactor);
@@ -74,32 +77,35 @@ static hf_nsec round_deadline(const struct hfd_compactor *compactor) {
 static void on_compacted(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_compactor *compactor = ctx;
 
-        if (reply->error && reply->error != HF_E_GONE && reply->error != HF_E_CANCELED)
-                hf_log(&compactor->host->log, HF_LOG_WARNING, "compactor", "compaction failed: %s",
-                       reply->status.message);
-        round_end(compactor);
+        /* HF_E_GONE: it was compacted already. */
+        if (reply->error != 0 && reply->error != HF_E_GONE && reply->error != HF_E_CANCELED)
+                hf_log(&compactor->host->log, HF_LOG_WARNING, "compactor",
+                       "cannot compact the store, will try again: %s", reply->status.message);
+        end_round(compactor);
 }
 
 static void on_agreed(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_compactor *compactor = ctx;
         uint64_t target = compactor->seen;
 
-        if (!reply->error)
+        if (reply->error == 0)
                 compactor->agreed = reply->revision;
         else if (reply->error == HF_E_CONFLICT)
-                compactor->agreed = reply->n_kvs ? reply->kvs[0].mod_revision : 0;
+                compactor->agreed = reply->n_kvs > 0 ? reply->kvs[0].mod_revision : 0;
         else if (reply->error != HF_E_CANCELED)
-                hf_log(&compactor->host->log, HF_LOG_WARNING, "compactor", "no agreement: %s",
+                hf_log(&compactor->host->log, HF_LOG_WARNING, "compactor",
+                       "cannot write the key %s, will try again: %s", compactor->key,
                        reply->status.message);
-        if (!reply->error || reply->error == HF_E_CONFLICT)
+        if (reply->error == 0 || reply->error == HF_E_CONFLICT)
                 compactor->seen = reply->revision;
-        if (reply->error || !target || is_closed(compactor) ||
+        if (reply->error != 0 || target == 0 || is_closed(compactor) ||
             compactor->store->ops->compact(compactor->store, target, round_deadline(compactor),
-                                           on_compacted, compactor))
-                round_end(compactor);
+                                           on_compacted, compactor) != 0)
+                end_round(compactor);
 }
 
-static int round_start(struct hfd_compactor *compactor) {
+/* 0, or an error: then no callback comes. */
+static int start_round(struct hfd_compactor *compactor) {
         const char *keys[] = {compactor->key};
         struct hfd_compare compare = {.kind = HFD_MOD_EQUALS,
                                       .key = compactor->key,
@@ -112,8 +118,10 @@ static int round_start(struct hfd_compactor *compactor) {
                               .get_on_failure = keys,
                               .n_get_on_failure = 1};
         char text[32];
-        int n = snprintf(text, sizeof text, "%llu", (unsigned long long)compactor->seen), r;
+        int n = snprintf(text, sizeof text, "%llu", (unsigned long long)compactor->seen);
+        int r;
 
+        /* The value is for people only; its mod revision is what counts. */
         put.value = hf__buf_copy(text, (size_t)n);
         if (!put.value)
                 return -ENOMEM;
@@ -126,7 +134,7 @@ static int round_start(struct hfd_compactor *compactor) {
 void hfd_compactor_tick(struct hfd_compactor *compactor, hf_nsec now) {
         bool start;
 
-        if (!compactor->due)
+        if (compactor->due == 0)
                 compactor->due = now + HFD_COMPACT_INTERVAL;
         if (now < compactor->due)
                 return;
@@ -138,8 +146,8 @@ void hfd_compactor_tick(struct hfd_compactor *compactor, hf_nsec now) {
                 compactor->refs++;
         }
         pthread_mutex_unlock(&compactor->mu);
-        if (start && round_start(compactor))
-                round_end(compactor);
+        if (start && start_round(compactor) != 0)
+                end_round(compactor);
 }
 
 int hfd_compactor_new(const struct hf_host *host, struct hfd_store *store, const char *prefix,
@@ -153,9 +161,10 @@ int hfd_compactor_new(const struct hf_host *host, struct hfd_store *store, const
         compactor->store = store;
         compactor->refs = 1;
         n = snprintf(compactor->key, sizeof compactor->key, "%s.holdfast/compact", prefix);
-        r = n < 0 || (size_t)n >= sizeof compactor->key ? HF_E_TOO_LARGE
-                                                        : hf__mutex_init(&compactor->mu);
-        if (r) {
+        r = HF_E_TOO_LARGE;
+        if (n >= 0 && (size_t)n < sizeof compactor->key)
+                r = hf__mutex_init(&compactor->mu);
+        if (r != 0) {
                 free(compactor);
                 return r;
         }
@@ -164,11 +173,12 @@ int hfd_compactor_new(const struct hf_host *host, struct hfd_store *store, const
 }
 
 struct hfd_compactor *hfd_compactor_free(struct hfd_compactor *compactor) {
-        if (compactor) {
-                pthread_mutex_lock(&compactor->mu);
-                compactor->closed = true;
-                pthread_mutex_unlock(&compactor->mu);
-                compactor_unref(compactor);
-        }
+        if (!compactor)
+                return NULL;
+        pthread_mutex_lock(&compactor->mu);
+        assert(!compactor->closed);
+        compactor->closed = true;
+        pthread_mutex_unlock(&compactor->mu);
+        compactor_unref(compactor);
         return NULL;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The compactor: forgets history older than five to ten minutes, once per cluster however many
- * instances run one.
+ * The compactor: has the store forget history that is older than five to ten minutes, once per
+ * cluster, however many instances run one.
  *
- * Every interval each instance tries to put the agreement key, comparing the revision at which it
- * last saw it written; the one that succeeds compacts at the revision it saw one interval earlier.
- * The first round of an instance only looks.
+ * Once per interval each instance tries to write the agreement key, on condition that nobody has
+ * written it since the instance saw it last. One of them succeeds, and compacts at the revision
+ * that it saw one interval earlier. The first round of an instance only looks.
  *
- * Thread: the owner's, for all functions; it is driven by ticks, so it has no thread and no timer
- * of its own.
+ * Threads: the owner's, for all functions. The owner calls hfd_compactor_tick regularly, so there
+ * is no thread and no timer. Replies of the store come on the store's thread; a lock inside guards
+ * what both touch.
  */
 #include "server/storage/store.h"
 
@@ -17,13 +18,12 @@
 
 struct hfd_compactor;
 
-/* store and host are borrowed until the store is freed (a round under way may outlive the
- * compactor). prefix is copied. 0, -errno, HF_E_TOO_LARGE. */
+/* host and store are borrowed until the store is freed, because a round under way may outlive the
+ * compactor. prefix is copied. 0, -errno or HF_E_TOO_LARGE. */
 int hfd_compactor_new(const struct hf_host *host, struct hfd_store *store, const char *prefix,
                       struct hfd_compactor **ret_compactor);
-/* Never blocks; starts a round if one is due. now is boot time. The first round is due one interval
+/* Starts a round if one is due; never blocks. now is boot time. The first round is due one interval
  * after the first tick. */
 void hfd_compactor_tick(struct hfd_compactor *compactor, hf_nsec now);
-struct hfd_compactor *
-hfd_compactor_free(struct hfd_compactor
-                           *compactor); /* accepts NULL. Before the store is freed. Never blocks */
+/* Never blocks. Call before the store is freed. Accepts NULL, returns NULL. */
+struct hfd_compactor *hfd_compactor_free(struct hfd_compactor *compactor);

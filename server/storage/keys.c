@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys (keys.h shows their layout). The layout is an on-disk format: instances of different
+ * versions share a store, so it must not change.
+ */
 #include "server/storage/keys.h"
 
 #include <string.h>
@@ -7,17 +11,16 @@
 
 #include "base/strbuf.h"
 
+#define TERMS ".holdfast/terms/" /* behind the prefix */
+
 int hfd_key_terms(char *key, const char *prefix, const char *ns, const char *name) {
-        return hf__join(key, HFD_KEY_MAX, prefix, ".holdfast/terms/", ns, "/", name, NULL)
-                       ? 0
-                       : HF_E_TOO_LARGE;
+        return hf__join(key, HFD_KEY_MAX, prefix, TERMS, ns, "/", name, NULL) ? 0 : HF_E_TOO_LARGE;
 }
 
-bool hfd_key_is_of_terms(const char *key, const char *prefix) {
-        static const char terms[] = ".holdfast/terms/";
+bool hfd_key_is_term_record(const char *key, const char *prefix) {
         size_t n = strlen(prefix);
 
-        return strncmp(key, prefix, n) == 0 && strncmp(key + n, terms, sizeof terms - 1) == 0;
+        return strncmp(key, prefix, n) == 0 && strncmp(key + n, TERMS, sizeof TERMS - 1) == 0;
 }
 
 int hfd_key_prefix_end(char *end, const char *prefix) {
@@ -26,11 +29,11 @@ int hfd_key_prefix_end(char *end, const char *prefix) {
         if (n >= HFD_KEY_MAX)
                 return HF_E_TOO_LARGE;
         memcpy(end, prefix, n + 1);
-        /* A trailing 0xff has no successor of its length: the byte before it counts up. */
-        while (n && (unsigned char)end[n - 1] == 0xff)
+        /* A trailing 0xff cannot be counted up: drop it and count up the byte before it. */
+        while (n > 0 && (unsigned char)end[n - 1] == 0xff)
                 n--;
         end[n] = 0;
-        if (n)
+        if (n > 0)
                 end[n - 1] = (char)((unsigned char)end[n - 1] + 1);
         return 0;
 }

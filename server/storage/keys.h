@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Where things lie in the store, for a prefix P (--etcd-prefix, "/registry"):
+ * The layout of keys in the store, for a prefix P (--etcd-prefix, "/registry"):
  *
- *      P/<resource>/<ns>/<name>   objects, as JSON without resourceVersion (cluster-scoped:
- * P/<resource>/<name>). <resource> is the plural, for a group other than the core and coordination
- * groups "<group>/<plural>" P.holdfast/terms/<ns>/<name>  term records (term_record.h), outside P/
- * as the design asks P.holdfast/compact            the compactor's agreement
+ *      P/<resource>/<ns>/<name>           an object, as JSON without resourceVersion
+ *      P/<resource>/<name>                a cluster-scoped object
+ *      P.holdfast/terms/<ns>/<name>       the term record of a Lease (term_record.h)
+ *      P.holdfast/compact                 the compactor's agreement
  *
- * '.' sorts before '/', and both before '0', so one watch of [P., P0) sees objects and term records
- * in one order.
+ * <resource> is the plural; outside of the core and the coordination group it is <group>/<plural>.
+ * '.' sorts before '/', and '/' before '0'. So one watch of [P., P0) sees objects and term records
+ * in one order, and a list of P/ sees objects only.
+ *
+ * Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HFD_KEY_MAX 1024
+#define HFD_KEY_MAX 1024 /* bytes of a key, with its NUL */
 
-int hfd_key_terms(char *key, const char *prefix, const char *ns,
-                  const char *name); /* 0 or HF_E_TOO_LARGE */
-bool hfd_key_is_of_terms(const char *key, const char *prefix);
+/* The key of a term record. key has HFD_KEY_MAX bytes. 0 or HF_E_TOO_LARGE. */
+int hfd_key_terms(char *key, const char *prefix, const char *ns, const char *name);
+bool hfd_key_is_term_record(const char *key, const char *prefix);
 /*
- * The first key behind all keys with the prefix, so that they are [prefix, end). Empty when there
- * is none (the prefix is empty or all 0xff). 0 or HF_E_TOO_LARGE. end has HFD_KEY_MAX bytes.
+ * The first key behind all keys that begin with prefix: they are [prefix, end). Empty when there is
+ * none, because the prefix is empty or all 0xff. end has HFD_KEY_MAX bytes. 0 or HF_E_TOO_LARGE.
  */
 int hfd_key_prefix_end(char *end, const char *prefix);

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all stores check before they start a transaction.
+ *
+ * Invariant: a transaction that passes here behaves the same in every store. So the checks must
+ * refuse whatever one of them could not do.
+ */
 #include "server/storage/store.h"
 
 #include <errno.h>
@@ -6,12 +12,26 @@
 
 #include "server/storage/keys.h"
 
+/* 0, -EINVAL or HF_E_TOO_LARGE. */
 static int check_key(const char *key) {
-        if (!key || !*key)
+        if (!key || *key == 0)
                 return -EINVAL;
         return strnlen(key, HFD_KEY_MAX) >= HFD_KEY_MAX ? HF_E_TOO_LARGE : 0;
 }
 
+/* Whether ops[i] and an earlier op are on one key, and one of them is a put. Otherwise the key
+ * would have two contents at one mod revision. Deleting a key twice is harmless. */
+static bool is_written_before(const struct hfd_txn *txn, size_t i) {
+        const struct hfd_op *op = &txn->ops[i];
+
+        for (size_t j = 0; j < i; j++)
+                if ((op->kind == HFD_PUT || txn->ops[j].kind == HFD_PUT) &&
+                    strcmp(op->key, txn->ops[j].key) == 0)
+                        return true;
+        return false;
+}
+
+/* 0, -EINVAL or HF_E_TOO_LARGE. */
 static int check_ops(const struct hfd_txn *txn) {
         for (size_t i = 0; i < txn->n_ops; i++) {
                 const struct hfd_op *op = &txn->ops[i];
@@ -19,14 +39,12 @@ static int check_ops(const struct hfd_txn *txn) {
 
                 if (r != 0)
                         return r;
-                if (op->kind == HFD_PUT ? !op->value : op->kind != HFD_DELETE)
+                if (op->kind != HFD_PUT && op->kind != HFD_DELETE)
                         return -EINVAL;
-                /* A key written twice in one revision would have two contents at one mod revision.
-                 */
-                for (size_t j = 0; j < i; j++)
-                        if ((op->kind == HFD_PUT || txn->ops[j].kind == HFD_PUT) &&
-                            strcmp(op->key, txn->ops[j].key) == 0)
-                                return -EINVAL;
+                if (op->kind == HFD_PUT && !op->value)
+                        return -EINVAL;
+                if (is_written_before(txn, i))
+                        return -EINVAL;
         }
         return 0;
 }
@@ -43,7 +61,7 @@ int hfd_txn_check(const struct hfd_txn *txn) {
                 r = check_key(compare->key);
                 if (r != 0)
                         return r;
-                if (compare->kind != HFD_MOD_EQUALS && !compare->value && compare->n_value)
+                if (compare->kind != HFD_MOD_EQUALS && !compare->value && compare->n_value > 0)
                         return -EINVAL;
         }
         for (size_t i = 0; i < txn->n_get_on_failure; i++) {

@@ -1,26 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The storage port: a revisioned key-value store, narrow and asynchronous. etcd/, memory/ (and
- * sqlite/) implement it; one conformance suite (tests/unit/test-store-conformance.c) runs over all.
+ * The storage port: a revisioned key-value store, narrow and asynchronous. etcd/ and memory/
+ * implement it; tests/unit/test-store-conformance.c runs one suite over both. This header is the
+ * whole contract: code that uses a store must not know which one it is.
  *
- * Every write of the store gets the next revision; a key's mod revision is that of its last write.
- * Keys are paths
- * ("/registry/leases/ns/name"), values bytes. A transaction compares, then does all of its puts and
- * deletes or none.
+ * Data. Keys are paths ("/registry/leases/ns/name"), NUL-terminated and shorter than HFD_KEY_MAX
+ * (keys.h); values are bytes. Every write of the store gets the next revision. A transaction that
+ * writes is one write, however many keys it changes. A key's mod revision is the revision of its
+ * last write, its create revision that of the put that made it.
  *
- * Thread: any may start an operation. Callbacks come on the store's own thread(s), exactly once,
- * may start further operations, and must not block. A started operation ends by its deadline at the
- * latest.
+ * Revision order. Operations are linearizable: an operation sees every write that was completed
+ * before it started. A reply's revision is the store's revision at that moment, so that reads at
+ * that revision give the same again. Events of one watch come in the order of their revisions.
+ * There is no order between replies and events, or between two watches: compare revisions.
  *
- * Outcomes: 0; HF_E_CONFLICT (a compare failed); HF_E_UNAVAILABLE (certainly not done);
- * HF_E_TIMEOUT (unknown whether done: read and decide); HF_E_GONE (the revision is compacted);
- * HF_E_INVALID (a revision not yet reached); HF_E_TOO_LARGE; HF_E_CANCELED (the store is closing);
- * -errno (unexpected: of a write, unknown whether done).
+ * Compaction. compact(R) forgets what reads at R and later do not need. Reads below R then end with
+ * HF_E_GONE; the current state is never lost. A watch from a revision below R ends with HF_E_GONE:
+ * list again, and watch from the list's revision + 1. A watch from an old revision that is not
+ * compacted gets every event since; a watch from a revision that is not reached yet waits for it.
  *
- * Starting returns 0, or an error and the callback is never called: -EINVAL (misuse, among it two
- * ops on one key of which one is a put), HF_E_TOO_LARGE (a key, a count, the whole), -ENOMEM,
- * HF_E_CLOSED (the store is being freed).
+ * Threads. Any thread may start an operation; starting does not wait for the store. Callbacks come
+ * on the store's own threads, exactly once per started operation, and may come before the function
+ * that started it has returned. They must not block and must not free the store; they may start
+ * further operations. The store calls none of them with a lock held.
+ *
+ * Ownership. What an operation is given is copied or referenced before the function returns. What a
+ * callback is given is borrowed until it returns; hf__buf_ref keeps a value longer.
+ *
+ * Deadlines are boot times. A started operation ends by its deadline at the latest. A watch has
+ * none: it ends when it is cancelled, fails, or the store is stopped.
+ *
+ * Starting returns 0, or an error, and then the callback is never called:
+ *      -EINVAL          misuse: an empty key, a put without a value, two operations on one key of
+ *                       which one is a put
+ *      HF_E_TOO_LARGE   a key, a count, or the whole request
+ *      -ENOMEM
+ *      HF_E_CLOSED      the store was stopped
+ *
+ * The outcome that the callback gets:
+ *      0
+ *      HF_E_CONFLICT     a compare of the transaction failed; nothing was written
+ *      HF_E_UNAVAILABLE  certainly not done: it may be repeated
+ *      HF_E_TIMEOUT      unknown whether it was done: read and decide before repeating a write
+ *      HF_E_GONE         the revision is compacted
+ *      HF_E_INVALID      the revision is not reached yet
+ *      HF_E_TOO_LARGE    the store refuses the size; nothing was written
+ *      HF_E_CANCELED     the store was stopped; unknown whether a write was done
+ *      -errno            unexpected (-ENOSPC: the store is full); unknown whether a write was done
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,33 +60,36 @@
 
 struct hfd_store;
 
+/* A key and its value. Borrowed, with everything in it, until the callback returns. */
 struct hfd_kv {
-        const char *key;       /* NUL-terminated; borrowed until the callback returns */
-        struct hf__buf *value; /* borrowed until the callback returns, ref to keep; NULL in a
-                                  deletion event */
+        const char *key;       /* NUL-terminated */
+        struct hf__buf *value; /* NULL in a deletion event, and in a list of keys only */
         uint64_t mod_revision;
-        uint64_t create_revision;
+        uint64_t create_revision; /* 0 in a deletion event */
 };
 
 struct hfd_store_reply {
-        int error;
-        uint64_t revision; /* the store's revision when it answered; of a transaction that wrote:
-                              its revision */
-        const struct hfd_kv
-                *kvs; /* get: 0 or 1; list: in key order; failed txn: what get_on_failure found */
+        int error; /* the outcome, see above */
+        /* The store's revision when it handled the operation; of a transaction that wrote: the
+         * revision of that write. 0 with most errors. */
+        uint64_t revision;
+        /* get: 0 or 1. list: in the order of keys. A failed transaction: what get_on_failure found,
+         * in its order. */
+        const struct hfd_kv *kvs;
         size_t n_kvs;
-        bool more;           /* list: limit cut it short */
-        uint64_t cluster_id; /* whose history this is; 0 = not said (an error, or a store with one
-                                history only) */
-        struct hf_status status;
+        bool more; /* list: the limit cut it short */
+        /* Which history the revisions belong to; it changes when a store is restored from a backup
+         * into a new cluster. 0 = unknown (an error, or a store with one history only). */
+        uint64_t cluster_id;
+        struct hf_status status; /* the error in words */
 };
 typedef void (*hfd_store_fn)(void *ctx, const struct hfd_store_reply *reply);
 
 enum hfd_compare_kind {
-        HFD_MOD_EQUALS,   /* the key's mod revision is `revision` (0 = the key does not exist) */
-        HFD_VALUE_EQUALS, /* the key exists and its value is exactly value */
-        HFD_VALUE_BEGINS, /* the key exists and its value begins with value and goes on behind it
-                             (how a fence names its holder) */
+        HFD_MOD_EQUALS,   /* the key's mod revision is `revision`; 0 = the key does not exist */
+        HFD_VALUE_EQUALS, /* the key exists, and its value is exactly `value` */
+        HFD_VALUE_BEGINS, /* the key exists, and its value begins with `value` and is longer. A
+                             fence names its holder so. */
 };
 struct hfd_compare {
         enum hfd_compare_kind kind;
@@ -72,85 +102,80 @@ enum hfd_op_kind { HFD_PUT, HFD_DELETE };
 struct hfd_op {
         enum hfd_op_kind kind;
         const char *key;
-        struct hf__buf *value; /* put: referenced by the store as long as it needs it */
+        struct hf__buf *value; /* of a put; the store references it as long as it needs it */
 };
 
-#define HFD_TXN_MAX 16 /* compares, and ops, of one transaction */
+#define HFD_TXN_MAX 16 /* compares, ops and get_on_failure of one transaction, each */
 
+/* If all compares hold, all ops are done in one revision; otherwise nothing is written, and
+ * get_on_failure is read in the same atomic step. Deleting a key that does not exist writes nothing
+ * and takes no revision. */
 struct hfd_txn {
-        const struct hfd_compare
-                *compares; /* all must hold; copied before txn returns, as everything here */
+        const struct hfd_compare *compares;
         size_t n_compares;
         const struct hfd_op *ops;
         size_t n_ops;
-        const char *const *get_on_failure; /* keys read, in the same atomic step, when a compare
-                                              fails; a missing one is left out of kvs */
+        const char *const *get_on_failure; /* keys; a missing one is left out of the reply */
         size_t n_get_on_failure;
-        bool urgent; /* of a Lease: it does not queue behind other traffic (etcd: a connection of
-                        its own) */
+        bool urgent; /* of a Lease: it does not queue behind other traffic */
 };
 
 enum hfd_watch_event_type { HFD_WATCH_PUT, HFD_WATCH_DELETE, HFD_WATCH_PROGRESS };
 struct hfd_watch_event {
-        enum hfd_watch_event_type
-                type;      /* progress: kv unused; everything up to revision has been delivered */
-        struct hfd_kv kv;  /* delete: key and mod_revision (the deletion's) */
-        uint64_t revision; /* all events up to and including revision - 1 have been delivered before
-                              this one */
+        /* HFD_WATCH_PROGRESS: kv is unused, and every event up to and including `revision` has been
+         * delivered. A store need not send any. */
+        enum hfd_watch_event_type type;
+        struct hfd_kv kv; /* of a deletion: the key, and the deletion's revision */
+        /* Every event up to and including revision - 1 has been delivered before this one. */
+        uint64_t revision;
 };
 struct hfd_watch_handler {
-        void (*event)(void *ctx, const struct hfd_watch_event *events,
-                      size_t n); /* one revision is never split */
-        /* Once, last: HF_E_GONE (compacted: list again), HF_E_UNAVAILABLE (watch again from the
-         * last revision + 1), HF_E_CANCELED. */
+        /* n >= 1 events. The events of one revision come in one call. */
+        void (*event)(void *ctx, const struct hfd_watch_event *events, size_t n);
+        /* Called once, last. HF_E_GONE: compacted, list again. HF_E_UNAVAILABLE: watch again from
+         * the last delivered revision + 1. HF_E_CANCELED: by watch_cancel or stop. */
         void (*end)(void *ctx, int error, const struct hf_status *status);
 };
 
+/* What a store implements. Every function but free: thread any. */
 struct hfd_store_ops {
         int (*get)(struct hfd_store *store, const char *key, hf_nsec deadline, hfd_store_fn done,
                    void *ctx);
-        /* Keys with the prefix, from start_key (NULL = the prefix itself) on; revision 0 = now;
-         * limit 0 = all; keys_only: values are NULL.
-         */
+        /* Lists the keys with the prefix, from start_key (NULL = the first) on, as they were at
+         * revision (0 = now). limit 0 = all. keys_only: the values are NULL. */
         int (*list)(struct hfd_store *store, const char *prefix, const char *start_key,
                     uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
                     hfd_store_fn done, void *ctx);
         int (*txn)(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec deadline,
                    hfd_store_fn done, void *ctx);
-        /* Events of keys in [begin, end) from revision on (inclusive; 0 = from the next write on).
-         * id for cancel. */
+        /* Watches the keys in [begin, end) from revision on, inclusive (0 = from the next write
+         * on). An empty end = up to the last key. handler is copied. *ret_id (ret_id may be NULL)
+         * is for watch_cancel. */
         int (*watch)(struct hfd_store *store, const char *begin, const char *end, uint64_t revision,
                      const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id);
-        void (*watch_cancel)(struct hfd_store *store,
-                             uint64_t id); /* end comes soon, with HF_E_CANCELED */
+        /* The watch's end comes soon; events may still come before it. Does nothing for a watch
+         * that has ended. */
+        void (*watch_cancel)(struct hfd_store *store, uint64_t id);
+        /* HF_E_GONE: this revision was compacted already, which is as good as success. */
         int (*compact)(struct hfd_store *store, uint64_t revision, hf_nsec deadline,
                        hfd_store_fn done, void *ctx);
-        /* The store's current revision, linearizable. */
+        /* The store's current revision, linearizable; a cheap read that returns no keys. */
         int (*revision)(struct hfd_store *store, hf_nsec deadline, hfd_store_fn done, void *ctx);
-        /* Nothing starts any more (HF_E_CLOSED); what is under way ends soon, with HF_E_CANCELED
-         * where it has no answer yet. */
+        /* Nothing starts any more (HF_E_CLOSED). Operations under way and watches end soon, with
+         * HF_E_CANCELED unless their outcome is known. Idempotent, does not wait. */
         void (*stop)(struct hfd_store *store);
-        void (*free)(struct hfd_store *store); /* ends everything with HF_E_CANCELED; callbacks have
-                                                  returned. Not from a callback */
-        uint64_t (*iterations)(struct hfd_store *store); /* rises as the store's loop turns: the
-                                                       watchdog's witness */
+        /* Stops, waits until every callback has returned, and frees. Not from a callback; nothing
+         * else may use the store at the same time. */
+        void (*free)(struct hfd_store *store);
+        /* Rises as the store's thread runs, at least once in some seconds; for the watchdog. */
+        uint64_t (*iterations)(struct hfd_store *store);
 };
 
+/* The first member of every store. Immutable. */
 struct hfd_store {
         const struct hfd_store_ops *ops;
         const struct hf_host *host; /* borrowed */
 };
 
-/* What starting a transaction refuses, for all stores. 0, -EINVAL or HF_E_TOO_LARGE. */
+/* The checks with which every store begins a transaction. 0, -EINVAL or HF_E_TOO_LARGE. Pure. */
 int hfd_txn_check(const struct hfd_txn *txn);
-
-int hfd_memory_store_new(const struct hf_host *host, struct hfd_store **ret_store);
-
-struct hfd_etcd_config {
-        const char *const *endpoints;            /* "http://127.0.0.1:2379", NULL-terminated */
-        const char *ca_pem, *cert_pem, *key_pem; /* NULL = none */
-};
-/* Does not connect yet: with etcd away, operations answer HF_E_UNAVAILABLE or HF_E_TIMEOUT.
- * HF_E_INVALID for a bad endpoint. */
-int hfd_etcd_store_new(const struct hf_host *host, const struct hfd_etcd_config *config,
-                       struct hfd_store **ret_store, struct hf_status *reterr_status);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Term records and fences (term_record.h). The value is an on-disk format that instances of
+ * different versions share: it must not change.
+ */
 #include "server/storage/term_record.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +17,7 @@ struct hf__buf *hfd_term_record_value(const char *holder, const char *acquire_ti
 
         if (!holder)
                 holder = "";
-        if (!acquire_time || !*acquire_time)
+        if (!acquire_time || *acquire_time == 0)
                 acquire_time = "-";
         n_holder = strlen(holder);
         n_time = strlen(acquire_time);
@@ -32,8 +37,10 @@ static int add_lease(struct hfd_fence_compares *out, const char *prefix, const c
                      const char *name, uint64_t term) {
         char *key = out->key[out->n_leases];
         struct hfd_compare *compares = &out->compares[2 * out->n_leases];
-        int r = hfd_key_terms(key, prefix, ns, name);
+        int r;
 
+        assert(out->n_leases < HFD_FENCE_LEASES);
+        r = hfd_key_terms(key, prefix, ns, name);
         if (r != 0)
                 return r;
         compares[0] = (struct hfd_compare){.kind = HFD_MOD_EQUALS, .key = key, .revision = term};
@@ -48,12 +55,13 @@ static int add_lease(struct hfd_fence_compares *out, const char *prefix, const c
 int hfd_fence_compares(struct hfd_fence_compares *out, const char *prefix,
                        const struct hf_fence *fence) {
         int n = snprintf(out->value, sizeof out->value, "%s\n", fence->identity);
+        int r;
 
         if (n < 0 || (size_t)n >= sizeof out->value)
                 return HF_E_TOO_LARGE;
         out->n_leases = 0;
-        n = add_lease(out, prefix, fence->ns, fence->name, fence->term);
-        return n || !fence->also_term
-                       ? n
-                       : add_lease(out, prefix, fence->also_ns, fence->also_name, fence->also_term);
+        r = add_lease(out, prefix, fence->ns, fence->name, fence->term);
+        if (r != 0 || fence->also_term == 0)
+                return r;
+        return add_lease(out, prefix, fence->also_ns, fence->also_name, fence->also_term);
 }

@@ -1,35 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The term record of a Lease, and the fence that compares it (P2).
+ * The term record of a Lease, and the fence that compares it.
  *
- * Value: `<holderIdentity>\n<acquireTime>`; the term is the record's mod revision. It is written in
- * the transaction that creates a Lease or changes its holderIdentity or acquireTime, whoever does
- * it, and deleted with the Lease. A fenced transaction adds two compares for each of the Leases
- * that the fence names: mod revision = term, value begins with `<identity>\n`; so a revision that a
- * restored backup reissued matches nothing. Pure.
+ * A term record is a key beside the Lease (keys.h) with the value
+ * `<holderIdentity>\n<acquireTime>`. Every transaction that creates a Lease or changes its
+ * holderIdentity or acquireTime writes it, whichever client asks for it; deleting the Lease deletes
+ * it. The term is the record's mod revision.
+ *
+ * A fenced transaction has two compares for each Lease that the fence names: the mod revision is
+ * the term, and the value begins with `<identity>\n`. Because of the second one, a revision that a
+ * restored backup issues again matches nothing.
+ *
+ * Pure. Thread: any.
  */
 #include <holdfast/fence.h>
 
 #include "server/storage/store.h"
 
 /*
- * NULL = out of memory. Newlines in a foreign identity are replaced, so that a value has exactly
- * one. An absent or empty acquire_time (a foreign Lease without one) is written as "-", so that
- * something stands behind the newline.
+ * The value of a term record, owned by the caller; NULL = out of memory. A newline in an identity
+ * becomes a space, so that the value has exactly one. A missing or empty acquire_time is written as
+ * "-", because HFD_VALUE_BEGINS wants something behind the newline. Both arguments may be NULL.
  */
 struct hf__buf *hfd_term_record_value(const char *holder, const char *acquire_time);
 
 #define HFD_FENCE_LEASES 2 /* that one fence names at most */
 
-/* Memory for the fence's compares; alive until the transaction was started. */
+/* The fence's compares and the memory that they borrow. Must live until the transaction was
+ * started. Must not be copied. */
 struct hfd_fence_compares {
         size_t n_leases;
         char key[HFD_FENCE_LEASES][1024];
         char value[HF_IDENTITY_MAX + 2];
-        struct hfd_compare compares[2 * HFD_FENCE_LEASES]; /* 2 x n_leases of them: revision and
-                                                              value of each key in turn */
+        /* 2 * n_leases of them: revision and value of each key in turn. */
+        struct hfd_compare compares[2 * HFD_FENCE_LEASES];
 };
-/* 0 or HF_E_TOO_LARGE. prefix is the storage prefix (keys.h). */
+/* prefix is the storage prefix (keys.h). 0 or HF_E_TOO_LARGE. */
 int hfd_fence_compares(struct hfd_fence_compares *out, const char *prefix,
                        const struct hf_fence *fence);

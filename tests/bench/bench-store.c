@@ -11,6 +11,7 @@
 
 #include "etcd-calls.h"
 #include "etcd-spawn.h"
+#include "server/storage/etcd/store.h"
 
 #define MAX_IN_FLIGHT 64
 

@@ -18,6 +18,8 @@
 #include "server/handlers/rest.h"
 #include "server/registry/loopback.h"
 #include "server/registry/registry.h"
+#include "server/storage/etcd/store.h"
+#include "server/storage/memory/store.h"
 
 static void fail(const char *what, const struct hf_status *status) {
         (void)fprintf(stderr, "api-server-main: %s: %s\n", what, status->message);

@@ -21,6 +21,7 @@
 #include "server/registry/loopback.h"
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
+#include "server/storage/memory/store.h"
 #include "server/storage/store.h"
 
 /* ---- a server in a box ---- */

@@ -12,6 +12,7 @@
 #include <holdfast/client.h>
 
 #include "faulty_store.h"
+#include "server/storage/memory/store.h"
 
 struct box {
         struct hf_host host;

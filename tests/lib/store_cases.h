@@ -13,7 +13,9 @@
 
 #include "etcd-calls.h"
 #include "etcd-spawn.h"
+#include "server/storage/etcd/store.h"
 #include "server/storage/keys.h"
+#include "server/storage/memory/store.h"
 
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct etcd_spawn etcd;

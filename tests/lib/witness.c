@@ -24,6 +24,7 @@
 
 #include "base/http/engine.h"
 #include "base/strbuf.h"
+#include "server/storage/etcd/store.h"
 #include "server/storage/store.h"
 
 static struct hf_host host = {.size = sizeof host};

@@ -13,6 +13,11 @@
 #include <cmocka.h>
 
 #include "server/storage/etcd/etcd.h"
+#include "server/storage/etcd/grpc_prefix.h"
+#include "server/storage/etcd/grpc_status.h"
+#include "server/storage/etcd/pack.h"
+#include "server/storage/etcd/parse.h"
+#include "server/storage/etcd/store.h"
 #include "server/storage/keys.h"
 
 static int parse(enum hfd_etcd_response kind, const void *data, size_t n,
@@ -140,7 +145,7 @@ static int grpc(int status, const char *text, bool unknown) {
                                          .grpc_message = text,
                                          .error_text = ""};
         struct hf_status words;
-        int r = hfd_etcd_error(&result, unknown, "http://x", &words);
+        int r = hfd_grpc_status_error(&result, unknown, "http://x", &words);
 
         assert_int_equal(words.error, r);
         return r;
@@ -188,7 +193,8 @@ static void test_engine_outcomes(void **state) {
                                                  .grpc_message = "",
                                                  .error_text = "why"};
 
-                assert_int_equal(hfd_etcd_error(&result, true, "http://x", &words), outcomes[i][1]);
+                assert_int_equal(hfd_grpc_status_error(&result, true, "http://x", &words),
+                                 outcomes[i][1]);
         }
 }
 

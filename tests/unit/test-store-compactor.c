@@ -13,6 +13,7 @@
 
 #include "etcd-calls.h"
 #include "server/storage/compactor.h"
+#include "server/storage/memory/store.h"
 
 #define KEY "/registry.holdfast/compact"
 

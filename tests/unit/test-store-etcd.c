@@ -26,6 +26,7 @@
 
 #include "etcd-calls.h"
 #include "etcd-spawn.h"
+#include "server/storage/etcd/store.h"
 
 extern char **environ;
 

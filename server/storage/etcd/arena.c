@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The arena: the space inside it first, then chunks that double in size. A large block gets a chunk
+ * of its own.
+ *
+ * Invariant: blocks never move, because a decoded message is full of pointers into the arena. An
+ * arena must not be copied for the same reason.
+ */
 #include "server/storage/etcd/arena.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -43,35 +51,41 @@ static struct hfd_arena_chunk *add_chunk(struct hfd_arena *arena, size_t n) {
         return chunk;
 }
 
+/* Makes room for a small block. Returns false when out of memory. */
+static bool next_chunk(struct hfd_arena *arena) {
+        struct hfd_arena_chunk *chunk = add_chunk(arena, arena->next_chunk);
+
+        if (!chunk)
+                return false;
+        arena->free = chunk->data;
+        arena->n_free = arena->next_chunk;
+        if (arena->next_chunk < CHUNK_MAX)
+                arena->next_chunk *= 2;
+        return true;
+}
+
 void *hfd_arena_alloc(struct hfd_arena *arena, size_t n) {
         const size_t align = _Alignof(max_align_t);
-        struct hfd_arena_chunk *chunk;
         char *block;
         size_t whole;
 
+        assert(arena->free);
         if (n > SIZE_MAX / 2) {
                 arena->failed = true;
                 return NULL;
         }
-        whole = (n + 1 + align - 1) / align * align; /* the NUL behind it */
-        if (whole > arena->n_free) {
-                if (whole > CHUNK_MIN / 2) {
-                        /* A large block gets a chunk of its own, and the small ones go on where
-                         * they were. */
-                        chunk = add_chunk(arena, whole);
-                        if (!chunk)
-                                return NULL;
-                        chunk->data[n] = 0;
-                        return chunk->data;
-                }
-                chunk = add_chunk(arena, arena->next_chunk);
+        whole = (n + 1 + align - 1) / align * align; /* with the NUL behind it */
+        if (whole > arena->n_free && whole > CHUNK_MIN / 2) {
+                /* The small blocks continue where they were. */
+                struct hfd_arena_chunk *chunk = add_chunk(arena, whole);
+
                 if (!chunk)
                         return NULL;
-                arena->free = chunk->data;
-                arena->n_free = arena->next_chunk;
-                if (arena->next_chunk < CHUNK_MAX)
-                        arena->next_chunk *= 2;
+                chunk->data[n] = 0;
+                return chunk->data;
         }
+        if (whole > arena->n_free && !next_chunk(arena))
+                return NULL;
         block = arena->free;
         arena->free += whole;
         arena->n_free -= whole;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Memory of one decoded message: taken piece by piece, given back all at once. The first kilobytes
- * lie in the arena itself, so that a small reply costs no allocation. Behind every block stands a
- * NUL that does not count, which makes C strings of bytes fields. Thread: owner only.
+ * The memory of one decoded message: taken piece by piece, freed all at once. The first kilobytes
+ * are part of the arena itself, so that a small response costs no allocation. A NUL that does not
+ * count stands behind every block, which turns the bytes of a protobuf field into a C string.
+ *
+ * Threads: the owner's only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,12 +14,16 @@ struct hfd_arena_chunk;
 
 struct hfd_arena {
         struct hfd_arena_chunk *chunks; /* owned */
-        char *free;
-        size_t n_free, next_chunk;
-        bool failed; /* out of memory: sticks, so that it can be told from a malformed message */
+        char *free;                     /* the next block, n_free bytes are left */
+        size_t n_free;
+        size_t next_chunk; /* size of the next chunk */
+        /* Out of memory at least once. It tells a caller that a message was not malformed. */
+        bool failed;
         _Alignas(max_align_t) char first[2048];
 };
 
 void hfd_arena_init(struct hfd_arena *arena);
+/* Frees all blocks and leaves an empty arena. */
 void hfd_arena_deinit(struct hfd_arena *arena);
-void *hfd_arena_alloc(struct hfd_arena *arena, size_t n); /* NULL = out of memory */
+/* n uninitialised bytes, aligned for any type, and a NUL. NULL = out of memory. */
+void *hfd_arena_alloc(struct hfd_arena *arena, size_t n);

@@ -1,29 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packs requests to etcd by protobuf-c (etcd/rpc.proto).
+ *
+ * Invariant: nothing is copied before the message is packed, so that a message struct here only
+ * borrows, and a body is one allocation of the right size.
+ */
+#include "server/storage/etcd/pack.h"
+
+#include <assert.h>
 #include <string.h>
 
-#include "server/storage/etcd/codec.h"
+#include "server/storage/etcd/grpc_prefix.h"
 #include "server/storage/keys.h"
 #include "server/storage/rpc.pb-c.h"
 
-/* protobuf-c's bytes are not const, but packing only reads them. */
+/* protobuf-c's bytes are not const, but packing does not change them. */
 static ProtobufCBinaryData bytes(const void *data, size_t n) {
         return (ProtobufCBinaryData){.len = n, .data = (uint8_t *)(uintptr_t)data};
 }
 
 static ProtobufCBinaryData text(const char *string) { return bytes(string, strlen(string)); }
 
-/* The end of a range: etcd wants a single NUL where we say "no end". */
-static ProtobufCBinaryData range_end(const char *end) { return *end ? text(end) : bytes("", 1); }
+/* The beginning or the end of a range. Where ours is empty (from the first key on, up to the last
+ * key), etcd wants a single NUL. */
+static ProtobufCBinaryData range_bound(const char *bound) {
+        return *bound ? text(bound) : bytes("", 1);
+}
 
-static struct hf__buf *pack(const ProtobufCMessage *message) {
+static struct hf__buf *pack_message(const ProtobufCMessage *message) {
         size_t n = protobuf_c_message_get_packed_size(message);
         struct hf__buf *body = n <= UINT32_MAX ? hf__buf_new(HFD_GRPC_PREFIX + n) : NULL;
 
         if (!body)
                 return NULL;
-        body->data[0] = 0; /* not compressed */
-        for (int i = 0; i < 4; i++)
-                body->data[1 + i] = (char)(n >> (24 - 8 * i) & 0xff);
+        hfd_grpc_prefix_write(body->data, (uint32_t)n);
         protobuf_c_message_pack(message, (uint8_t *)body->data + HFD_GRPC_PREFIX);
         return body;
 }
@@ -32,52 +42,52 @@ struct hf__buf *hfd_etcd_pack_get(const char *key) {
         Hfd__RangeRequest range = HFD__RANGE_REQUEST__INIT;
 
         range.key = text(key);
-        return pack(&range.base);
+        return pack_message(&range.base);
 }
 
 struct hf__buf *hfd_etcd_pack_list(const char *begin, const char *end, uint64_t revision,
                                    size_t limit, bool keys_only) {
         Hfd__RangeRequest range = HFD__RANGE_REQUEST__INIT;
 
-        range.key = *begin ? text(begin) : bytes("", 1);
-        range.range_end = range_end(end);
+        range.key = range_bound(begin);
+        range.range_end = range_bound(end);
         range.revision = (int64_t)revision;
         range.limit = limit > INT64_MAX ? INT64_MAX : (int64_t)limit;
         range.keys_only = keys_only;
-        return pack(&range.base);
+        return pack_message(&range.base);
 }
 
 struct hf__buf *hfd_etcd_pack_revision(void) {
         Hfd__RangeRequest range = HFD__RANGE_REQUEST__INIT;
 
-        range.key = bytes("", 1); /* no key of ours is a NUL */
+        range.key = bytes("", 1); /* a single key, and none of ours is a NUL */
         range.count_only = true;
-        return pack(&range.base);
+        return pack_message(&range.base);
 }
 
 struct hf__buf *hfd_etcd_pack_compact(uint64_t revision) {
         Hfd__CompactionRequest compaction = HFD__COMPACTION_REQUEST__INIT;
 
         compaction.revision = (int64_t)revision;
-        return pack(&compaction.base);
+        return pack_message(&compaction.base);
 }
 
 struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t revision) {
         Hfd__WatchCreateRequest create = HFD__WATCH_CREATE_REQUEST__INIT;
         Hfd__WatchRequest watch = HFD__WATCH_REQUEST__INIT;
 
-        create.key = *begin ? text(begin) : bytes("", 1);
-        create.range_end = range_end(end);
+        create.key = range_bound(begin);
+        create.range_end = range_bound(end);
         create.start_revision = (int64_t)revision;
         create.progress_notify = true;
         watch.request_union_case = HFD__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST;
         watch.create_request = &create;
-        return pack(&watch.base);
+        return pack_message(&watch.base);
 }
 
 /*
- * A transaction's messages. A compare of ours needs up to two of etcd's, and VALUE_BEGINS a changed
- * copy of its value.
+ * The messages of one transaction. A compare of ours takes up to two of etcd's, and VALUE_BEGINS a
+ * changed copy of its value.
  */
 struct txn_pack {
         Hfd__TxnRequest txn;
@@ -91,21 +101,22 @@ struct txn_pack {
         size_t n_ends;
 };
 
-static Hfd__Compare *add_compare(struct txn_pack *pack_state, const char *key,
+static Hfd__Compare *add_compare(struct txn_pack *state, const char *key,
                                  Hfd__Compare__Result result) {
-        size_t i = pack_state->txn.n_compare++;
-        Hfd__Compare *compare = &pack_state->compares[i];
+        size_t i = state->txn.n_compare++;
+        Hfd__Compare *compare = &state->compares[i];
 
+        assert(i < 2 * HFD_TXN_MAX);
         hfd__compare__init(compare);
         compare->key = text(key);
         compare->result = result;
-        pack_state->compare_refs[i] = compare;
+        state->compare_refs[i] = compare;
         return compare;
 }
 
-static void add_value_compare(struct txn_pack *pack_state, const char *key,
-                              Hfd__Compare__Result result, const void *value, size_t n) {
-        Hfd__Compare *compare = add_compare(pack_state, key, result);
+static void add_value_compare(struct txn_pack *state, const char *key, Hfd__Compare__Result result,
+                              const void *value, size_t n) {
+        Hfd__Compare *compare = add_compare(state, key, result);
 
         compare->target = HFD__COMPARE__TARGET__VALUE;
         compare->target_union_case = HFD__COMPARE__TARGET_UNION_VALUE;
@@ -113,48 +124,48 @@ static void add_value_compare(struct txn_pack *pack_state, const char *key,
 }
 
 /*
- * Values that begin with P and go on are exactly those greater than P and less than P's successor,
- * which is P without its trailing 0xff bytes and its last byte counted up (none left: there is no
- * upper bound). etcd fails a VALUE compare on a key that does not exist. Returns false when out of
- * memory.
+ * VALUE_BEGINS as etcd has it. The values that begin with P and are longer are exactly those
+ * greater than P and less than P's successor: P without its trailing 0xff bytes, with its last byte
+ * counted up. If no byte is left there is no upper bound. etcd fails a VALUE compare on a key that
+ * does not exist. Returns false when out of memory.
  */
-static bool add_begins(struct txn_pack *pack_state, const struct hfd_compare *compare) {
+static bool add_begins(struct txn_pack *state, const struct hfd_compare *compare) {
         const unsigned char *value = compare->value;
         size_t n = compare->n_value;
         struct hf__buf *end;
 
-        add_value_compare(pack_state, compare->key, HFD__COMPARE__RESULT__GREATER, value, n);
-        while (n && value[n - 1] == 0xff)
+        add_value_compare(state, compare->key, HFD__COMPARE__RESULT__GREATER, value, n);
+        while (n > 0 && value[n - 1] == 0xff)
                 n--;
-        if (!n)
+        if (n == 0)
                 return true;
         end = hf__buf_copy(value, n);
         if (!end)
                 return false;
         end->data[n - 1] = (char)(value[n - 1] + 1);
-        pack_state->ends[pack_state->n_ends++] = end;
-        add_value_compare(pack_state, compare->key, HFD__COMPARE__RESULT__LESS, end->data, n);
+        state->ends[state->n_ends++] = end;
+        add_value_compare(state, compare->key, HFD__COMPARE__RESULT__LESS, end->data, n);
         return true;
 }
 
-static bool add_compares(struct txn_pack *pack_state, const struct hfd_txn *txn) {
+static bool add_compares(struct txn_pack *state, const struct hfd_txn *txn) {
         for (size_t i = 0; i < txn->n_compares; i++) {
                 const struct hfd_compare *compare = &txn->compares[i];
                 Hfd__Compare *mod;
 
                 switch (compare->kind) {
                 case HFD_MOD_EQUALS:
-                        mod = add_compare(pack_state, compare->key, HFD__COMPARE__RESULT__EQUAL);
+                        mod = add_compare(state, compare->key, HFD__COMPARE__RESULT__EQUAL);
                         mod->target = HFD__COMPARE__TARGET__MOD;
                         mod->target_union_case = HFD__COMPARE__TARGET_UNION_MOD_REVISION;
                         mod->mod_revision = (int64_t)compare->revision;
                         break;
                 case HFD_VALUE_EQUALS:
-                        add_value_compare(pack_state, compare->key, HFD__COMPARE__RESULT__EQUAL,
+                        add_value_compare(state, compare->key, HFD__COMPARE__RESULT__EQUAL,
                                           compare->value, compare->n_value);
                         break;
                 case HFD_VALUE_BEGINS:
-                        if (!add_begins(pack_state, compare))
+                        if (!add_begins(state, compare))
                                 return false;
                         break;
                 }
@@ -162,40 +173,42 @@ static bool add_compares(struct txn_pack *pack_state, const struct hfd_txn *txn)
         return true;
 }
 
-static void add_op(struct txn_pack *pack_state, const struct hfd_op *op) {
-        size_t i = pack_state->txn.n_success++;
-        Hfd__RequestOp *request = &pack_state->ops[i];
+static void add_op(struct txn_pack *state, const struct hfd_op *op) {
+        size_t i = state->txn.n_success++;
+        Hfd__RequestOp *request = &state->ops[i];
 
+        assert(i < HFD_TXN_MAX);
         hfd__request_op__init(request);
-        pack_state->op_refs[i] = request;
+        state->op_refs[i] = request;
         if (op->kind == HFD_PUT) {
-                hfd__put_request__init(&pack_state->puts[i]);
-                pack_state->puts[i].key = text(op->key);
-                pack_state->puts[i].value = bytes(op->value->data, op->value->n);
+                hfd__put_request__init(&state->puts[i]);
+                state->puts[i].key = text(op->key);
+                state->puts[i].value = bytes(op->value->data, op->value->n);
                 request->request_case = HFD__REQUEST_OP__REQUEST_REQUEST_PUT;
-                request->request_put = &pack_state->puts[i];
+                request->request_put = &state->puts[i];
         } else {
-                hfd__delete_range_request__init(&pack_state->deletes[i]);
-                pack_state->deletes[i].key = text(op->key);
+                hfd__delete_range_request__init(&state->deletes[i]);
+                state->deletes[i].key = text(op->key);
                 request->request_case = HFD__REQUEST_OP__REQUEST_REQUEST_DELETE_RANGE;
-                request->request_delete_range = &pack_state->deletes[i];
+                request->request_delete_range = &state->deletes[i];
         }
 }
 
-static void add_get(struct txn_pack *pack_state, const char *key) {
-        size_t i = pack_state->txn.n_failure++;
+static void add_get(struct txn_pack *state, const char *key) {
+        size_t i = state->txn.n_failure++;
 
-        hfd__range_request__init(&pack_state->ranges[i]);
-        pack_state->ranges[i].key = text(key);
-        hfd__request_op__init(&pack_state->gets[i]);
-        pack_state->gets[i].request_case = HFD__REQUEST_OP__REQUEST_REQUEST_RANGE;
-        pack_state->gets[i].request_range = &pack_state->ranges[i];
-        pack_state->get_refs[i] = &pack_state->gets[i];
+        assert(i < HFD_TXN_MAX);
+        hfd__range_request__init(&state->ranges[i]);
+        state->ranges[i].key = text(key);
+        hfd__request_op__init(&state->gets[i]);
+        state->gets[i].request_case = HFD__REQUEST_OP__REQUEST_REQUEST_RANGE;
+        state->gets[i].request_range = &state->ranges[i];
+        state->get_refs[i] = &state->gets[i];
 }
 
 struct hf__buf *hfd_etcd_pack_txn(const struct hfd_txn *txn) {
-        struct txn_pack
-                state; /* not zeroed as a whole: it is 10 KiB, of which few bytes are used */
+        /* Not zeroed as a whole: it has 10 KiB, of which few bytes are used. */
+        struct txn_pack state;
         struct hf__buf *body = NULL;
 
         hfd__txn_request__init(&state.txn);
@@ -208,9 +221,9 @@ struct hf__buf *hfd_etcd_pack_txn(const struct hfd_txn *txn) {
                         add_op(&state, &txn->ops[i]);
                 for (size_t i = 0; i < txn->n_get_on_failure; i++)
                         add_get(&state, txn->get_on_failure[i]);
-                body = pack(&state.txn.base);
+                body = pack_message(&state.txn.base);
         }
-        while (state.n_ends)
+        while (state.n_ends > 0)
                 hf__buf_unref(state.ends[--state.n_ends]);
         return body;
 }

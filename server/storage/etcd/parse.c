@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parses etcd's responses by protobuf-c (etcd/rpc.proto).
+ *
+ * Invariant: a message is decoded into the arena and never freed piece by piece. Only the values
+ * are copied into buffers of their own, once, because they outlive the message: they are what the
+ * cacher shares. Everything from the wire is checked here, and nothing about it is asserted.
+ */
+#include "server/storage/etcd/parse.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "server/storage/etcd/codec.h"
 #include "server/storage/rpc.pb-c.h"
 
 static void *arena_alloc(void *ctx, size_t n) { return hfd_arena_alloc(ctx, n); }
 
-static void arena_free(void *ctx, void *block) {}
+static void arena_free(void *ctx, void *block) {} /* the arena frees everything at once */
 
 static void *unpack(const ProtobufCMessageDescriptor *descriptor, struct hfd_arena *arena,
                     const void *data, size_t n) {
@@ -18,27 +26,17 @@ static void *unpack(const ProtobufCMessageDescriptor *descriptor, struct hfd_are
         return protobuf_c_message_unpack(descriptor, &allocator, n, data);
 }
 
-/* A message that could not be unpacked: ours or theirs? */
+/* Why a message could not be unpacked: our memory, or its bytes. */
 static int unpack_error(const struct hfd_arena *arena) { return arena->failed ? -ENOMEM : -EPROTO; }
 
-int hfd_grpc_prefix_read(const void *prefix, uint32_t *ret_n) {
-        const unsigned char *p = prefix;
-
-        if (p[0])
-                return -EPROTO;
-        *ret_n = (uint32_t)p[1] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 8 | p[4];
-        return 0;
+/* A key with a NUL in it would be cut there, and become another key. We never write one. */
+static bool is_valid_key(const ProtobufCBinaryData *key) {
+        return key->len > 0 && !memchr(key->data, 0, key->len);
 }
 
-/* A key with a NUL in it is none of ours: it would be cut short silently. */
-static bool key_ok(const ProtobufCBinaryData *key) {
-        return key->len && !memchr(key->data, 0, key->len);
-}
-
-/* The arena puts a NUL behind each block, so the key's bytes are a string. Values are copied once,
- * into what is shared. */
-static int kv_from(const Hfd__KeyValue *from, bool with_value, struct hfd_kv *ret_kv) {
-        if (!from || !key_ok(&from->key))
+/* The arena puts a NUL behind each block, so the key's bytes are a C string. */
+static int read_kv(const Hfd__KeyValue *from, bool with_value, struct hfd_kv *ret_kv) {
+        if (!from || !is_valid_key(&from->key))
                 return -EPROTO;
         *ret_kv = (struct hfd_kv){.key = (const char *)from->key.data,
                                   .mod_revision = (uint64_t)from->mod_revision,
@@ -52,7 +50,7 @@ static int kv_from(const Hfd__KeyValue *from, bool with_value, struct hfd_kv *re
         return 0;
 }
 
-static int header_read(const Hfd__ResponseHeader *header, struct hfd_store_reply *reply) {
+static int read_header(const Hfd__ResponseHeader *header, struct hfd_store_reply *reply) {
         if (!header)
                 return -EPROTO;
         reply->revision = (uint64_t)header->revision;
@@ -60,11 +58,12 @@ static int header_read(const Hfd__ResponseHeader *header, struct hfd_store_reply
         return 0;
 }
 
-/* kvs has room for the range's kvs behind those that reply has already. */
-static int range_read(const Hfd__RangeResponse *range, struct hfd_kv *kvs, bool with_values,
+/* Appends the range's kvs to those of reply; kvs, which is reply->kvs, has room for them. n_kvs
+ * counts only complete ones, so that hfd_etcd_release is right after an error. */
+static int read_range(const Hfd__RangeResponse *range, struct hfd_kv *kvs, bool with_values,
                       struct hfd_store_reply *reply) {
         for (size_t i = 0; i < range->n_kvs; i++) {
-                int r = kv_from(range->kvs[i], with_values, &kvs[reply->n_kvs]);
+                int r = read_kv(range->kvs[i], with_values, &kvs[reply->n_kvs]);
 
                 if (r != 0)
                         return r;
@@ -86,10 +85,11 @@ static int parse_range(const void *data, size_t n, bool with_values, struct hfd_
                 return -ENOMEM;
         reply->kvs = kvs;
         reply->more = range->more;
-        r = header_read(range->header, reply);
-        return r != 0 ? r : range_read(range, kvs, with_values, reply);
+        r = read_header(range->header, reply);
+        return r != 0 ? r : read_range(range, kvs, with_values, reply);
 }
 
+/* The replies to get_on_failure are ranges; those to puts and deletes are not of interest. */
 static int parse_txn(const void *data, size_t n, struct hfd_arena *arena,
                      struct hfd_store_reply *reply) {
         Hfd__TxnResponse *txn = unpack(&hfd__txn_response__descriptor, arena, data, n);
@@ -99,7 +99,7 @@ static int parse_txn(const void *data, size_t n, struct hfd_arena *arena,
 
         if (!txn)
                 return unpack_error(arena);
-        r = header_read(txn->header, reply);
+        r = read_header(txn->header, reply);
         if (r != 0 || txn->succeeded)
                 return r;
         for (size_t i = 0; i < txn->n_responses; i++)
@@ -113,7 +113,7 @@ static int parse_txn(const void *data, size_t n, struct hfd_arena *arena,
                 hf_fail(&reply->status, HF_E_CONFLICT, "a compare of the transaction failed");
         for (size_t i = 0; i < txn->n_responses && r == 0; i++)
                 if (txn->responses[i]->response_case == HFD__RESPONSE_OP__RESPONSE_RESPONSE_RANGE)
-                        r = range_read(txn->responses[i]->response_range, kvs, true, reply);
+                        r = read_range(txn->responses[i]->response_range, kvs, true, reply);
         return r;
 }
 
@@ -122,7 +122,7 @@ static int parse_compact(const void *data, size_t n, struct hfd_arena *arena,
         Hfd__CompactionResponse *compaction =
                 unpack(&hfd__compaction_response__descriptor, arena, data, n);
 
-        return compaction ? header_read(compaction->header, reply) : unpack_error(arena);
+        return compaction ? read_header(compaction->header, reply) : unpack_error(arena);
 }
 
 int hfd_etcd_parse(enum hfd_etcd_response kind, const void *data, size_t n, struct hfd_arena *arena,
@@ -143,40 +143,41 @@ void hfd_etcd_release(struct hfd_store_reply *reply) {
 }
 
 int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hfd_arena *arena,
-                                  struct hfd_etcd_watch_response *ret_event) {
+                                  struct hfd_etcd_watch_response *ret_response) {
         Hfd__WatchResponse *response = unpack(&hfd__watch_response__descriptor, arena, data, n);
 
-        *ret_event = (struct hfd_etcd_watch_response){.cancel_reason = ""};
+        *ret_response = (struct hfd_etcd_watch_response){.cancel_reason = ""};
         if (!response)
                 return unpack_error(arena);
         if (!response->header)
                 return -EPROTO;
-        ret_event->revision = (uint64_t)response->header->revision;
-        ret_event->created = response->created;
-        ret_event->canceled = response->canceled;
-        ret_event->compact_revision = (uint64_t)response->compact_revision;
+        ret_response->revision = (uint64_t)response->header->revision;
+        ret_response->created = response->created;
+        ret_response->canceled = response->canceled;
+        ret_response->compact_revision = (uint64_t)response->compact_revision;
         if (response->cancel_reason)
-                ret_event->cancel_reason = response->cancel_reason;
-        ret_event->events = hfd_arena_alloc(arena, response->n_events * sizeof *ret_event->events);
-        if (!ret_event->events)
+                ret_response->cancel_reason = response->cancel_reason;
+        ret_response->events =
+                hfd_arena_alloc(arena, response->n_events * sizeof *ret_response->events);
+        if (!ret_response->events)
                 return -ENOMEM;
         for (size_t i = 0; i < response->n_events; i++) {
                 bool put = response->events[i]->type == HFD__EVENT__TYPE__PUT;
-                struct hfd_watch_event *event = &ret_event->events[i];
+                struct hfd_watch_event *event = &ret_response->events[i];
                 int r;
 
                 *event = (struct hfd_watch_event){.type = put ? HFD_WATCH_PUT : HFD_WATCH_DELETE};
-                r = kv_from(response->events[i]->kv, put, &event->kv);
+                r = read_kv(response->events[i]->kv, put, &event->kv);
                 if (r != 0)
                         return r;
                 event->revision = event->kv.mod_revision;
-                ret_event->n_events++;
+                ret_response->n_events++;
         }
         return 0;
 }
 
-void hfd_etcd_release_watch_response(struct hfd_etcd_watch_response *event) {
-        for (size_t i = 0; i < event->n_events; i++)
-                hf__buf_unref(event->events[i].kv.value);
-        event->n_events = 0;
+void hfd_etcd_release_watch_response(struct hfd_etcd_watch_response *response) {
+        for (size_t i = 0; i < response->n_events; i++)
+                hf__buf_unref(response->events[i].kv.value);
+        response->n_events = 0;
 }

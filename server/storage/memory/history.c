@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys, versions and the log of the memory store.
+ *
+ * Two invariants. The mod revisions of a key's versions, and those of the log, never fall: both are
+ * searched. And a write happens completely or not at all: everything that can fail (memory) is done
+ * before the revision is counted up.
+ */
 #include "server/storage/memory/history.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +19,7 @@ struct hfd_version *hfd_version_ref(struct hfd_version *version) {
 }
 
 struct hfd_version *hfd_version_unref(struct hfd_version *version) {
+        assert(!version || version->refs > 0);
         if (version && --version->refs == 0) {
                 hf__buf_unref(version->value);
                 free(version);
@@ -29,8 +38,8 @@ static struct hfd_version *version_new(const char *key, struct hf__buf *value) {
         return version;
 }
 
-/* Makes room for `more` further elements. */
-static int reserve(void *array, size_t n, size_t more, size_t *space, size_t size) {
+/* Makes room for `more` elements of `size` bytes behind the n of *(void **)array. 0 or -ENOMEM. */
+static int reserve_space(void *array, size_t n, size_t more, size_t *space, size_t size) {
         void **base = array, *bigger;
         size_t wanted = n + more;
 
@@ -83,9 +92,9 @@ struct hfd_version *hfd_history_at(const struct hfd_history *history, size_t ind
         const struct hfd_history_key *key = &history->keys[index];
         size_t i = key->n;
 
-        while (i && key->versions[i - 1]->mod > revision)
+        while (i > 0 && key->versions[i - 1]->mod > revision)
                 i--;
-        return i && key->versions[i - 1]->value ? key->versions[i - 1] : NULL;
+        return i > 0 && key->versions[i - 1]->value ? key->versions[i - 1] : NULL;
 }
 
 struct hfd_version *hfd_history_get(const struct hfd_history *history, const char *key,
@@ -105,17 +114,18 @@ bool hfd_history_compare(const struct hfd_history *history, const struct hfd_com
         case HFD_MOD_EQUALS: return (version ? version->mod : 0) == compare->revision;
         case HFD_VALUE_EQUALS:
                 return version && version->value->n == compare->n_value &&
-                       (!compare->n_value ||
+                       (compare->n_value == 0 ||
                         memcmp(version->value->data, compare->value, compare->n_value) == 0);
         case HFD_VALUE_BEGINS:
                 return version && version->value->n > compare->n_value &&
-                       (!compare->n_value ||
+                       (compare->n_value == 0 ||
                         memcmp(version->value->data, compare->value, compare->n_value) == 0);
         }
         return false;
 }
 
-/* The key's slot, made if need be, with room for one more version. NULL = out of memory. */
+/* The key's slot, made if it is missing, with room for one more version. NULL = out of memory. The
+ * slot of a write that fails later stays without versions, which is harmless. */
 static struct hfd_history_key *key_slot(struct hfd_history *history, const char *name) {
         size_t i = hfd_history_find(history, name);
         struct hfd_history_key *key;
@@ -123,8 +133,8 @@ static struct hfd_history_key *key_slot(struct hfd_history *history, const char 
         if (i == history->n_keys || strcmp(history->keys[i].name, name) != 0) {
                 char *copy;
 
-                if (reserve(&history->keys, history->n_keys, 1, &history->space_keys,
-                            sizeof *history->keys))
+                if (reserve_space(&history->keys, history->n_keys, 1, &history->space_keys,
+                                  sizeof *history->keys))
                         return NULL;
                 copy = strdup(name);
                 if (!copy)
@@ -135,36 +145,44 @@ static struct hfd_history_key *key_slot(struct hfd_history *history, const char 
                 history->n_keys++;
         }
         key = &history->keys[i];
-        return reserve(&key->versions, key->n, 1, &key->space, sizeof *key->versions) ? NULL : key;
+        return reserve_space(&key->versions, key->n, 1, &key->space, sizeof *key->versions) ? NULL
+                                                                                            : key;
 }
 
-/* Nothing can fail here any more: key_slot and the caller have made the room. */
-static void commit(struct hfd_history *history, struct hfd_version *version) {
+/* Takes over the reference. Nothing can fail here: key_slot and the caller have made the room. */
+static void commit_version(struct hfd_history *history, struct hfd_version *version) {
         struct hfd_history_key *key = &history->keys[hfd_history_find(history, version->key)];
         const struct hfd_version *last = key->n ? key->versions[key->n - 1] : NULL;
 
+        assert(key->n < key->space && history->n_log < history->space_log);
+        assert(!last || last->mod < history->revision);
         version->mod = history->revision;
         version->create = version->value && last && last->value ? last->create : history->revision;
         key->versions[key->n++] = hfd_version_ref(version);
-        history->log[history->n_log++] = version; /* the caller's reference */
+        history->log[history->n_log++] = version; /* consumed */
+}
+
+static bool has_version(struct hfd_version *const *versions, size_t n, const char *key) {
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(versions[i]->key, key) == 0)
+                        return true;
+        return false;
 }
 
 int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, size_t n_ops) {
         struct hfd_version *versions[HFD_TXN_MAX];
         size_t n = 0;
 
-        if (reserve(&history->log, history->n_log, n_ops, &history->space_log,
-                    sizeof *history->log))
+        assert(n_ops <= HFD_TXN_MAX);
+        if (reserve_space(&history->log, history->n_log, n_ops, &history->space_log,
+                          sizeof *history->log) != 0)
                 return -ENOMEM;
         for (size_t i = 0; i < n_ops; i++) {
                 struct hf__buf *value = ops[i].kind == HFD_PUT ? ops[i].value : NULL;
-                bool again = false;
 
-                for (size_t j = 0; j < n; j++)
-                        again |= strcmp(versions[j]->key, ops[i].key) ==
-                                 0; /* only a second deletion of one key: checked
-                                  at the door */
-                if (again || (!value && !hfd_history_get(history, ops[i].key, history->revision)))
+                /* hfd_txn_check lets a key appear twice only to be deleted twice. */
+                if (has_version(versions, n, ops[i].key) ||
+                    (!value && !hfd_history_get(history, ops[i].key, history->revision)))
                         continue;
                 versions[n] = version_new(ops[i].key, value);
                 if (!versions[n])
@@ -173,18 +191,19 @@ int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, siz
                 if (!key_slot(history, ops[i].key))
                         goto no_memory;
         }
-        if (n)
+        if (n > 0)
                 history->revision++;
         for (size_t i = 0; i < n; i++)
-                commit(history, versions[i]);
+                commit_version(history, versions[i]);
         return 0;
 no_memory:
-        while (n)
+        while (n > 0)
                 hfd_version_unref(versions[--n]);
         return -ENOMEM;
 }
 
-/* Returns false when nothing of the key is left. */
+/* Keeps the version that a read at revision sees, and all later ones. A deletion is not kept: a
+ * missing key reads the same. Returns false when nothing of the key is left. */
 static bool compact_key(struct hfd_history_key *key, uint64_t revision) {
         size_t drop = 0;
 
@@ -196,22 +215,23 @@ static bool compact_key(struct hfd_history_key *key, uint64_t revision) {
                 hfd_version_unref(key->versions[i]);
         key->n -= drop;
         memmove(key->versions, key->versions + drop, key->n * sizeof *key->versions);
-        return key->n;
+        return key->n > 0;
 }
 
 void hfd_history_compact(struct hfd_history *history, uint64_t revision, uint64_t keep_log) {
         size_t kept = 0, drop = hfd_history_log_find(history, keep_log);
 
+        assert(revision > history->compacted && revision <= history->revision);
         history->compacted = revision;
         for (size_t i = 0; i < drop; i++)
                 hfd_version_unref(history->log[i]);
         history->n_log -= drop;
-        if (drop)
+        if (drop > 0)
                 memmove(history->log, history->log + drop, history->n_log * sizeof *history->log);
         for (size_t i = 0; i < history->n_keys; i++) {
                 struct hfd_history_key *key = &history->keys[i];
 
-                if (key->n && compact_key(key, revision)) {
+                if (key->n > 0 && compact_key(key, revision)) {
                         history->keys[kept++] = *key;
                 } else {
                         free(key->versions);

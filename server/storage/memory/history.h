@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The revisioned data of the memory store: keys in order, each with its versions, and a log of all
- * writes for watches.
+ * The revisioned data of the memory store: the keys in order, each with its versions, and a log of
+ * all writes for the watches. Private to server/storage/memory.
  *
- * A version is immutable and shared by the key that has it, the log, and replies under way. Pure:
- * no lock, no thread, no clock; whoever owns the history guards it, reference counts included.
+ * A version is immutable and shared by its key, the log, and replies under way. Pure: no lock, no
+ * thread, no clock. The owner of the history guards all of it, the versions' counts included.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "server/storage/store.h"
 
 struct hfd_version {
-        unsigned refs;
+        unsigned refs; /* not atomic */
         uint64_t mod, create;
         struct hf__buf *value; /* owned reference; NULL = a deletion */
         char key[];
@@ -22,8 +22,8 @@ struct hfd_version {
 
 struct hfd_history_key {
         char *name; /* owned */
-        struct hfd_version *
-                *versions; /* owned references, oldest first; none after a failed write */
+        /* Owned references, oldest first; none if the write that made the key has failed. */
+        struct hfd_version **versions;
         size_t n, space;
 };
 
@@ -42,20 +42,20 @@ struct hfd_version *hfd_version_unref(struct hfd_version *version); /* accepts N
 void hfd_history_init(struct hfd_history *history);
 void hfd_history_deinit(struct hfd_history *history);
 
-/* The key's version as of revision; NULL = it did not exist then. Borrowed. */
-struct hfd_version *hfd_history_get(const struct hfd_history *history, const char *key,
-                                    uint64_t revision);
-/* The index of the first key >= name. */
+/* The index of the first key that is not below name. */
 size_t hfd_history_find(const struct hfd_history *history, const char *name);
-/* The version of keys[index] as of revision; NULL = it did not exist then. Borrowed. */
+/* The version of keys[index], or of the key, as of revision; NULL = it did not exist then.
+ * Borrowed. */
 struct hfd_version *hfd_history_at(const struct hfd_history *history, size_t index,
                                    uint64_t revision);
+struct hfd_version *hfd_history_get(const struct hfd_history *history, const char *key,
+                                    uint64_t revision);
+/* Whether the compare holds for the current state. */
 bool hfd_history_compare(const struct hfd_history *history, const struct hfd_compare *compare);
-/* All ops in one new revision, or none and -ENOMEM. Deletions of what does not exist write nothing.
- */
+/* Writes all ops in one new revision, or none and returns -ENOMEM. Deleting a key that does not
+ * exist writes nothing. The ops have passed hfd_txn_check. */
 int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, size_t n_ops);
-/* Forgets what reads at `revision` and later do not see; the log keeps what is at or after
- * keep_log. */
+/* Forgets what reads at revision and later do not need. The log keeps writes from keep_log on. */
 void hfd_history_compact(struct hfd_history *history, uint64_t revision, uint64_t keep_log);
-/* The index of the first entry of the log with a mod revision >= revision. */
+/* The index of the first log entry whose mod revision is not below revision. */
 size_t hfd_history_log_find(const struct hfd_history *history, uint64_t revision);

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Maps failed requests to the errors of the storage port.
+ *
+ * Invariant: HF_E_UNAVAILABLE promises that nothing was written, and callers repeat the write. So
+ * an error that is not known to keep that promise is HF_E_TIMEOUT.
+ */
+#include "server/storage/etcd/grpc_status.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "server/storage/etcd/etcd.h"
-
-/* gRPC's status codes, as far as etcd is known to send them. */
+/* The gRPC status codes that etcd is known to send. */
 enum {
         GRPC_OK = 0,
         GRPC_CANCELLED = 1,
@@ -17,11 +23,11 @@ enum {
 };
 
 /*
- * etcd says by its words only whether a proposal may still be applied. Those listed are answered
- * before a proposal is made, or when raft refused it; all others ("request timed out", "leader
- * changed", "server stopped", a transport that closes) leave it open.
+ * Only the text of etcd's error shows whether a proposal may still be applied. etcd sends the texts
+ * below before it makes a proposal, or when raft has refused it. All others ("request timed out",
+ * "leader changed", "server stopped", a closed transport) leave it open.
  */
-static bool certainly_not_done(const char *text) {
+static bool is_certainly_not_done(const char *text) {
         return strstr(text, "no leader") || strstr(text, "too many requests") ||
                strstr(text, "raft proposal dropped") || strstr(text, "not capable");
 }
@@ -40,23 +46,23 @@ static int grpc_error(int status, const char *text, bool unknown) {
         case GRPC_UNAVAILABLE:
                 if (strstr(text, "timed out"))
                         return HF_E_TIMEOUT;
-                return unknown && !certainly_not_done(text) ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
+                return unknown && !is_certainly_not_done(text) ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
         case GRPC_UNKNOWN:
-                /* Its own time limit ran out while it waited for a quorum: the bare words of a Go
-                 * context. */
+                /* etcd's own time limit ran out while it waited for a quorum; it passes on the text
+                 * of Go's context. */
                 if (strstr(text, "context deadline exceeded") || strstr(text, "context canceled"))
                         return HF_E_TIMEOUT;
-                return certainly_not_done(text) ? HF_E_UNAVAILABLE : -EIO;
+                return is_certainly_not_done(text) ? HF_E_UNAVAILABLE : -EIO;
         default: return -EIO;
         }
 }
 
-int hfd_etcd_error(const struct hf__http_result *result, bool unknown, const char *endpoint,
-                   struct hf_status *reterr_status) {
+int hfd_grpc_status_error(const struct hf__http_result *result, bool unknown, const char *endpoint,
+                          struct hf_status *reterr_status) {
         const char *text = result->error_text ? result->error_text : "";
 
-        /* A status is etcd's last word, even if it came before all of the request was sent and the
-         * stream then broke. */
+        /* A gRPC status is final, even if it came before the whole request was sent and the stream
+         * broke afterwards. */
         if (result->grpc_status > GRPC_OK && result->outcome != HF_E_CANCELED) {
                 int error = grpc_error(result->grpc_status, result->grpc_message, unknown);
 
@@ -67,14 +73,14 @@ int hfd_etcd_error(const struct hf__http_result *result, bool unknown, const cha
         case 0: break;
         case HF_E_UNAUTHORIZED:
                 /* No request goes out before the handshake is done. */
-                return hf_fail(reterr_status, HF_E_UNAVAILABLE, "etcd %s: TLS refused: %s",
-                               endpoint, text);
+                return hf_fail(reterr_status, HF_E_UNAVAILABLE,
+                               "etcd %s: TLS failed, check the certificates: %s", endpoint, text);
         case HF_E_UNAVAILABLE:
-                return hf_fail(reterr_status, HF_E_UNAVAILABLE, "etcd %s: unreachable: %s",
+                return hf_fail(reterr_status, HF_E_UNAVAILABLE, "etcd %s is unreachable: %s",
                                endpoint, text);
         case HF_E_TIMEOUT:
-                return hf_fail(reterr_status, HF_E_TIMEOUT, "etcd %s: no answer: %s", endpoint,
-                               text);
+                return hf_fail(reterr_status, HF_E_TIMEOUT, "etcd %s does not respond: %s",
+                               endpoint, text);
         case HF_E_CANCELED: return hf_fail(reterr_status, HF_E_CANCELED, "the store is closing");
         default:
                 return hf_fail(reterr_status, result->outcome, "etcd %s: %s %s", endpoint,
@@ -82,8 +88,9 @@ int hfd_etcd_error(const struct hf__http_result *result, bool unknown, const cha
         }
         if (result->code != 200)
                 return hf_fail(reterr_status, -EIO,
-                               "etcd %s: answers HTTP %d: not an etcd v3 endpoint?", endpoint,
+                               "etcd %s: HTTP status %d; is this an etcd v3 endpoint?", endpoint,
                                result->code);
+        /* No status at all, or a stream that etcd has ended although it should go on. */
         return hf_fail(reterr_status, unknown ? HF_E_TIMEOUT : HF_E_UNAVAILABLE,
-                       "etcd %s: the answer broke off", endpoint);
+                       "etcd %s: the response broke off", endpoint);
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Requests to etcd as bytes. Each function returns a whole gRPC body, prefix and message, which the
+ * caller unrefs; NULL = out of memory. Pure. Thread: any. Private to server/storage/etcd.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/storage/store.h"
+
+struct hf__buf *hfd_etcd_pack_get(const char *key);
+/* Keys in [begin, end); an empty end = up to the last key of the store. revision 0 = now, limit 0 =
+ * all. */
+struct hf__buf *hfd_etcd_pack_list(const char *begin, const char *end, uint64_t revision,
+                                   size_t limit, bool keys_only);
+/* txn has passed hfd_txn_check. */
+struct hf__buf *hfd_etcd_pack_txn(const struct hfd_txn *txn);
+struct hf__buf *hfd_etcd_pack_compact(uint64_t revision);
+/* A linearizable range that finds nothing: only the response's header matters. */
+struct hf__buf *hfd_etcd_pack_revision(void);
+struct hf__buf *hfd_etcd_pack_watch(const char *begin, const char *end, uint64_t revision);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * etcd v3 as a store. It speaks gRPC over the HTTP engine and protobuf-c; no gRPC library is used.
+ *
+ * Threads: as the port says (store.h). All callbacks come on the engine's thread, one after the
+ * other.
+ */
+#include "server/storage/store.h"
+
+struct hfd_etcd_config {
+        const char *const *endpoints;            /* "http://127.0.0.1:2379", NULL-terminated */
+        const char *ca_pem, *cert_pem, *key_pem; /* PEM text, for https; each NULL = none */
+};
+
+/*
+ * Starts the engine's thread. Does not connect yet: while etcd is unreachable, operations end with
+ * HF_E_UNAVAILABLE or HF_E_TIMEOUT. config is used during this call only. 0, -errno, or
+ * HF_E_INVALID: an endpoint is malformed or none is given; the message names it. Free it by
+ * ops->free.
+ */
+int hfd_etcd_store_new(const struct hf_host *host, const struct hfd_etcd_config *config,
+                       struct hfd_store **ret_store, struct hf_status *reterr_status);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The memory store's state, shared by its operations, its watches and its thread. Private to
+ * server/storage/memory.
+ *
+ * Lock: mu guards everything that says so. No callback runs under it: functions that call back
+ * release it and take it again, and say so. Functions that end in _locked need it.
+ *
+ * Threads: any thread operates on the history, under mu. Only the store's own thread calls back and
+ * takes replies and watches off their lists.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/storage/memory/history.h"
+#include "server/storage/store.h"
+
+struct hfd_memory_reply;
+struct hfd_memory_watch;
+
+struct hfd_memory {
+        struct hfd_store store; /* first member; immutable */
+        pthread_t thread;       /* the creator's */
+
+        pthread_mutex_t mu;
+        pthread_cond_t wake; /* there is something to deliver, or closing */
+        /* Guarded by mu. */
+        struct hfd_history history;
+        struct hfd_memory_reply *first_reply, **last_reply; /* queue, owned */
+        struct hfd_memory_watch *watches;                   /* list, owned */
+        uint64_t last_watch_id;
+        uint64_t iterations;
+        bool closing; /* nothing starts any more */
+};
+
+/* The memory store behind the port. */
+static inline struct hfd_memory *hfd_memory_of(struct hfd_store *store) {
+        return (struct hfd_memory *)store;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A store in memory, for tests and for development: it behaves as etcd does, and forgets everything
+ * when it is freed.
+ *
+ * Threads: as the port says (store.h). All callbacks come on the store's own thread.
+ */
+#include "server/storage/store.h"
+
+/* host is borrowed. 0 or -errno. Free it by ops->free. */
+int hfd_memory_store_new(const struct hf_host *host, struct hfd_store **ret_store);
