@@ -333,6 +333,8 @@ static void write_output(struct hfd_connection *connection) {
         hfd_connection_mark(connection); /* there may be more; the other connections come first */
 }
 
+/* epoll watches for what the connection waits for now, so that a socket which nobody serves cannot
+ * keep the thread busy. */
 static void update_epoll(struct hfd_connection *connection) {
         struct epoll_event event = {.data.ptr = connection};
 

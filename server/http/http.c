@@ -128,6 +128,7 @@ static size_t handshakes_per_worker(size_t max_connections, unsigned n_workers) 
         return n > 0 ? n : 1;
 }
 
+/* n_workers counts the workers that hfd_http_free must take down, also after a failure. */
 static int make_workers(struct hfd_http *http, unsigned n, struct hf_status *reterr_status) {
         http->max_handshakes = handshakes_per_worker(http->max_connections, n);
         http->workers = calloc(n, sizeof *http->workers);
@@ -143,6 +144,7 @@ static int make_workers(struct hfd_http *http, unsigned n, struct hf_status *ret
         return 0;
 }
 
+/* 0 or -errno; then nothing was made. */
 static int init_sync(struct hfd_http *http) {
         int r = hf__mutex_init(&http->mu);
 
@@ -154,6 +156,7 @@ static int init_sync(struct hfd_http *http) {
         return r;
 }
 
+/* The certificates and the address are used by others and not kept. */
 static void copy_config(struct hfd_http *http, const struct hfd_http_config *config) {
         http->max_body = config->max_body ? config->max_body : DEFAULT_BODY;
         http->max_header_bytes =
@@ -224,6 +227,8 @@ static void wake_workers(struct hfd_http *http) {
                 hf__mailbox_wake(&http->workers[i].mailbox);
 }
 
+/* The socket is shut down here and not by worker 0, so that clients are refused as soon as this
+ * returns. The workers see `draining` after they were woken. */
 void hfd_http_stop_accepting(struct hfd_http *http) {
         pthread_mutex_lock(&http->mu);
         if (!http->stopped && !http->inherited)
@@ -259,7 +264,8 @@ void hfd_http_connection_gone(struct hfd_http *http) {
         assert(before > 0);
         if (before != 1 || !atomic_load_explicit(&http->draining, memory_order_acquire))
                 return;
-        /* Under the mutex, or a waiter that has just read the count would miss it. */
+        /* Under the mutex: a waiter that has just read the count would miss the signal otherwise.
+         */
         pthread_mutex_lock(&http->mu);
         pthread_cond_broadcast(&http->emptied);
         pthread_mutex_unlock(&http->mu);
@@ -276,6 +282,8 @@ int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline) {
         return hfd_http_n_connections(http) > 0 ? HF_E_TIMEOUT : 0;
 }
 
+/* The certificates are read and checked outside the mutex; workers only copy the pointer under it.
+ */
 int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key_pem,
                     const char *client_ca_pem, struct hf_status *reterr_status) {
         SSL_CTX *fresh, *old;

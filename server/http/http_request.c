@@ -159,6 +159,7 @@ static size_t find_header(const struct hfd_http_request *request, const char *na
         return SIZE_MAX;
 }
 
+/* Makes room for n more bytes of headers. 0 or -ENOMEM. */
 static int reserve_headers(struct hfd_http_request *request, size_t n) {
         size_t need = request->n_headers_bytes + n;
         size_t space = request->headers_space ? request->headers_space : 256;
@@ -233,6 +234,7 @@ int hfd_http_request_add_body(struct hfd_http_request *request, const void *data
         assert(is_on_worker(request) && !request->dispatched);
         if (n > max || request->n_body > max - n)
                 return HF_E_TOO_LARGE;
+        /* The NUL lets parsers treat the body as a C string. */
         if (request->n_body + n + 1 > request->body_space) {
                 size_t space = request->body_space ? request->body_space : 512;
                 char *grown;

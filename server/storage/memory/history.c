@@ -27,7 +27,8 @@ struct hfd_version *hfd_version_unref(struct hfd_version *version) {
         return NULL;
 }
 
-static struct hfd_version *version_new(const char *key, struct hf__buf *value) {
+/* Without revisions, which commit_version sets. NULL = out of memory. */
+static struct hfd_version *new_version(const char *key, struct hf__buf *value) {
         size_t n = strlen(key) + 1;
         struct hfd_version *version = malloc(sizeof *version + n);
 
@@ -87,6 +88,7 @@ size_t hfd_history_find(const struct hfd_history *history, const char *name) {
         return low;
 }
 
+/* From the newest back: most reads are of now, and compaction keeps the versions few. */
 struct hfd_version *hfd_history_at(const struct hfd_history *history, size_t index,
                                    uint64_t revision) {
         const struct hfd_history_key *key = &history->keys[index];
@@ -110,6 +112,7 @@ bool hfd_history_compare(const struct hfd_history *history, const struct hfd_com
         const struct hfd_version *version =
                 hfd_history_get(history, compare->key, history->revision);
 
+        /* memcmp must not see a NULL, which an empty value may be. */
         switch (compare->kind) {
         case HFD_MOD_EQUALS: return (version ? version->mod : 0) == compare->revision;
         case HFD_VALUE_EQUALS:
@@ -157,6 +160,7 @@ static void commit_version(struct hfd_history *history, struct hfd_version *vers
         assert(key->n < key->space && history->n_log < history->space_log);
         assert(!last || last->mod < history->revision);
         version->mod = history->revision;
+        /* A put keeps the create revision, unless the key was deleted in between. */
         version->create = version->value && last && last->value ? last->create : history->revision;
         key->versions[key->n++] = hfd_version_ref(version);
         history->log[history->n_log++] = version; /* consumed */
@@ -184,13 +188,15 @@ int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, siz
                 if (has_version(versions, n, ops[i].key) ||
                     (!value && !hfd_history_get(history, ops[i].key, history->revision)))
                         continue;
-                versions[n] = version_new(ops[i].key, value);
+                versions[n] = new_version(ops[i].key, value);
                 if (!versions[n])
                         goto no_memory;
                 n++;
                 if (!key_slot(history, ops[i].key))
                         goto no_memory;
         }
+        /* From here on nothing fails. A transaction that only deletes missing keys writes nothing.
+         */
         if (n > 0)
                 history->revision++;
         for (size_t i = 0; i < n; i++)
@@ -231,6 +237,7 @@ void hfd_history_compact(struct hfd_history *history, uint64_t revision, uint64_
         for (size_t i = 0; i < history->n_keys; i++) {
                 struct hfd_history_key *key = &history->keys[i];
 
+                /* A slot without versions is left over from a failed write. */
                 if (key->n > 0 && compact_key(key, revision)) {
                         history->keys[kept++] = *key;
                 } else {

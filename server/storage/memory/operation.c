@@ -186,10 +186,12 @@ int hfd_memory_list(struct hfd_store *store, const char *prefix, const char *sta
                                  .limit = limit,
                                  .keys_only = keys_only};
 
+        /* A start key before the prefix means the whole prefix. */
         args.start = start_key && strcmp(start_key, prefix) > 0 ? start_key : prefix;
         return run_operation(store, done, ctx, do_list_locked, &args);
 }
 
+/* About what etcd counts: keys and values. */
 static bool is_too_large(const struct hfd_txn *txn) {
         size_t n = 0;
 
@@ -212,6 +214,7 @@ static int do_txn_locked(struct hfd_memory *memory, struct hfd_memory_reply *rep
                         hf_fail(&reply->reply.status, HF_E_TOO_LARGE, "request is too large");
                 return 0;
         }
+        /* The mutex makes the compares, the writes and the reads of a failure one atomic step. */
         for (size_t i = 0; i < txn->n_compares; i++)
                 holds = holds && hfd_history_compare(history, &txn->compares[i]);
         if (holds)
@@ -261,6 +264,7 @@ int hfd_memory_compact(struct hfd_store *store, uint64_t revision, hf_nsec deadl
         return run_operation(store, done, ctx, do_compact_locked, &revision);
 }
 
+/* Every reply carries the revision. */
 static int do_revision_locked(struct hfd_memory *memory, struct hfd_memory_reply *reply,
                               const void *args) {
         return 0;
