@@ -25,8 +25,7 @@ struct hfd_pki_leaf {
         const char *const *names;
         const char *previous_pem; /* a serving certificate whose names are kept; NULL = none */
 };
-/* A certificate for one year, but not beyond the end of the CA. 0, -ENOMEM, -EIO or HF_E_INVALID.
- */
+/* A certificate for one year, not beyond the end of the CA. 0, -ENOMEM, -EIO or HF_E_INVALID. */
 int hfd_pki_leaf_make(const struct hfd_pki_leaf *leaf, char **ret_cert_pem);
 
 /* Why key_pem is not usable as a private key; "" when it is. Static storage. */

@@ -94,8 +94,7 @@ static char *cut_column(char **at) {
         return start;
 }
 
-/* Cuts "a,b" into strings one behind the other. Blanks around a group and empty groups are dropped.
- */
+/* Cuts "a,b" into strings one behind the other. Drops blanks around a group, and empty groups. */
 static int cut_groups(const struct place *place, char *column, struct entry *entry) {
         char *out = column, *save = NULL;
         entry->groups = column;

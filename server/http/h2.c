@@ -321,8 +321,7 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
         return 0;
 }
 
-/* A response that was sent before the request was complete: its rest is not wanted (RFC 9113 8.1).
- */
+/* A response that was sent before the request was complete: the rest is unwanted (RFC 9113 8.1). */
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *ctx) {
         struct hfd_http_request *request;
 

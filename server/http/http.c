@@ -264,8 +264,7 @@ void hfd_http_connection_gone(struct hfd_http *http) {
         assert(before > 0);
         if (before != 1 || !atomic_load_explicit(&http->draining, memory_order_acquire))
                 return;
-        /* Under the mutex: a waiter that has just read the count would miss the signal otherwise.
-         */
+        /* Under the mutex, so that a waiter which has just read the count does not miss it. */
         pthread_mutex_lock(&http->mu);
         pthread_cond_broadcast(&http->emptied);
         pthread_mutex_unlock(&http->mu);
@@ -282,8 +281,7 @@ int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline) {
         return hfd_http_n_connections(http) > 0 ? HF_E_TIMEOUT : 0;
 }
 
-/* The certificates are read and checked outside the mutex; workers only copy the pointer under it.
- */
+/* The certificates are checked outside the mutex; workers only copy the pointer under it. */
 int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key_pem,
                     const char *client_ca_pem, struct hf_status *reterr_status) {
         SSL_CTX *fresh, *old;

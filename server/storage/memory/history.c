@@ -195,8 +195,7 @@ int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, siz
                 if (!key_slot(history, ops[i].key))
                         goto no_memory;
         }
-        /* From here on nothing fails. A transaction that only deletes missing keys writes nothing.
-         */
+        /* From here on nothing fails. Deleting only missing keys takes no revision. */
         if (n > 0)
                 history->revision++;
         for (size_t i = 0; i < n; i++)
