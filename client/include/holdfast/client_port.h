@@ -1,23 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * For those who implement a client (loopback, fakes, wrappers): the operations behind
- * <holdfast/client.h>, with the same rules. A client is made by embedding struct hf_client as the
- * first member of one's own struct.
+ * For implementers of a client (loopback, fakes, wrappers): the operations behind
+ * <holdfast/client.h>. Users of a client do not need this header.
+ *
+ * An implementation embeds struct hf_client as the first member of its own struct and sets both
+ * members before it hands the client out. The functions of <holdfast/client.h> check the arguments
+ * and then call these operations, which have the same contracts: any thread may call them at any
+ * time, none of them blocks (but `free`), and each callback comes exactly once after a start that
+ * returned 0.
  */
 #include <holdfast/client.h>
 
 struct hf_client_ops {
+        /* As hf_client_request; request is complete and valid for its verb, done is not NULL. */
         int (*request)(struct hf_client *self, const struct hf_request *request,
                        hf_response_fn done, void *ctx, uint64_t *ret_id);
+        /* As hf_client_cancel. Must ignore an id that it does not know. */
         void (*cancel)(struct hf_client *self, uint64_t id);
+        /* As hf_client_watch; spec has a resource, neither callback is NULL. */
         int (*watch)(struct hf_client *self, const struct hf_watch_spec *spec, hf_event_fn on_event,
                      hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id);
+        /* As hf_client_watch_cancel. Must ignore an id that it does not know. */
         void (*watch_cancel)(struct hf_client *self, uint64_t id);
+        /* As hf_client_free; self is not NULL. Ends what is under way, then frees self. */
         void (*free)(struct hf_client *self);
 };
 
+/* Both members are immutable once the client is handed out. */
 struct hf_client {
-        const struct hf_client_ops *ops;
-        const struct hf_host *host; /* borrowed */
+        const struct hf_client_ops *ops; /* borrowed; static, usually */
+        const struct hf_host *host;      /* borrowed; hf_client_do takes its clock from here */
 };

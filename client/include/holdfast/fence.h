@@ -1,36 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The fence of a leader's write: which Lease, which term, whose. design 6; docs/semantics.md.
+ * The fence of a leader's write: the Lease, the term and the holder under which the write is made.
+ * A server that understands fences commits the write only while this holder still leads in this
+ * term. docs/semantics.md describes what that protects against.
  *
- * Over HTTP it is the header `Holdfast-Fence: namespace/name;term;identity`, which the server
- * echoes in its reply. The term is the resourceVersion that the acquiring write returned. A leader
- * that holds two Leases at once (a migration from one to another) names both,
- * `namespace/name;term,namespace/name;term;identity`, and the write commits only while both are
- * its.
+ * Over HTTP a fence is the header `Holdfast-Fence: namespace/name;term;identity`, which the server
+ * repeats in its response. The term is the resourceVersion of the write that acquired the Lease. A
+ * leader that holds two Leases during a migration names both:
+ * `namespace/name;term,namespace/name;term;identity`. The server then commits the write only while
+ * both Leases belong to the holder.
+ *
+ * Thread: any; the functions are pure.
  */
 #include <stddef.h>
 #include <stdint.h>
 
 #define HF_FENCE_HEADER "Holdfast-Fence"
-#define HF_IDENTITY_MAX 255 /* bytes of a holder identity we make or fence with */
+#define HF_IDENTITY_MAX 255 /* bytes of a holder identity, for identities we make or fence with */
 #define HF_NAME_MAX     253 /* bytes of an object's name or namespace */
-#define HF_FENCE_MAX                                                                               \
-        (4 * HF_NAME_MAX + HF_IDENTITY_MAX + 64) /* bytes that hold any fence as text */
+/* The size of a buffer that holds any fence as text, with its NUL. */
+#define HF_FENCE_MAX (4 * HF_NAME_MAX + HF_IDENTITY_MAX + 64)
 
+/* All texts are NUL-terminated. */
 struct hf_fence {
-        char ns[HF_NAME_MAX + 1];
-        char name[HF_NAME_MAX + 1];
-        uint64_t term; /* never 0 */
-        char identity[HF_IDENTITY_MAX + 1];
-        /* The second Lease, of the same holder; also_term 0 = there is none. */
+        char ns[HF_NAME_MAX + 1];           /* of the Lease */
+        char name[HF_NAME_MAX + 1];         /* of the Lease */
+        uint64_t term;                      /* never 0 */
+        char identity[HF_IDENTITY_MAX + 1]; /* the holder of the Lease, or of both Leases */
+        /* The second Lease; also_term 0 = there is only one. */
         char also_ns[HF_NAME_MAX + 1];
         char also_name[HF_NAME_MAX + 1];
         uint64_t also_term;
 };
 
-/* Writes the header's value. Returns its length, -ENOSPC, or -EINVAL: term 0, a part that is empty
- * or would break the header. */
+/*
+ * Writes the header's value into `text`, a buffer of max_text bytes, with a NUL. Returns its length
+ * without the NUL; -ENOSPC: the buffer is too small; -EINVAL: term is 0, or a text is empty or
+ * contains what a header value or the format does not allow.
+ */
 int hf_fence_format(const struct hf_fence *fence, char *text, size_t max_text);
-/* 0 or -EINVAL; ret_fence is set on success only. */
+/*
+ * Reads a header's value of n bytes (a NUL is not needed). 0, or -EINVAL: it is not a fence. Only
+ * the spelling that hf_fence_format writes is accepted, so that equal fences are equal texts.
+ * *ret_fence is set on success only.
+ */
 int hf_fence_parse(const char *text, size_t n, struct hf_fence *ret_fence);
