@@ -1,67 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache's indexes. Each has a node per value that some object has, and a node holds the entries
- * that have it, in key order; an entry knows its nodes, so that nobody has to ask again which
- * values an object had. A node goes with its last entry.
+ * An index has a node for each value that an object has, and a node holds the entries with that
+ * value, in the order of their keys. Each entry knows its nodes, so that nobody has to ask the
+ * index function again which values the object had. A node without entries is freed.
  *
- * Nodes and the entries' lists of them change under the cache's lock, by its thread only, together
- * with the store: who reads finds an object under exactly the values that it has. What an object's
- * values are is asked without the lock.
+ * Invariants: an entry is in a node exactly if the node is in its list, and is in no list twice. An
+ * update either moves the entry to all of its new values or, out of memory, changes nothing.
  */
-#include "client/informer_private.h"
+#include "client/indexer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct hf__indexer {
-        struct hf__indexer *next;
+#include "client/informer_private.h"
+
+struct hf__index {
+        struct hf__index *next;
         hf_informer_index_fn fn;
         void *ctx;
         struct hf__key_index nodes; /* owns them */
         char name[];
 };
 
-struct hf__indexer_node {
+struct hf__index_node {
         struct hf__keyed keyed; /* the value */
-        struct hf__indexer *index;
+        struct hf__index *index;
         struct hf__key_index entries; /* borrowed from the store */
-        uint64_t had, has;            /* the last swap whose entry was in before, and after */
+        /* The number of the last update whose entry had this value before it, and after it. They
+         * replace a search through the entry's old and new values. */
+        uint64_t old_update, new_update;
         char value[];
 };
 
-struct wanted {
-        struct hf__indexer *index;
-        char *value; /* owned */
+struct hf__index_value {
+        struct hf__index *index;
+        char *text; /* owned */
 };
 
-/* ---- what an object's values are ---- */
+/* ---- the values of an object ---- */
+
+static int grow_values(struct hf_informer_values *values) {
+        size_t space = values->space ? values->space * 2 : 4;
+        struct hf__index_value *grown = reallocarray(values->values, space, sizeof *grown);
+
+        if (!grown)
+                return -ENOMEM;
+        values->values = grown;
+        values->space = space;
+        return 0;
+}
 
 int hf_informer_value(struct hf_informer_values *values, const char *value) {
         if (!values || !value)
                 return -EINVAL;
-        if (values->error == 0 && values->n == values->space) {
-                size_t space = values->space ? values->space * 2 : 4;
-                struct wanted *wanted = reallocarray(values->wanted, space, sizeof *wanted);
-                if (wanted) {
-                        values->wanted = wanted;
-                        values->space = space;
-                } else {
-                        values->error = -ENOMEM;
-                }
-        }
-        char *copy = values->error ? NULL : strdup(value);
+        if (values->error == 0 && values->n == values->space)
+                values->error = grow_values(values);
+        if (values->error != 0)
+                return values->error;
+        char *copy = strdup(value);
         if (copy)
-                values->wanted[values->n++] = (struct wanted){values->index, copy};
+                values->values[values->n++] = (struct hf__index_value){values->index, copy};
         else
                 values->error = -ENOMEM;
         return values->error;
 }
 
-int hf__indexer_values_of(struct hf_informer *informer, const struct hf__informer_entry *entry,
+int hf__indexer_values_of(const struct hf__indexer *indexer, const struct hf__informer_entry *entry,
                           const char *object, size_t n, struct hf_informer_values *ret_values) {
         *ret_values = (struct hf_informer_values){0};
-        for (struct hf__indexer *index = informer->indexes; index && ret_values->error == 0;
+        for (struct hf__index *index = indexer->indexes; index && ret_values->error == 0;
              index = index->next) {
                 ret_values->index = index;
                 index->fn(index->ctx, entry->ns, entry->name, object, n, ret_values);
@@ -71,14 +80,14 @@ int hf__indexer_values_of(struct hf_informer *informer, const struct hf__informe
 
 void hf__indexer_values_done(struct hf_informer_values *values) {
         for (size_t i = 0; i < values->n; i++)
-                free(values->wanted[i].value);
-        free(values->wanted);
+                free(values->values[i].text);
+        free(values->values);
         *values = (struct hf_informer_values){0};
 }
 
 /* ---- nodes ---- */
 
-static void node_drop_if_empty(struct hf__indexer_node *node) {
+static void node_free_if_empty(struct hf__index_node *node) {
         if (node->entries.n > 0)
                 return;
         hf__key_index_remove(&node->index->nodes, node->value);
@@ -86,9 +95,10 @@ static void node_drop_if_empty(struct hf__indexer_node *node) {
         free(node);
 }
 
-static struct hf__indexer_node *node_of(struct hf__indexer *index, const char *value) {
-        struct hf__indexer_node *node =
-                (struct hf__indexer_node *)hf__key_index_find(&index->nodes, value);
+/* The node of a value; made, and empty, when the value is new. NULL: out of memory. */
+static struct hf__index_node *node_get(struct hf__index *index, const char *value) {
+        struct hf__index_node *node =
+                (struct hf__index_node *)hf__key_index_find(&index->nodes, value);
         size_t n = strlen(value);
 
         if (node)
@@ -106,69 +116,88 @@ static struct hf__indexer_node *node_of(struct hf__indexer *index, const char *v
         return node;
 }
 
-static void leave(struct hf__indexer_node *node, const struct hf__informer_entry *entry) {
+static void node_remove(struct hf__index_node *node, const struct hf__informer_entry *entry) {
+        assert(hf__key_index_find(&node->entries, entry->keyed.key) == &entry->keyed);
         hf__key_index_remove(&node->entries, entry->keyed.key);
-        node_drop_if_empty(node);
+        node_free_if_empty(node);
 }
 
-static int enter(struct hf__indexer_node *node, struct hf__informer_entry *entry, uint64_t swap) {
-        if (node->had == swap)
+/* Adds the entry unless it was in this node before the update. 0, or -ENOMEM and the node is freed
+ * if it was new. */
+static int node_add(struct hf__index_node *node, struct hf__informer_entry *entry,
+                    uint64_t update) {
+        if (node->old_update == update)
                 return 0;
         int r = hf__key_index_insert(&node->entries, &entry->keyed);
         if (r < 0)
-                node_drop_if_empty(node);
+                node_free_if_empty(node);
         return r;
 }
 
-int hf__indexer_swap_locked(struct hf_informer *informer, struct hf__informer_entry *entry,
-                            const struct hf_informer_values *values) {
-        struct hf__indexer_node **nodes = values->n > 0 ? calloc(values->n + 1,
-                                                                 sizeof(struct hf__indexer_node *))
-                                                        : NULL,
-                                **old = entry->nodes;
-        uint64_t swap = ++informer->n_swaps;
-        size_t n = 0;
-        int r = values->n > 0 && !nodes ? -ENOMEM : 0;
+/* ---- entries; under the informer's lock ---- */
 
-        for (struct hf__indexer_node **had = old; had && *had; had++)
-                (*had)->had = swap;
-        for (size_t i = 0; r == 0 && i < values->n; i++) {
-                struct hf__indexer_node *node =
-                        node_of(values->wanted[i].index, values->wanted[i].value);
-                if (node && node->has == swap)
-                        continue; /* said twice */
-                r = node ? enter(node, entry, swap) : -ENOMEM;
-                if (r == 0) {
-                        node->has = swap;
-                        nodes[n++] = node;
-                }
+/* Adds the entry to the nodes of its new values and collects these in `nodes`, which has room for
+ * all. 0 or -ENOMEM. */
+static int add_to_nodes(struct hf__informer_entry *entry, const struct hf_informer_values *values,
+                        uint64_t update, struct hf__index_node **nodes, size_t *n_nodes) {
+        for (size_t i = 0; i < values->n; i++) {
+                struct hf__index_node *node =
+                        node_get(values->values[i].index, values->values[i].text);
+                if (!node)
+                        return -ENOMEM;
+                if (node->new_update == update)
+                        continue; /* the index function gave this value twice */
+                int r = node_add(node, entry, update);
+                if (r < 0)
+                        return r;
+                node->new_update = update;
+                nodes[(*n_nodes)++] = node;
         }
-        if (r < 0) { /* as if nothing had been */
+        return 0;
+}
+
+int hf__indexer_update_locked(struct hf__indexer *indexer, struct hf__informer_entry *entry,
+                              const struct hf_informer_values *values) {
+        struct hf__index_node **nodes = NULL, **old = entry->nodes;
+        uint64_t update = ++indexer->n_updates;
+        size_t n = 0;
+
+        assert(values->error == 0);
+        if (values->n > 0) {
+                nodes = calloc(values->n + 1, sizeof(struct hf__index_node *));
+                if (!nodes)
+                        return -ENOMEM;
+        }
+        for (struct hf__index_node **node = old; node && *node; node++)
+                (*node)->old_update = update;
+        int r = add_to_nodes(entry, values, update, nodes, &n);
+        if (r < 0) { /* undo what was added */
                 while (n > 0)
-                        if (nodes[--n]->had != swap)
-                                leave(nodes[n], entry);
+                        if (nodes[--n]->old_update != update)
+                                node_remove(nodes[n], entry);
                 free(nodes);
                 return r;
         }
-        for (struct hf__indexer_node **had = old; had && *had; had++)
-                if ((*had)->has != swap)
-                        leave(*had, entry);
+        for (struct hf__index_node **node = old; node && *node; node++)
+                if ((*node)->new_update != update)
+                        node_remove(*node, entry);
         free(old);
         entry->nodes = nodes;
         return 0;
 }
 
-void hf__indexer_leave_locked(struct hf__informer_entry *entry) {
-        for (struct hf__indexer_node **node = entry->nodes; node && *node; node++)
-                leave(*node, entry);
+void hf__indexer_remove_locked(struct hf__informer_entry *entry) {
+        for (struct hf__index_node **node = entry->nodes; node && *node; node++)
+                node_remove(*node, entry);
         free(entry->nodes);
         entry->nodes = NULL;
 }
 
-/* ---- the face ---- */
+/* ---- what users call ---- */
 
-static struct hf__indexer *find_index(const struct hf_informer *informer, const char *name) {
-        struct hf__indexer *index = informer->indexes;
+static struct hf__index *find_index(const struct hf__indexer *indexer, const char *name) {
+        struct hf__index *index = indexer->indexes;
+
         while (index && strcmp(index->name, name) != 0)
                 index = index->next;
         return index;
@@ -178,17 +207,17 @@ int hf_informer_add_index(struct hf_informer *informer, const char *name, hf_inf
                           void *ctx) {
         if (!informer || informer->started || !name || !name[0] || !fn)
                 return -EINVAL;
-        if (find_index(informer, name))
+        if (find_index(&informer->indexer, name))
                 return HF_E_EXISTS;
         size_t n = strlen(name);
-        struct hf__indexer *index = calloc(1, sizeof *index + n + 1);
+        struct hf__index *index = calloc(1, sizeof *index + n + 1);
         if (!index)
                 return -ENOMEM;
         memcpy(index->name, name, n + 1);
         index->fn = fn;
         index->ctx = ctx;
-        index->next = informer->indexes;
-        informer->indexes = index;
+        index->next = informer->indexer.indexes;
+        informer->indexer.indexes = index;
         return 0;
 }
 
@@ -196,26 +225,27 @@ int hf_informer_by_index(struct hf_informer *informer, const char *name, const c
                          void (*each)(void *ctx, const char *ns, const char *name,
                                       const char *object, size_t n),
                          void *ctx) {
-        struct hf__indexer *index =
-                informer && name && value && each ? find_index(informer, name) : NULL;
+        struct hf__index *index =
+                informer && name && value && each ? find_index(&informer->indexer, name) : NULL;
 
         if (!index)
                 return -EINVAL;
         (void)pthread_mutex_lock(&informer->mu);
-        const struct hf__indexer_node *node =
-                (const struct hf__indexer_node *)hf__key_index_find(&index->nodes, value);
+        const struct hf__index_node *node =
+                (const struct hf__index_node *)hf__key_index_find(&index->nodes, value);
         for (size_t i = 0; node && i < node->entries.n; i++)
-                hf__informer_hand_out((const struct hf__informer_entry *)node->entries.items[i],
-                                      each, ctx);
+                hf__informer_entry_visit((const struct hf__informer_entry *)node->entries.items[i],
+                                         each, ctx);
         (void)pthread_mutex_unlock(&informer->mu);
         return 0;
 }
 
-void hf__indexers_done(struct hf_informer *informer) {
-        while (informer->indexes) {
-                struct hf__indexer *index = informer->indexes;
-                informer->indexes = index->next;
-                hf__key_index_done(&index->nodes); /* its nodes went with the entries */
+void hf__indexer_done(struct hf__indexer *indexer) {
+        while (indexer->indexes) {
+                struct hf__index *index = indexer->indexes;
+                assert(index->nodes.n == 0); /* each node was freed with its last entry */
+                indexer->indexes = index->next;
+                hf__key_index_done(&index->nodes);
                 free(index);
         }
 }

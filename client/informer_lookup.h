@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A look at a cache's keys, for holdfastd's controllers. */
+/* Reading an informer, beside the functions of <holdfast/informer.h>. */
+#include <stdbool.h>
+
 #include <holdfast/informer.h>
 
-/* Whether any object of that namespace is known; a few comparisons, however many there are. Thread:
- * any. */
+/* Whether the informer has an object in that namespace: a binary search, no scan. Thread: any.
+ * Never blocks for long. */
 bool hf__informer_has_in(struct hf_informer *informer, const char *ns);

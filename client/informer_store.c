@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the cache holds: one entry per object, in key order. Whether an object is new, changed or
- * gone is decided here, by what the store knows, not by what the event says: a list met between two
- * watches makes the words of either relative.
+ * The contents of an informer, and the one place that decides whether an object was added, modified
+ * or deleted. It compares with what the store has and does not believe the type of a watch event:
+ * after a list beside a watch, or between two watches, the type may be wrong for this store.
+ *
+ * Invariants: an entry and its place in the indexes change together, under the lock, or not at all.
+ * Handlers are called after the change, without the lock.
  */
-#include "client/informer_private.h"
+#include "client/informer_store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "client/informer_handlers.h"
+#include "client/informer_private.h"
 #include "client/json_span.h"
+#include "client/metadata_transform.h"
 
 struct metadata {
-        struct hf__json *json; /* owned; the rest is borrowed from it */
+        struct hf__json *json; /* owned; the texts are borrowed from it */
         const char *ns, *name, *resource_version;
 };
 
-static int metadata_of(struct hf__span object, struct metadata *ret_metadata) {
+/* Parses only the metadata of an object; the rest stays text. 0, -ENOMEM or -EPROTO. */
+static int parse_metadata(struct hf__span object, struct metadata *ret_metadata) {
         struct hf__span text;
 
         *ret_metadata = (struct metadata){0};
@@ -33,19 +41,20 @@ static int metadata_of(struct hf__span object, struct metadata *ret_metadata) {
         ret_metadata->name = hf__json_string(ret_metadata->json, "name");
         ret_metadata->resource_version = hf__json_string(ret_metadata->json, "resourceVersion");
         if (ret_metadata->name && ret_metadata->name[0] && ret_metadata->resource_version &&
-            strlen(ret_metadata->resource_version) < HF__INFORMER_RV_MAX)
+            strlen(ret_metadata->resource_version) < HF__RESOURCE_VERSION_MAX)
                 return 0;
         ret_metadata->json = hf__json_free(ret_metadata->json);
         return -EPROTO;
 }
 
+/* An entry that is in no store yet and has no object. NULL: out of memory. */
 static struct hf__informer_entry *entry_new(const struct metadata *metadata) {
         size_t n_ns = strlen(metadata->ns), n_name = strlen(metadata->name);
         struct hf__informer_entry *entry = calloc(1, sizeof *entry + 2 * (n_ns + n_name) + 4);
 
         if (!entry)
                 return NULL;
-        char *at = entry->text; /* the key, then namespace and name by themselves */
+        char *at = entry->text; /* the key, then the namespace and the name on their own */
         entry->keyed.key = at;
         if (n_ns > 0) {
                 at = mempcpy(at, metadata->ns, n_ns);
@@ -60,42 +69,63 @@ static struct hf__informer_entry *entry_new(const struct metadata *metadata) {
 }
 
 static void entry_free(struct hf__informer_entry *entry) {
+        assert(!entry->nodes); /* it has left the indexes */
         (void)hf__buf_unref(entry->object);
-        free(entry->nodes);
         free(entry);
 }
 
-/* ---- changes ---- */
-
-static void set_object(struct hf__informer_entry *entry, const char *resource_version,
-                       struct hf__buf *object) {
-        struct hf__buf *old = entry->object;
+static void entry_set_object(struct hf__informer_entry *entry, const char *resource_version,
+                             struct hf__buf *object) {
+        struct hf__buf *previous = entry->object;
 
         entry->object = hf__buf_ref(object);
         memset(entry->resource_version, 0, sizeof entry->resource_version);
         memcpy(entry->resource_version, resource_version, strlen(resource_version));
-        (void)hf__buf_unref(old);
+        (void)hf__buf_unref(previous);
 }
 
-/* Makes the object the entry's, or fresh's when there is none yet, in the store and its indexes at
- * once. 0 or -ENOMEM. */
-static int store(struct hf_informer *informer, struct hf__informer_entry *entry,
-                 struct hf__informer_entry *fresh, const char *resource_version,
-                 struct hf__buf *object) {
-        struct hf__informer_entry *target = entry ? entry : fresh;
+static struct hf__informer_entry *find_entry(const struct hf_informer *informer, const char *key) {
+        return (struct hf__informer_entry *)hf__key_index_find(&informer->store.entries, key);
+}
+
+int hf__informer_store_transform(const struct hf_informer *informer, const char *object, size_t n,
+                                 struct hf__buf **ret_object) {
+        if (informer->metadata_only)
+                return hf__metadata_transform(object, n, ret_object);
+        struct hf__buf *copy = hf__buf_copy(object, n);
+        if (!copy)
+                return -ENOMEM;
+        *ret_object = copy;
+        return 0;
+}
+
+/* ---- changes ---- */
+
+/* Sets the entry's state, in the store and in the indexes. 0, or -ENOMEM: nothing has changed. */
+static int set_entry_locked(struct hf_informer *informer, struct hf__informer_entry *entry,
+                            bool is_new, const struct hf_informer_values *values) {
+        if (is_new) {
+                int r = hf__key_index_insert(&informer->store.entries, &entry->keyed);
+                if (r != 0)
+                        return r;
+        }
+        int r = hf__indexer_update_locked(&informer->indexer, entry, values);
+        if (r != 0 && is_new)
+                hf__key_index_remove(&informer->store.entries, entry->keyed.key);
+        return r;
+}
+
+static int set_entry(struct hf_informer *informer, struct hf__informer_entry *entry, bool is_new,
+                     const char *resource_version, struct hf__buf *object) {
         struct hf_informer_values values;
 
-        int r = hf__indexer_values_of(informer, target, object->data, object->n, &values);
+        int r = hf__indexer_values_of(&informer->indexer, entry, object->data, object->n, &values);
         if (r == 0) {
                 (void)pthread_mutex_lock(&informer->mu);
-                if (!entry)
-                        r = hf__key_index_insert(&informer->store, &fresh->keyed);
-                if (r == 0 && (r = hf__indexer_swap_locked(informer, target, &values)) < 0 &&
-                    !entry)
-                        hf__key_index_remove(&informer->store, fresh->keyed.key);
+                r = set_entry_locked(informer, entry, is_new, &values);
                 if (r == 0) {
-                        set_object(target, resource_version, object);
-                        target->generation = informer->generation;
+                        entry_set_object(entry, resource_version, object);
+                        entry->generation = informer->store.generation;
                 }
                 (void)pthread_mutex_unlock(&informer->mu);
         }
@@ -103,145 +133,138 @@ static int store(struct hf_informer *informer, struct hf__informer_entry *entry,
         return r;
 }
 
-static void drop(struct hf_informer *informer, struct hf__informer_entry *entry,
-                 const struct hf__buf *last) {
+/* Removes an entry, tells the handlers and frees it. last: the state that they get; NULL = the one
+ * that the store has. */
+static void remove_entry(struct hf_informer *informer, struct hf__informer_entry *entry,
+                         const struct hf__buf *last) {
         (void)pthread_mutex_lock(&informer->mu);
-        hf__indexer_leave_locked(entry);
-        hf__key_index_remove(&informer->store, entry->keyed.key);
+        hf__indexer_remove_locked(entry);
+        hf__key_index_remove(&informer->store.entries, entry->keyed.key);
         (void)pthread_mutex_unlock(&informer->mu);
-        hf__informer_tell(informer, HF_EVENT_DELETED, entry, last ? last : entry->object);
+        hf__informer_handlers_notify(informer, HF_EVENT_DELETED, entry,
+                                     last ? last : entry->object);
         entry_free(entry);
 }
 
-/* Another object than the one known by that name, which went while nobody watched; a list shows the
- * one that came after it only. */
-static bool is_another(const struct hf__informer_entry *entry, const struct metadata *metadata) {
+/* Whether the object was deleted and created again under its name while nobody watched: a list
+ * shows only the new one. */
+static bool has_other_uid(const struct hf__informer_entry *entry, const struct metadata *metadata) {
         const char *uid = hf__json_string(metadata->json, "uid");
         struct hf__span known = {entry->object->data, entry->object->n};
 
         if (!uid || !hf__span_member(known, "metadata", &known) ||
             !hf__span_member(known, "uid", &known))
                 return false;
+        /* The span is the JSON string with its quotes. */
         return known.n != strlen(uid) + 2 || memcmp(known.data + 1, uid, known.n - 2) != 0;
 }
 
-/* object may be NULL: then what is kept of data becomes one when it is needed. */
+static bool has_equal_content(const struct hf__informer_entry *entry,
+                              const struct hf__buf *object) {
+        return object->n == entry->object->n &&
+               memcmp(object->data, entry->object->data, object->n) == 0;
+}
+
+/* Puts a state of an object into the store that may differ from what the store has. `fresh` is used
+ * up. */
+static int put_changed(struct hf_informer *informer, struct hf__informer_entry *fresh,
+                       const struct metadata *metadata, struct hf__buf *object) {
+        struct hf__informer_entry *entry = find_entry(informer, fresh->keyed.key);
+
+        if (entry && has_other_uid(entry, metadata)) {
+                remove_entry(informer, entry, NULL);
+                entry = NULL;
+        }
+        bool is_new = !entry;
+        struct hf__informer_entry *target = is_new ? fresh : entry;
+        int r = set_entry(informer, target, is_new, metadata->resource_version, object);
+        if (!is_new || r != 0)
+                entry_free(fresh);
+        if (r == 0)
+                hf__informer_handlers_notify(informer, is_new ? HF_EVENT_ADDED : HF_EVENT_MODIFIED,
+                                             target, object);
+        return r;
+}
+
+/* Puts a state of an object. object NULL: it is made from `data`, and only if it is needed, because
+ * most items of a list are known already. */
 static int put(struct hf_informer *informer, const struct metadata *metadata,
                struct hf__buf *object, struct hf__span data) {
         struct hf__informer_entry *fresh = entry_new(metadata);
-        struct hf__buf *mine = NULL;
+        struct hf__buf *made = NULL;
+        bool trusts_versions = !informer->store.versions_reused;
         int r = 0;
 
         if (!fresh)
                 return -ENOMEM;
-        struct hf__informer_entry *entry =
-                (struct hf__informer_entry *)hf__key_index_find(&informer->store, fresh->keyed.key);
-        bool same = entry && strcmp(entry->resource_version, metadata->resource_version) == 0;
-        if (!object && !(same && !informer->set_back)) {
-                r = hf__informer_keep(informer, data.data, data.n, &mine);
-                object = mine;
+        struct hf__informer_entry *entry = find_entry(informer, fresh->keyed.key);
+        bool same_version =
+                entry && strcmp(entry->resource_version, metadata->resource_version) == 0;
+        if (!object && !(same_version && trusts_versions)) {
+                r = hf__informer_store_transform(informer, data.data, data.n, &made);
+                object = made;
         }
-        if (r == 0 && same &&
-            (!informer->set_back || (object->n == entry->object->n &&
-                                     memcmp(object->data, entry->object->data, object->n) == 0))) {
-                entry->generation = informer->generation;
+        if (r == 0 && same_version && (trusts_versions || has_equal_content(entry, object))) {
+                entry->generation = informer->store.generation;
                 entry_free(fresh);
-                (void)hf__buf_unref(mine);
-                return 0;
-        }
-        if (r == 0 && entry && is_another(entry, metadata)) {
-                drop(informer, entry, NULL);
-                entry = NULL;
-        }
-        if (r == 0)
-                r = store(informer, entry, fresh, metadata->resource_version, object);
-        if (r == 0)
-                hf__informer_tell(informer, entry ? HF_EVENT_MODIFIED : HF_EVENT_ADDED,
-                                  entry ? entry : fresh, object);
-        if (entry || r < 0)
+        } else if (r == 0) {
+                r = put_changed(informer, fresh, metadata, object);
+        } else {
                 entry_free(fresh);
-        (void)hf__buf_unref(mine);
+        }
+        (void)hf__buf_unref(made);
         return r;
 }
 
-int hf__informer_take_object(struct hf_informer *informer, enum hf_event_type type,
+static int apply_deleted(struct hf_informer *informer, const struct metadata *metadata,
+                         const struct hf__buf *object) {
+        struct hf__informer_entry *key = entry_new(metadata);
+
+        if (!key)
+                return -ENOMEM;
+        struct hf__informer_entry *entry = find_entry(informer, key->keyed.key);
+        if (entry)
+                remove_entry(informer, entry, object);
+        entry_free(key);
+        return 0;
+}
+
+int hf__informer_store_apply(struct hf_informer *informer, enum hf_event_type type,
                              struct hf__buf *object) {
         struct hf__span text = {object->data, object->n};
         struct metadata metadata;
 
-        int r = metadata_of(text, &metadata);
+        assert(hf__reflector_on_thread(&informer->reflector));
+        assert(type != HF_EVENT_BOOKMARK);
+        int r = parse_metadata(text, &metadata);
         if (r != 0)
                 return r;
-        if (type == HF_EVENT_DELETED) {
-                struct hf__informer_entry *key = entry_new(&metadata), *entry = NULL;
-                if (key)
-                        entry = (struct hf__informer_entry *)hf__key_index_find(&informer->store,
-                                                                                key->keyed.key);
-                else
-                        r = -ENOMEM;
-                if (entry)
-                        drop(informer, entry, object);
-                if (key)
-                        entry_free(key);
-        } else {
-                r = put(informer, &metadata, object, text);
-        }
+        r = type == HF_EVENT_DELETED ? apply_deleted(informer, &metadata, object)
+                                     : put(informer, &metadata, object, text);
         (void)hf__json_free(metadata.json);
         return r;
 }
 
 /* ---- lists ---- */
 
-uint64_t hf__informer_revision(const char *resource_version) {
-        uint64_t revision = 0;
-
-        if (!resource_version)
-                return 0;
-        for (const char *c = resource_version; *c; c++)
-                if (*c < '0' || *c > '9' || __builtin_mul_overflow(revision, 10, &revision) ||
-                    __builtin_add_overflow(revision, (uint64_t)(*c - '0'), &revision))
-                        return 0;
-        return revision;
+void hf__informer_store_replace_begin(struct hf_informer *informer) {
+        assert(hf__reflector_on_thread(&informer->reflector));
+        informer->store.generation++;
 }
 
-int hf__informer_list_head(const char *body, size_t n_body, char *ret_version, char **ret_more) {
-        struct hf__span text;
-        struct hf__json *json = NULL;
-        char *more = NULL;
-
-        if (!hf__span_member((struct hf__span){body, n_body}, "metadata", &text))
-                return -EPROTO;
-        int r = hf__json_parse(text.data, text.n, &json, NULL);
-        if (r != 0)
-                return r < 0 ? r : -EPROTO;
-        const char *version = hf__json_string(json, "resourceVersion"),
-                   *token = hf__json_string(json, "continue");
-        if (!version || !version[0] || strlen(version) >= HF__INFORMER_RV_MAX)
-                r = -EPROTO;
-        else if (token && token[0] && !(more = strdup(token)))
-                r = -ENOMEM;
-        if (r == 0) {
-                strcpy(ret_version, version);
-                *ret_more = more;
-        }
-        (void)hf__json_free(json);
-        return r;
-}
-
-void hf__informer_list_begin(struct hf_informer *informer) { informer->generation++; }
-
-int hf__informer_list_page(struct hf_informer *informer, const char *body, size_t n_body) {
+int hf__informer_store_replace_page(struct hf_informer *informer, const char *body, size_t n_body) {
         struct hf__span items, item;
         size_t at = 0;
         int r;
 
+        assert(hf__reflector_on_thread(&informer->reflector));
         if (!hf__span_member((struct hf__span){body, n_body}, "items", &items))
                 return -EPROTO;
-        if (items.n == 4 && memcmp(items.data, "null", 4) == 0) /* what Go makes of an empty list */
-                return 0;
+        if (items.n == 4 && memcmp(items.data, "null", 4) == 0)
+                return 0; /* Go's encoder writes an empty list this way */
         while ((r = hf__span_next(items, &at, &item)) > 0) {
                 struct metadata metadata;
-                r = metadata_of(item, &metadata);
+                r = parse_metadata(item, &metadata);
                 if (r == 0)
                         r = put(informer, &metadata, NULL, item);
                 (void)hf__json_free(metadata.json);
@@ -251,24 +274,26 @@ int hf__informer_list_page(struct hf_informer *informer, const char *body, size_
         return r;
 }
 
-/* What the list did not have is gone. Its last state is what the store had. */
-void hf__informer_list_end(struct hf_informer *informer) {
-        for (size_t i = 0; i < informer->store.n;) {
-                struct hf__informer_entry *entry =
-                        (struct hf__informer_entry *)informer->store.items[i];
-                if (entry->generation == informer->generation)
+void hf__informer_store_replace_end(struct hf_informer *informer) {
+        const struct hf__key_index *entries = &informer->store.entries;
+
+        assert(hf__reflector_on_thread(&informer->reflector));
+        for (size_t i = 0; i < entries->n;) {
+                struct hf__informer_entry *entry = (struct hf__informer_entry *)entries->items[i];
+                if (entry->generation == informer->store.generation)
                         i++;
                 else
-                        drop(informer, entry, NULL);
+                        remove_entry(informer, entry, NULL); /* which moves the next one to i */
         }
 }
 
 void hf__informer_store_done(struct hf_informer *informer) {
-        for (size_t i = 0; i < informer->store.n; i++) {
-                struct hf__informer_entry *entry =
-                        (struct hf__informer_entry *)informer->store.items[i];
-                hf__indexer_leave_locked(entry); /* nobody is left to lock out */
+        struct hf__key_index *entries = &informer->store.entries;
+
+        for (size_t i = 0; i < entries->n; i++) {
+                struct hf__informer_entry *entry = (struct hf__informer_entry *)entries->items[i];
+                hf__indexer_remove_locked(entry); /* no other thread is left to lock out */
                 entry_free(entry);
         }
-        hf__key_index_done(&informer->store);
+        hf__key_index_done(entries);
 }

@@ -1,44 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a cache of metadata keeps of an object: {"apiVersion":..,"kind":..,"metadata":{..}}, the
- * last without managedFields, which are often larger than all the rest. The members are taken over
- * as the bytes they are. Pure.
+ * Reduces an object to {"apiVersion":..,"kind":..,"metadata":{..}}, without managedFields, which
+ * are often larger than all the rest.
+ *
+ * The members that stay are copied byte for byte: no number is rounded and no key is reordered. The
+ * result is never longer than the object, except for the braces that are added when the text breaks
+ * off; SCRATCH accounts for these.
  */
-#include "client/informer_private.h"
+#include "client/metadata_transform.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "client/json_span.h"
 
-#define SCRATCH 2048
+#define SCRATCH    2048
+#define MAX_BRACES 4 /* two opening and two closing ones */
 
-/* Where the text goes; without a place it is only counted. */
-struct out {
+/* Collects the result. While `at` is NULL it only counts the bytes. */
+struct output {
         char *at;
         size_t n;
 };
 
-static void add(struct out *out, const char *data, size_t n) {
+static void add(struct output *out, const char *data, size_t n) {
         if (out->at)
                 out->at = mempcpy(out->at, data, n);
         out->n += n;
 }
 
-static bool is(struct hf__span key, const char *name) {
+static bool key_is(struct hf__span key, const char *name) {
         return key.n == strlen(name) && memcmp(key.data, name, key.n) == 0;
 }
 
-static void add_member(struct out *out, bool first, struct hf__span key, struct hf__span value) {
+static void add_key(struct output *out, bool first, struct hf__span key) {
         if (!first)
                 add(out, ",", 1);
-        add(out, key.data - 1, key.n + 2); /* with its quotes */
+        add(out, key.data - 1, key.n + 2); /* the span excludes the quotes around it */
         add(out, ":", 1);
-        add(out, value.data, value.n);
 }
 
-static int add_metadata(struct out *out, struct hf__span metadata) {
+static int add_metadata(struct output *out, struct hf__span metadata) {
         struct hf__span key, value;
         size_t at = 0;
         bool first = true;
@@ -46,16 +51,17 @@ static int add_metadata(struct out *out, struct hf__span metadata) {
 
         add(out, "{", 1);
         while ((r = hf__span_next_member(metadata, &at, &key, &value)) > 0) {
-                if (is(key, "managedFields"))
+                if (key_is(key, "managedFields"))
                         continue;
-                add_member(out, first, key, value);
+                add_key(out, first, key);
+                add(out, value.data, value.n);
                 first = false;
         }
         add(out, "}", 1);
         return r;
 }
 
-static int add_object(struct out *out, struct hf__span object) {
+static int add_object(struct output *out, struct hf__span object) {
         struct hf__span key, value;
         size_t at = 0;
         bool first = true;
@@ -63,48 +69,45 @@ static int add_object(struct out *out, struct hf__span object) {
 
         add(out, "{", 1);
         while ((r = hf__span_next_member(object, &at, &key, &value)) > 0) {
-                bool metadata = is(key, "metadata");
-                if (!metadata && !is(key, "apiVersion") && !is(key, "kind"))
+                bool is_metadata = key_is(key, "metadata");
+                if (!is_metadata && !key_is(key, "apiVersion") && !key_is(key, "kind"))
                         continue;
-                add_member(out, first, key, (struct hf__span){value.data, metadata ? 0 : value.n});
+                add_key(out, first, key);
                 first = false;
-                if (metadata && (r = add_metadata(out, value)) < 0)
+                if (!is_metadata) {
+                        add(out, value.data, value.n);
+                        continue;
+                }
+                r = add_metadata(out, value);
+                if (r < 0)
                         break;
         }
         add(out, "}", 1);
         return r;
 }
 
-int hf__metadata_transform(const char *object, size_t n, struct hf__buf **ret_cut) {
+int hf__metadata_transform(const char *object, size_t n, struct hf__buf **ret_object) {
         const struct hf__span text = {object, n};
-        char scratch[SCRATCH]; /* spares most objects the second look; a cut is never longer than
-                                  its object, but for the ends of a broken one */
-        struct out out = {.at = n + 4 <= sizeof scratch ? scratch : NULL};
-        bool counted_only = !out.at;
+        /* Most objects fit the scratch buffer: one pass is enough. For a larger one the first pass
+         * counts and the second writes. */
+        char scratch[SCRATCH];
+        bool fits = n + MAX_BRACES <= sizeof scratch;
+        struct output out = {.at = fits ? scratch : NULL};
 
         int r = add_object(&out, text);
         if (r < 0)
                 return r;
-        struct hf__buf *cut = hf__buf_new(out.n);
-        if (!cut)
+        struct hf__buf *result = hf__buf_new(out.n);
+        if (!result)
                 return -ENOMEM;
-        if (counted_only) {
-                out = (struct out){.at = cut->data};
-                (void)add_object(&out, text);
+        if (fits) {
+                assert(out.n <= sizeof scratch);
+                memcpy(result->data, scratch, out.n);
         } else {
-                memcpy(cut->data, scratch, out.n);
+                struct output second = {.at = result->data};
+                (void)add_object(&second, text);
+                assert(second.n == result->n);
         }
-        *ret_cut = cut;
-        return 0;
-}
-
-int hf__informer_keep(const struct hf_informer *informer, const char *object, size_t n,
-                      struct hf__buf **ret_object) {
-        if (informer->metadata_only)
-                return hf__metadata_transform(object, n, ret_object);
-        struct hf__buf *copy = hf__buf_copy(object, n);
-        if (!copy)
-                return -ENOMEM;
-        *ret_object = copy;
+        *ret_object = result;
         return 0;
 }

@@ -18,6 +18,7 @@
 
 #include "api-fake.c"
 #include "client/informer_private.h"
+#include "client/metadata_transform.h"
 
 static const struct hf_host host = {.size = sizeof host};
 

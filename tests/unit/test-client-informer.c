@@ -18,6 +18,7 @@
 #include <holdfast/informer.h>
 
 #include "api-fake.c"
+#include "client/informer_handlers.h"
 #include "client/informer_private.h"
 
 static const struct hf_host host = {.size = sizeof host};

@@ -252,7 +252,7 @@ static void test_threads_are_named_and_block_all_signals(void **state) {
         await_leading(g);
         unsigned n = check_threads(names, sizeof names);
         static const char *const expected[] = {"hf-rest ", "hf-elector ", "hf-worker ",
-                                               "hf-cache "};
+                                               "hf-informer "};
         for (size_t i = 0; i < 4; i++)
                 if (!strstr(names, expected[i]))
                         fail_msg("there is no thread %sbut %s", expected[i], names);

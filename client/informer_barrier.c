@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waits until an informer has seen a revision.
+ *
+ * A waiting thread puts itself into the informer's list, with the revision that it wants and the
+ * count of consistent lists begun so far. It is satisfied when the informer has seen that revision.
+ * On a server whose collections may count separately, a list begun after the call is as good: it
+ * contains all that was written before it. The reflector looks at the waiters (probe_at) and makes
+ * such a list beside the watch; reflector_list.c calls it a probe.
+ *
+ * Invariant: each waiter is removed from the list by its own thread before its stack frame ends.
+ */
+#include "client/informer_barrier.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "client/informer_private.h"
+
+/* A list for waiters costs as much as the collection is large. For one of more than a page the
+ * watch gets this long to bring the revision by itself. */
+#define LARGE_GRACE (50 * HF_NSEC_PER_MSEC)
+/* At the beginning of a term the watch always gets this long. */
+#define TERM_GRACE (10 * HF_NSEC_PER_MSEC)
+/* A revision that nothing reaches: only a consistent list satisfies its waiter. */
+#define ONLY_A_LIST UINT64_MAX
+
+static bool is_satisfied_locked(const struct hf_informer *informer,
+                                const struct hf__informer_waiter *waiter) {
+        if (!informer->synced)
+                return false;
+        return informer->seen >= waiter->revision ||
+               (!informer->one_revision && informer->consistent > waiter->n_lists);
+}
+
+/* ---- for the reflector ---- */
+
+bool hf__informer_barrier_pending_locked(const struct hf_informer *informer) {
+        for (const struct hf__informer_waiter *w = informer->waiters; w; w = w->next)
+                if (!is_satisfied_locked(informer, w))
+                        return true;
+        return false;
+}
+
+bool hf__informer_barrier_missed_locked(const struct hf_informer *informer, uint64_t list_number) {
+        for (const struct hf__informer_waiter *w = informer->waiters; w; w = w->next)
+                if (!is_satisfied_locked(informer, w) && w->n_lists >= list_number &&
+                    list_number > 0)
+                        return true;
+        return false;
+}
+
+uint64_t hf__informer_barrier_revision(struct hf_informer *informer) {
+        uint64_t revision = 0;
+
+        (void)pthread_mutex_lock(&informer->mu);
+        for (const struct hf__informer_waiter *w = informer->waiters; w; w = w->next)
+                if (w->revision > revision)
+                        revision = w->revision;
+        (void)pthread_mutex_unlock(&informer->mu);
+        return revision;
+}
+
+/* ---- waiting ---- */
+
+static void wake_waiters(void *ctx) {
+        struct hf_informer *informer = ctx;
+
+        /* Under the lock: otherwise the signal could get lost between a waiter's test of its token
+         * and its wait. */
+        (void)pthread_mutex_lock(&informer->mu);
+        (void)pthread_cond_broadcast(&informer->changed);
+        (void)pthread_mutex_unlock(&informer->mu);
+}
+
+/* Adds a waiter, and wakes the reflector if the waiter is not satisfied yet. */
+static void add_waiter(struct hf_informer *informer, struct hf__informer_waiter *waiter,
+                       uint64_t revision, hf_nsec grace) {
+        (void)pthread_mutex_lock(&informer->mu);
+        *waiter = (struct hf__informer_waiter){.next = informer->waiters,
+                                               .revision = revision,
+                                               .n_lists = informer->n_lists};
+        if (!is_satisfied_locked(informer, waiter)) {
+                if (!informer->one_revision)
+                        grace = 0;
+                if (informer->store.entries.n > HF__REFLECTOR_PAGE)
+                        grace = LARGE_GRACE;
+                hf_nsec probe_at = hf_now(informer->clock) + grace;
+                /* A new waiter does not inherit the delay of one that waits for too much. */
+                if (!informer->waiters || probe_at < informer->probe_at)
+                        informer->probe_at = probe_at;
+                informer->probe_failures = 0;
+                (void)pthread_cond_signal(&informer->wake);
+        }
+        informer->waiters = waiter;
+        (void)pthread_mutex_unlock(&informer->mu);
+}
+
+static void remove_waiter(struct hf_informer *informer, const struct hf__informer_waiter *waiter) {
+        struct hf__informer_waiter **place;
+
+        (void)pthread_mutex_lock(&informer->mu);
+        for (place = &informer->waiters; *place != waiter; place = &(*place)->next)
+                assert(*place);
+        *place = waiter->next;
+        (void)pthread_mutex_unlock(&informer->mu);
+}
+
+static int await(struct hf_informer *informer, const struct hf__informer_waiter *waiter,
+                 struct hf_cancel *token) {
+        struct hf_cancel_waker waker = {0};
+
+        hf_cancel_add_waker(token, &waker, wake_waiters, informer);
+        (void)pthread_mutex_lock(&informer->mu);
+        while (!is_satisfied_locked(informer, waiter) && !hf_cancel_fired(token))
+                (void)informer->clock->wait(informer->clock->ctx, &informer->changed, &informer->mu,
+                                            hf_cancel_deadline(token));
+        int r = is_satisfied_locked(informer, waiter) ? 0 : HF_E_CANCELED;
+        (void)pthread_mutex_unlock(&informer->mu);
+        hf_cancel_remove_waker(&waker);
+        return r;
+}
+
+static int wait_all(struct hf_informer *const *informers, size_t n_informers, uint64_t revision,
+                    hf_nsec grace, struct hf_cancel *token) {
+        /* A few waiters, always those of hf_informer_wait, need no memory that could run out. */
+        struct hf__informer_waiter few[4] = {0}, *waiters = few;
+        int r = 0;
+
+        if (n_informers > sizeof few / sizeof few[0]) {
+                waiters = calloc(n_informers, sizeof *waiters);
+                if (!waiters)
+                        return -ENOMEM;
+        }
+        for (size_t i = 0; i < n_informers; i++)
+                add_waiter(informers[i], &waiters[i], revision, grace);
+        for (size_t i = 0; r == 0 && i < n_informers; i++)
+                r = await(informers[i], &waiters[i], token);
+        for (size_t i = 0; i < n_informers; i++)
+                remove_waiter(informers[i], &waiters[i]);
+        if (waiters != few)
+                free(waiters);
+        return r;
+}
+
+int hf_informer_wait_all(struct hf_informer *const *informers, size_t n_informers,
+                         const char *resource_version, struct hf_cancel *token) {
+        uint64_t revision = hf__resource_version_number(resource_version);
+
+        if (!informers || !token || (resource_version && revision == 0))
+                return -EINVAL;
+        return wait_all(informers, n_informers, revision, 0, token);
+}
+
+int hf__informer_wait_term(struct hf_informer *const *informers, size_t n_informers,
+                           const char *resource_version, struct hf_cancel *token) {
+        uint64_t revision = hf__resource_version_number(resource_version);
+
+        assert(token);
+        if (resource_version && revision == 0)
+                revision = ONLY_A_LIST;
+        for (size_t i = 0; i < n_informers && revision == ONLY_A_LIST; i++)
+                if (informers[i]->one_revision)
+                        return -EINVAL;
+        return wait_all(informers, n_informers, revision, TERM_GRACE, token);
+}
+
+int hf_informer_wait(struct hf_informer *informer, const char *resource_version,
+                     struct hf_cancel *token) {
+        return informer ? hf_informer_wait_all(&informer, 1, resource_version, token) : -EINVAL;
+}
+
+bool hf_informer_synced(struct hf_informer *informer) {
+        (void)pthread_mutex_lock(&informer->mu);
+        bool synced = informer->synced;
+        (void)pthread_mutex_unlock(&informer->mu);
+        return synced;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls the handlers of an informer.
+ *
+ * A handler is in one of three states: new (not replayed), active (it gets events), removed. The
+ * reflector's thread marks the handler that it calls as running. A thread that removes a handler
+ * marks it removed, waits until it is not the running one, and only then takes it out of the list
+ * and frees it.
+ *
+ * Invariant: a handler in the list is freed only under the lock and only while it does not run. So
+ * the reflector may go on from the handler that it has called, whenever it holds the lock again.
+ */
+#include "client/informer_handlers.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "client/informer_private.h"
+
+static void call_handler_locked(struct hf_informer *informer, struct hf_informer_handler *handler,
+                                enum hf_event_type type, const struct hf__informer_entry *entry,
+                                const struct hf__buf *object) {
+        assert(hf__reflector_on_thread(&informer->reflector));
+        assert(!informer->running);
+        assert(!handler->removed);
+        informer->running = handler;
+        (void)pthread_mutex_unlock(&informer->mu);
+        handler->fn(handler->ctx, type, entry->ns, entry->name, object->data, object->n);
+        (void)pthread_mutex_lock(&informer->mu);
+        informer->running = NULL;
+        (void)pthread_cond_broadcast(&informer->changed);
+}
+
+void hf__informer_handlers_notify(struct hf_informer *informer, enum hf_event_type type,
+                                  const struct hf__informer_entry *entry,
+                                  const struct hf__buf *object) {
+        (void)pthread_mutex_lock(&informer->mu);
+        for (struct hf_informer_handler *h = informer->handlers; h; h = h->next)
+                if (h->replayed && !h->removed)
+                        call_handler_locked(informer, h, type, entry, object);
+        (void)pthread_mutex_unlock(&informer->mu);
+}
+
+/* The store does not change meanwhile, although the lock is released: only this thread changes it.
+ */
+static void call_with_all_locked(struct hf_informer *informer, struct hf_informer_handler *handler,
+                                 enum hf_event_type type) {
+        const struct hf__key_index *entries = &informer->store.entries;
+
+        for (size_t i = 0; i < entries->n && !handler->removed && !informer->stop; i++) {
+                const struct hf__informer_entry *entry =
+                        (const struct hf__informer_entry *)entries->items[i];
+                call_handler_locked(informer, handler, type, entry, entry->object);
+        }
+}
+
+bool hf__informer_handlers_replay_locked(struct hf_informer *informer) {
+        bool any = false;
+
+        for (struct hf_informer_handler *h = informer->handlers; h; h = h->next) {
+                if (h->replayed || h->removed)
+                        continue;
+                any = true;
+                call_with_all_locked(informer, h, HF_EVENT_ADDED);
+                h->replayed = true;
+        }
+        return any;
+}
+
+bool hf__informer_handlers_resync_locked(struct hf_informer *informer) {
+        hf_nsec now = hf_now(informer->clock);
+
+        if (informer->resync <= 0 || now < informer->resync_at)
+                return false;
+        for (struct hf_informer_handler *h = informer->handlers; h; h = h->next)
+                if (h->replayed)
+                        call_with_all_locked(informer, h, HF_EVENT_MODIFIED);
+        informer->resync_at = now + informer->resync;
+        return true;
+}
+
+/* ---- what users call; any thread but the reflector's ---- */
+
+int hf_informer_add_handler(struct hf_informer *informer, hf_informer_handler_fn fn, void *ctx,
+                            struct hf_informer_handler **ret_handler) {
+        if (!informer || !fn || !ret_handler)
+                return -EINVAL;
+        struct hf_informer_handler *handler = calloc(1, sizeof *handler), **place;
+        if (!handler)
+                return -ENOMEM;
+        handler->fn = fn;
+        handler->ctx = ctx;
+        (void)pthread_mutex_lock(&informer->mu);
+        for (place = &informer->handlers; *place; place = &(*place)->next)
+                ;
+        *place = handler;
+        (void)pthread_cond_signal(&informer->wake);
+        (void)pthread_mutex_unlock(&informer->mu);
+        *ret_handler = handler;
+        return 0;
+}
+
+void hf_informer_remove_handler(struct hf_informer *informer, struct hf_informer_handler *handler) {
+        struct hf_informer_handler **place;
+
+        if (!handler)
+                return;
+        (void)pthread_mutex_lock(&informer->mu);
+        handler->removed = true;
+        /* Handlers do not block, so this wait ends. */
+        while (informer->running == handler)
+                (void)informer->clock->wait(informer->clock->ctx, &informer->changed, &informer->mu,
+                                            HF_NSEC_NEVER);
+        for (place = &informer->handlers; *place != handler; place = &(*place)->next)
+                ;
+        *place = handler->next;
+        (void)pthread_mutex_unlock(&informer->mu);
+        free(handler);
+}
+
+size_t hf_informer_n_handlers(struct hf_informer *informer) {
+        size_t n = 0;
+
+        (void)pthread_mutex_lock(&informer->mu);
+        for (struct hf_informer_handler *h = informer->handlers; h; h = h->next)
+                n++;
+        (void)pthread_mutex_unlock(&informer->mu);
+        return n;
+}
+
+void hf__informer_handlers_done(struct hf_informer *informer) {
+        assert(!informer->running);
+        while (informer->handlers) {
+                struct hf_informer_handler *handler = informer->handlers;
+                informer->handlers = handler->next;
+                free(handler);
+        }
+}

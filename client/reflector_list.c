@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lists of a reflector: the one that fills the store before a watch, and the probe, which is
+ * made beside a watch because threads wait at the barrier.
+ *
+ * Pages. A list comes in pages of HF__REFLECTOR_PAGE objects, so that no body is huge. Each page
+ * goes into the store when it comes; objects that no page had are removed after the last. A list
+ * that breaks off begins again; if the server forgot the list's version between two pages, it is
+ * asked for in one piece.
+ *
+ * Probes. A probe whose revision R is above what was seen is newer than the store. The store is
+ * made equal to it, and events of the watch up to R, which may still come, are skipped
+ * (watch_floor). A probe whose revision the watch has reached meanwhile changes nothing, but counts
+ * as a consistent list for the waiting threads. So a quiet collection learns its revision, and a
+ * busy one is not set back. A probe that cannot be ordered against the watch, because more pages
+ * follow or its version is no number, ends the watch and becomes the list before the next watch. A
+ * probe whose response comes after the watch was lost is ignored, because it may be older than what
+ * was seen.
+ *
+ * Invariant: the store is never set back to an older state, except when the server itself went back
+ * to a backup; then the next complete list counts (versions_reused).
+ */
+#include "client/reflector_list.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "client/informer_barrier.h"
+#include "client/informer_private.h"
+#include "client/json_span.h"
+#include "client/reflector_backoff.h"
+
+/* ---- state that the watch shares ---- */
+
+void hf__reflector_forget_pages(struct hf_informer *informer) {
+        free(informer->reflector.continue_token);
+        informer->reflector.continue_token = NULL;
+}
+
+void hf__reflector_need_list(struct hf_informer *informer, hf_nsec at) {
+        struct hf__reflector *reflector = &informer->reflector;
+
+        assert(hf__reflector_on_thread(reflector));
+        reflector->need_list = true;
+        reflector->list_at = at;
+        /* The response of a probe would be ignored: the needed list must not wait for it. */
+        if (reflector->list && reflector->list->is_probe)
+                hf_client_cancel(informer->client, reflector->list->id);
+}
+
+void hf__reflector_relist(struct hf_informer *informer) {
+        hf__reflector_leave_watch(informer);
+        hf__reflector_need_list(informer, hf_now(informer->clock));
+}
+
+void hf__reflector_set_last_sync(struct hf_informer *informer, const char *resource_version) {
+        assert(strlen(resource_version) < HF__RESOURCE_VERSION_MAX);
+        strcpy(informer->reflector.last_sync_version, resource_version);
+        (void)pthread_mutex_lock(&informer->mu);
+        informer->seen = hf__resource_version_number(resource_version);
+        (void)pthread_cond_broadcast(&informer->changed);
+        (void)pthread_mutex_unlock(&informer->mu);
+}
+
+/* ---- starting ---- */
+
+static void list_failed(struct hf_informer *informer, int error, const struct hf_status *status) {
+        struct hf__reflector *reflector = &informer->reflector;
+        uint32_t retry_after_s = status ? status->retry_after_s : 0;
+
+        reflector->unpaged = reflector->continue_token && error == HF_E_GONE;
+        hf__reflector_forget_pages(informer);
+        if (reflector->need_list) {
+                unsigned failures = reflector->list_failures++;
+                hf__reflector_log_failure(informer, "list", failures == 0, error, status);
+                reflector->list_at = hf__reflector_retry_at(informer, failures, retry_after_s);
+                return;
+        }
+        (void)pthread_mutex_lock(&informer->mu);
+        informer->probe_at =
+                hf_now(informer->clock) + hf__reflector_probe_delay_locked(informer, retry_after_s);
+        (void)pthread_mutex_unlock(&informer->mu);
+}
+
+/*
+ * Appends the query of the next list, or of its next page.
+ *
+ * The first probe on a server with one revision may be as old as the revision that is waited for.
+ * Every other list is a consistent one and gets a number, by which waiting threads know that it
+ * began after their call.
+ */
+static void append_query(struct hf_informer *informer, struct hf__strbuf *out) {
+        struct hf__reflector *reflector = &informer->reflector;
+
+        (void)pthread_mutex_lock(&informer->mu);
+        bool may_be_old = !reflector->continue_token && informer->one_revision &&
+                          !reflector->need_list && informer->probe_failures == 0;
+        (void)pthread_mutex_unlock(&informer->mu);
+
+        if (informer->query[0])
+                hf__strbuf_printf(out, "%s&", informer->query);
+        if (reflector->unpaged)
+                hf__strbuf_puts(out, "limit=0");
+        else
+                hf__strbuf_printf(out, "limit=%d", HF__REFLECTOR_PAGE);
+        if (may_be_old)
+                hf__strbuf_printf(out,
+                                  "&resourceVersion=%" PRIu64 "&resourceVersionMatch=NotOlderThan",
+                                  hf__informer_barrier_revision(informer));
+        if (reflector->continue_token) {
+                hf__strbuf_puts(out, "&continue=");
+                hf__strbuf_urlencode(out, reflector->continue_token);
+                return;
+        }
+        (void)pthread_mutex_lock(&informer->mu);
+        reflector->list_number = may_be_old ? 0 : ++informer->n_lists;
+        (void)pthread_mutex_unlock(&informer->mu);
+}
+
+void hf__reflector_list_start(struct hf_informer *informer) {
+        struct hf__reflector *reflector = &informer->reflector;
+        struct hf__strbuf query = {0};
+
+        assert(!reflector->list);
+        append_query(informer, &query);
+        int r = query.error != 0
+                        ? -ENOMEM
+                        : hf__reflector_source_list(informer, query.data, !reflector->need_list,
+                                                    &reflector->list);
+        hf__strbuf_done(&query);
+        if (r != 0)
+                list_failed(informer, r, NULL);
+}
+
+/* ---- taking a page ---- */
+
+/* Reads the list's own metadata: its version, and the token of the next page, malloc'ed; NULL =
+ * this page is the last. 0, -ENOMEM or -EPROTO. */
+static int parse_list_metadata(const struct hf__buf *body,
+                               char ret_version[HF__RESOURCE_VERSION_MAX], char **ret_token) {
+        const struct hf__span list = {body->data, body->n};
+        struct hf__json *json = NULL;
+        struct hf__span text;
+        char *token = NULL;
+
+        if (!hf__span_member(list, "metadata", &text))
+                return -EPROTO;
+        int r = hf__json_parse(text.data, text.n, &json, NULL);
+        if (r != 0)
+                return r < 0 ? r : -EPROTO;
+        const char *version = hf__json_string(json, "resourceVersion");
+        const char *given_token = hf__json_string(json, "continue");
+        if (!version || !version[0] || strlen(version) >= HF__RESOURCE_VERSION_MAX)
+                r = -EPROTO;
+        if (r == 0 && given_token && given_token[0]) {
+                token = strdup(given_token);
+                r = token ? 0 : -ENOMEM;
+        }
+        if (r == 0) {
+                strcpy(ret_version, version);
+                *ret_token = token;
+        }
+        (void)hf__json_free(json);
+        return r;
+}
+
+/* The list is in the store, or the store is newer than the list. */
+static void list_done(struct hf_informer *informer, bool is_probe) {
+        struct hf__reflector *reflector = &informer->reflector;
+        hf_nsec delay = 0;
+
+        reflector->list_failures = 0;
+        reflector->unpaged = false;
+        (void)pthread_mutex_lock(&informer->mu);
+        if (reflector->list_number > informer->consistent)
+                informer->consistent = reflector->list_number;
+        informer->synced = true;
+        /* A thread that still waits either came while the list was made, and gets another list at
+         * once, or waits for a revision that the server does not have either, and gets lists ever
+         * more slowly. */
+        if (is_probe && !hf__informer_barrier_missed_locked(informer, reflector->list_number))
+                delay = hf__reflector_probe_delay_locked(informer, 0);
+        informer->probe_at = hf_now(informer->clock) + delay;
+        (void)pthread_cond_broadcast(&informer->changed);
+        (void)pthread_mutex_unlock(&informer->mu);
+}
+
+/* Decides, at its first page, whether a list goes into the store. False: a probe, and the watch was
+ * faster. */
+static bool accept_list(struct hf_informer *informer, const char *version, bool has_more) {
+        uint64_t revision = hf__resource_version_number(version);
+
+        if (informer->reflector.need_list)
+                return true;
+        if (revision != 0 && revision <= informer->seen)
+                return false;
+        if (has_more || revision == 0)
+                hf__reflector_relist(informer);
+        return true;
+}
+
+static void begin_list(struct hf_informer *informer, const char *version) {
+        uint64_t revision = hf__resource_version_number(version);
+
+        strcpy(informer->reflector.list_version, version);
+        if (revision != 0 && revision < informer->seen)
+                informer->store.versions_reused = true;
+        hf__informer_store_replace_begin(informer);
+}
+
+static void end_list(struct hf_informer *informer) {
+        struct hf__reflector *reflector = &informer->reflector;
+
+        hf__informer_store_replace_end(informer);
+        informer->store.versions_reused = false;
+        reflector->watch_floor =
+                reflector->need_list ? 0 : hf__resource_version_number(reflector->list_version);
+        reflector->need_list = false;
+        hf__reflector_set_last_sync(informer, reflector->list_version);
+}
+
+static int take_page(struct hf_informer *informer, const struct hf__buf *body, bool is_probe) {
+        char version[HF__RESOURCE_VERSION_MAX], *token = NULL;
+        bool is_first = !informer->reflector.continue_token;
+
+        int r = parse_list_metadata(body, version, &token);
+        if (r != 0)
+                return r;
+        hf__reflector_forget_pages(informer);
+        if (is_first) {
+                if (!accept_list(informer, version, token != NULL)) {
+                        free(token);
+                        list_done(informer, is_probe);
+                        return 0;
+                }
+                begin_list(informer, version);
+        }
+        informer->reflector.continue_token = token;
+        r = hf__informer_store_replace_page(informer, body->data, body->n);
+        if (r != 0 || token)
+                return r;
+        end_list(informer);
+        list_done(informer, is_probe);
+        return 0;
+}
+
+void hf__reflector_list_ended(struct hf_informer *informer,
+                              const struct hf__reflector_source *source) {
+        struct hf__reflector *reflector = &informer->reflector;
+        int r = source->error;
+
+        assert(source == reflector->list);
+        reflector->list = NULL;
+        if (source->is_probe && reflector->need_list)
+                return; /* the watch was lost meanwhile */
+        if (r == 0)
+                r = take_page(informer, source->last.object, source->is_probe);
+        if (r != 0)
+                list_failed(informer, r, source->error ? &source->status : NULL);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sources of the reflector and the queue between the client's threads and the reflector's.
+ *
+ * Invariants: a callback never blocks for longer than the informer's lock is held, and never calls
+ * the user. An event that cannot be kept (memory, or MAX_QUEUED_BYTES) is not dropped in silence:
+ * it marks its watch as lost, and the reflector lists again.
+ */
+#include "client/reflector_source.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "client/informer_private.h"
+
+#define MAX_QUEUED_BYTES ((size_t)64 << 20)
+#define LIST_TIMEOUT     (60 * HF_NSEC_PER_SEC)
+
+/* ---- the queue ---- */
+
+void hf__reflector_queue_init(struct hf__reflector_queue *queue) {
+        *queue = (struct hf__reflector_queue){.tail = &queue->first};
+}
+
+/* What a message counts against the limit. Bodies of lists count nothing: there is one list at a
+ * time, and the client limits its size. */
+static size_t message_bytes(const struct hf__reflector_message *message) {
+        if (message->is_last)
+                return 0;
+        return sizeof *message + (message->object ? message->object->n : 0);
+}
+
+/* Thread: the client's. Takes ownership of the message. */
+static void post(struct hf_informer *informer, struct hf__reflector_message *message) {
+        struct hf__reflector_queue *queue = &informer->queue;
+        size_t n = message_bytes(message);
+        bool is_last = message->is_last;
+
+        (void)pthread_mutex_lock(&informer->mu);
+        message->next = NULL;
+        *queue->tail = message;
+        queue->tail = &message->next;
+        queue->n_bytes += n;
+        bool wakes = queue->reader_sleeps;
+        queue->reader_sleeps = false;
+        /* The last message is signalled under the lock: once the lock is free, the informer may be
+         * freed. With an event that cannot happen, because the source's last message is still to
+         * come; then the signal is sent after the lock, so that the reflector does not wake only to
+         * wait for the lock. */
+        if (wakes && is_last)
+                (void)pthread_cond_signal(&informer->wake);
+        (void)pthread_mutex_unlock(&informer->mu);
+        if (wakes && !is_last)
+                (void)pthread_cond_signal(&informer->wake);
+}
+
+struct hf__reflector_message *hf__reflector_queue_pop_locked(struct hf_informer *informer) {
+        struct hf__reflector_queue *queue = &informer->queue;
+        struct hf__reflector_message *message = queue->first;
+
+        assert(hf__reflector_on_thread(&informer->reflector));
+        if (!message)
+                return NULL;
+        queue->first = message->next;
+        if (!queue->first)
+                queue->tail = &queue->first;
+        queue->n_bytes -= message_bytes(message);
+        return message;
+}
+
+void hf__reflector_queue_wait_locked(struct hf_informer *informer, hf_nsec until) {
+        assert(hf__reflector_on_thread(&informer->reflector));
+        assert(!informer->queue.first);
+        informer->queue.reader_sleeps = true;
+        (void)informer->clock->wait(informer->clock->ctx, &informer->wake, &informer->mu, until);
+        informer->queue.reader_sleeps = false;
+}
+
+void hf__reflector_message_free(struct hf_informer *informer,
+                                struct hf__reflector_message *message) {
+        struct hf__reflector *reflector = &informer->reflector;
+
+        (void)hf__buf_unref(message->object);
+        if (!message->is_last) {
+                free(message);
+                return;
+        }
+        struct hf__reflector_source *source = message->source;
+        assert(source != reflector->list && source != reflector->watch);
+        assert(reflector->n_sources > 0);
+        reflector->n_sources--;
+        free(source); /* and the message in it */
+}
+
+/* ---- callbacks of the client; thread: the client's ---- */
+
+static void on_list(void *ctx, const struct hf_response *response) {
+        struct hf__reflector_source *source = ctx;
+
+        source->error = response->error;
+        source->status = response->status;
+        if (response->error == 0) {
+                source->last.object = hf__buf_copy(response->body ? response->body : "",
+                                                   response->body ? response->n_body : 0);
+                if (!source->last.object)
+                        source->error =
+                                hf_fail(&source->status, -ENOMEM, "out of memory for a list");
+        }
+        post(source->informer, &source->last);
+}
+
+static void set_lost(struct hf__reflector_source *source) {
+        struct hf_informer *informer = source->informer;
+
+        (void)pthread_mutex_lock(&informer->mu);
+        source->lost = true;
+        (void)pthread_cond_signal(&informer->wake);
+        (void)pthread_mutex_unlock(&informer->mu);
+}
+
+static bool may_queue_event(struct hf__reflector_source *source) {
+        struct hf_informer *informer = source->informer;
+
+        (void)pthread_mutex_lock(&informer->mu);
+        bool may = !source->lost && informer->queue.n_bytes < MAX_QUEUED_BYTES;
+        (void)pthread_mutex_unlock(&informer->mu);
+        return may;
+}
+
+/* NULL: the event cannot be kept. */
+static struct hf__reflector_message *make_message(struct hf__reflector_source *source,
+                                                  const struct hf_event *event) {
+        const char *version = event->resource_version ? event->resource_version : "";
+        struct hf__reflector_message *message = calloc(1, sizeof *message);
+
+        if (!message)
+                return NULL;
+        if (strlen(version) >= sizeof message->resource_version) {
+                free(message);
+                return NULL;
+        }
+        message->source = source;
+        message->type = event->type;
+        strcpy(message->resource_version, version);
+        if (event->type != HF_EVENT_BOOKMARK &&
+            hf__informer_store_transform(source->informer, event->object, event->n_object,
+                                         &message->object) < 0) {
+                free(message);
+                return NULL;
+        }
+        return message;
+}
+
+static void on_event(void *ctx, const struct hf_event *event) {
+        struct hf__reflector_source *source = ctx;
+        struct hf__reflector_message *message =
+                may_queue_event(source) ? make_message(source, event) : NULL;
+
+        if (message)
+                post(source->informer, message);
+        else
+                set_lost(source);
+}
+
+static void on_end(void *ctx, int error, const struct hf_status *status) {
+        struct hf__reflector_source *source = ctx;
+
+        source->error = error;
+        if (status)
+                source->status = *status;
+        post(source->informer, &source->last);
+}
+
+/* ---- starting and leaving ---- */
+
+static struct hf__reflector_source *source_new(struct hf_informer *informer) {
+        struct hf__reflector_source *source = calloc(1, sizeof *source);
+
+        if (!source)
+                return NULL;
+        source->informer = informer;
+        source->started_at = hf_now(informer->clock);
+        source->last.source = source;
+        source->last.is_last = true;
+        return source;
+}
+
+int hf__reflector_source_list(struct hf_informer *informer, const char *query, bool is_probe,
+                              struct hf__reflector_source **ret_source) {
+        const struct hf_request request = {
+                .verb = HF_VERB_LIST,
+                .resource = informer->resource,
+                .ns = informer->ns,
+                .query = query,
+                .deadline = hf_now(informer->clock) + LIST_TIMEOUT,
+        };
+        struct hf__reflector_source *source = source_new(informer);
+
+        assert(hf__reflector_on_thread(&informer->reflector));
+        if (!source)
+                return -ENOMEM;
+        source->is_probe = is_probe;
+        int r = hf_client_request(informer->client, &request, on_list, source, &source->id);
+        if (r != 0) {
+                free(source);
+                return r;
+        }
+        informer->reflector.n_sources++;
+        *ret_source = source;
+        return 0;
+}
+
+int hf__reflector_source_watch(struct hf_informer *informer,
+                               struct hf__reflector_source **ret_source) {
+        const struct hf_watch_spec spec = {
+                .resource = informer->resource,
+                .ns = informer->ns,
+                .query = informer->query,
+                .resource_version = informer->reflector.last_sync_version,
+                .bookmarks = true,
+                .lane = HF_LANE_WATCH,
+        };
+        struct hf__reflector_source *source = source_new(informer);
+
+        assert(hf__reflector_on_thread(&informer->reflector));
+        if (!source)
+                return -ENOMEM;
+        int r = hf_client_watch(informer->client, &spec, on_event, on_end, source, &source->id);
+        if (r != 0) {
+                free(source);
+                return r;
+        }
+        informer->reflector.n_sources++;
+        *ret_source = source;
+        return 0;
+}
+
+void hf__reflector_leave_watch(struct hf_informer *informer) {
+        struct hf__reflector *reflector = &informer->reflector;
+
+        assert(hf__reflector_on_thread(reflector));
+        if (reflector->watch)
+                hf_client_watch_cancel(informer->client, reflector->watch->id);
+        reflector->watch = NULL;
+}
