@@ -7,6 +7,7 @@
 
 #include <holdfast/error.h>
 
+/* The value of a base64 digit; -1 = the character is none. */
 static int digit_of(char c) {
         if (c >= 'A' && c <= 'Z')
                 return c - 'A';
@@ -30,6 +31,7 @@ int hf__base64_decode(const char *text, size_t n, char **ret_data, size_t *ret_n
                 char c = text[i];
                 if (c == '\n' || c == '\r' || c == ' ' || c == '\t')
                         continue;
+                /* A pad counts as the digit 0; its bytes are taken off at the end. */
                 int digit = digit_of(c);
                 if (c == '=')
                         n_pads++;

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Model. `current` is the newest reading; requests take a reference and keep it until they are
- * answered, so that a 401 can be told apart: of a token that has been replaced meanwhile (try
- * again), or of the newest (read the file).
+ * The bearer token of a REST client.
  *
- * The file is read when the client is made, and from then on on the engine's thread only: asked for
- * by the first request after a minute (that one still goes with the old token, which is good for
- * much longer), and on a 401. Nobody who calls waits for the file system, and an idle client does
- * nothing. A reading that fails leaves the old token in place: a file is at times gone for a moment
- * while it is replaced.
+ * `current` is the newest token. A request takes a reference and keeps it until its response, so
+ * that after a 401 it is known whether that token has been replaced meanwhile (try again) or is
+ * still the newest (read the file).
+ *
+ * The file is read when the client is made, and after that only on the engine's thread: after a
+ * 401, and when a request finds the last reading to be a minute old. That request still uses the
+ * previous token, which is valid for much longer. So no caller waits for the file system, and an
+ * idle client does nothing.
+ *
+ * Invariants: if a reading fails, the previous token stays, because a file may be missing for a
+ * moment while it is replaced. Memory that held a token is wiped before it is freed.
  */
 #include "client/bearer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -31,7 +36,7 @@
 
 struct hf__token {
         atomic_int refs;
-        char header[];
+        char header[]; /* the whole header line */
 };
 
 struct hf__bearer {
@@ -42,10 +47,10 @@ struct hf__bearer {
         pthread_mutex_t mu;
         /* guarded by mu */
         struct hf__token *current; /* a reference; NULL = no token */
-        hf_nsec read_at;           /* boot time of the last reading, also of one that failed */
-        bool asked;                /* a reading is on its way to the engine's thread */
-        /* the engine thread's */
-        bool failing;
+        hf_nsec read_at;           /* boot time of the last reading, even if that failed */
+        bool scheduled;            /* a reading is scheduled on the engine's thread */
+        /* the engine's thread only */
+        bool failing; /* the last reading failed, and that was logged */
 };
 
 static bool is_token(const char *text) {
@@ -73,7 +78,11 @@ static struct hf__token *token_new(const char *text) {
 const char *hf__token_header(const struct hf__token *token) { return token->header; }
 
 struct hf__token *hf__token_unref(struct hf__token *token) {
-        if (!token || atomic_fetch_sub_explicit(&token->refs, 1, memory_order_acq_rel) != 1)
+        if (!token)
+                return NULL;
+        int refs = atomic_fetch_sub_explicit(&token->refs, 1, memory_order_acq_rel);
+        assert(refs > 0);
+        if (refs > 1)
                 return NULL;
         explicit_bzero(token->header, strlen(token->header));
         free(token);
@@ -93,13 +102,16 @@ static int read_token(const char *path, struct hf__token **ret_token,
         if (!is_token(text))
                 r = hf_fail(reterr_status, HF_E_INVALID,
                             "the token file %s is empty, too long or has control characters", path);
-        else if (!(*ret_token = token_new(text)))
-                r = hf_fail(reterr_status, -ENOMEM, "out of memory");
+        struct hf__token *token = r == 0 ? token_new(text) : NULL;
         hf__wipe_free(text);
+        if (r == 0 && !token)
+                r = hf_fail(reterr_status, -ENOMEM, "out of memory");
+        if (r == 0)
+                *ret_token = token;
         return r;
 }
 
-/* ---- reading again: the engine's thread ---- */
+/* ---- reading again; thread: the engine's ---- */
 
 static void reload(struct hf__bearer *bearer) {
         struct hf__token *fresh = NULL;
@@ -107,61 +119,64 @@ static void reload(struct hf__bearer *bearer) {
         int r = read_token(bearer->path, &fresh, &status);
 
         if (r != 0 && !bearer->failing)
-                hf_log(&bearer->host->log, HF_LOG_WARNING, "client", "%s; the old token stays",
-                       status.message);
+                hf_log(&bearer->host->log, HF_LOG_WARNING, "client",
+                       "%s; keeping the previous token", status.message);
         bearer->failing = r != 0;
         (void)pthread_mutex_lock(&bearer->mu);
-        bearer->asked = false;
+        bearer->scheduled = false;
         bearer->read_at = hf_now(hf_host_clock(bearer->host));
         if (fresh && strcmp(fresh->header, bearer->current->header) != 0) {
-                struct hf__token *old = bearer->current;
+                struct hf__token *previous = bearer->current;
                 bearer->current = fresh;
-                fresh = old;
+                fresh = previous; /* unreferenced below, without the lock */
         }
         (void)pthread_mutex_unlock(&bearer->mu);
         (void)hf__token_unref(fresh);
 }
 
-static void on_asked(void *ctx) { reload(ctx); }
+static void on_timer(void *ctx) { reload(ctx); }
 
 bool hf__bearer_refused(struct hf__bearer *bearer, const struct hf__token *used) {
         if (!bearer->path)
                 return false;
         hf_nsec now = hf_now(hf_host_clock(bearer->host));
         (void)pthread_mutex_lock(&bearer->mu);
-        bool newest = bearer->current == used, recent = now - bearer->read_at < REFUSED_PAUSE;
+        bool is_newest = bearer->current == used;
+        bool is_recent = now - bearer->read_at < REFUSED_PAUSE;
         (void)pthread_mutex_unlock(&bearer->mu);
-        if (!newest)
+        if (!is_newest)
                 return true;
-        if (recent)
+        if (is_recent)
                 return false;
         reload(bearer);
         (void)pthread_mutex_lock(&bearer->mu);
-        newest = bearer->current == used;
+        is_newest = bearer->current == used;
         (void)pthread_mutex_unlock(&bearer->mu);
-        return !newest;
+        return !is_newest;
 }
 
-/* ---- any thread ---- */
+/* ---- thread: any ---- */
 
 struct hf__token *hf__bearer_get(struct hf__bearer *bearer) {
         hf_nsec now = hf_now(hf_host_clock(bearer->host));
         (void)pthread_mutex_lock(&bearer->mu);
         struct hf__token *token = bearer->current;
         if (token)
-                atomic_fetch_add_explicit(&token->refs, 1, memory_order_relaxed);
-        bool ask = bearer->path && !bearer->asked && now - bearer->read_at >= MAX_AGE;
-        bearer->asked = bearer->asked || ask;
+                (void)atomic_fetch_add_explicit(&token->refs, 1, memory_order_relaxed);
+        bool is_due = bearer->path && !bearer->scheduled && now - bearer->read_at >= MAX_AGE;
+        if (is_due)
+                bearer->scheduled = true;
         (void)pthread_mutex_unlock(&bearer->mu);
-        if (ask && hf__http_schedule(bearer->engine, 0, on_asked, bearer) != 0) {
+        if (is_due && hf__http_schedule(bearer->engine, 0, on_timer, bearer) != 0) {
                 (void)pthread_mutex_lock(&bearer->mu);
-                bearer->asked = false; /* the next request asks again */
+                bearer->scheduled = false; /* the next request schedules it */
                 (void)pthread_mutex_unlock(&bearer->mu);
         }
         return token;
 }
 
 void hf__bearer_attach(struct hf__bearer *bearer, struct hf__http_engine *engine) {
+        assert(!bearer->engine);
         bearer->engine = engine;
 }
 
@@ -196,8 +211,10 @@ int hf__bearer_new(const struct hf_host *host, const char *text, const char *pat
         } else if (text && !is_token(text)) {
                 r = hf_fail(reterr_status, HF_E_INVALID,
                             "the bearer token is empty, too long or has control characters");
-        } else if (text && !(bearer->current = token_new(text))) {
-                r = hf_fail(reterr_status, -ENOMEM, "out of memory");
+        } else if (text) {
+                bearer->current = token_new(text);
+                if (!bearer->current)
+                        r = hf_fail(reterr_status, -ENOMEM, "out of memory");
         }
         if (r != 0) {
                 (void)hf__bearer_free(bearer);

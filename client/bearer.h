@@ -1,36 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The bearer token of a REST client: a text that never changes, or a file that somebody else
- * rewrites (the kubelet does, long before the token in it runs out).
+ * The bearer token of a REST client: a text that never changes, or a file that another program
+ * rewrites. The kubelet does so long before the token in the file expires.
  */
 #include <stdbool.h>
 
 #include <holdfast/host.h>
 
-struct hf__bearer; /* the source */
-struct hf__token;  /* one reading of it; counted references, never changes */
+struct hf__bearer; /* the source of tokens */
+struct hf__token;  /* one token; reference-counted, immutable */
 struct hf__http_engine;
 struct hf_status;
 
 /*
- * path (read here once; it must have a token) or text; both NULL = no token. engine does the later
- * readings; it is borrowed, and set by hf__bearer_attach before the first call. 0, -errno,
- * HF_E_INVALID; with words.
+ * Makes a source from the file `path` (which is read here and must contain a token), else from
+ * `text`; both NULL = no token. Both are copied. 0, -errno or HF_E_INVALID, with the reason in
+ * reterr_status.
  */
 int hf__bearer_new(const struct hf_host *host, const char *text, const char *path,
                    struct hf__bearer **ret_bearer, struct hf_status *reterr_status);
+/* Sets the engine on whose thread the file is read again; borrowed. Before the first request. */
 void hf__bearer_attach(struct hf__bearer *bearer, struct hf__http_engine *engine);
-struct hf__bearer *hf__bearer_free(struct hf__bearer *bearer); /* after the engine; accepts NULL */
+/* After the engine is freed. Accepts NULL; returns NULL. */
+struct hf__bearer *hf__bearer_free(struct hf__bearer *bearer);
 
-/* The token for a request that begins now; NULL = none. A file's reading of a minute ago is renewed
- * for the next. Never blocks. */
+/* A reference to the token for a request that begins now; NULL = none. If the file was read more
+ * than a minute ago, it is read again for the requests that follow. Thread: any. Never blocks. */
 struct hf__token *hf__bearer_get(struct hf__bearer *bearer);
 const char *hf__token_header(const struct hf__token *token); /* "Authorization: Bearer ..." */
 struct hf__token *hf__token_unref(struct hf__token *token);  /* accepts NULL, returns NULL */
 
 /*
- * The server said 401 to a request with `used`. Reads the file again, at most once a second. True
- * when there is another token now: the request is worth another try. Engine's thread.
+ * Called after the server refused a request with the token `used` (401). Reads the file again, at
+ * most once a second. True: there is another token now, so another try makes sense. Thread: the
+ * engine's.
  */
 bool hf__bearer_refused(struct hf__bearer *bearer, const struct hf__token *used);

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door to every client: checks what is misuse, hands on to the implementation, and makes the
- * blocking form out of the asynchronous one.
+ * The functions of <holdfast/client.h> that are the same for every implementation: they check the
+ * arguments, call the implementation's operation, and make the blocking form out of the
+ * asynchronous one.
  *
- * A blocking call shares a small heap object, the ticket, with the callback. Two hold it: the
- * caller, until it returns, and the call, until it is answered. When the token fires first, the
- * caller cancels the call and leaves at once; the late answer then finds nobody waiting and frees
- * the ticket.
+ * hf_client_do shares a small heap object, the pending response, with the callback of the request.
+ * Both hold a reference: the caller until it returns, the request until its response has come. When
+ * the token fires first, the caller cancels the request and returns at once; the callback comes
+ * later and frees the object.
+ *
+ * Invariant: the caller never returns with the callback still using memory of the caller.
  */
 #include <holdfast/client.h>
 #include <holdfast/client_port.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,101 +22,107 @@
 
 #include "base/thread.h"
 
-struct ticket {
+/* The response that hf_client_do waits for. */
+struct pending {
         const struct hf_clock *clock; /* immutable */
         pthread_mutex_t mu;
-        pthread_cond_t cond; /* an answer, or the token fired */
+        pthread_cond_t cond; /* the response has come, or the token has fired */
         /* guarded by mu */
         unsigned refs;
-        bool answered;
+        bool arrived; /* the members below are set */
         int error;
         struct hf_status status;
         char *body; /* owned, until the caller takes it */
         size_t n_body;
 };
 
-static struct ticket *ticket_new(const struct hf_clock *clock) {
-        struct ticket *ticket = calloc(1, sizeof *ticket);
+static struct pending *pending_new(const struct hf_clock *clock) {
+        struct pending *pending = calloc(1, sizeof *pending);
 
-        if (!ticket)
+        if (!pending)
                 return NULL;
-        ticket->clock = clock;
-        ticket->refs = 1;
-        if (hf__mutex_init(&ticket->mu) < 0) {
-                free(ticket);
-                return NULL;
-        }
-        if (hf_cond_init(&ticket->cond) < 0) {
-                (void)pthread_mutex_destroy(&ticket->mu);
-                free(ticket);
+        pending->clock = clock;
+        pending->refs = 1;
+        if (hf__mutex_init(&pending->mu) < 0) {
+                free(pending);
                 return NULL;
         }
-        return ticket;
+        if (hf_cond_init(&pending->cond) < 0) {
+                (void)pthread_mutex_destroy(&pending->mu);
+                free(pending);
+                return NULL;
+        }
+        return pending;
 }
 
-/* Called with mu held, returns without it. */
-static void ticket_unref_unlock(struct ticket *ticket) {
-        bool last = --ticket->refs == 0;
+/* Drops a reference. Called with mu held, returns without it. */
+static void pending_unref_unlock(struct pending *pending) {
+        assert(pending->refs > 0);
+        bool last = --pending->refs == 0;
 
-        (void)pthread_mutex_unlock(&ticket->mu);
+        (void)pthread_mutex_unlock(&pending->mu);
         if (!last)
                 return;
-        (void)pthread_cond_destroy(&ticket->cond);
-        (void)pthread_mutex_destroy(&ticket->mu);
-        free(ticket->body);
-        free(ticket);
+        (void)pthread_cond_destroy(&pending->cond);
+        (void)pthread_mutex_destroy(&pending->mu);
+        free(pending->body);
+        free(pending);
 }
 
-static void ticket_answer(void *ctx, const struct hf_response *reply) {
-        struct ticket *ticket = ctx;
-        char *body = malloc(reply->n_body + 1); /* before the lock; an empty body is a body */
+/* Thread: the client's. Drops the request's reference. */
+static void on_response(void *ctx, const struct hf_response *response) {
+        struct pending *pending = ctx;
+        /* Copied before the lock is taken. An empty body becomes "". */
+        char *body = malloc(response->n_body + 1);
 
         if (body) {
-                if (reply->n_body > 0)
-                        memcpy(body, reply->body, reply->n_body);
-                body[reply->n_body] = '\0';
+                if (response->n_body > 0)
+                        memcpy(body, response->body, response->n_body);
+                body[response->n_body] = '\0';
         }
-        (void)pthread_mutex_lock(&ticket->mu);
-        ticket->error = reply->error;
-        ticket->status = reply->status;
-        if (!body && reply->error == 0)
-                ticket->error = hf_fail(&ticket->status, -ENOMEM,
-                                        "out of memory for an answer of %zu bytes", reply->n_body);
-        ticket->body = body;
-        ticket->n_body = reply->n_body;
-        ticket->answered = true;
-        (void)pthread_cond_broadcast(&ticket->cond);
-        ticket_unref_unlock(ticket);
+        (void)pthread_mutex_lock(&pending->mu);
+        assert(!pending->arrived);
+        pending->error = response->error;
+        pending->status = response->status;
+        if (!body && response->error == 0)
+                pending->error =
+                        hf_fail(&pending->status, -ENOMEM,
+                                "out of memory for a response of %zu bytes", response->n_body);
+        pending->body = body;
+        pending->n_body = response->n_body;
+        pending->arrived = true;
+        (void)pthread_cond_broadcast(&pending->cond);
+        pending_unref_unlock(pending);
 }
 
-static void ticket_wake(void *ctx) {
-        struct ticket *ticket = ctx;
+static void wake_caller(void *ctx) {
+        struct pending *pending = ctx;
 
-        /* Under the lock, so that it cannot fall between the caller's look at the token and its
-         * wait. */
-        (void)pthread_mutex_lock(&ticket->mu);
-        (void)pthread_cond_broadcast(&ticket->cond);
-        (void)pthread_mutex_unlock(&ticket->mu);
+        /* Under the lock: otherwise the signal could get lost between the caller's test of the
+         * token and its wait. */
+        (void)pthread_mutex_lock(&pending->mu);
+        (void)pthread_cond_broadcast(&pending->cond);
+        (void)pthread_mutex_unlock(&pending->mu);
 }
 
-/* Returns true when the answer is there. The call's own deadline makes one come, so the token's is
- * the only one here. */
-static bool ticket_wait(struct ticket *ticket, struct hf_cancel *token) {
+/* Waits for the response or the token. True: the response has come. The request's own deadline
+ * needs no test here, because it makes a response come. */
+static bool pending_wait(struct pending *pending, struct hf_cancel *token) {
         struct hf_cancel_waker waker = {0};
 
-        hf_cancel_add_waker(token, &waker, ticket_wake, ticket);
-        (void)pthread_mutex_lock(&ticket->mu);
-        while (!ticket->answered && !hf_cancel_fired(token))
-                (void)ticket->clock->wait(ticket->clock->ctx, &ticket->cond, &ticket->mu,
-                                          hf_cancel_deadline(token));
-        bool answered = ticket->answered;
-        (void)pthread_mutex_unlock(&ticket->mu);
+        hf_cancel_add_waker(token, &waker, wake_caller, pending);
+        (void)pthread_mutex_lock(&pending->mu);
+        while (!pending->arrived && !hf_cancel_fired(token))
+                (void)pending->clock->wait(pending->clock->ctx, &pending->cond, &pending->mu,
+                                           hf_cancel_deadline(token));
+        bool arrived = pending->arrived;
+        (void)pthread_mutex_unlock(&pending->mu);
         hf_cancel_remove_waker(&waker);
-        return answered;
+        return arrived;
 }
 
 static int canceled(struct hf_status *reterr_status) {
-        return hf_fail(reterr_status, HF_E_CANCELED, "the call was canceled by its token");
+        return hf_fail(reterr_status, HF_E_CANCELED, "the request was canceled by its token");
 }
 
 int hf_client_do(struct hf_client *client, const struct hf_request *request,
@@ -122,62 +132,64 @@ int hf_client_do(struct hf_client *client, const struct hf_request *request,
 
         if (!client || !token)
                 return hf_fail(reterr_status, -EINVAL,
-                               "a blocking call needs a client and a token");
+                               "a blocking request needs a client and a token");
         if (hf_cancel_fired(token))
                 return canceled(reterr_status);
-        struct ticket *ticket = ticket_new(hf_host_clock(client->host));
-        if (!ticket)
+        struct pending *pending = pending_new(hf_host_clock(client->host));
+        if (!pending)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        ticket->refs++; /* the call's; nobody else knows the ticket yet */
-        int r = hf_client_request(client, request, ticket_answer, ticket, &id);
+        pending->refs++; /* the request's; no other thread knows the object yet */
+        int r = hf_client_request(client, request, on_response, pending, &id);
         if (r != 0) {
-                (void)pthread_mutex_lock(&ticket->mu);
-                ticket->refs--;
-                ticket_unref_unlock(ticket);
-                return hf_fail(reterr_status, r, "the call could not be started: %s",
+                (void)pthread_mutex_lock(&pending->mu);
+                pending->refs--;
+                pending_unref_unlock(pending);
+                return hf_fail(reterr_status, r, "the request could not be started: %s",
                                hf_strerror(r));
         }
-        bool answered = ticket_wait(ticket, token);
-        if (!answered)
+        bool arrived = pending_wait(pending, token);
+        if (!arrived)
                 hf_client_cancel(client, id);
 
-        (void)pthread_mutex_lock(&ticket->mu);
-        r = answered ? ticket->error : canceled(reterr_status);
-        if (answered && r != 0 && reterr_status)
-                *reterr_status = ticket->status;
-        if (answered && r == 0 && ret_body) {
-                *ret_body = ticket->body;
-                ticket->body = NULL; /* consumed */
+        (void)pthread_mutex_lock(&pending->mu);
+        r = arrived ? pending->error : canceled(reterr_status);
+        if (arrived && r != 0 && reterr_status)
+                *reterr_status = pending->status;
+        if (arrived && r == 0 && ret_body) {
+                *ret_body = pending->body;
+                pending->body = NULL; /* consumed */
         }
-        if (answered && r == 0 && ret_n)
-                *ret_n = ticket->n_body;
-        ticket_unref_unlock(ticket);
+        if (arrived && r == 0 && ret_n)
+                *ret_n = pending->n_body;
+        pending_unref_unlock(pending);
         return r;
 }
 
-static bool given(const char *text) { return text && text[0]; }
+/* ---- checks, and the way to the implementation ---- */
 
-static bool resource_ok(const struct hf_resource *resource) {
-        return given(resource->version) && given(resource->plural);
+static bool is_given(const char *text) { return text && text[0]; }
+
+static bool is_valid_resource(const struct hf_resource *resource) {
+        return is_given(resource->version) && is_given(resource->plural);
 }
 
-static bool call_ok(const struct hf_request *request) {
-        if (!resource_ok(&request->resource) || (request->n_body > 0 && !request->body))
+static bool is_valid_request(const struct hf_request *request) {
+        if (!is_valid_resource(&request->resource) || (request->n_body > 0 && !request->body))
                 return false;
         switch (request->verb) {
         case HF_VERB_GET:
-        case HF_VERB_DELETE: return given(request->name);
+        case HF_VERB_DELETE: return is_given(request->name);
         case HF_VERB_LIST:
         case HF_VERB_DELETE_COLLECTION: return true;
         case HF_VERB_CREATE: return request->n_body > 0;
-        case HF_VERB_UPDATE: return given(request->name) && request->n_body > 0;
+        case HF_VERB_UPDATE: return is_given(request->name) && request->n_body > 0;
         }
         return false;
 }
 
 int hf_client_request(struct hf_client *client, const struct hf_request *request,
                       hf_response_fn done, void *ctx, uint64_t *ret_id) {
-        if (!client || !request || !done || !call_ok(request))
+        if (!client || !request || !done || !is_valid_request(request))
                 return -EINVAL;
         return client->ops->request(client, request, done, ctx, ret_id);
 }
@@ -186,7 +198,7 @@ void hf_client_cancel(struct hf_client *client, uint64_t id) { client->ops->canc
 
 int hf_client_watch(struct hf_client *client, const struct hf_watch_spec *spec,
                     hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
-        if (!client || !spec || !on_event || !on_end || !resource_ok(&spec->resource))
+        if (!client || !spec || !on_event || !on_end || !is_valid_resource(&spec->resource))
                 return -EINVAL;
         return client->ops->watch(client, spec, on_event, on_end, ctx, ret_id);
 }

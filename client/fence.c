@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text form of a fence, which is the value of an HTTP header. So nothing in it may end the
+ * line, and it must survive the trimming of blanks at both ends.
+ *
+ * Namespace and name contain no separator; the identity comes last and may contain any. A comma
+ * after the first term announces a second Lease. A term has only digits, so a server that knows one
+ * Lease only refuses such a fence as a whole and never compares half of it.
+ *
+ * Invariant: each fence has exactly one text, so equal fences can be compared as texts.
+ */
 #include <holdfast/fence.h>
 
 #include <errno.h>
@@ -7,13 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * The value travels in an HTTP header, so nothing in it may end the line, and it must survive the
- * trimming of blanks at both ends. Namespace and name hold no separator; the identity comes last
- * and may hold any. A comma behind the first term tells of a second Lease: digits cannot hold one,
- * and who knows one Lease only refuses the whole instead of comparing half.
- */
-static bool text_ok(const char *text, size_t n, size_t max, const char *forbidden) {
+/* Whether a text may be a part of a fence: not empty, no blank at either end, no control bytes, and
+ * none of the forbidden characters. */
+static bool is_part(const char *text, size_t n, size_t max, const char *forbidden) {
         if (n == 0 || n > max || text[0] == ' ' || text[n - 1] == ' ')
                 return false;
         for (size_t i = 0; i < n; i++) {
@@ -24,25 +30,25 @@ static bool text_ok(const char *text, size_t n, size_t max, const char *forbidde
         return true;
 }
 
-static bool name_ok(const char *text, size_t n) { return text_ok(text, n, HF_NAME_MAX, " /;"); }
-static bool identity_ok(const char *text, size_t n) {
-        return text_ok(text, n, HF_IDENTITY_MAX, "");
+static bool is_name(const char *text, size_t n) { return is_part(text, n, HF_NAME_MAX, " /;"); }
+static bool is_identity(const char *text, size_t n) {
+        return is_part(text, n, HF_IDENTITY_MAX, "");
 }
 
-static bool lease_ok(const char ns[HF_NAME_MAX + 1], const char name[HF_NAME_MAX + 1]) {
-        return name_ok(ns, strnlen(ns, HF_NAME_MAX + 1)) &&
-               name_ok(name, strnlen(name, HF_NAME_MAX + 1));
+static bool is_lease(const char ns[HF_NAME_MAX + 1], const char name[HF_NAME_MAX + 1]) {
+        return is_name(ns, strnlen(ns, HF_NAME_MAX + 1)) &&
+               is_name(name, strnlen(name, HF_NAME_MAX + 1));
 }
 
 int hf_fence_format(const struct hf_fence *fence, char *text, size_t max_text) {
         int n;
-        if (!fence || fence->term == 0 || !lease_ok(fence->ns, fence->name) ||
-            !identity_ok(fence->identity, strnlen(fence->identity, sizeof fence->identity)))
+        if (!fence || fence->term == 0 || !is_lease(fence->ns, fence->name) ||
+            !is_identity(fence->identity, strnlen(fence->identity, sizeof fence->identity)))
                 return -EINVAL;
         if (fence->also_term == 0)
                 n = snprintf(text, max_text, "%s/%s;%" PRIu64 ";%s", fence->ns, fence->name,
                              fence->term, fence->identity);
-        else if (lease_ok(fence->also_ns, fence->also_name))
+        else if (is_lease(fence->also_ns, fence->also_name))
                 n = snprintf(text, max_text, "%s/%s;%" PRIu64 ",%s/%s;%" PRIu64 ";%s", fence->ns,
                              fence->name, fence->term, fence->also_ns, fence->also_name,
                              fence->also_term, fence->identity);
@@ -51,7 +57,7 @@ int hf_fence_format(const struct hf_fence *fence, char *text, size_t max_text) {
         return n < 0 || (size_t)n >= max_text ? -ENOSPC : n;
 }
 
-/* One spelling per number: no sign, no leading zero, so that equal fences are equal texts. */
+/* A number has one spelling: no sign and no leading zero. */
 static bool parse_term(const char *text, size_t n, uint64_t *ret_term) {
         uint64_t term = 0;
 
@@ -66,13 +72,13 @@ static bool parse_term(const char *text, size_t n, uint64_t *ret_term) {
         return true;
 }
 
-/* Where parsing stands: between the next byte and the end. */
+/* The text that is not parsed yet. */
 struct scan {
         const char *at, *end;
 };
 
-/* Takes what stands before the separator, and the separator. */
-static bool take(struct scan *scan, char separator, const char **ret_text, size_t *ret_n) {
+/* Takes the text up to the separator, and skips the separator. False: there is none. */
+static bool take_part(struct scan *scan, char separator, const char **ret_text, size_t *ret_n) {
         const char *found = memchr(scan->at, separator, (size_t)(scan->end - scan->at));
         if (!found)
                 return false;
@@ -85,7 +91,7 @@ static bool take(struct scan *scan, char separator, const char **ret_text, size_
 static bool take_name(struct scan *scan, char separator, char to[HF_NAME_MAX + 1]) {
         const char *text;
         size_t n;
-        if (!take(scan, separator, &text, &n) || !name_ok(text, n))
+        if (!take_part(scan, separator, &text, &n) || !is_name(text, n))
                 return false;
         memcpy(to, text, n);
         to[n] = '\0';
@@ -95,10 +101,10 @@ static bool take_name(struct scan *scan, char separator, char to[HF_NAME_MAX + 1
 static bool take_term(struct scan *scan, char separator, uint64_t *ret_term) {
         const char *text;
         size_t n;
-        return take(scan, separator, &text, &n) && parse_term(text, n, ret_term);
+        return take_part(scan, separator, &text, &n) && parse_term(text, n, ret_term);
 }
 
-/* Whether a comma comes before the next semicolon. */
+/* Whether a second Lease follows: a comma comes before the next semicolon. */
 static bool has_second(const struct scan *scan) {
         const char *semicolon = memchr(scan->at, ';', (size_t)(scan->end - scan->at));
         return semicolon && memchr(scan->at, ',', (size_t)(semicolon - scan->at));
@@ -116,7 +122,7 @@ int hf_fence_parse(const char *text, size_t n, struct hf_fence *ret_fence) {
                 return -EINVAL;
         if (fence.also_term == 0 && !take_term(&scan, ';', &fence.term))
                 return -EINVAL;
-        if (!identity_ok(scan.at, (size_t)(scan.end - scan.at)))
+        if (!is_identity(scan.at, (size_t)(scan.end - scan.at)))
                 return -EINVAL;
         memcpy(fence.identity, scan.at, (size_t)(scan.end - scan.at));
         *ret_fence = fence;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads small text files that may contain secrets.
+ *
+ * Invariant: memory that held any part of a file is wiped before it is freed.
+ */
 #include "client/file_text.h"
 
 #include <errno.h>
@@ -23,7 +28,7 @@ void hf__trim_end(char *text) {
                 text[--n] = '\0';
 }
 
-/* realloc, but what was there is wiped before its memory goes back. */
+/* As realloc, but wipes the previous memory. Frees `text` in any case. */
 static char *grow(char *text, size_t n, size_t space) {
         char *larger = malloc(space);
 
@@ -58,7 +63,7 @@ static int read_all(int fd, char **ret_text, size_t *ret_n) {
                 if (n > HF__FILE_TEXT_MAX)
                         r = -EFBIG;
         }
-        if (r == 0 && memchr(text, '\0', n)) /* what follows it would be lost to text */
+        if (r == 0 && memchr(text, '\0', n)) /* as a string it would end there */
                 r = -EINVAL;
         if (r < 0) {
                 if (text)
@@ -74,12 +79,16 @@ static int read_all(int fd, char **ret_text, size_t *ret_n) {
 
 int hf__file_text(const char *path, char **ret_text, size_t *ret_n) {
         struct stat st;
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY |
-                                    O_NONBLOCK); /* a FIFO is found out, not waited for */
+        /* O_NONBLOCK: opening a FIFO must not wait for its writer. */
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        int r = 0;
 
         if (fd < 0)
                 return -errno;
-        int r = fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
+        if (fstat(fd, &st) < 0)
+                r = -errno;
+        else if (!S_ISREG(st.st_mode))
+                r = -EINVAL;
         if (r == 0)
                 r = read_all(fd, ret_text, ret_n);
         (void)close(fd);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Small text files of credentials: kubeconfigs, certificates, tokens. Blocks on the file system;
- * never on a FIFO or a device.
+ * Reads small text files that may contain secrets: kubeconfigs, certificates, tokens. Thread: any.
  */
 #include <stddef.h>
 
 #define HF__FILE_TEXT_MAX ((size_t)1 << 20)
 
-/* The whole file, malloc'ed, NUL-terminated. -errno; -EFBIG beyond the limit, -EINVAL for what is
- * no regular file or has a NUL. */
+/* Reads the whole file. *ret_text is malloc'ed and NUL-terminated; the caller frees it with
+ * hf__wipe_free. 0 or -errno: -EFBIG beyond the limit, -EINVAL if it is no regular file or contains
+ * a NUL. Blocks for the file system, but never on a FIFO or a device. */
 int hf__file_text(const char *path, char **ret_text, size_t *ret_n);
-/* Frees a text (or NULL) after wiping it. */
+/* Wipes a NUL-terminated text and frees it. Accepts NULL. */
 void hf__wipe_free(char *text);
-/* Takes white space off the end: files end in a newline, names and tokens do not. */
+/* Removes white space at the end: a file ends in a newline, the name or token in it does not. */
 void hf__trim_end(char *text);

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds parts of a JSON text by their brackets and strings.
+ *
+ * Invariant: no function reads outside of its span, whatever the text is. Depth is counted, not
+ * recursed into, so a deeply nested text costs no stack.
+ */
 #include "client/json_span.h"
 
 #include <errno.h>
@@ -11,7 +17,7 @@ static size_t skip_space(struct hf__span s, size_t i) {
         return i;
 }
 
-/* s.data[i] is the opening quote. Returns the place after the closing one; 0 = there is none. */
+/* s.data[i] is the opening quote. The index after the closing one; 0 = there is none. */
 static size_t skip_string(struct hf__span s, size_t i) {
         for (i++; i < s.n; i++) {
                 if (s.data[i] == '\\')
@@ -22,7 +28,7 @@ static size_t skip_string(struct hf__span s, size_t i) {
         return 0;
 }
 
-/* Returns the place after the value that begins at i; 0 = none is complete. */
+/* The index after the value that begins at i; 0 = there is no complete value. */
 static size_t skip_value(struct hf__span s, size_t i) {
         size_t depth = 0, begin = i;
 
@@ -37,7 +43,8 @@ static size_t skip_value(struct hf__span s, size_t i) {
                 if (c == '{' || c == '[') {
                         depth++;
                 } else if (c == '}' || c == ']') {
-                        if (depth == 0) /* the container's own end closes a number or a word */
+                        if (depth ==
+                            0) /* the end of the container, which also ends a number or a word */
                                 return i > begin ? i : 0;
                         if (--depth == 0)
                                 return i + 1;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Pieces of a JSON text, cut out without parsing what is inside: a list's items and a watch event's
- * object are handed on as the bytes the server sent (no number is rounded, no key reordered), and
- * only their metadata is parsed.
+ * Finds parts of a JSON text without parsing them. The items of a list and the object of a watch
+ * event are passed on as the bytes that the server sent (no number is rounded, no key is
+ * reordered); only their metadata is parsed.
  *
- * It walks brackets and strings and never reads past the span; it accepts some texts that are not
- * JSON, and whoever uses a piece parses it. Pure; spans borrow from the text.
+ * These functions follow brackets and strings and never read beyond the span. They accept some
+ * texts that are not JSON, so the user of a part must parse it before relying on it. Pure; spans
+ * are borrowed from the text.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,17 +17,17 @@ struct hf__span {
         size_t n;
 };
 
-/* The first member of that name (plain ASCII, unescaped) of an object; false: none, or not an
- * object. */
+/* The value of the first member with that name, which must be plain ASCII without escapes. False:
+ * there is none, or the span is not an object. */
 bool hf__span_member(struct hf__span object, const char *key, struct hf__span *ret_value);
 
 /*
- * Iterates over an object: at begins as 0. 1 = *ret_key (between its quotes, escapes and all) and
- * *ret_value are set, 0 = the end, -EPROTO = not an object.
+ * Iterates over the members of an object; *at is 0 before the first call. 1: *ret_key (without its
+ * quotes, with its escapes) and *ret_value are set. 0: the end. -EPROTO: it is not an object.
  */
 int hf__span_next_member(struct hf__span object, size_t *at, struct hf__span *ret_key,
                          struct hf__span *ret_value);
 
-/* Iterates over an array: at begins as 0. 1 = *ret_element is set, 0 = the end, -EPROTO = not an
- * array. */
+/* Iterates over the elements of an array; *at is 0 before the first call. 1: *ret_element is set.
+ * 0: the end. -EPROTO: it is not an array. */
 int hf__span_next(struct hf__span array, size_t *at, struct hf__span *ret_element);

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A sorted array of pointers. Invariant: the keys of its items ascend strictly, as strcmp compares
+ * them.
+ */
 #include "client/key_index.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The place of key, or where it belongs. */
+/* The index of the item with that key, or the index at which it would be inserted. */
 static size_t place_of(const struct hf__key_index *index, const char *key, bool *ret_found) {
         size_t low = 0, high = index->n;
 
         *ret_found = false;
         if (high > 0 && strcmp(index->items[high - 1]->key, key) < 0)
-                return high; /* in order, the usual case of a list */
+                return high; /* the usual case: a list in order */
         while (low < high) {
                 size_t middle = low + (high - low) / 2;
                 int order = strcmp(index->items[middle]->key, key);
@@ -56,6 +61,7 @@ int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item) {
                 index->space = space;
         }
         size_t i = place_of(index, item->key, &found);
+        assert(!found);
         memmove(index->items + i + 1, index->items + i, (index->n - i) * sizeof *index->items);
         index->items[i] = item;
         index->n++;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A set of things by their key, in key order: a sorted array of pointers. Lists arrive in key
- * order, so filling it appends. The things are their owner's; each begins with a struct hf__keyed
- * whose key never changes while it is in. Thread: the owner's.
+ * A sorted array of pointers to items, found by their keys. Lists of the API come in the order of
+ * their keys, so filling the array from one only appends.
+ *
+ * The caller owns the items. Each begins with a struct hf__keyed, whose key must not change while
+ * the item is in the array. Thread: the owner's; there is no lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,10 +19,13 @@ struct hf__key_index {
         size_t n, space;
 };
 
-void hf__key_index_done(struct hf__key_index *index); /* frees the array only */
+/* Frees the array, not the items. A zeroed struct is an empty array. */
+void hf__key_index_done(struct hf__key_index *index);
+/* The item with that key; NULL = none. */
 struct hf__keyed *hf__key_index_find(const struct hf__key_index *index, const char *key);
-struct hf__keyed *hf__key_index_from(const struct hf__key_index *index,
-                                     const char *key); /* the first that is not before key */
-/* The key must not be in yet. 0 or -ENOMEM. */
+/* The first item whose key is not before `key`; NULL = none. */
+struct hf__keyed *hf__key_index_from(const struct hf__key_index *index, const char *key);
+/* Adds an item whose key is not in the array yet. 0 or -ENOMEM. */
 int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item);
-void hf__key_index_remove(struct hf__key_index *index, const char *key); /* nothing when absent */
+/* Removes the item with that key; does nothing if there is none. */
+void hf__key_index_remove(struct hf__key_index *index, const char *key);

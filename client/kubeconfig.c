@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading kubeconfigs. What we cannot honour (programs that make credentials, proxies,
- * impersonation) is refused by name: ignoring it would connect as somebody else, or somewhere else,
- * than the file says.
+ * Reads kubeconfig files.
  *
- * $KUBECONFIG may name several files. They count as one, as the field has it: the first file that
- * has a cluster, context or user of a name decides on all of it, the first current-context counts,
- * a file that does not exist is passed over. Paths inside are relative to the file they stand in.
+ * $KUBECONFIG may name several files. They are merged as kubectl does it: the first file that has a
+ * cluster, context or user of a name decides about all of it, the first current-context counts, and
+ * a file that does not exist is skipped. Paths in a file are relative to its directory.
+ *
+ * Invariants: a setting that we do not support (programs that make credentials, proxies,
+ * impersonation) is refused by name. Ignoring it would connect to another server, or as another
+ * user, than the file says. The texts of the files, and the keys and tokens that are taken from
+ * them, are wiped before their memory is freed.
  */
 #include "client/kubeconfig.h"
 
@@ -24,13 +27,13 @@
 #define MAX_FILES 32u
 #define MAX_JSON  ((size_t)4 << 20)
 
-/* One file: its content, and what messages and relative paths need. */
+/* One file: its content, its name for messages, and its directory for relative paths. */
 struct file {
         char *dir, *source;    /* owned */
         struct hf__json *root; /* owned */
 };
 
-/* A place in one of the files. */
+/* The file that is being read, borrowed, and where errors go. */
 struct reading {
         const char *dir, *source;
         struct hf_status *reterr_status;
@@ -48,7 +51,7 @@ static int no_memory(struct hf_status *reterr_status) {
 
 /* ---- members ---- */
 
-/* The path that member `key` names. */
+/* Makes a path from one in the file. */
 static int path_of(const struct reading *in, const char *name, char **ret_path) {
         int n = asprintf(ret_path, "%s%s%s", name[0] == '/' ? "" : in->dir,
                          name[0] == '/' || !in->dir[0] ? "" : "/", name);
@@ -75,7 +78,7 @@ static int read_named(const struct reading *in, const char *key, const char *nam
         return r;
 }
 
-/* A text member; *ret_text is NULL when it is absent or empty, as everybody writes "nothing". */
+/* A string member. *ret_text is NULL if it is absent, null or empty: files use all three. */
 static int get_text(const struct reading *in, const struct hf__json *object, const char *key,
                     const char **ret_text) {
         const struct hf__json *member = hf__json_get(object, key);
@@ -102,7 +105,7 @@ static int copy_text(const struct reading *in, const struct hf__json *object, co
         return *ret_copy ? 0 : no_memory(in->reterr_status);
 }
 
-/* PEM text from "<key>-data" (base64) or else from the file that "<key>" names. */
+/* PEM text, from the member "<key>-data" (base64) or else from the file that "<key>" names. */
 static int get_pem(const struct reading *in, const struct hf__json *object, const char *key,
                    const char *data_key, char **ret_pem) {
         const char *data, *name;
@@ -124,9 +127,10 @@ static int get_pem(const struct reading *in, const struct hf__json *object, cons
         if (r > 0)
                 return hf_fail(in->reterr_status, r, "%s: %s is not base64 of PEM text", in->source,
                                data_key);
-        return r < 0 ? hf_fail(in->reterr_status, r, "out of memory") : 0;
+        return r < 0 ? no_memory(in->reterr_status) : 0;
 }
 
+/* Fails if the member has a value. */
 static int refuse_member(const struct reading *in, const struct hf__json *object, const char *key,
                          const char *why) {
         const struct hf__json *member = hf__json_get(object, key);
@@ -138,7 +142,8 @@ static int refuse_member(const struct reading *in, const struct hf__json *object
                        key, why);
 }
 
-/* {"<list>": [{"name": name, "<kind>": {...}}]}: of the first file that has it. */
+/* Finds {"<list>": [{"name": name, "<kind>": {...}}]} in the first file that has that name. *in
+ * becomes that file. */
 static int find_named(const struct file *files, size_t n_files, const char *list, const char *kind,
                       const char *name, struct hf__json **ret_object, struct reading *in) {
         for (size_t i = 0; i < n_files; i++) {
@@ -186,7 +191,7 @@ static int take_cluster(const struct reading *in, const struct hf__json *cluster
         return r;
 }
 
-/* The file is read by the client, now and again. */
+/* A token file is not read here: the client reads it, and reads it again later. */
 static int take_token(const struct reading *in, const struct hf__json *user,
                       struct hf__kubeconfig *config) {
         const char *name;
@@ -201,16 +206,16 @@ static int take_token(const struct reading *in, const struct hf__json *user,
 static int take_user(const struct reading *in, const struct hf__json *user,
                      struct hf__kubeconfig *config) {
         static const char *const refused[][2] = {
-                {"exec",
-                 "no program is run for credentials; use a client certificate, token or tokenFile"},
+                {"exec", "programs that make credentials are not run; use a client certificate, "
+                         "token or tokenFile"},
                 {"auth-provider", "use a client certificate, token or tokenFile"},
-                {"username", "API servers have no basic authentication any more; use a client "
+                {"username", "API servers no longer have basic authentication; use a client "
                              "certificate or token"},
-                {"password", "API servers have no basic authentication any more; use a client "
+                {"password", "API servers no longer have basic authentication; use a client "
                              "certificate or token"},
-                {"as", "impersonation needs credentials of its own"},
-                {"as-groups", "impersonation needs credentials of its own"},
-                {"as-uid", "impersonation needs credentials of its own"},
+                {"as", "use the credentials of the user itself"},
+                {"as-groups", "use the credentials of the user itself"},
+                {"as-uid", "use the credentials of the user itself"},
         };
         int r = 0;
 
@@ -224,6 +229,7 @@ static int take_user(const struct reading *in, const struct hf__json *user,
         return r == 0 ? take_token(in, user, config) : r;
 }
 
+/* The name of the current context. *in becomes the file that has it. */
 static int current_context(const struct file *files, size_t n_files, struct reading *in,
                            const char **ret_name) {
         *ret_name = NULL;
@@ -256,7 +262,7 @@ static int take_files(const struct file *files, size_t n_files, struct hf__kubec
                                cluster_name ? cluster_name : "", &cluster, &in);
         if (r == 0)
                 r = take_cluster(&in, cluster, config);
-        if (r == 0 && user_name) /* without a user it is anonymous */
+        if (r == 0 && user_name) /* without a user the requests are anonymous */
                 r = find_named(files, n_files, "users", "user", user_name, &user, &in);
         if (r == 0 && user_name)
                 r = take_user(&in, user, config);
@@ -274,13 +280,14 @@ static int take_files(const struct file *files, size_t n_files, struct hf__kubec
 
 /* ---- whole files ---- */
 
+/* Parses JSON, or else YAML. JSON is tried first, because it needs no libyaml. */
 static int parse_text(const struct reading *in, const char *text, size_t n,
                       struct hf__json **ret_root) {
         struct hf__strbuf json = {.max = MAX_JSON};
         struct hf_status why = {0};
         size_t i = 0;
 
-        while (i < n && strchr(" \t\r\n", text[i])) /* no NUL is in it */
+        while (i < n && strchr(" \t\r\n", text[i])) /* the text has no NUL */
                 i++;
         if (i < n && text[i] == '{' && hf__json_parse(text, n, ret_root, NULL) == 0)
                 return 0;
@@ -308,7 +315,8 @@ static int file_init(const char *text, size_t n, const char *dir, const char *so
         *file = (struct file){.dir = strdup(dir), .source = strdup(source)};
         int r = file->dir && file->source ? 0 : no_memory(reterr_status);
         if (r == 0 && (n > HF__FILE_TEXT_MAX || memchr(text, '\0', n)))
-                r = hf_fail(reterr_status, HF_E_INVALID, "%s: it is too large or not text", source);
+                r = hf_fail(reterr_status, HF_E_INVALID, "%s: the file is too large or not text",
+                            source);
         if (r == 0) {
                 const struct reading in = reading_of(file, reterr_status);
                 r = parse_text(&in, text, n, &file->root);
@@ -320,8 +328,9 @@ static int file_init(const char *text, size_t n, const char *dir, const char *so
         return r;
 }
 
-static int take(struct file *files, size_t n_files, struct hf__kubeconfig *ret_config,
-                struct hf_status *reterr_status) {
+/* Reads the configuration out of the files. */
+static int read_config(struct file *files, size_t n_files, struct hf__kubeconfig *ret_config,
+                       struct hf_status *reterr_status) {
         struct hf__kubeconfig config = {.rest.size = sizeof config.rest};
 
         int r = take_files(files, n_files, &config, reterr_status);
@@ -339,18 +348,23 @@ int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char
         int r = file_init(text, n, dir, source, &file, reterr_status);
         if (r != 0)
                 return r;
-        r = take(&file, 1, ret_config, reterr_status);
+        r = read_config(&file, 1, ret_config, reterr_status);
         file_done(&file);
         return r;
 }
 
-/* The directory of path, absolute: a token file is read again later, when the working directory may
- * be another. */
+/* The absolute directory of a path, malloc'ed: a token file is read again later, when the working
+ * directory may have changed. NULL: errno is set. */
 static char *dir_of(const char *path) {
         const char *slash = strrchr(path, '/');
-        char *dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("."),
-             *absolute = NULL;
+        char *dir, *absolute = NULL;
 
+        if (!slash)
+                dir = strdup(".");
+        else if (slash == path)
+                dir = strdup("/");
+        else
+                dir = strndup(path, (size_t)(slash - path));
         if (dir)
                 absolute = realpath(dir, NULL);
         free(dir);
@@ -362,8 +376,11 @@ static int load_one(const char *path, struct file *file, struct hf_status *reter
         size_t n = 0;
 
         int r = hf__file_text(path, &text, &n);
-        if (r == 0 && !(dir = dir_of(path)))
-                r = -errno;
+        if (r == 0) {
+                dir = dir_of(path);
+                if (!dir)
+                        r = -errno;
+        }
         if (r < 0)
                 (void)hf_fail(reterr_status, r, "cannot read the kubeconfig %s: %s", path,
                               hf_strerror(r));
@@ -374,7 +391,8 @@ static int load_one(const char *path, struct file *file, struct hf_status *reter
         return r;
 }
 
-/* Those of $KUBECONFIG that exist. list is taken apart. */
+/* Loads the files of a list of paths with colons between them, and skips those that do not exist.
+ * The list is modified. */
 static int load_list(char *list, struct file *files, size_t *n_files,
                      struct hf_status *reterr_status) {
         int r = 0;
@@ -408,7 +426,7 @@ static int load_default(struct file *files, size_t *n_files, struct hf_status *r
                          : no_memory(reterr_status);
                 if (r == 0 && *n_files == 0)
                         r = hf_fail(reterr_status, HF_E_NOT_FOUND,
-                                    "KUBECONFIG is set to \"%.200s\", and there is no such file",
+                                    "KUBECONFIG is set to \"%.200s\", but there is no such file",
                                     variable);
         } else if (home && home[0]) {
                 r = asprintf(&list, "%s/.kube/config", home) < 0
@@ -417,7 +435,7 @@ static int load_default(struct file *files, size_t *n_files, struct hf_status *r
                 *n_files = r == 0;
         } else {
                 r = hf_fail(reterr_status, HF_E_NOT_FOUND,
-                            "no kubeconfig is named, and neither KUBECONFIG nor HOME is set");
+                            "no kubeconfig is given, and neither KUBECONFIG nor HOME is set");
         }
         free(list);
         return r;
@@ -436,7 +454,7 @@ int hf__kubeconfig_load(const char *path, struct hf__kubeconfig *ret_config,
                 r = load_default(files, &n_files, reterr_status);
         }
         if (r == 0)
-                r = take(files, n_files, ret_config, reterr_status);
+                r = read_config(files, n_files, ret_config, reterr_status);
         while (n_files > 0)
                 file_done(&files[--n_files]);
         return r;

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Kubeconfig files, read into what the REST client needs: its current context's server and
- * credentials.
+ * Reads kubeconfig files into the configuration of a REST client: the server and the credentials of
+ * the current context. Blocks for the file system. Thread: any.
  */
 #include <holdfast/client.h>
 
 struct hf__kubeconfig {
-        struct hf_rest_config rest; /* its texts are the ones below */
-        char *server, *ca_pem, *cert_pem, *key_pem, *bearer_token, *token_file,
-                *server_name; /* owned */
+        struct hf_rest_config rest; /* its texts are borrowed from the members below */
+        /* owned; NULL = not given */
+        char *server, *ca_pem, *cert_pem, *key_pem, *bearer_token, *token_file, *server_name;
 };
 
 /*
- * source names the text in messages; relative paths inside are relative to dir ("" = the working
- * directory). 0, -errno, HF_E_INVALID, HF_E_NOT_FOUND, HF_E_UNAVAILABLE; with words.
+ * Reads a kubeconfig from n bytes of text. `source` names the text in messages; relative paths in
+ * it are relative to `dir` ("" = the working directory). 0, -errno, HF_E_INVALID, or
+ * HF_E_UNAVAILABLE (it is YAML, and libyaml is missing), with the reason in reterr_status. The
+ * caller ends *ret_config with hf__kubeconfig_done.
  */
 int hf__kubeconfig_parse(const char *text, size_t n, const char *dir, const char *source,
                          struct hf__kubeconfig *ret_config, struct hf_status *reterr_status);
-/* path NULL = the files of $KUBECONFIG, which are merged, else ~/.kube/config. */
+/* Reads the file at `path`; NULL = the files of $KUBECONFIG, merged, else ~/.kube/config. As above,
+ * and HF_E_NOT_FOUND: path is NULL, and there is no such file or setting. */
 int hf__kubeconfig_load(const char *path, struct hf__kubeconfig *ret_config,
                         struct hf_status *reterr_status);
-void hf__kubeconfig_done(struct hf__kubeconfig *config); /* wipes the secrets */
+/* Frees the texts and wipes the secrets among them. Accepts a zeroed struct. */
+void hf__kubeconfig_done(struct hf__kubeconfig *config);

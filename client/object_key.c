@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Keys of objects, "namespace/name", as declared in <holdfast/workqueue.h>. Pure. */
 #include <holdfast/workqueue.h>
 
 #include <errno.h>

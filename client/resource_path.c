@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The paths of the Kubernetes API. Every segment that comes from the caller is percent-encoded;
+ * query parameters are given encoded already and are copied as they are.
+ */
 #include "client/resource_path.h"
 
 #include "base/strbuf.h"
 
-static bool given(const char *text) { return text && text[0]; }
+static bool is_given(const char *text) { return text && text[0]; }
 
 static void add_segment(struct hf__strbuf *out, const char *segment) {
         hf__strbuf_putc(out, '/');
@@ -12,14 +16,14 @@ static void add_segment(struct hf__strbuf *out, const char *segment) {
 
 static void add_collection(struct hf__strbuf *out, const struct hf_resource *resource,
                            const char *ns) {
-        if (given(resource->group)) {
+        if (is_given(resource->group)) {
                 hf__strbuf_puts(out, "/apis");
                 add_segment(out, resource->group);
         } else {
                 hf__strbuf_puts(out, "/api");
         }
         add_segment(out, resource->version);
-        if (given(ns)) {
+        if (is_given(ns)) {
                 hf__strbuf_puts(out, "/namespaces");
                 add_segment(out, ns);
         }
@@ -30,12 +34,12 @@ void hf__resource_path(struct hf__strbuf *out, const struct hf_request *request)
         const char *query = request->query;
 
         add_collection(out, &request->resource, request->ns);
-        if (given(request->name)) {
+        if (is_given(request->name)) {
                 add_segment(out, request->name);
-                if (given(request->subresource))
+                if (is_given(request->subresource))
                         add_segment(out, request->subresource);
         }
-        if (given(query)) {
+        if (is_given(query)) {
                 hf__strbuf_putc(out, '?');
                 hf__strbuf_puts(out, query);
         }
@@ -44,17 +48,17 @@ void hf__resource_path(struct hf__strbuf *out, const struct hf_request *request)
 void hf__watch_path(struct hf__strbuf *out, const struct hf_watch_spec *spec, unsigned timeout_s) {
         add_collection(out, &spec->resource, spec->ns);
         hf__strbuf_puts(out, "?watch=1");
-        if (given(spec->name)) { /* one object is watched as a collection of one */
+        if (is_given(spec->name)) { /* the API watches one object as a collection of one */
                 hf__strbuf_puts(out, "&fieldSelector=metadata.name%3D");
                 hf__strbuf_urlencode(out, spec->name);
         }
-        if (given(spec->resource_version)) {
+        if (is_given(spec->resource_version)) {
                 hf__strbuf_puts(out, "&resourceVersion=");
                 hf__strbuf_urlencode(out, spec->resource_version);
         }
         if (spec->bookmarks)
                 hf__strbuf_puts(out, "&allowWatchBookmarks=true");
-        if (given(spec->query)) {
+        if (is_given(spec->query)) {
                 hf__strbuf_putc(out, '&');
                 hf__strbuf_puts(out, spec->query);
         }

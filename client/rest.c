@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The REST client: any Kubernetes API server over HTTP, through one HTTP engine. Here it is made,
- * from a configuration, from kubeconfig files, or from what a pod finds in its cluster.
+ * The REST client: any Kubernetes API server over HTTP, through one HTTP engine. This file makes
+ * the client: from a configuration, from kubeconfig files, or from what a pod finds in its cluster.
+ * It also has what requests and watches share. rest.h has the model: owners and threads.
  *
- * The client itself has no state that changes but its token (bearer.c). Calls and watches are
- * structs of their own from the moment they are submitted until the engine reports their end, on
- * the engine's thread; cancelling goes by the engine's request id. So there is no lock here, and
- * freeing the engine answers everything that is left.
+ * Invariant: nothing in struct hf__rest changes once the client is made, so there is no lock.
  */
 #include "client/rest.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,20 +19,24 @@
 #include "client/bearer.h"
 #include "client/file_text.h"
 #include "client/kubeconfig.h"
+#include "client/rest_request.h"
+#include "client/rest_watch.h"
 
 #define DEFAULT_TIMEOUT (30 * HF_NSEC_PER_SEC)
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 
 static struct hf__rest *rest_of(struct hf_client *client) { return (struct hf__rest *)client; }
 
-/* ---- what calls and watches share ---- */
+/* ---- what requests and watches share ---- */
 
 int hf__rest_failure(const struct hf__http_result *result, const char *what,
                      struct hf_status *ret_status) {
-        const char *words = result->error_text && result->error_text[0]
-                                    ? result->error_text
-                                    : hf_strerror(result->outcome);
-        return hf_fail(ret_status, result->outcome, "%s: %s", what, words);
+        const char *reason = result->error_text && result->error_text[0]
+                                     ? result->error_text
+                                     : hf_strerror(result->outcome);
+
+        assert(result->outcome != 0);
+        return hf_fail(ret_status, result->outcome, "%s: %s", what, reason);
 }
 
 void hf__rest_prepare(const struct hf__rest *rest, enum hf_lane lane, const struct hf__token *token,
@@ -60,6 +63,8 @@ static void rest_cancel(struct hf_client *client, uint64_t id) {
 
 /* ---- the client ---- */
 
+/* Also frees a client that is half made. The engine goes first: it ends what is under way, which
+ * uses the rest. */
 static void rest_free(struct hf_client *client) {
         struct hf__rest *rest = rest_of(client);
 
@@ -79,7 +84,8 @@ static const struct hf_client_ops rest_ops = {
         .free = rest_free,
 };
 
-static bool line_ok(const char *text, size_t max) {
+/* Whether a text may stand in a header or a URL: not empty, up to max bytes, no control bytes. */
+static bool is_line(const char *text, size_t max) {
         size_t n = strnlen(text, max + 1);
 
         if (n == 0 || n > max)
@@ -93,7 +99,7 @@ static bool line_ok(const char *text, size_t max) {
 static int check_server(const char *server, bool *ret_tls, struct hf_status *reterr_status) {
         const char *host = NULL;
 
-        if (!server || !line_ok(server, 2048) || strpbrk(server, " ?#@\\"))
+        if (!server || !is_line(server, 2048) || strpbrk(server, " ?#@\\"))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "server URL \"%.200s\" is not of the form https://host:port",
                                server ? server : "");
@@ -119,8 +125,8 @@ static int check_config(const struct hf_rest_config *config, bool *ret_tls,
                                "a client certificate needs its key, and a key its certificate");
         if (config->insecure && config->ca_pem)
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "a CA together with skipping verification contradict each other");
-        if (config->user_agent && !line_ok(config->user_agent, 256))
+                               "a CA is given, but verification is to be skipped: use one of both");
+        if (config->user_agent && !is_line(config->user_agent, 256))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "the user agent is empty, too long or has control characters");
         if (config->timeout < 0)
@@ -128,6 +134,7 @@ static int check_config(const struct hf_rest_config *config, bool *ret_tls,
         return 0;
 }
 
+/* Copies the server's URL, without slashes at its end, and the User-Agent line. */
 static int copy_texts(struct hf__rest *rest, const struct hf_rest_config *config) {
         size_t n = strlen(config->server);
 
@@ -189,9 +196,8 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
         if (r == 0) {
                 r = make_parts(rest, &config, over_tls);
                 if (r != 0)
-                        (void)hf_fail(reterr_status, r,
-                                      "the client for %.200s could not be made: %s", config.server,
-                                      hf_strerror(r));
+                        (void)hf_fail(reterr_status, r, "cannot make a client for %.200s: %s",
+                                      config.server, hf_strerror(r));
         }
         if (r != 0) {
                 rest_free(&rest->base);
@@ -221,7 +227,7 @@ static int service_url(char **ret_url, struct hf_status *reterr_status) {
 
         if (!name || !name[0] || !port || !port[0])
                 return hf_fail(reterr_status, HF_E_NOT_FOUND,
-                               "this is no pod of a cluster: KUBERNETES_SERVICE_HOST and "
+                               "this process does not run in a pod: KUBERNETES_SERVICE_HOST and "
                                "KUBERNETES_SERVICE_PORT are not set");
         bool bare_v6 = strchr(name, ':') && name[0] != '[';
         if (asprintf(ret_url, bare_v6 ? "https://[%s]:%s" : "https://%s:%s", name, port) < 0) {
@@ -231,8 +237,8 @@ static int service_url(char **ret_url, struct hf_status *reterr_status) {
         return 0;
 }
 
-/* The text of a file of the service account; *ret_path is set, and owned by the caller, also on
- * failure. */
+/* Makes the path of a file of the service account, and reads the file if ret_text is not NULL. The
+ * caller frees *ret_path, also on failure. */
 static int account_file(const char *dir, const char *name, char **ret_path, char **ret_text,
                         struct hf_status *reterr_status) {
         size_t n;

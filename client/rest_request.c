@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call of the REST client: one request, or several tries of it, and one answer.
+ * A request of the REST client: one or more tries, and one response. rest.h says who owns it.
  *
- * A call is a struct of its own from the moment it is submitted until the engine reports its end,
- * on the engine's thread. It has all that another try needs, and another try goes under the same
- * id, so that cancelling finds it at any time.
+ * Another try follows
+ *      - at once, after a 401, if the token has been replaced meanwhile. The server did nothing,
+ *        because it did not know who asks.
+ *      - after the pause that the server asks for with Retry-After, if that ends before the
+ *        request's deadline, up to MAX_RETRIES times: a read after 429 and any 5xx but 504, a write
+ *        only after 429 and 503, with which the server says that it did not take the request. After
+ *        504 the server has waited already. Never in the lane of the Leases: the elector has a
+ *        schedule of its own and must know at once.
  *
- * There is another try
- *      - at once, when the server said 401 and the token was meanwhile replaced. Who is not known
- * is not served: nothing was done.
- *      - when the server asked for it: 429, or an error of its own, with a Retry-After that ends
- * before the call's deadline; up to 10 times. A write only upon 429 and 503, where the server says
- * that it did not take the request. Not upon 504, where it has waited for us already. Not in the
- * lane of the leases: the elector paces itself, and must know at once. A write that waits here is
- * one under way to its sender: cancelling ends it, and its deadline (the end of the leader's
- * validity) stands.
+ * Invariant: a write is never sent again when the server may have done it. A write that waits for
+ * another try is under way for its caller: it can be cancelled, and its deadline (the end of the
+ * leader's validity) holds.
  */
+#include "client/rest_request.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,25 +30,26 @@
 #include "client/rest.h"
 #include "client/status.h"
 
-#define MAX_OBJECT ((size_t)8 << 20)
-#define MAX_LIST   ((size_t)256 << 20)
-#define MAX_URL    ((size_t)16 << 10)
-#define MAX_WAITS  10u
+#define MAX_OBJECT  ((size_t)8 << 20)
+#define MAX_LIST    ((size_t)256 << 20)
+#define MAX_RETRIES 10u
 
-struct rest_call {
-        struct hf__rest *rest;
+struct rest_request {
+        /* immutable */
+        struct hf__rest *rest; /* borrowed */
         hf_response_fn done;
         void *ctx;
         enum hf_verb verb;
         enum hf_lane lane;
-        hf_nsec deadline;
-        struct hf__token *token;  /* a reference; of the last try; NULL = none */
-        bool renewed;             /* there was another try with another token */
-        unsigned n_waits;         /* tries after a Retry-After */
+        hf_nsec deadline;         /* boot time */
         char fence[HF_FENCE_MAX]; /* as sent; "" = none */
+        const char *body;         /* in the same allocation, after `what` */
         size_t n_body;
-        const char *body; /* behind what */
-        char what[];      /* "PUT https://...", for messages; the URL is what follows the method */
+        /* the engine's thread, once it is submitted */
+        struct hf__token *token; /* a reference; of the last try; NULL = none */
+        bool token_replaced;     /* there was a try with a second token */
+        unsigned n_retries;      /* tries after a Retry-After */
+        char what[];             /* "PUT https://...", for messages; the URL follows the method */
 };
 
 static const char *method_of(enum hf_verb verb) {
@@ -63,7 +66,12 @@ static const char *method_of(enum hf_verb verb) {
 
 static bool is_write(enum hf_verb verb) { return verb != HF_VERB_GET && verb != HF_VERB_LIST; }
 
-static void call_free(struct rest_call *request) {
+/* Whether the response is a list, which may be large. */
+static bool returns_list(enum hf_verb verb) {
+        return verb == HF_VERB_LIST || verb == HF_VERB_DELETE_COLLECTION;
+}
+
+static void request_free(struct rest_request *request) {
         if (!request)
                 return;
         (void)hf__token_unref(request->token);
@@ -72,11 +80,12 @@ static void call_free(struct rest_call *request) {
 
 /* ---- trying ---- */
 
-static void call_done(void *ctx, const struct hf__http_result *result);
+static void request_ended(void *ctx, const struct hf__http_result *result);
 
-/* again: the id that it has; 0 = this is the first try. */
-static int try_call(struct rest_call *request, hf_nsec not_before, uint64_t again,
-                    uint64_t *ret_id) {
+/* Submits a try with the newest token. previous_id: 0 = the first try, otherwise the id that it
+ * keeps. On failure the request stays the caller's. */
+static int submit_try(struct rest_request *request, hf_nsec not_before, uint64_t previous_id,
+                      uint64_t *ret_id) {
         struct hf__rest *rest = request->rest;
         const char *headers[HF__REST_N_HEADERS];
         struct hf__http_request http_request;
@@ -97,122 +106,133 @@ static int try_call(struct rest_call *request, hf_nsec not_before, uint64_t agai
                                request->fence);
                 headers[http_request.n_headers++] = fence_line;
         }
+        assert(http_request.n_headers <= HF__REST_N_HEADERS);
         http_request.deadline = request->deadline;
         http_request.not_before = not_before;
-        bool lists = request->verb == HF_VERB_LIST || request->verb == HF_VERB_DELETE_COLLECTION;
-        http_request.max_body = lists ? MAX_LIST : MAX_OBJECT;
-        http_request.on_done = call_done;
+        http_request.max_body = returns_list(request->verb) ? MAX_LIST : MAX_OBJECT;
+        http_request.on_done = request_ended;
         http_request.ctx = request;
-        return again ? hf__http_submit_again(rest->engine, &http_request, again)
-                     : hf__http_submit(rest->engine, &http_request, ret_id);
+        return previous_id ? hf__http_submit_again(rest->engine, &http_request, previous_id)
+                           : hf__http_submit(rest->engine, &http_request, ret_id);
 }
 
-/* The boot time of the try that the answer allows: 0 = at once, HF_NSEC_NEVER = none. Takes account
- * of it. */
-static hf_nsec next_try(struct rest_call *request, const struct hf__http_result *result) {
+static bool retry_is_safe(const struct rest_request *request, int code) {
+        if (code == 429 || code == 503)
+                return true;
+        return code >= 500 && code != 504 && !is_write(request->verb);
+}
+
+/* The boot time of the try that may follow this response, and counts it. 0 = at once, HF_NSEC_NEVER
+ * = none. */
+static hf_nsec next_try_at(struct rest_request *request, const struct hf__http_result *result) {
         if (result->code == 401) {
-                if (request->renewed || !request->token ||
+                if (request->token_replaced || !request->token ||
                     !hf__bearer_refused(request->rest->bearer, request->token))
                         return HF_NSEC_NEVER;
-                request->renewed = true;
+                request->token_replaced = true;
                 return 0;
         }
-        bool allowed = result->code == 429 || result->code == 503 ||
-                       (result->code >= 500 && result->code != 504 && !is_write(request->verb));
-        if (!allowed || result->retry_after_s == 0 || request->lane == HF_LANE_LEASE ||
-            request->n_waits == MAX_WAITS)
+        if (!retry_is_safe(request, result->code) || result->retry_after_s == 0 ||
+            request->lane == HF_LANE_LEASE || request->n_retries == MAX_RETRIES)
                 return HF_NSEC_NEVER;
         hf_nsec at = hf_now(hf_host_clock(request->rest->base.host)) +
                      (hf_nsec)result->retry_after_s * HF_NSEC_PER_SEC;
         if (at >= request->deadline)
                 return HF_NSEC_NEVER;
-        request->n_waits++;
+        request->n_retries++;
         return at;
 }
 
-static void call_done(void *ctx, const struct hf__http_result *result) {
-        struct rest_call *request = ctx; /* owned; this is its end, unless there is another try */
-        struct hf_response reply = {.body = result->body,
-                                    .n_body = result->body ? result->n_body : 0};
+/* Thread: the engine's. A try has ended; frees the request unless another try follows. */
+static void request_ended(void *ctx, const struct hf__http_result *result) {
+        struct rest_request *request = ctx;
+        struct hf_response response = {.body = result->body,
+                                       .n_body = result->body ? result->n_body : 0};
 
-        reply.fence_echoed = request->fence[0] && result->fence_echo &&
-                             strcmp(result->fence_echo, request->fence) == 0;
+        response.fence_echoed = request->fence[0] && result->fence_echo &&
+                                strcmp(result->fence_echo, request->fence) == 0;
         if (result->outcome != 0) {
-                reply.error = hf__rest_failure(result, request->what, &reply.status);
+                response.error = hf__rest_failure(result, request->what, &response.status);
         } else if (result->code < 200 || result->code >= 300) {
-                hf_nsec at = next_try(request, result);
-                if (at != HF_NSEC_NEVER && try_call(request, at, result->id, NULL) == 0)
+                hf_nsec at = next_try_at(request, result);
+                if (at != HF_NSEC_NEVER && submit_try(request, at, result->id, NULL) == 0)
                         return;
                 const struct hf__status_context context = {
                         .is_write = is_write(request->verb),
                         .retry_after_s = result->retry_after_s,
                         .what = request->what,
                 };
-                reply.error = hf__status_from_reply(result->code, reply.body, reply.n_body,
-                                                    &context, &reply.status);
+                response.error =
+                        hf__status_from_response(result->code, response.body, response.n_body,
+                                                 &context, &response.status);
         }
-        request->done(request->ctx, &reply);
-        call_free(request);
+        request->done(request->ctx, &response);
+        request_free(request);
 }
 
 /* ---- starting ---- */
 
-static int put_what(const struct hf__rest *rest, const struct hf_request *request,
-                    struct hf__strbuf *out) {
+/* Appends "PUT https://host/path?query". 0, -ENOMEM, or -EINVAL: the URL is too long. */
+static int append_what(const struct hf__rest *rest, const struct hf_request *request,
+                       struct hf__strbuf *out) {
         struct hf_request addressed = *request;
 
-        if (request->verb == HF_VERB_CREATE || request->verb == HF_VERB_LIST ||
-            request->verb == HF_VERB_DELETE_COLLECTION)
-                addressed.name = NULL;
+        if (request->verb == HF_VERB_CREATE || returns_list(request->verb))
+                addressed.name = NULL; /* the path is that of the collection */
         hf__strbuf_printf(out, "%s %s", method_of(request->verb), rest->server);
         hf__resource_path(out, &addressed);
-        return out->error ? (out->error < 0 ? out->error : -EINVAL) : 0;
+        return out->error > 0 ? -EINVAL : out->error;
 }
 
-static int call_new(struct hf__rest *rest, const struct hf_request *from,
-                    struct rest_call **ret_call) {
-        struct hf__strbuf what = {.max = MAX_URL};
-        struct rest_call *request = NULL;
+static int copy_fence(struct rest_request *request, const struct hf_fence *fence) {
+        int n = hf_fence_format(fence, request->fence, sizeof request->fence);
 
-        int r = put_what(rest, from, &what);
-        if (r == 0 && !(request = malloc(sizeof *request + what.n + 1 + from->n_body)))
-                r = -ENOMEM;
+        return n < 0 ? -EINVAL : 0; /* to send the write without its fence would be worse */
+}
+
+static int request_new(struct hf__rest *rest, const struct hf_request *from,
+                       struct rest_request **ret_request) {
+        struct hf__strbuf what = {.max = HF__REST_MAX_URL};
+        struct rest_request *request = NULL;
+
+        int r = append_what(rest, from, &what);
         if (r == 0) {
-                *request = (struct rest_call){.rest = rest,
-                                              .verb = from->verb,
-                                              .lane = from->lane,
-                                              .n_body = from->n_body};
-                memcpy(request->what, what.data, what.n + 1);
-                request->body = from->n_body > 0 ? memcpy(request->what + what.n + 1, from->body,
-                                                          from->n_body)
-                                                 : NULL;
-                request->deadline =
-                        from->deadline ? from->deadline
-                                       : hf_now(hf_host_clock(rest->base.host)) + rest->timeout;
-                if (from->fence && is_write(from->verb)) {
-                        int n = hf_fence_format(from->fence, request->fence, sizeof request->fence);
-                        r = n < 0 ? -EINVAL : 0; /* an unfenced write in its place would be worse */
-                }
+                request = malloc(sizeof *request + what.n + 1 + from->n_body);
+                r = request ? 0 : -ENOMEM;
+        }
+        if (r == 0) {
+                *request = (struct rest_request){.rest = rest,
+                                                 .verb = from->verb,
+                                                 .lane = from->lane,
+                                                 .n_body = from->n_body};
+                char *end = mempcpy(request->what, what.data, what.n + 1);
+                if (from->n_body > 0)
+                        request->body = memcpy(end, from->body, from->n_body);
+                request->deadline = from->deadline;
+                if (request->deadline == 0)
+                        request->deadline = hf_now(hf_host_clock(rest->base.host)) + rest->timeout;
+                if (from->fence && is_write(from->verb))
+                        r = copy_fence(request, from->fence);
         }
         hf__strbuf_done(&what);
         if (r == 0)
-                *ret_call = request;
+                *ret_request = request;
         else
-                call_free(request);
+                request_free(request);
         return r;
 }
 
 int hf__rest_request(struct hf_client *client, const struct hf_request *from, hf_response_fn done,
                      void *ctx, uint64_t *ret_id) {
-        struct rest_call *request;
+        struct rest_request *request;
 
-        int r = call_new((struct hf__rest *)client, from, &request);
+        int r = request_new((struct hf__rest *)client, from, &request);
         if (r != 0)
                 return r;
         request->done = done;
         request->ctx = ctx;
-        r = try_call(request, 0, 0, ret_id);
+        r = submit_try(request, 0, 0, ret_id); /* from success on it is the engine's */
         if (r != 0)
-                call_free(request);
+                request_free(request);
         return r;
 }

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A watch of the REST client: one long GET whose answer is a stream of JSON lines, {"type": ...,
- * "object": ...}.
+ * A watch of the REST client: one long GET whose response is a stream of JSON lines, {"type": ...,
+ * "object": ...}. rest.h says who owns it.
  *
- * A watch belongs to the engine's thread from its submission to its end. It ends by the first of:
- * the server ending the stream (0, watch again), an ERROR event or an error code (what its Status
- * says; 410 is HF_E_GONE), a line that is no event, a line above the limit, cancellation, a broken
- * connection, the deadline.
+ * It ends by the first of: the server ends the stream (0, watch again), an ERROR event or an HTTP
+ * error (what its Status says; 410 is HF_E_GONE), a line that is no watch event, a line longer than
+ * MAX_LINE, cancellation, a broken connection, the deadline.
  *
- * A connection may go silent without being closed. So the server is asked to end the watch after a
- * random 300-600 seconds (random, so that the watches of a restarted server do not all come back at
- * once), and the request has a deadline a little later; the header block has the client's ordinary
- * timeout.
+ * A connection may go silent without being closed. So the client asks the server to end the watch
+ * after a random 300 to 600 seconds (random, so that the watches of a restarted server do not all
+ * come back at once), and gives the request a deadline a little later. The header of the response
+ * has the client's ordinary timeout.
+ *
+ * Invariants: on_event gets the events one at a time and in order; on_end comes once, after the
+ * last of them. Once `error` is set there are no more events.
  */
-#include "client/rest.h"
+#include "client/rest_watch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,40 +28,43 @@
 #include "client/bearer.h"
 #include "client/json_span.h"
 #include "client/resource_path.h"
+#include "client/rest.h"
 #include "client/status.h"
 
 #define MAX_LINE         ((size_t)8 << 20)
 #define MAX_ERROR_BODY   ((size_t)64 << 10)
-#define MAX_URL          ((size_t)16 << 10)
 #define MIN_TIMEOUT_S    300u
 #define SPREAD_TIMEOUT_S 300u
 #define DEADLINE_SLACK_S 15
 
 struct rest_watch {
-        struct hf__rest *rest;
+        /* immutable */
+        struct hf__rest *rest; /* borrowed */
         enum hf_lane lane;
         unsigned timeout_s;
-        struct hf__token *token; /* a reference; of the last try; NULL = none */
-        bool renewed;            /* there was another try with another token */
         hf_event_fn on_event;
         hf_watch_end_fn on_end;
         void *ctx;
-        int code; /* of the header block; 0 = not there yet */
-        struct hf__strbuf
-                line; /* the line that is not complete yet; the body, when code is an error */
-        int error;    /* set: the watch ends by our own decision, and this is why */
-        struct hf_status status; /* its words */
-        char what[];             /* "GET https://..." */
+        /* the engine's thread, once it is submitted */
+        struct hf__token *token; /* a reference; of the last try; NULL = none */
+        bool token_replaced;     /* there was a try with a second token */
+        int code;                /* HTTP status; 0 = the header is not there yet */
+        /* code 200: the line that is not complete yet; otherwise the beginning of the error body */
+        struct hf__strbuf line;
+        int error;               /* not 0: we end the watch ourselves, for this reason */
+        struct hf_status status; /* of the error */
+        char what[];             /* "GET https://...", for messages; the URL follows the method */
 };
 
-static int fail(struct rest_watch *watch, int error, const char *words) {
-        watch->error = hf_fail(&watch->status, error, "%.300s: %s", watch->what, words);
+static int fail(struct rest_watch *watch, int error, const char *reason) {
+        watch->error = hf_fail(&watch->status, error, "%.300s: %s", watch->what, reason);
         return error;
 }
 
 /* ---- lines ---- */
 
-static int event_type(struct hf__span type) {
+/* An enum hf_event_type, or -1. `type` is a JSON string with its quotes. */
+static int parse_event_type(struct hf__span type) {
         static const struct {
                 const char *text;
                 enum hf_event_type type;
@@ -76,15 +81,17 @@ static int event_type(struct hf__span type) {
         return -1;
 }
 
-static bool is_error(struct hf__span type) {
+static bool is_error_event(struct hf__span type) {
         return type.n == 7 && memcmp(type.data, "\"ERROR\"", 7) == 0;
 }
 
-static int error_event(struct rest_watch *watch, struct hf__span object) {
+/* The object of an ERROR event is a Status. The stream's own code is 200; the Status has the real
+ * one. */
+static int take_error_event(struct rest_watch *watch, struct hf__span object) {
         const struct hf__status_context context = {.what = watch->what};
 
-        /* 200 is the stream's code; the Status carries its own. */
-        watch->error = hf__status_from_reply(200, object.data, object.n, &context, &watch->status);
+        watch->error =
+                hf__status_from_response(200, object.data, object.n, &context, &watch->status);
         return watch->error;
 }
 
@@ -98,10 +105,10 @@ static int take_line(struct rest_watch *watch, const char *data, size_t n) {
                 return 0;
         if (!hf__span_member(line, "type", &type) || !hf__span_member(line, "object", &object))
                 return fail(watch, -EPROTO, "the stream has a line that is not a watch event");
-        if (is_error(type))
-                return error_event(watch, object);
-        int known = event_type(type);
-        if (known < 0)
+        if (is_error_event(type))
+                return take_error_event(watch, object);
+        int known_type = parse_event_type(type);
+        if (known_type < 0)
                 return fail(watch, -EPROTO, "the stream has an event of unknown type");
         if (!hf__span_member(object, "metadata", &metadata))
                 return fail(watch, -EPROTO, "the stream has an object without metadata");
@@ -110,7 +117,7 @@ static int take_line(struct rest_watch *watch, const char *data, size_t n) {
                 return fail(watch, r < 0 ? r : -EPROTO,
                             "the stream has an object whose metadata is not JSON");
         const struct hf_event event = {
-                .type = (enum hf_event_type)known,
+                .type = (enum hf_event_type)known_type,
                 .object = object.data,
                 .n_object = object.n,
                 .resource_version = hf__json_string(json, "resourceVersion"),
@@ -123,17 +130,18 @@ static int take_line(struct rest_watch *watch, const char *data, size_t n) {
         return watch->error;
 }
 
-static int take_data(struct rest_watch *watch, const char *data, size_t n) {
+/* Takes a piece of the stream: zero or more line ends in it. */
+static int take_stream(struct rest_watch *watch, const char *data, size_t n) {
         while (n > 0) {
                 const char *newline = memchr(data, '\n', n);
                 size_t piece = newline ? (size_t)(newline - data) : n;
                 int r = 0;
 
-                if (newline && watch->line.n == 0) { /* the usual case: a whole line, no copy */
-                        r = take_line(watch, data, piece);
+                if (newline && watch->line.n == 0) {
+                        r = take_line(watch, data, piece); /* the usual case, without a copy */
                 } else {
                         hf__strbuf_add(&watch->line, data, piece);
-                        if (watch->line.error)
+                        if (watch->line.error != 0)
                                 return fail(watch, watch->line.error,
                                             "the stream has a line above 8 MiB");
                         if (newline) {
@@ -150,19 +158,20 @@ static int take_data(struct rest_watch *watch, const char *data, size_t n) {
         return 0;
 }
 
-/* ---- the engine's callbacks ---- */
+/* ---- the engine's callbacks; thread: the engine's ---- */
 
-static int watch_head(void *ctx, int code) {
+static int on_head(void *ctx, int code) {
         struct rest_watch *watch = ctx;
+
         watch->code = code;
         return 0;
 }
 
-static int watch_data(void *ctx, const void *data, size_t n) {
+static int on_data(void *ctx, const void *data, size_t n) {
         struct rest_watch *watch = ctx;
 
         if (watch->code == 200)
-                return take_data(watch, data, n);
+                return take_stream(watch, data, n);
         if (watch->line.n < MAX_ERROR_BODY) { /* the beginning of an error page is enough */
                 size_t space = MAX_ERROR_BODY - watch->line.n;
                 hf__strbuf_add(&watch->line, data, n < space ? n : space);
@@ -170,17 +179,18 @@ static int watch_data(void *ctx, const void *data, size_t n) {
         return 0;
 }
 
-static int watch_submit(struct rest_watch *watch, uint64_t again, uint64_t *ret_id);
+static int submit_try(struct rest_watch *watch, uint64_t previous_id, uint64_t *ret_id);
 
-/* True: the token was replaced meanwhile, and the watch is tried again under its id. */
-static bool another_try(struct rest_watch *watch, const struct hf__http_result *result) {
-        if (result->outcome != 0 || result->code != 401 || watch->renewed || !watch->token ||
+/* After a 401. True: the token was replaced meanwhile, and another try is under way with the same
+ * id. */
+static bool retry_with_new_token(struct rest_watch *watch, const struct hf__http_result *result) {
+        if (result->outcome != 0 || result->code != 401 || watch->token_replaced || !watch->token ||
             !hf__bearer_refused(watch->rest->bearer, watch->token))
                 return false;
-        watch->renewed = true;
+        watch->token_replaced = true;
         hf__strbuf_reset(&watch->line);
         watch->code = 0;
-        if (watch_submit(watch, result->id, NULL) == 0)
+        if (submit_try(watch, result->id, NULL) == 0)
                 return true;
         watch->code = result->code;
         return false;
@@ -194,19 +204,21 @@ static void watch_free(struct rest_watch *watch) {
         free(watch);
 }
 
-static void watch_done(void *ctx, const struct hf__http_result *result) {
-        struct rest_watch *watch = ctx; /* owned; this is its end, unless there is another try */
+/* A try has ended; frees the watch unless another try follows. */
+static void on_done(void *ctx, const struct hf__http_result *result) {
+        struct rest_watch *watch = ctx;
 
-        if (watch->error == 0 && another_try(watch, result))
+        if (watch->error == 0 && retry_with_new_token(watch, result))
                 return;
         if (watch->error == 0 && result->outcome == 0 && result->code == 200) {
-                if (watch->line.n > 0) /* servers end their last line; one cut short is an error */
+                /* Servers end their last line. One that is cut short is an error. */
+                if (watch->line.n > 0)
                         (void)take_line(watch, watch->line.data, watch->line.n);
         } else if (watch->error == 0 && result->outcome == 0) {
                 const struct hf__status_context context = {.retry_after_s = result->retry_after_s,
                                                            .what = watch->what};
-                watch->error = hf__status_from_reply(result->code, watch->line.data, watch->line.n,
-                                                     &context, &watch->status);
+                watch->error = hf__status_from_response(result->code, watch->line.data,
+                                                        watch->line.n, &context, &watch->status);
         } else if (watch->error == 0) {
                 watch->error = hf__rest_failure(result, watch->what, &watch->status);
         }
@@ -218,13 +230,15 @@ static void watch_done(void *ctx, const struct hf__http_result *result) {
 
 static unsigned random_timeout_s(void) {
         uint32_t random = 0;
+
         if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
                 random = SPREAD_TIMEOUT_S / 2;
         return MIN_TIMEOUT_S + random % (SPREAD_TIMEOUT_S + 1);
 }
 
-/* again: the id that it has; 0 = this is the first try. */
-static int watch_submit(struct rest_watch *watch, uint64_t again, uint64_t *ret_id) {
+/* Submits a try with the newest token. previous_id: 0 = the first try, otherwise the id that it
+ * keeps. On failure the watch stays the caller's. */
+static int submit_try(struct rest_watch *watch, uint64_t previous_id, uint64_t *ret_id) {
         struct hf__rest *rest = watch->rest;
         const char *headers[HF__REST_N_HEADERS];
         struct hf__http_request request;
@@ -236,26 +250,28 @@ static int watch_submit(struct rest_watch *watch, uint64_t again, uint64_t *ret_
         request.deadline = hf_now(hf_host_clock(rest->base.host)) +
                            (hf_nsec)(watch->timeout_s + DEADLINE_SLACK_S) * HF_NSEC_PER_SEC;
         request.head_timeout = rest->timeout;
-        request.on_head = watch_head;
-        request.on_data = watch_data;
-        request.on_done = watch_done;
+        request.on_head = on_head;
+        request.on_data = on_data;
+        request.on_done = on_done;
         request.ctx = watch;
-        return again ? hf__http_submit_again(rest->engine, &request, again)
-                     : hf__http_submit(rest->engine, &request, ret_id);
+        return previous_id ? hf__http_submit_again(rest->engine, &request, previous_id)
+                           : hf__http_submit(rest->engine, &request, ret_id);
 }
 
 int hf__rest_watch(struct hf_client *client, const struct hf_watch_spec *spec, hf_event_fn on_event,
                    hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
         struct hf__rest *rest = (struct hf__rest *)client;
-        struct hf__strbuf what = {.max = MAX_URL};
+        struct hf__strbuf what = {.max = HF__REST_MAX_URL};
         struct rest_watch *watch = NULL;
         unsigned timeout_s = random_timeout_s();
 
         hf__strbuf_printf(&what, "GET %s", rest->server);
         hf__watch_path(&what, spec, timeout_s);
         int r = what.error > 0 ? -EINVAL : what.error;
-        if (r == 0 && !(watch = malloc(sizeof *watch + what.n + 1)))
-                r = -ENOMEM;
+        if (r == 0) {
+                watch = malloc(sizeof *watch + what.n + 1);
+                r = watch ? 0 : -ENOMEM;
+        }
         if (r == 0) {
                 *watch = (struct rest_watch){.rest = rest,
                                              .lane = spec->lane,
@@ -268,7 +284,7 @@ int hf__rest_watch(struct hf_client *client, const struct hf_watch_spec *spec, h
         }
         hf__strbuf_done(&what);
         if (r == 0)
-                r = watch_submit(watch, 0, ret_id);
+                r = submit_try(watch, 0, ret_id); /* from success on it is the engine's */
         if (r != 0)
                 watch_free(watch);
         return r;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Translates HTTP responses into errors. The HTTP code decides; the body's reason only tells apart
+ * what shares a code.
+ *
+ * Invariant: a write is never reported as certainly not done when the server may have done it.
+ */
 #include "client/status.h"
 
 #include <stdio.h>
@@ -6,7 +12,7 @@
 
 #include "base/json.h"
 
-/* A Status is small; what is larger is an error page, of which the beginning tells enough. */
+/* A Status is small. A larger body is not parsed; an excerpt of it goes into the message. */
 #define MAX_STATUS_BODY ((size_t)256 * 1024)
 
 static bool has_cause(const struct hf__json *body, const char *reason) {
@@ -44,12 +50,12 @@ static int error_of(int code, const char *reason, const struct hf__json *body, b
         }
         if (strcmp(reason, "Expired") == 0 || strcmp(reason, "Gone") == 0)
                 return HF_E_GONE;
-        if (code < 300) /* an ERROR event without a code of its own */
+        if (code < 300) /* an ERROR event whose Status has no code */
                 return HF_E_UNAVAILABLE;
         return code >= 500 ? server_error(code, is_write) : HF_E_INVALID;
 }
 
-/* The message ends up in logs and on terminals: one line, no control bytes. */
+/* Copies one line without control bytes: the message goes to logs and terminals. */
 static void copy_line(char *to, size_t max, const char *text, size_t n) {
         size_t i = 0;
         for (; i < n && i + 1 < max && text[i]; i++)
@@ -59,27 +65,29 @@ static void copy_line(char *to, size_t max, const char *text, size_t n) {
         to[i] = '\0';
 }
 
-static uint32_t retry_after(const struct hf__json *body, uint32_t of_header) {
+static uint32_t retry_after(const struct hf__json *body, uint32_t from_header) {
         int64_t seconds;
-        if (of_header || !hf__json_i64(body, "details.retryAfterSeconds", &seconds) || seconds <= 0)
-                return of_header;
+        if (from_header || !hf__json_i64(body, "details.retryAfterSeconds", &seconds) ||
+            seconds <= 0)
+                return from_header;
         return seconds > UINT32_MAX ? UINT32_MAX : (uint32_t)seconds;
 }
 
-int hf__status_from_reply(int code, const char *body, size_t n_body,
-                          const struct hf__status_context *context, struct hf_status *ret_status) {
+int hf__status_from_response(int code, const char *body, size_t n_body,
+                             const struct hf__status_context *context,
+                             struct hf_status *ret_status) {
         struct hf__json *json = NULL;
         int64_t body_code;
 
+        /* If the body is not JSON, the code alone counts: every function below accepts NULL. */
         if (body && n_body > 0 && n_body <= MAX_STATUS_BODY)
-                (void)hf__json_parse(body, n_body, &json,
-                                     NULL); /* whatever else it is, the code still tells */
+                (void)hf__json_parse(body, n_body, &json, NULL);
         if (code < 300 && hf__json_i64(json, "code", &body_code) && body_code >= 300 &&
             body_code <= 999)
                 code = (int)body_code;
 
-        const char *reason = hf__json_string(json, "reason"),
-                   *message = hf__json_string(json, "message");
+        const char *reason = hf__json_string(json, "reason");
+        const char *message = hf__json_string(json, "message");
         *ret_status =
                 (struct hf_status){.http_code = code,
                                    .retry_after_s = retry_after(json, context->retry_after_s)};

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The work queue: which keys wait to be worked on, which are being worked on, and which come back
- * later.
+ * The work queue: which keys wait, which are being worked on, and which come back later.
  *
- * One entry per key, alive as long as anything is known about the key. Its states, all guarded by
- * the queue's lock:
+ * There is one entry per key, for as long as the queue knows anything about the key. Its states,
+ * all guarded by the queue's lock:
  *
- *      dirty       somebody added it since it was last taken
- *                  (it then stands in the line, or done puts it there)
- *      processing  a taker has it
- *      delayed     it stands among those that become added at their time
- *      failures    how often it was retried since it was last forgotten
+ *      dirty       the key was added since a worker last took it; its entry is in the line, or
+ *                  hf_workqueue_done will put it there
+ *      processing  a worker has the key
+ *      delayed     the key is added when its time has come
+ *      failures    how often the key was retried since it was last forgotten
  *
- * An entry with none of these is freed. There is no timer thread: takers wait no longer than until
- * the first delayed key is due, and whoever wakes first moves the due ones into the line.
- * Everything that changes what a taker would see wakes all takers, because each has an abort token
- * of its own and the one woken alone might be the one that leaves.
+ * Invariants: an entry is in the line exactly if it is dirty and not processing (unless the queue
+ * was dropped), so no two workers have the same key. An entry with none of these states is freed.
+ *
+ * There is no timer thread. A worker waits no longer than until the first delayed key is due, and
+ * the first that wakes moves the due keys into the line. What changes the outcome of
+ * hf_workqueue_take wakes all workers, because each has its own abort token, and a single one that
+ * is woken might be the one that leaves.
  */
 #include <holdfast/workqueue.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -28,17 +31,17 @@
 #include <holdfast/error.h>
 #include <holdfast/metrics.h>
 
-#include "base/strbuf.h"
 #include "base/thread.h"
 #include "base/timer_heap.h"
 #include "client/key_index.h"
+#include "client/workqueue_metrics.h"
 
 #define FIRST_DELAY (5 * HF_NSEC_PER_MSEC)
 #define LAST_DELAY  (1000 * HF_NSEC_PER_SEC)
 
 struct entry {
         struct hf__keyed keyed;
-        struct entry *next; /* in the line, or among those being worked on */
+        struct entry *next; /* in the line, or in the list of those being worked on */
         bool dirty, processing;
         unsigned failures;
         struct hf__timer due;       /* queued while delayed */
@@ -49,22 +52,21 @@ struct entry {
 struct hf_workqueue {
         /* immutable */
         const struct hf_clock *clock;
-        struct hf_metrics *metrics; /* borrowed; may be NULL */
-        struct hf_metric *m_depth, *m_adds, *m_retries, *m_queue_duration, *m_work_duration,
-                *m_unfinished, *m_longest;
+        struct hf_metrics *registry; /* borrowed; NULL = measure_work is not registered */
+        struct hf__workqueue_metrics metrics;
         pthread_mutex_t mu;
-        pthread_cond_t cond;
+        pthread_cond_t cond; /* to the workers */
         /* guarded by mu */
         struct hf__key_index entries; /* owns them */
-        struct entry *head, **tail;   /* the line */
+        struct entry *head, **tail;   /* the line: the keys that wait, in order */
         size_t depth;                 /* of the line */
-        struct entry *working;        /* being worked on, the last taken first */
+        struct entry *working;        /* being worked on; the one taken last is first */
         struct hf__timer_heap delayed;
         bool draining, dropped;
-        hf_nsec retry_every, retry_slack; /* the bucket: one token each, and how far it may run
-                                             behind; 0 = no limit */
-        hf_nsec retry_at; /* when the token of the next retry is due, seen from a bucket that never
-                             fills */
+        /* The limit of retries, see bucket_delay_locked. */
+        hf_nsec retry_every; /* the time between two tokens; 0 = no limit */
+        hf_nsec retry_slack; /* how far retry_at may be behind now: the burst */
+        hf_nsec retry_at;    /* when the next token is due */
 };
 
 /* ---- entries and the line ---- */
@@ -79,7 +81,8 @@ static struct entry *entry_find(struct hf_workqueue *queue, const char *key) {
         return (struct entry *)hf__key_index_find(&queue->entries, key);
 }
 
-static struct entry *entry_make(struct hf_workqueue *queue, const char *key) {
+/* The key's entry, which is made if there is none. NULL: out of memory. */
+static struct entry *entry_get(struct hf_workqueue *queue, const char *key) {
         struct entry *entry = entry_find(queue, key);
         size_t n = strlen(key);
 
@@ -97,7 +100,7 @@ static struct entry *entry_make(struct hf_workqueue *queue, const char *key) {
         return entry;
 }
 
-static void entry_forget_if_idle(struct hf_workqueue *queue, struct entry *entry) {
+static void entry_free_if_idle(struct hf_workqueue *queue, struct entry *entry) {
         if (entry->dirty || entry->processing || entry->failures || entry->due.queued)
                 return;
         hf__key_index_remove(&queue->entries, entry->key);
@@ -105,10 +108,11 @@ static void entry_forget_if_idle(struct hf_workqueue *queue, struct entry *entry
 }
 
 static void line_append(struct hf_workqueue *queue, struct entry *entry) {
+        assert(entry->dirty && !entry->processing);
         entry->next = NULL;
         *queue->tail = entry;
         queue->tail = &entry->next;
-        hf_metric_set(queue->m_depth, (double)++queue->depth);
+        hf_metric_set(queue->metrics.depth, (double)++queue->depth);
         (void)pthread_cond_broadcast(&queue->cond);
 }
 
@@ -120,7 +124,7 @@ static struct entry *line_pop(struct hf_workqueue *queue) {
         queue->head = entry->next;
         if (!queue->head)
                 queue->tail = &queue->head;
-        hf_metric_set(queue->m_depth, (double)--queue->depth);
+        hf_metric_set(queue->metrics.depth, (double)--queue->depth);
         return entry;
 }
 
@@ -129,29 +133,36 @@ static void add_locked(struct hf_workqueue *queue, struct entry *entry) {
                 return;
         entry->dirty = true;
         entry->added_at = monotonic(queue);
-        hf_metric_add(queue->m_adds, 1);
+        hf_metric_add(queue->metrics.adds, 1);
         if (!entry->processing)
                 line_append(queue, entry);
 }
 
-/* The delayed entry that is due first; NULL = none. */
+/* The delayed entry that is due first. NULL = none. */
 static struct entry *first_delayed(const struct hf_workqueue *queue) {
         struct hf__timer *due = queue->delayed.first;
         return due ? (struct entry *)(void *)((char *)due - offsetof(struct entry, due)) : NULL;
 }
 
-static void move_due(struct hf_workqueue *queue, hf_nsec now) {
-        for (struct entry *entry; (entry = first_delayed(queue)) && entry->due.at <= now;) {
+/* Adds the delayed keys whose time has come. */
+static void move_due_locked(struct hf_workqueue *queue, hf_nsec now) {
+        struct entry *entry = first_delayed(queue);
+
+        while (entry && entry->due.at <= now) {
                 hf__timer_heap_remove(&queue->delayed, &entry->due);
                 add_locked(queue, entry);
+                entry = first_delayed(queue);
         }
 }
 
 /* ---- adding ---- */
 
-static bool closed(const struct hf_workqueue *queue) { return queue->draining || queue->dropped; }
+/* After drain or drop no key is accepted. */
+static bool is_closed(const struct hf_workqueue *queue) {
+        return queue->draining || queue->dropped;
+}
 
-/* The earlier time counts when the key is delayed already. */
+/* Delays the key until `at`. If it is delayed already, the earlier time counts. */
 static void add_at_locked(struct hf_workqueue *queue, struct entry *entry, hf_nsec at) {
         if (entry->due.queued && entry->due.at <= at)
                 return;
@@ -169,9 +180,10 @@ static hf_nsec delay_after(unsigned failures) {
 }
 
 /*
- * The bucket as one number: the times at which tokens fall due, retry_every apart. It may lie
- * behind now by the burst less one, which is as many tokens in hand; what is further behind has run
- * over.
+ * A token bucket for the retries of all keys, kept as one time: tokens are due retry_every apart,
+ * and retry_at is when the next one is due. When retry_at is in the past, the bucket has tokens; it
+ * never has more than the burst, so retry_at is never further back than retry_slack. Takes a token
+ * and returns how long the retry waits for it.
  */
 static hf_nsec bucket_delay_locked(struct hf_workqueue *queue, hf_nsec now) {
         if (queue->retry_every == 0)
@@ -184,8 +196,10 @@ static hf_nsec bucket_delay_locked(struct hf_workqueue *queue, hf_nsec now) {
 }
 
 static hf_nsec retry_delay_locked(struct hf_workqueue *queue, struct entry *entry, hf_nsec now) {
-        hf_nsec own = delay_after(entry->failures++), all = bucket_delay_locked(queue, now);
-        return own > all ? own : all;
+        hf_nsec own = delay_after(entry->failures++);
+        hf_nsec common = bucket_delay_locked(queue, now);
+
+        return own > common ? own : common;
 }
 
 void hf_workqueue_limit_retries(struct hf_workqueue *queue, double per_s, unsigned burst) {
@@ -199,24 +213,26 @@ void hf_workqueue_limit_retries(struct hf_workqueue *queue, double per_s, unsign
         (void)pthread_mutex_unlock(&queue->mu);
 }
 
-/* delay < 0: the key's own, which grows. */
+#define OWN_DELAY (-1)
+
+/* Adds the key after `delay`; OWN_DELAY: it is a retry, with the key's own delay. */
 static int add_delayed(struct hf_workqueue *queue, const char *key, hf_nsec delay) {
         hf_nsec now = hf_now(queue->clock);
         int r = 0;
 
         (void)pthread_mutex_lock(&queue->mu);
-        struct entry *entry = closed(queue) ? NULL : entry_make(queue, key);
+        struct entry *entry = is_closed(queue) ? NULL : entry_get(queue, key);
         if (entry) {
-                if (delay < 0) {
+                if (delay == OWN_DELAY) {
                         delay = retry_delay_locked(queue, entry, now);
-                        hf_metric_add(queue->m_retries, 1);
+                        hf_metric_add(queue->metrics.retries, 1);
                 }
                 if (delay == 0)
                         add_locked(queue, entry);
                 else
                         add_at_locked(queue, entry,
                                       delay < HF_NSEC_NEVER - now ? now + delay : HF_NSEC_NEVER);
-        } else if (!closed(queue)) {
+        } else if (!is_closed(queue)) {
                 r = -ENOMEM;
         }
         (void)pthread_mutex_unlock(&queue->mu);
@@ -232,7 +248,7 @@ int hf_workqueue_add_after(struct hf_workqueue *queue, const char *key, hf_nsec 
 }
 
 int hf_workqueue_retry(struct hf_workqueue *queue, const char *key) {
-        return add_delayed(queue, key, -1);
+        return add_delayed(queue, key, OWN_DELAY);
 }
 
 void hf_workqueue_forget(struct hf_workqueue *queue, const char *key) {
@@ -240,29 +256,31 @@ void hf_workqueue_forget(struct hf_workqueue *queue, const char *key) {
         struct entry *entry = entry_find(queue, key);
         if (entry) {
                 entry->failures = 0;
-                entry_forget_if_idle(queue, entry);
+                entry_free_if_idle(queue, entry);
         }
         (void)pthread_mutex_unlock(&queue->mu);
 }
 
 /* ---- taking ---- */
 
-/* 0 and an entry, an error, or -EAGAIN: nothing yet, look again at *ret_until. */
+/* 0 and a key, an error of hf_workqueue_take, or -EAGAIN: there is nothing to take before
+ * *ret_until, unless the queue changes. */
 static int try_take_locked(struct hf_workqueue *queue, struct hf_cancel *abort,
                            const char **ret_key, hf_nsec *ret_until) {
         hf_nsec now = hf_now(queue->clock);
 
         if (queue->dropped || hf_cancel_fired(abort))
                 return HF_E_CANCELED;
-        move_due(queue, now);
+        move_due_locked(queue, now);
         struct entry *entry = line_pop(queue);
         if (entry) {
+                assert(entry->dirty && !entry->processing);
                 entry->dirty = false;
                 entry->processing = true;
                 entry->taken_at = monotonic(queue);
                 entry->next = queue->working;
                 queue->working = entry;
-                hf_metric_observe(queue->m_queue_duration,
+                hf_metric_observe(queue->metrics.queue_duration,
                                   seconds(entry->taken_at - entry->added_at));
                 *ret_key = entry->key;
                 return 0;
@@ -275,11 +293,11 @@ static int try_take_locked(struct hf_workqueue *queue, struct hf_cancel *abort,
         return -EAGAIN;
 }
 
-static void wake(void *ctx) {
+static void wake_workers(void *ctx) {
         struct hf_workqueue *queue = ctx;
 
-        /* Under the lock, so that it cannot fall between a taker's look at its token and its wait.
-         */
+        /* Under the lock: otherwise the signal could get lost between a worker's test of its token
+         * and its wait. */
         (void)pthread_mutex_lock(&queue->mu);
         (void)pthread_cond_broadcast(&queue->cond);
         (void)pthread_mutex_unlock(&queue->mu);
@@ -295,10 +313,14 @@ int hf_workqueue_take(struct hf_workqueue *queue, struct hf_cancel *abort, const
         if (r != -EAGAIN)
                 return r;
 
-        hf_cancel_add_waker(abort, &waker, wake, queue);
+        hf_cancel_add_waker(abort, &waker, wake_workers, queue);
         (void)pthread_mutex_lock(&queue->mu);
-        while ((r = try_take_locked(queue, abort, ret_key, &until)) == -EAGAIN)
+        for (;;) {
+                r = try_take_locked(queue, abort, ret_key, &until);
+                if (r != -EAGAIN)
+                        break;
                 (void)queue->clock->wait(queue->clock->ctx, &queue->cond, &queue->mu, until);
+        }
         (void)pthread_mutex_unlock(&queue->mu);
         hf_cancel_remove_waker(&waker);
         return r;
@@ -317,30 +339,30 @@ void hf_workqueue_done(struct hf_workqueue *queue, const char *key) {
         if (entry && entry->processing) {
                 entry->processing = false;
                 leave_working(queue, entry);
-                hf_metric_observe(queue->m_work_duration,
+                hf_metric_observe(queue->metrics.work_duration,
                                   seconds(monotonic(queue) - entry->taken_at));
                 if (entry->dirty && !queue->dropped)
                         line_append(queue, entry);
                 else
-                        entry_forget_if_idle(queue, entry);
+                        entry_free_if_idle(queue, entry);
         }
         (void)pthread_mutex_unlock(&queue->mu);
 }
 
 /* ---- ending ---- */
 
-static void forget_delayed_locked(struct hf_workqueue *queue) {
+static void drop_delayed_locked(struct hf_workqueue *queue) {
         for (struct entry *entry; (entry = first_delayed(queue));) {
                 hf__timer_heap_remove(&queue->delayed, &entry->due);
-                entry_forget_if_idle(queue, entry);
+                entry_free_if_idle(queue, entry);
         }
 }
 
 void hf_workqueue_drain(struct hf_workqueue *queue) {
         (void)pthread_mutex_lock(&queue->mu);
         queue->draining = true;
-        move_due(queue, hf_now(queue->clock)); /* a key whose time has come waits like any other */
-        forget_delayed_locked(queue);
+        move_due_locked(queue, hf_now(queue->clock)); /* a key that is due waits like any other */
+        drop_delayed_locked(queue);
         (void)pthread_cond_broadcast(&queue->cond);
         (void)pthread_mutex_unlock(&queue->mu);
 }
@@ -350,13 +372,13 @@ void hf_workqueue_drop(struct hf_workqueue *queue) {
 
         (void)pthread_mutex_lock(&queue->mu);
         queue->dropped = true;
-        forget_delayed_locked(queue);
+        drop_delayed_locked(queue);
         while ((entry = line_pop(queue))) {
                 entry->dirty = false;
-                entry_forget_if_idle(queue, entry);
+                entry_free_if_idle(queue, entry);
         }
-        for (size_t i = 0; i < queue->entries.n;
-             i++) /* what is being worked on does not come back */
+        /* Keys that are being worked on do not come back. */
+        for (size_t i = 0; i < queue->entries.n; i++)
                 ((struct entry *)queue->entries.items[i])->dirty = false;
         (void)pthread_cond_broadcast(&queue->cond);
         (void)pthread_mutex_unlock(&queue->mu);
@@ -369,9 +391,10 @@ size_t hf_workqueue_depth(struct hf_workqueue *queue) {
         return depth;
 }
 
-/* ---- making ---- */
+/* ---- life ---- */
 
-/* What is computed when the metrics are read: a worker that hangs never comes to count anything. */
+/* Computes the metrics of unfinished work when they are read, because a worker that hangs would
+ * never update them itself. Thread: that of the reader. */
 static void measure_work(void *ctx) {
         struct hf_workqueue *queue = ctx;
         hf_nsec now = monotonic(queue), sum = 0, longest = 0;
@@ -384,46 +407,8 @@ static void measure_work(void *ctx) {
                         longest = span;
         }
         (void)pthread_mutex_unlock(&queue->mu);
-        hf_metric_set(queue->m_unfinished, seconds(sum));
-        hf_metric_set(queue->m_longest, seconds(longest));
-}
-
-static int make_metrics(struct hf_workqueue *queue, struct hf_metrics *metrics, const char *name) {
-        struct hf__strbuf labels = {0};
-
-        hf__strbuf_puts(&labels, "name=");
-        hf__strbuf_json(&labels, name,
-                        strlen(name)); /* the escapes of labels are among those of JSON */
-        if (labels.error) {
-                hf__strbuf_done(&labels);
-                return -ENOMEM;
-        }
-        queue->m_depth = hf_metrics_get(metrics, HF_METRIC_GAUGE, "workqueue_depth",
-                                        "Current depth of the queue.", labels.data);
-        queue->m_adds = hf_metrics_get(metrics, HF_METRIC_COUNTER, "workqueue_adds_total",
-                                       "Adds handled by the queue.", labels.data);
-        queue->m_retries = hf_metrics_get(metrics, HF_METRIC_COUNTER, "workqueue_retries_total",
-                                          "Retries handled by the queue.", labels.data);
-        queue->m_queue_duration =
-                hf_metrics_get(metrics, HF_METRIC_HISTOGRAM, "workqueue_queue_duration_seconds",
-                               "How long a key waits in the queue before it is taken.",
-                               labels.data);
-        queue->m_work_duration =
-                hf_metrics_get(metrics, HF_METRIC_HISTOGRAM, "workqueue_work_duration_seconds",
-                               "How long a key is being worked on.", labels.data);
-        queue->m_unfinished =
-                hf_metrics_get(metrics, HF_METRIC_GAUGE, "workqueue_unfinished_work_seconds",
-                               "How long the keys in hand have been worked on, together.",
-                               labels.data);
-        queue->m_longest = hf_metrics_get(metrics, HF_METRIC_GAUGE,
-                                          "workqueue_longest_running_processor_seconds",
-                                          "How long the key that has been in hand for longest is "
-                                          "being worked on.",
-                                          labels.data);
-        hf_metric_set(queue->m_depth, 0); /* a former term's queue of that name may have been
-                                             dropped with keys in it */
-        hf__strbuf_done(&labels);
-        return 0;
+        hf_metric_set(queue->metrics.unfinished, seconds(sum));
+        hf_metric_set(queue->metrics.longest, seconds(longest));
 }
 
 int hf_workqueue_new(const struct hf_host *host, const char *name,
@@ -435,7 +420,7 @@ int hf_workqueue_new(const struct hf_host *host, const char *name,
                 return -ENOMEM;
         queue->clock = hf_host_clock(host);
         queue->tail = &queue->head;
-        int r = make_metrics(queue, host->metrics, name);
+        int r = hf__workqueue_metrics_init(&queue->metrics, host->metrics, name);
         if (r == 0)
                 r = hf__mutex_init(&queue->mu);
         if (r < 0) {
@@ -448,12 +433,13 @@ int hf_workqueue_new(const struct hf_host *host, const char *name,
                 free(queue);
                 return r;
         }
-        queue->metrics = host->metrics;
-        r = queue->metrics ? hf_metrics_add_collector(queue->metrics, measure_work, queue) : 0;
-        if (r < 0) {
-                queue->metrics = NULL;
-                hf_workqueue_free(queue);
-                return r;
+        if (host->metrics) {
+                r = hf_metrics_add_collector(host->metrics, measure_work, queue);
+                if (r < 0) {
+                        (void)hf_workqueue_free(queue);
+                        return r;
+                }
+                queue->registry = host->metrics;
         }
         *ret_queue = queue;
         return 0;
@@ -462,11 +448,9 @@ int hf_workqueue_new(const struct hf_host *host, const char *name,
 struct hf_workqueue *hf_workqueue_free(struct hf_workqueue *queue) {
         if (!queue)
                 return NULL;
-        if (queue->metrics) {
-                hf_metrics_remove_collector(queue->metrics, measure_work, queue);
-                hf_metric_set(queue->m_unfinished, 0);
-                hf_metric_set(queue->m_longest, 0);
-                hf_metric_set(queue->m_depth, 0);
+        if (queue->registry) {
+                hf_metrics_remove_collector(queue->registry, measure_work, queue);
+                hf__workqueue_metrics_reset(&queue->metrics);
         }
         for (size_t i = 0; i < queue->entries.n; i++)
                 free(queue->entries.items[i]);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * YAML to JSON by libyaml's events. The state is a stack of the open containers; what a plain
- * scalar means follows YAML's core schema as far as JSON can say it: null, true, false, whole and
- * decimal numbers as JSON spells them, else a string.
+ * Converts YAML to JSON text from libyaml's events. The state is a stack of the open containers. A
+ * plain scalar means what YAML's core schema says, as far as JSON has it: null, true, false, and
+ * numbers in JSON's spelling; everything else is a string.
+ *
+ * Invariants: the output is JSON or the conversion has failed. The depth, the number of events and
+ * the size of the output are limited, whatever the text is.
  */
 #include "client/yaml.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -32,8 +36,9 @@ struct library {
 struct converter {
         struct hf__strbuf *out;
         struct hf_status *reterr_status;
-        size_t depth, n_documents, line; /* line: where the document begins */
-        hf__yaml_fn each;                /* NULL = there may be one document only */
+        size_t depth, n_documents;
+        size_t line;      /* where the document begins */
+        hf__yaml_fn each; /* NULL = only one document is allowed */
         void *ctx;
         struct {
                 bool is_mapping;
@@ -41,6 +46,7 @@ struct converter {
         } open[MAX_DEPTH];
 };
 
+/* The functions' addresses are stored through void pointers, as POSIX recommends for dlsym. */
 static int library_open(struct library *lib, struct hf_status *reterr_status) {
         lib->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
         if (!lib->handle)
@@ -58,29 +64,31 @@ static int library_open(struct library *lib, struct hf_status *reterr_status) {
                 return 0;
         (void)dlclose(lib->handle);
         return hf_fail(reterr_status, HF_E_UNAVAILABLE,
-                       "YAML needs %s of the package libyaml-0-2; the one found is another",
+                       "YAML needs %s of the package libyaml-0-2; the library found is not that "
+                       "one",
                        LIBRARY);
 }
 
 /* ---- values ---- */
 
-static int refuse_at(struct converter *c, size_t line, const char *words) {
+static int refuse_at(struct converter *c, size_t line, const char *reason) {
         if (c->each)
                 return hf_fail(c->reterr_status, HF_E_INVALID, "document %zu, line %zu: %s",
-                               c->n_documents ? c->n_documents : 1, line, words);
-        return hf_fail(c->reterr_status, HF_E_INVALID, "line %zu: %s", line, words);
+                               c->n_documents ? c->n_documents : 1, line, reason);
+        return hf_fail(c->reterr_status, HF_E_INVALID, "line %zu: %s", line, reason);
 }
 
-static int refuse(struct converter *c, const yaml_event_t *event, const char *words) {
-        return refuse_at(c, event->start_mark.line + 1, words);
+static int refuse(struct converter *c, const yaml_event_t *event, const char *reason) {
+        return refuse_at(c, event->start_mark.line + 1, reason);
 }
 
-/* The separator before the next node, and the account of it. */
+/* Counts the next node of the open container and writes the separator before it. */
 static int begin_node(struct converter *c, const yaml_event_t *event, bool is_scalar) {
-        if (c->depth == 0)
-                return c->n_documents > 1 && !c->each
-                               ? refuse(c, event, "there is a second document")
-                               : 0;
+        if (c->depth == 0) {
+                if (c->n_documents > 1 && !c->each)
+                        return refuse(c, event, "there is a second document");
+                return 0;
+        }
         bool is_mapping = c->open[c->depth - 1].is_mapping;
         size_t n = c->open[c->depth - 1].n++;
         if (is_mapping && n % 2 == 0 && !is_scalar)
@@ -92,38 +100,42 @@ static int begin_node(struct converter *c, const yaml_event_t *event, bool is_sc
         return 0;
 }
 
-static bool at_key(const struct converter *c) {
+/* Whether the node that has begun is the key of a mapping. */
+static bool is_key(const struct converter *c) {
         return c->depth > 0 && c->open[c->depth - 1].is_mapping && c->open[c->depth - 1].n % 2 == 1;
 }
 
-static size_t digits(const char *text, size_t i, size_t n) {
+/* The index after the digits that begin at i. */
+static size_t skip_digits(const char *text, size_t i, size_t n) {
         while (i < n && text[i] >= '0' && text[i] <= '9')
                 i++;
         return i;
 }
 
-/* A number exactly as JSON would write it: no plus, no leading zero ("007" stays a string). */
+/* Whether a scalar is a number in JSON's spelling: no plus sign and no leading zero, so "007" stays
+ * a string. */
 static bool is_json_number(const char *text, size_t n) {
-        size_t i = n > 0 && text[0] == '-' ? 1 : 0, end = digits(text, i, n);
+        size_t i = n > 0 && text[0] == '-' ? 1 : 0, end = skip_digits(text, i, n);
 
         if (end == i || (text[i] == '0' && end - i > 1))
                 return false;
         if (end < n && text[end] == '.') {
                 i = end + 1;
-                end = digits(text, i, n);
+                end = skip_digits(text, i, n);
                 if (end == i)
                         return false;
         }
         if (end < n && (text[end] == 'e' || text[end] == 'E')) {
                 i = end + 1;
                 i += i < n && (text[i] == '-' || text[i] == '+') ? 1 : 0;
-                end = digits(text, i, n);
+                end = skip_digits(text, i, n);
                 if (end == i)
                         return false;
         }
         return end == n;
 }
 
+/* The JSON of a plain scalar that is null or a boolean. NULL: it is neither. */
 static const char *plain_word(const char *text, size_t n) {
         static const char *const words[][2] = {
                 {"", "null"},       {"~", "null"},      {"null", "null"},   {"Null", "null"},
@@ -137,8 +149,8 @@ static const char *plain_word(const char *text, size_t n) {
 }
 
 static int take_scalar(struct converter *c, const yaml_event_t *event) {
-        const char *text = (const char *)event->data.scalar.value,
-                   *tag = (const char *)event->data.scalar.tag;
+        const char *text = (const char *)event->data.scalar.value;
+        const char *tag = (const char *)event->data.scalar.tag;
         size_t n = event->data.scalar.length;
 
         if (event->data.scalar.anchor || (tag && strcmp(tag, YAML_STR_TAG) != 0))
@@ -146,7 +158,7 @@ static int take_scalar(struct converter *c, const yaml_event_t *event) {
         int r = begin_node(c, event, true);
         if (r != 0)
                 return r;
-        bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && !tag && !at_key(c);
+        bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && !tag && !is_key(c);
         const char *word = plain ? plain_word(text, n) : NULL;
         if (word)
                 hf__strbuf_puts(c->out, word);
@@ -158,8 +170,8 @@ static int take_scalar(struct converter *c, const yaml_event_t *event) {
 }
 
 static int open_container(struct converter *c, const yaml_event_t *event, bool is_mapping,
-                          bool decorated) {
-        if (decorated)
+                          bool has_anchor_or_tag) {
+        if (has_anchor_or_tag)
                 return refuse(c, event, "anchors and tags are not accepted");
         if (c->depth == MAX_DEPTH)
                 return refuse(c, event, "it is nested too deeply");
@@ -175,6 +187,7 @@ static int open_container(struct converter *c, const yaml_event_t *event, bool i
 static int end_document(struct converter *c) {
         if (!c->each)
                 return 0;
+        assert(c->depth == 0);
         int r = c->out->error;
         if (r == 0)
                 return c->each(c->ctx, c->n_documents, c->line, c->out->data, c->out->n,
@@ -203,6 +216,7 @@ static int take_event(struct converter *c, const yaml_event_t *event) {
                                               event->data.mapping_start.tag);
         case YAML_SEQUENCE_END_EVENT:
         case YAML_MAPPING_END_EVENT:
+                assert(c->depth > 0); /* libyaml pairs its events */
                 hf__strbuf_putc(c->out, c->open[--c->depth].is_mapping ? '}' : ']');
                 return 0;
         case YAML_NO_EVENT:
@@ -238,7 +252,7 @@ static int convert(const struct library *lib, yaml_parser_t *parser, struct conv
         return r;
 }
 
-static int run(const char *text, size_t n, struct converter *converter) {
+static int run_converter(const char *text, size_t n, struct converter *converter) {
         struct library lib = {0};
         yaml_parser_t parser;
 
@@ -259,7 +273,7 @@ static int run(const char *text, size_t n, struct converter *converter) {
 int hf__yaml_to_json(const char *text, size_t n, struct hf__strbuf *out,
                      struct hf_status *reterr_status) {
         struct converter converter = {.out = out, .reterr_status = reterr_status};
-        return run(text, n, &converter);
+        return run_converter(text, n, &converter);
 }
 
 int hf__yaml_each(const char *text, size_t n, size_t max_json, hf__yaml_fn each, void *ctx,
@@ -269,7 +283,7 @@ int hf__yaml_each(const char *text, size_t n, size_t max_json, hf__yaml_fn each,
                                       .reterr_status = reterr_status,
                                       .each = each,
                                       .ctx = ctx};
-        int r = run(text, n, &converter);
+        int r = run_converter(text, n, &converter);
         hf__strbuf_done(&out);
         return r;
 }

@@ -62,7 +62,7 @@ static void fuzz_fence(const char *data, size_t n) {
 static void fuzz_status(const char *data, size_t n) {
         const struct hf__status_context context = {.is_write = rand_r(&seed) % 2, .what = "GET x"};
         struct hf_status status;
-        int error = hf__status_from_reply(rand_r(&seed) % 700, data, n, &context, &status);
+        int error = hf__status_from_response(rand_r(&seed) % 700, data, n, &context, &status);
 
         assert_true(error > 0 && error < _HF_E_MAX);
         assert_int_equal(error, status.error);

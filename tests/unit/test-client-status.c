@@ -12,7 +12,7 @@
 
 static int map(int code, const char *body, bool is_write, struct hf_status *ret_status) {
         const struct hf__status_context context = {.is_write = is_write, .what = "PUT http://x/y"};
-        return hf__status_from_reply(code, body, body ? strlen(body) : 0, &context, ret_status);
+        return hf__status_from_response(code, body, body ? strlen(body) : 0, &context, ret_status);
 }
 
 static void test_codes_become_errors(void **state) {
@@ -88,7 +88,7 @@ static void test_retry_after_is_taken_from_header_or_body(void **state) {
 
         map(429, body, false, &status);
         assert_int_equal(status.retry_after_s, 3);
-        hf__status_from_reply(429, body, strlen(body), &context, &status);
+        hf__status_from_response(429, body, strlen(body), &context, &status);
         assert_int_equal(status.retry_after_s, 7);
         map(429, "{\"details\":{\"retryAfterSeconds\":-3}}", false, &status);
         assert_int_equal(status.retry_after_s, 0);

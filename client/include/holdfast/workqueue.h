@@ -28,8 +28,8 @@ struct hf_workqueue;
  * argument is NULL) or -ENOMEM.
  */
 int hf_workqueue_new(const struct hf_host *host, const char *name, struct hf_workqueue **ret_queue);
-/* Frees the queue and the keys in it. No thread may be in another function of this queue, nor have
- * a key of it. Accepts NULL; returns NULL. */
+/* Frees the queue and the keys in it, also those that workers have. No thread may be in another
+ * function of this queue. Accepts NULL; returns NULL. */
 struct hf_workqueue *hf_workqueue_free(struct hf_workqueue *queue);
 
 /* ---- adding; keys are copied; after drain or drop a key is ignored and the result is 0 ---- */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The metrics of a work queue. Names and labels are those of Kubernetes' controllers, so that their
+ * dashboards work. Queues of the same name, one after the other, continue the same counters.
+ */
+#include "client/workqueue_metrics.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+
+int hf__workqueue_metrics_init(struct hf__workqueue_metrics *metrics, struct hf_metrics *registry,
+                               const char *name) {
+        struct hf__strbuf labels = {0};
+
+        hf__strbuf_puts(&labels, "name=");
+        /* Every escape that a Prometheus label needs is also one of JSON. */
+        hf__strbuf_json(&labels, name, strlen(name));
+        if (labels.error != 0) {
+                hf__strbuf_done(&labels);
+                return -ENOMEM;
+        }
+        metrics->depth = hf_metrics_get(registry, HF_METRIC_GAUGE, "workqueue_depth",
+                                        "Current depth of the queue.", labels.data);
+        metrics->adds = hf_metrics_get(registry, HF_METRIC_COUNTER, "workqueue_adds_total",
+                                       "Adds handled by the queue.", labels.data);
+        metrics->retries = hf_metrics_get(registry, HF_METRIC_COUNTER, "workqueue_retries_total",
+                                          "Retries handled by the queue.", labels.data);
+        metrics->queue_duration =
+                hf_metrics_get(registry, HF_METRIC_HISTOGRAM, "workqueue_queue_duration_seconds",
+                               "How long a key waits in the queue before it is taken.",
+                               labels.data);
+        metrics->work_duration =
+                hf_metrics_get(registry, HF_METRIC_HISTOGRAM, "workqueue_work_duration_seconds",
+                               "How long a key is being worked on.", labels.data);
+        metrics->unfinished =
+                hf_metrics_get(registry, HF_METRIC_GAUGE, "workqueue_unfinished_work_seconds",
+                               "How long the keys in hand have been worked on, together.",
+                               labels.data);
+        metrics->longest = hf_metrics_get(registry, HF_METRIC_GAUGE,
+                                          "workqueue_longest_running_processor_seconds",
+                                          "How long the key that has been in hand for longest is "
+                                          "being worked on.",
+                                          labels.data);
+        /* The queue of a previous term may have ended with keys in it. */
+        hf_metric_set(metrics->depth, 0);
+        hf__strbuf_done(&labels);
+        return 0;
+}
+
+void hf__workqueue_metrics_reset(const struct hf__workqueue_metrics *metrics) {
+        hf_metric_set(metrics->unfinished, 0);
+        hf_metric_set(metrics->longest, 0);
+        hf_metric_set(metrics->depth, 0);
+}

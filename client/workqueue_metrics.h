@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The metrics of a work queue, with Kubernetes' names. Thread: any; each metric has its own lock.
+ */
+#include <holdfast/metrics.h>
+
+/* Borrowed from the registry; each may be NULL, which counts nothing. */
+struct hf__workqueue_metrics {
+        struct hf_metric *depth, *adds, *retries, *queue_duration, *work_duration, *unfinished,
+                *longest;
+};
+
+/* Registers the metrics with the label name="<name>". registry may be NULL. 0 or -ENOMEM. */
+int hf__workqueue_metrics_init(struct hf__workqueue_metrics *metrics, struct hf_metrics *registry,
+                               const char *name);
+/* Sets the gauges to 0, because the queue ends. */
+void hf__workqueue_metrics_reset(const struct hf__workqueue_metrics *metrics);
