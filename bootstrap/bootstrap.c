@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bootstrap object. Model: everything that decides is pure (plan.c, over ledger.c, manifest.c
- * and content.c) and belongs to the thread of the phase in a term (phase_run.c). Terms do not
- * overlap, and each phase comes after the one before; only beside a phase that some version has
- * completed and that fails now the next goes on, and then the ledger's revision keeps them apart.
- * The hooks (ledger_wait.c) only watch the ledger. What both learn for others to see is `info` of
- * each phase, under one lock (report.c).
+ * The bootstrap object: makes it, and gives its controllers and hooks to elector and hooks.
+ *
+ * The model. All decisions are pure (plan.c, from ledger.c, steps.c and content.c). They are
+ * carried out by one thread per phase and term (phase_run.c). Terms do not overlap, and each phase
+ * begins after the one before. There is one exception: when a phase fails that some version has
+ * completed already, the next phase runs beside it. Then the ledger's resourceVersion keeps their
+ * writes apart. The hooks (ledger_wait.c) only watch the ledger. Both put what others may see into
+ * the `info` of the phase, under one lock (report.c).
  *
  *      every instance                     the leader's term
  *      hook bootstrap-<phase>             controller bootstrap-<phase>
@@ -13,8 +15,9 @@
  *                 \                             /
  *                  +------->  ledger  <--------+
  */
-#include "bootstrap/bootstrap.h"
+#include <holdfast/bootstrap.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +25,16 @@
 
 #include "base/sized_config.h"
 #include "base/thread.h"
+#include "bootstrap/ledger_wait.h"
+#include "bootstrap/manifest.h"
+#include "bootstrap/manifest_files.h"
+#include "bootstrap/phase.h"
+#include "bootstrap/phase_run.h"
+#include "bootstrap/report.h"
 
+/* The size of the first version of the configuration. */
 #define CONFIG_V0      (offsetof(struct hf_bootstrap_config, ctx) + sizeof(void *))
 #define GIVE_WAY_AFTER (15 * HF_NSEC_PER_SEC)
-
-const struct hf_resource hf__ledger_resource = {"", "v1", "configmaps"};
 
 static bool is_phase_name(const char *text) {
         size_t n = text ? strlen(text) : 0;
@@ -34,20 +42,23 @@ static bool is_phase_name(const char *text) {
                text[0] != '-' && text[n - 1] != '-';
 }
 
-static int check(const struct hf_bootstrap_config *config, struct hf_status *reterr_status) {
+/* Names become part of controllers, hooks, keys of the ledger and metrics, so they are checked
+ * here, before anything is made. */
+static int check_config(const struct hf_bootstrap_config *config, struct hf_status *reterr_status) {
         if (!hf__version_valid(config->version))
                 return hf_fail(reterr_status, HF_E_INVALID, "bootstrap: \"%.80s\" is not a version",
                                config->version ? config->version : "");
         if (config->n_phases == 0 || config->n_phases > HF_BOOTSTRAP_PHASES_MAX)
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "bootstrap: there are 1 to %d phases, not %zu",
+                               "bootstrap: there must be 1 to %d phases, not %zu",
                                HF_BOOTSTRAP_PHASES_MAX, config->n_phases);
         for (size_t i = 0; i < config->n_phases; i++) {
                 const char *name = config->phases[i].name;
                 if (!is_phase_name(name))
                         return hf_fail(reterr_status, HF_E_INVALID,
-                                       "bootstrap: \"%.60s\" is not a phase's name: a DNS label of "
-                                       "up to 40 bytes",
+                                       "bootstrap: \"%.60s\" is not a name for a phase: it must be "
+                                       "a "
+                                       "DNS label of up to 40 bytes",
                                        name ? name : "");
                 for (size_t k = 0; k < i; k++)
                         if (strcmp(config->phases[k].name, name) == 0)
@@ -75,24 +86,28 @@ static int copy_settings(struct hf_bootstrap *bootstrap, const struct hf_bootstr
         bootstrap->on_progress = config->on_progress;
         bootstrap->ctx = config->ctx;
         int r = hf__kinds_copy(config->kinds, config->n_kinds, &bootstrap->kinds);
-        return r != 0 ? hf_fail(reterr_status, r, "bootstrap: %s", hf_strerror(r)) : 0;
+        if (r != 0)
+                (void)hf_fail(reterr_status, r, "bootstrap: %s", hf_strerror(r));
+        return r;
 }
 
-static int load(struct hf__phase *phase, const struct hf_bootstrap_phase *from,
-                struct hf_status *reterr_status) {
+/* Loads the manifests of a phase in the order in which they are applied. */
+static int load_steps(struct hf__phase *phase, const struct hf_bootstrap_phase *from,
+                      struct hf_status *reterr_status) {
         const struct hf__kinds *kinds = &phase->bootstrap->kinds;
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < from->n_manifests; i++)
-                r = hf__steps_add_text(&phase->steps, kinds, from->manifests[i].source,
-                                       from->manifests[i].text, from->manifests[i].n,
-                                       reterr_status);
+                r = hf__manifest_read_text(&phase->steps, kinds, from->manifests[i].source,
+                                           from->manifests[i].text, from->manifests[i].n,
+                                           reterr_status);
         for (size_t i = 0; r == 0 && from->directories && from->directories[i]; i++)
-                r = hf__steps_add_directory(&phase->steps, kinds, from->directories[i],
-                                            reterr_status);
+                r = hf__manifest_read_directory(&phase->steps, kinds, from->directories[i],
+                                                reterr_status);
         return r;
 }
 
+/* Fills the next phase. It is counted at once, so that it is freed if the rest fails. */
 static int add_phase(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_phase *from,
                      struct hf_status *reterr_status) {
         struct hf__phase *phase = &bootstrap->phases[bootstrap->n_phases];
@@ -109,10 +124,10 @@ static int add_phase(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_p
                 (struct hf_controller){.name = phase->full_name,
                                        .class = HF_LEADER_ONLY,
                                        .run = hf__phase_run,
-                                       .is_settled = hf__phase_settled,
+                                       .is_settled = hf__phase_is_settled,
                                        .ctx = phase,
                                        .after = phase->after[0] ? phase->after : NULL};
-        int r = load(phase, from, reterr_status);
+        int r = load_steps(phase, from, reterr_status);
         for (struct hf__phase *earlier = bootstrap->phases; r == 0 && earlier <= phase; earlier++) {
                 const struct hf__steps none = {0};
                 r = hf__steps_check_unique(earlier < phase ? &earlier->steps : &none, &phase->steps,
@@ -127,20 +142,24 @@ static int add_phase(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_p
         return r;
 }
 
-static int fill(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_config *config,
-                struct hf_status *reterr_status) {
+static int init_bootstrap(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_config *config,
+                          struct hf_status *reterr_status) {
         int r = copy_settings(bootstrap, config, reterr_status);
 
-        if (r == 0 && !(bootstrap->phases = calloc(config->n_phases, sizeof *bootstrap->phases)))
-                r = hf_fail(reterr_status, -ENOMEM, "bootstrap: out of memory");
+        if (r != 0)
+                return r;
+        bootstrap->phases = calloc(config->n_phases, sizeof *bootstrap->phases);
+        if (!bootstrap->phases)
+                return hf_fail(reterr_status, -ENOMEM, "bootstrap: out of memory");
         for (size_t i = 0; r == 0 && i < config->n_phases; i++)
                 r = add_phase(bootstrap, &config->phases[i], reterr_status);
         if (r != 0)
                 return r;
         r = hf__report_init(bootstrap);
-        return r != 0 ? hf_fail(reterr_status, r, "bootstrap: health check or metric: %s",
-                                hf_strerror(r))
-                      : 0;
+        if (r != 0)
+                (void)hf_fail(reterr_status, r, "bootstrap: health check or metric: %s",
+                              hf_strerror(r));
+        return r;
 }
 
 int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_config *given,
@@ -152,18 +171,17 @@ int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_confi
                 return hf_fail(reterr_status, r,
                                "bootstrap: the configuration's size is wrong, or it has members "
                                "this library does not know");
-        r = check(&config, reterr_status);
-        struct hf_bootstrap *bootstrap = r == 0 ? calloc(1, sizeof *bootstrap) : NULL;
-
+        r = check_config(&config, reterr_status);
         if (r != 0)
                 return r;
+        struct hf_bootstrap *bootstrap = calloc(1, sizeof *bootstrap);
         r = bootstrap ? hf__mutex_init(&bootstrap->mu) : -ENOMEM;
         if (r != 0) {
                 free(bootstrap);
                 return hf_fail(reterr_status, r, "bootstrap: %s", hf_strerror(r));
         }
         bootstrap->host = host;
-        r = fill(bootstrap, &config, reterr_status);
+        r = init_bootstrap(bootstrap, &config, reterr_status);
         if (r != 0)
                 hf_bootstrap_free(bootstrap);
         else
@@ -203,16 +221,18 @@ int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
                 struct hf_hook hook = {
                         .name = phase->full_name,
                         .after = i ? phase->after : after,
-                        .start = hf__phase_hook,
-                        .start_deadline =
-                                HF_NSEC_NEVER /
-                                4, /* it ends by its patience, or by the shutting-down token */
+                        .start = hf__ledger_wait,
+                        /* as good as none: it ends by its patience, or when the hooks shut down */
+                        .start_deadline = HF_NSEC_NEVER / 4,
                         .ctx = phase,
                 };
                 while (hook.after && hook.after[hook.n_after])
                         hook.n_after++;
                 r = hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, reterr_status);
-                if (r == 0 && phase->hook_patience == 0 && (r = hf__report_readiness(phase)) != 0)
+                if (r != 0 || phase->hook_patience != 0)
+                        continue;
+                r = hf__report_add_readiness(phase);
+                if (r != 0)
                         (void)hf_fail(reterr_status, r, "health check %s: %s", phase->full_name,
                                       hf_strerror(r));
         }
@@ -223,6 +243,7 @@ size_t hf_bootstrap_n_phases(struct hf_bootstrap *bootstrap) { return bootstrap-
 
 void hf_bootstrap_info(struct hf_bootstrap *bootstrap, size_t phase,
                        struct hf_bootstrap_info *ret_info) {
+        assert(phase < bootstrap->n_phases);
         pthread_mutex_lock(&bootstrap->mu);
         *ret_info = bootstrap->phases[phase].info;
         pthread_mutex_unlock(&bootstrap->mu);

@@ -1,40 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contents of objects and their hashes.
+ *
+ * Invariant: the hash of a content is the same in every version of this program, because it is kept
+ * in ledgers: a change of what is stripped, or of the canonical text, would make every object look
+ * edited.
+ */
 #include "bootstrap/content.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <holdfast/error.h>
+
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/strbuf.h"
-#include "bootstrap/manifest.h"
+#include "bootstrap/steps.h"
 
 void hf__content_strip(struct hf__json *object) {
-        static const char *const of_server[] = {"uid",
-                                                "resourceVersion",
-                                                "creationTimestamp",
-                                                "generation",
-                                                "managedFields",
-                                                "selfLink",
-                                                "deletionTimestamp",
-                                                "deletionGracePeriodSeconds"};
+        static const char *const server_fields[] = {"uid",
+                                                    "resourceVersion",
+                                                    "creationTimestamp",
+                                                    "generation",
+                                                    "managedFields",
+                                                    "selfLink",
+                                                    "deletionTimestamp",
+                                                    "deletionGracePeriodSeconds"};
         struct hf__json *metadata = hf__json_get(object, "metadata");
 
         hf__json_drop(object, "status");
         if (!hf__json_is_object(metadata))
                 return;
-        for (size_t i = 0; i < sizeof of_server / sizeof *of_server; i++)
-                hf__json_drop(metadata, of_server[i]);
+        for (size_t i = 0; i < sizeof server_fields / sizeof server_fields[0]; i++)
+                hf__json_drop(metadata, server_fields[i]);
         struct hf__json *annotations = hf__json_get(metadata, "annotations");
         if (!hf__json_is_object(annotations))
                 return;
         hf__json_drop(annotations, HF__STAMP);
+        /* An object whose only annotation is the stamp must equal its manifest. */
         if (hf__json_count(annotations) == 0)
                 hf__json_drop(metadata, "annotations");
 }
 
-/* ---- the canonical text ---- */
+/* ---- the canonical text: keys in order, no white space ---- */
 
 static int by_key(const void *a, const void *b) {
         return strcmp(hf__json_key(*(const struct hf__json *const *)a),
@@ -67,7 +77,7 @@ static int print_object(const struct hf__json *json, struct hf__strbuf *out) {
         return r;
 }
 
-/* Recursion ends where parsing ends: HF__JSON_DEPTH_MAX. */
+/* The parser limits the depth of the recursion to HF__JSON_DEPTH_MAX. */
 static int print_sorted(const struct hf__json *json, struct hf__strbuf *out) {
         int r = 0;
 
@@ -80,7 +90,7 @@ static int print_sorted(const struct hf__json *json, struct hf__strbuf *out) {
         hf__strbuf_putc(out, '[');
         for (const struct hf__json *m = hf__json_first(json); r == 0 && m; m = hf__json_next(m)) {
                 r = print_sorted(m, out);
-                hf__strbuf_putc(out, ',');
+                hf__strbuf_putc(out, ','); /* also after the last: the text is only hashed */
         }
         hf__strbuf_putc(out, ']');
         return r;
@@ -110,6 +120,7 @@ int hf__content_see(const char *object, size_t n, struct hf__content_seen *ret_s
         *ret_seen = (struct hf__content_seen){0};
         if (stamp && strlen(stamp) == HF__HASH_DIGITS)
                 memcpy(ret_seen->stamp, stamp, sizeof ret_seen->stamp);
+        /* A controller that adds its finalizer or owner has not edited the content. */
         hf__content_strip(json);
         hf__json_drop(metadata, "finalizers");
         hf__json_drop(metadata, "ownerReferences");
@@ -120,20 +131,21 @@ int hf__content_see(const char *object, size_t n, struct hf__content_seen *ret_s
 
 /* ---- bodies ---- */
 
-static int stamp(struct hf__json *object, const struct hf__step *step) {
+/* Sets the stamp, and makes the annotations if there are none. */
+static int set_stamp(struct hf__json *object, const struct hf__step *step) {
         struct hf__json *metadata = hf__json_get(object, "metadata");
         int r = 0;
 
         if (!hf__json_is_object(hf__json_get(metadata, "annotations")))
                 r = hf__json_put(metadata, "annotations", hf__json_object());
-        return r != 0 ? r
-                      : hf__json_put_string(hf__json_get(metadata, "annotations"), HF__STAMP,
-                                            step->hash);
+        if (r != 0)
+                return r;
+        return hf__json_put_string(hf__json_get(metadata, "annotations"), HF__STAMP, step->hash);
 }
 
 static int print_stamped(struct hf__json *object, const struct hf__step *step,
                          struct hf__strbuf *out) {
-        int r = stamp(object, step);
+        int r = set_stamp(object, step);
 
         if (r == 0) {
                 hf__json_print(object, out);
@@ -153,9 +165,9 @@ int hf__content_print_new(const struct hf__step *step, struct hf__strbuf *out) {
         return r;
 }
 
-/* The manifest's top-level fields, and its labels and annotations; the rest of the metadata, and
- * the status, are as they were. */
-static int replace(struct hf__json *object, const struct hf__json *content) {
+/* Replaces the top-level fields, the labels and the annotations by those of the manifest. The rest
+ * of the metadata, and the status, stay. */
+static int replace_content(struct hf__json *object, const struct hf__json *content) {
         static const char *const stated[] = {"labels", "annotations"};
         struct hf__json *metadata = hf__json_get(object, "metadata"), *next;
         int r = hf__json_is_object(metadata) ? 0 : HF_E_INVALID;
@@ -169,7 +181,7 @@ static int replace(struct hf__json *object, const struct hf__json *content) {
         for (const struct hf__json *m = hf__json_first(content); r == 0 && m; m = hf__json_next(m))
                 if (strcmp(hf__json_key(m), "metadata") != 0)
                         r = hf__json_put(object, hf__json_key(m), hf__json_dup(m));
-        for (size_t i = 0; r == 0 && i < sizeof stated / sizeof *stated; i++) {
+        for (size_t i = 0; r == 0 && i < sizeof stated / sizeof stated[0]; i++) {
                 const struct hf__json *mine =
                         hf__json_get(hf__json_get(content, "metadata"), stated[i]);
                 hf__json_drop(metadata, stated[i]);
@@ -187,7 +199,7 @@ int hf__content_print_replacement(const struct hf__step *step, const char *prese
         if (r == 0)
                 r = hf__json_parse(step->content, step->n_content, &content, NULL);
         if (r == 0)
-                r = replace(object, content);
+                r = replace_content(object, content);
         if (r == 0)
                 r = print_stamped(object, step, out);
         hf__json_free(object);

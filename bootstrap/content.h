@@ -1,36 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Contents of objects: what of an object is somebody's statement and not the server's bookkeeping,
- * its hash, and the bodies that are sent. Pure.
+ * Contents of objects: the part of an object that a user or a manifest states, without what the
+ * server keeps for itself; its hash; and the bodies of the writes. Pure.
  *
- * An object that bootstrap writes carries the annotation HF__STAMP with the hash of the manifest's
- * content. Nothing is decided by it but one thing: after a crash between a write and its record the
- * next leader knows the write as its own.
+ * An object that bootstrap writes has the annotation HF__STAMP with the hash of the manifest's
+ * content. It serves one purpose: after a crash between a write and its record, the next leader
+ * recognises the write as bootstrap's own.
  */
-#include "bootstrap/ledger.h"
+#include <stddef.h>
 
+struct hf__json;
 struct hf__step;
+struct hf__strbuf;
+
+#define HF__HASH_DIGITS 32
+
+typedef char hf__hash[HF__HASH_DIGITS + 1]; /* hexadecimal digits; "" = none */
 
 #define HF__STAMP "holdfast.dev/bootstrap"
 
-/* Takes out what the server keeps for itself (uid, resourceVersion, times, managedFields, status
- * ...) and the stamp. */
+/* Removes what the server keeps for itself (uid, resourceVersion, times, managedFields, status ...)
+ * and the stamp. */
 void hf__content_strip(struct hf__json *object);
-/* Of any JSON: the same whatever the order of keys. 0 or -ENOMEM. */
+/* Computes the hash of any JSON; the order of keys does not matter. 0 or -ENOMEM. */
 int hf__content_hash(const struct hf__json *json, hf__hash ret_hash);
 
 struct hf__content_seen {
-        hf__hash stamp;   /* "" = it has none */
-        hf__hash present; /* of the content, without finalizers and ownerReferences, which are
-                             controllers' */
+        hf__hash stamp; /* "" = it has none */
+        /* of the content, without finalizers and ownerReferences, which belong to controllers */
+        hf__hash present;
 };
-/* What an object of the server says about itself. 0, -ENOMEM, HF_E_INVALID. */
+/* Reads stamp and content of an object that the server sent. 0, -ENOMEM, or HF_E_INVALID: it is not
+ * JSON. */
 int hf__content_see(const char *object, size_t n, struct hf__content_seen *ret_seen);
 
-/* The body of the step's create: its content with the stamp. */
+/* Appends the body of the step's create: its content and the stamp. 0, -ENOMEM, HF_E_TOO_LARGE. */
 int hf__content_print_new(const struct hf__step *step, struct hf__strbuf *out);
-/* The body of an update that puts the step's content in the place of what `present` has: its
- * identity, finalizers, owners, status stay. */
+/* Appends the body of an update that replaces the content of `present`, an object that the server
+ * sent, by the step's. Identity, finalizers, owners and status of `present` stay. Errors are as
+ * above, and HF_E_INVALID: `present` is not an object. */
 int hf__content_print_replacement(const struct hf__step *step, const char *present, size_t n,
                                   struct hf__strbuf *out);

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads, changes and writes the ledger.
+ *
+ * Invariants: what this program does not know in the ConfigMap survives a write. A record is read
+ * completely or the whole ledger is refused, because a record that is overlooked would have its
+ * step done again. `completed` is read even from a ledger that is refused.
+ */
 #include "bootstrap/ledger.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +17,15 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-#define MAX_TEXT (900u << 10) /* of all records: a ConfigMap takes a mebibyte */
+#define MAX_TEXT (900u << 10) /* bytes of all records: a ConfigMap may have a mebibyte */
 
 static const char *const outcomes[_HF__OUTCOME_MAX] = {"created", "updated", "found", "kept",
                                                        "deleted"};
 
-const char *hf__outcome_text(enum hf__outcome outcome) { return outcomes[outcome]; }
+const char *hf__outcome_text(enum hf__outcome outcome) {
+        assert(outcome < _HF__OUTCOME_MAX);
+        return outcomes[outcome];
+}
 
 void hf__ledger_done(struct hf__ledger *ledger) {
         for (size_t i = 0; i < ledger->n_entries; i++)
@@ -25,7 +36,7 @@ void hf__ledger_done(struct hf__ledger *ledger) {
 
 /* ---- reading ---- */
 
-/* A string member into an array. False when it is no string, or too long. An absent one is "". */
+/* Copies a string member; an absent one is "". False: it is not a string, or too long. */
 static bool copy_member(const struct hf__json *object, const char *key, char *text, size_t max) {
         const struct hf__json *member = hf__json_get(object, key);
         const char *value = member ? hf__json_text(member) : "";
@@ -36,6 +47,7 @@ static bool copy_member(const struct hf__json *object, const char *key, char *te
         return true;
 }
 
+/* Hashes are compared as texts, so only one spelling is accepted. */
 static bool is_hash(const char *text, bool may_be_empty) {
         size_t n = strspn(text, "0123456789abcdef");
         return text[n] == '\0' && (n == HF__HASH_DIGITS || (n == 0 && may_be_empty));
@@ -63,7 +75,7 @@ static bool read_outcome(const struct hf__json *line, struct hf__ledger_entry *e
         return false;
 }
 
-/* What is wrong with the line, or NULL: then entry is filled but for its step. */
+/* Fills the entry, except its step. NULL, or what is wrong with the line. */
 static const char *read_entry(const struct hf__json *line, struct hf__ledger_entry *entry) {
         if (!hf__json_string(line, "step"))
                 return "has no step";
@@ -81,7 +93,8 @@ static const char *read_entry(const struct hf__json *line, struct hf__ledger_ent
         return read_outcome(line, entry) ? NULL : "has no known outcome";
 }
 
-/* Takes step. */
+/* Appends a copy of the entry with this step, of which it takes ownership in any case. step NULL:
+ * the caller ran out of memory. */
 static int append(struct hf__ledger *ledger, const struct hf__ledger_entry *entry, char *step) {
         struct hf__ledger_entry *entries =
                 step ? realloc(ledger->entries, (ledger->n_entries + 1) * sizeof *entries) : NULL;
@@ -96,6 +109,8 @@ static int append(struct hf__ledger *ledger, const struct hf__ledger_entry *entr
         return 0;
 }
 
+/* Reads one record and appends it. A step with two records would have two truths, so the second is
+ * an error. */
 static int read_line(struct hf__ledger *ledger, const char *text, size_t n, size_t number,
                      struct hf_status *reterr_status) {
         struct hf__ledger_entry entry = {0};
@@ -106,7 +121,7 @@ static int read_line(struct hf__ledger *ledger, const char *text, size_t n, size
         if (r == 0)
                 wrong = read_entry(line, &entry);
         if (r == 0 && !wrong && hf__ledger_find(ledger, hf__json_string(line, "step")))
-                wrong = "is of a step that has one already";
+                wrong = "has the step of an earlier one";
         if (r != -ENOMEM && wrong)
                 r = hf_fail(reterr_status, HF_E_INVALID, "data.steps, line %zu: the record %s",
                             number, wrong);
@@ -118,6 +133,7 @@ static int read_line(struct hf__ledger *ledger, const char *text, size_t n, size
         return r;
 }
 
+/* Reads the records, a line each. The limit holds for what any client may write into the ledger. */
 static int read_steps(struct hf__ledger *ledger, const char *text,
                       struct hf_status *reterr_status) {
         for (size_t number = 1; *text; number++) {
@@ -133,13 +149,17 @@ static int read_steps(struct hf__ledger *ledger, const char *text,
         return 0;
 }
 
-static void completed_key(const char *phase, char key[64]) {
-        (void)snprintf(key, 64, "%.47s.completed", phase);
+#define MAX_KEY 64
+
+static void completed_key(const char *phase, char key[MAX_KEY]) {
+        (void)snprintf(key, MAX_KEY, "%.47s.completed", phase);
 }
 
+/* Reads the completion of a phase. Any value counts as complete, even one that cannot be read: a
+ * later format, or a user, meant it so. */
 static void read_completed(struct hf__ledger *ledger, const struct hf__json *data,
                            const char *phase) {
-        char key[64];
+        char key[MAX_KEY];
 
         completed_key(phase, key);
         const char *value = hf__json_text(hf__json_get(data, key));
@@ -159,8 +179,8 @@ static void read_completed(struct hf__ledger *ledger, const struct hf__json *dat
 int hf__ledger_read(const struct hf__json *object, const char *const *phases, size_t n_phases,
                     struct hf__ledger *ret_ledger, struct hf_status *reterr_status) {
         const struct hf__json *data = hf__json_get(object, "data");
-        const char *format = hf__json_text(hf__json_get(data, "format")),
-                   *steps = hf__json_text(hf__json_get(data, "steps"));
+        const char *format = hf__json_text(hf__json_get(data, "format"));
+        const char *steps = hf__json_text(hf__json_get(data, "steps"));
 
         *ret_ledger = (struct hf__ledger){0};
         for (size_t i = 0; i < n_phases; i++)
@@ -181,6 +201,7 @@ static void print_member(struct hf__strbuf *out, const char *before, const char 
         hf__strbuf_json(out, value, strlen(value));
 }
 
+/* The order of the members is fixed, so that an unchanged record stays the same line. */
 static void print_entry(const struct hf__ledger_entry *entry, struct hf__strbuf *out) {
         print_member(out, "{", "step", entry->step);
         print_member(out, ",", "phase", entry->phase);
@@ -200,23 +221,28 @@ static int set_data(struct hf__json *data, const struct hf__ledger *ledger, cons
 
         for (size_t i = 0; r == 0 && i < ledger->n_completed; i++) {
                 const struct hf__ledger_completed *completed = &ledger->completed[i];
-                char key[64], value[128];
+                char key[MAX_KEY], value[128];
                 completed_key(completed->phase, key);
                 (void)snprintf(value, sizeof value, "%s %s", completed->version, completed->at);
-                if (completed->version[0]) /* one that could not be read stays as it is */
+                if (completed->version[0]) /* a value that could not be read stays as it is */
                         r = hf__json_put_string(data, key, value);
         }
-        return r != 0 ? r : hf__json_put_string(data, "steps", steps);
+        if (r == 0)
+                r = hf__json_put_string(data, "steps", steps);
+        return r;
 }
 
 static struct hf__json *new_object(const char *ns, const char *name) {
         struct hf__json *object = hf__json_object();
         int r = object ? hf__json_set_string(object, "apiVersion", "v1") : -ENOMEM;
 
-        r = r != 0 ? r : hf__json_set_string(object, "kind", "ConfigMap");
-        r = r != 0 ? r : hf__json_set_string(object, "metadata.name", name);
-        r = r != 0 ? r : hf__json_set_string(object, "metadata.namespace", ns);
-        return r != 0 ? hf__json_free(object) : object;
+        if (r == 0)
+                r = hf__json_set_string(object, "kind", "ConfigMap");
+        if (r == 0)
+                r = hf__json_set_string(object, "metadata.name", name);
+        if (r == 0)
+                r = hf__json_set_string(object, "metadata.namespace", ns);
+        return r == 0 ? object : hf__json_free(object);
 }
 
 int hf__ledger_write(const struct hf__ledger *ledger, const struct hf__json *object, const char *ns,
@@ -225,7 +251,8 @@ int hf__ledger_write(const struct hf__ledger *ledger, const struct hf__json *obj
         struct hf__json *copy = object ? hf__json_dup(object) : new_object(ns, name);
         int r = copy ? 0 : -ENOMEM;
 
-        hf__strbuf_puts(&steps, "");
+        assert(!ledger->newer_format); /* its records are not known, and would be lost */
+        hf__strbuf_puts(&steps, "");   /* without records it is "" and not NULL */
         for (size_t i = 0; i < ledger->n_entries; i++)
                 print_entry(&ledger->entries[i], &steps);
         if (r == 0)
@@ -260,12 +287,14 @@ const struct hf__ledger_completed *hf__ledger_find_completed(const struct hf__le
         return NULL;
 }
 
-/* The old entry's superseded contents and its own, without the new one's, the newest
- * HF__SUPERSEDED_MAX of them. */
-static void supersede(const struct hf__ledger_entry *old, struct hf__ledger_entry *entry) {
+/* Collects the superseded contents of the new entry: those of the previous entry and its own
+ * content, without the new content; the newest HF__SUPERSEDED_MAX of them. */
+static void set_superseded(const struct hf__ledger_entry *previous,
+                           struct hf__ledger_entry *entry) {
         entry->n_superseded = 0;
-        for (unsigned i = 0; i <= old->n_superseded; i++) {
-                const char *hash = i < old->n_superseded ? old->superseded[i] : old->hash;
+        for (unsigned i = 0; i <= previous->n_superseded; i++) {
+                const char *hash =
+                        i < previous->n_superseded ? previous->superseded[i] : previous->hash;
                 if (strcmp(hash, entry->hash) == 0)
                         continue;
                 if (entry->n_superseded == HF__SUPERSEDED_MAX)
@@ -276,16 +305,16 @@ static void supersede(const struct hf__ledger_entry *old, struct hf__ledger_entr
 }
 
 int hf__ledger_add(struct hf__ledger *ledger, const struct hf__ledger_entry *entry) {
-        struct hf__ledger_entry *old =
+        struct hf__ledger_entry *previous =
                 (struct hf__ledger_entry *)hf__ledger_find(ledger, entry->step);
         struct hf__ledger_entry made = *entry;
 
         made.n_superseded = 0;
-        if (!old)
+        if (!previous)
                 return append(ledger, &made, strdup(entry->step));
-        supersede(old, &made);
-        made.step = old->step;
-        *old = made;
+        set_superseded(previous, &made);
+        made.step = previous->step;
+        *previous = made;
         return 0;
 }
 

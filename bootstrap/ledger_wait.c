@@ -1,47 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A phase's hook: waits until the ledger says that a version has completed the phase. It watches
- * the one object, from its state as it is now; a watch that ends is opened anew after a pause that
- * grows. Nothing of it stays when the hook has returned.
+ * The hook of a phase: waits until the ledger says that some version has completed the phase. It
+ * watches that one object, beginning with its present state. When a watch ends, it opens another
+ * after a pause that grows.
+ *
+ * Invariant: when the hook returns, its watch has ended and no callback of it runs any more,
+ * because the state that they share is on the hook's stack.
  */
+#include "bootstrap/ledger_wait.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/json.h"
 #include "base/thread.h"
-#include "bootstrap/bootstrap.h"
+#include "bootstrap/ledger.h"
+#include "bootstrap/report.h"
 
 #define REOPEN_MIN (100 * HF_NSEC_PER_MSEC)
 #define REOPEN_MAX (5 * HF_NSEC_PER_SEC)
 
-/* Shared by the hook's thread and the watch's callbacks; the callbacks have ended when the hook
- * lets go of it. */
+/* Shared by the hook's thread and the callbacks of its watch. */
 struct wait {
-        struct hf__phase *phase;
+        struct hf__phase *phase; /* borrowed; immutable */
         pthread_mutex_t mu;
-        pthread_cond_t changed;
+        pthread_cond_t changed; /* one of these was set */
         /* guarded by mu */
-        bool complete, ended, canceled;
+        bool complete; /* the ledger says so; stays true */
+        bool ended;    /* the present watch has ended */
+        bool canceled; /* the hooks shut down; stays true */
 };
 
-static bool says_complete(struct wait *wait, const char *text, size_t n) {
+/* Whether the ledger says that the phase is complete. Also notes if nothing is left to do. */
+static bool is_complete_in(struct wait *wait, const char *text, size_t n) {
         struct hf__ledger ledger = {0};
         struct hf__json *object;
         const char *name = wait->phase->name;
 
         if (hf__json_parse(text, n, &object, NULL) != 0)
                 return false;
-        (void)hf__ledger_read(object, &name, 1, &ledger,
-                              NULL); /* records that cannot be read are the leader's concern */
+        /* The leader reports records that cannot be read. `completed` is read in any case. */
+        (void)hf__ledger_read(object, &name, 1, &ledger, NULL);
         bool complete = hf__ledger_find_completed(&ledger, name) != NULL;
-        if (complete && hf__phase_is_settled(wait->phase, &ledger))
+        if (complete && hf__phase_settled_by(wait->phase, &ledger))
                 atomic_store(&wait->phase->settled, true);
         hf__ledger_done(&ledger);
         hf__json_free(object);
         return complete;
 }
 
-static void set(struct wait *wait, bool *flag) {
+static void set_flag(struct wait *wait, bool *flag) {
         pthread_mutex_lock(&wait->mu);
         *flag = true;
         pthread_cond_broadcast(&wait->changed);
@@ -51,21 +59,21 @@ static void set(struct wait *wait, bool *flag) {
 static void on_event(void *ctx, const struct hf_event *event) {
         struct wait *wait = ctx;
         if ((event->type == HF_EVENT_ADDED || event->type == HF_EVENT_MODIFIED) &&
-            says_complete(wait, event->object, event->n_object))
-                set(wait, &wait->complete);
+            is_complete_in(wait, event->object, event->n_object))
+                set_flag(wait, &wait->complete);
 }
 
 static void on_end(void *ctx, int error, const struct hf_status *status) {
         struct wait *wait = ctx;
-        set(wait, &wait->ended);
+        set_flag(wait, &wait->ended);
 }
 
 static void on_cancel(void *ctx) {
         struct wait *wait = ctx;
-        set(wait, &wait->canceled);
+        set_flag(wait, &wait->canceled);
 }
 
-/* Until complete, the end of the watch, the shutdown or `until`. */
+/* Watches until the phase is complete, the watch ends, the hooks shut down, or `until` comes. */
 static void watch_once(struct wait *wait, struct hf_client *client, hf_nsec until) {
         struct hf_bootstrap *bootstrap = wait->phase->bootstrap;
         const struct hf_clock *clock = hf_host_clock(bootstrap->host);
@@ -84,16 +92,18 @@ static void watch_once(struct wait *wait, struct hf_client *client, hf_nsec unti
         pthread_mutex_unlock(&wait->mu);
         if (!ended)
                 hf_client_watch_cancel(client, id);
-        /* The end always comes, and soon after it was asked for. */
+        /* The client guarantees the end, soon after the cancellation. */
         pthread_mutex_lock(&wait->mu);
         while (!wait->ended)
                 (void)clock->wait(clock->ctx, &wait->changed, &wait->mu, HF_NSEC_NEVER);
         pthread_mutex_unlock(&wait->mu);
 }
 
+/* 0, HF_E_CANCELED, or HF_E_TIMEOUT: the hook's patience is over. */
 static int wait_complete(struct wait *wait, struct hf_client *client, struct hf_cancel *token) {
         const struct hf_clock *clock = hf_host_clock(wait->phase->bootstrap->host);
-        hf_nsec patience = wait->phase->hook_patience, pause = REOPEN_MIN;
+        hf_nsec patience = wait->phase->hook_patience;
+        hf_nsec pause = REOPEN_MIN;
         hf_nsec until = patience ? hf_now(clock) + patience : HF_NSEC_NEVER;
 
         for (;;) {
@@ -116,12 +126,15 @@ static int wait_complete(struct wait *wait, struct hf_client *client, struct hf_
 static int wait_init(struct wait *wait, struct hf__phase *phase) {
         *wait = (struct wait){.phase = phase};
         int r = hf__mutex_init(&wait->mu);
-        if (r == 0 && (r = hf_cond_init(&wait->changed)) != 0)
+        if (r != 0)
+                return r;
+        r = hf_cond_init(&wait->changed);
+        if (r != 0)
                 pthread_mutex_destroy(&wait->mu);
         return r;
 }
 
-int hf__phase_hook(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+int hf__ledger_wait(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
         struct hf__phase *phase = ctx;
         struct hf_client *client =
                 phase->bootstrap->client ? phase->bootstrap->client : hf_hook_client(context);
@@ -140,14 +153,12 @@ int hf__phase_hook(struct hf_hook_context *context, void *ctx, struct hf_status 
         hf_cancel_remove_waker(&waker);
         pthread_cond_destroy(&wait.changed);
         pthread_mutex_destroy(&wait.mu);
-        if (r == 0)
+        if (r == HF_E_CANCELED)
+                return hf_fail(reterr_status, r, "shut down before %s was complete", phase->name);
+        if (r == HF_E_TIMEOUT)
+                hf_log(&phase->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT,
+                       "%s is not complete yet: this instance no longer waits for it", phase->name);
+        else
                 hf__report_complete(phase, true);
-        if (r != HF_E_TIMEOUT)
-                return r == HF_E_CANCELED ? hf_fail(reterr_status, r,
-                                                    "shut down before %s was complete", phase->name)
-                                          : r;
-        hf_log(&phase->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT,
-               "%s is not complete yet: this instance does not wait for it any longer",
-               phase->name);
         return 0;
 }

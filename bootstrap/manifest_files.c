@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Manifests in directories. */
+/*
+ * Reads manifests from directories. Invariant: the order of the files is that of the bytes of their
+ * names, the same in every locale, because it is the order of the steps.
+ */
+#include "bootstrap/manifest_files.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,17 +25,19 @@ static bool ends_with(const char *text, const char *end) {
         return n > n_end && strcmp(text + n - n_end, end) == 0;
 }
 
+/* For scandir. */
 static int is_manifest(const struct dirent *entry) {
         const char *name = entry->d_name;
         return name[0] != '.' &&
                (ends_with(name, ".yaml") || ends_with(name, ".yml") || ends_with(name, ".json"));
 }
 
-/* By bytes: the same order in every locale. */
 static int by_name(const struct dirent **a, const struct dirent **b) {
         return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* Reads exactly the size that fstat gave. A file that shrinks meanwhile is being written, and is
+ * refused. */
 static int read_all(int fd, const char *path, size_t size, char **ret_text,
                     struct hf_status *reterr_status) {
         char *text = malloc(size + 1);
@@ -55,12 +62,13 @@ static int read_all(int fd, const char *path, size_t size, char **ret_text,
         return 0;
 }
 
-/* A fifo would be waited for, and a device has no end: only regular files, behind links too.
- * *ret_text NULL: it is none. */
+/* Reads a regular file; links are followed. *ret_text NULL: it is something else and is skipped,
+ * because a FIFO would block and a device has no end. */
 static int read_file(const char *path, char **ret_text, size_t *ret_n,
                      struct hf_status *reterr_status) {
         struct stat st;
-        int r = 0, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        int r = 0;
 
         *ret_text = NULL;
         if (fd < 0 || fstat(fd, &st) < 0) {
@@ -88,21 +96,23 @@ static int add_file(struct hf__steps *steps, const struct hf__kinds *kinds, cons
                                directory);
         int r = read_file(path, &text, &n, reterr_status);
         if (r == 0 && text)
-                r = hf__steps_add_text(steps, kinds, path, text, n, reterr_status);
+                r = hf__manifest_read_text(steps, kinds, path, text, n, reterr_status);
         free(text);
         return r;
 }
 
-int hf__steps_add_directory(struct hf__steps *steps, const struct hf__kinds *kinds,
-                            const char *path, struct hf_status *reterr_status) {
+int hf__manifest_read_directory(struct hf__steps *steps, const struct hf__kinds *kinds,
+                                const char *path, struct hf_status *reterr_status) {
         struct dirent **entries = NULL;
-        int n = scandir(path, &entries, is_manifest, by_name), r = 0;
+        int n = scandir(path, &entries, is_manifest, by_name);
+        int r = 0;
 
         if (n < 0) {
                 r = -errno;
                 return hf_fail(reterr_status, r, "%s: cannot read the directory: %s", path,
                                hf_strerror(r));
         }
+        /* scandir counts before anything is read, so the limit comes first. */
         if (n > MAX_FILES)
                 r = hf_fail(reterr_status, HF_E_TOO_LARGE,
                             "%s: there are more than %d manifest files", path, MAX_FILES);

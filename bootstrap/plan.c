@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The decisions of bootstrap; plan.h has the rules. Invariant: pure, so the same inputs give the
+ * same plan on every instance.
+ */
 #include "bootstrap/plan.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Whether the record lists the content as superseded. */
 static bool was_superseded(const struct hf__ledger_entry *entry, const char *hash) {
         for (unsigned i = 0; i < entry->n_superseded; i++)
                 if (strcmp(entry->superseded[i], hash) == 0)
@@ -22,41 +28,41 @@ bool hf__plan_settled(const struct hf__ledger *ledger, const struct hf__step *st
                (order == 0 && was_superseded(entry, step->hash));
 }
 
-static void record(struct hf__plan *plan, enum hf__outcome outcome, const char *applied) {
-        plan->what = HF__PLAN_RECORD;
+static void plan_record(struct hf__plan *plan, enum hf__outcome outcome, const char *applied) {
+        plan->action = HF__PLAN_RECORD;
         plan->outcome = outcome;
         (void)snprintf(plan->applied, sizeof plan->applied, "%s", applied);
 }
 
+/* The object exists, and its record, if any, is of another content. */
 static void plan_present(const struct hf__ledger_entry *entry, const struct hf__step *step,
                          const struct hf__seen *seen, struct hf__plan *plan) {
         if (strcmp(seen->stamp, step->hash) == 0)
-                plan->what = HF__PLAN_TRY;
+                plan->action = HF__PLAN_TRY;
         else if (!entry)
-                record(plan, HF__OUTCOME_FOUND, "");
+                plan_record(plan, HF__OUTCOME_FOUND, "");
         else if (entry->applied[0] && strcmp(seen->present, entry->applied) == 0)
-                plan->what = HF__PLAN_REPLACE;
+                plan->action = HF__PLAN_REPLACE;
         else
-                record(plan, HF__OUTCOME_KEPT, entry->applied);
+                plan_record(plan, HF__OUTCOME_KEPT, entry->applied);
 }
 
 static void plan_step(const struct hf__ledger_entry *entry, const struct hf__step *step,
                       const struct hf__seen *seen, struct hf__plan *plan) {
         switch (seen->state) {
-        case HF__SEEN_NOTHING: plan->what = entry ? HF__PLAN_READ : HF__PLAN_CREATE; break;
-        case HF__SEEN_EXISTS: plan->what = HF__PLAN_READ; break;
+        case HF__SEEN_NOTHING: plan->action = entry ? HF__PLAN_READ : HF__PLAN_CREATE; break;
+        case HF__SEEN_EXISTS: plan->action = HF__PLAN_READ; break;
         case HF__SEEN_ABSENT:
                 if (entry)
-                        record(plan, HF__OUTCOME_DELETED, entry->applied);
+                        plan_record(plan, HF__OUTCOME_DELETED, entry->applied);
                 else
-                        plan->what = HF__PLAN_CREATE; /* it went between the refused create and the
-                                                         read */
+                        plan->action = HF__PLAN_CREATE; /* deleted after the refused create */
                 break;
         case HF__SEEN_PRESENT: plan_present(entry, step, seen, plan); break;
-        case HF__SEEN_CREATED: record(plan, HF__OUTCOME_CREATED, seen->result); break;
-        case HF__SEEN_REPLACED: record(plan, HF__OUTCOME_UPDATED, seen->result); break;
+        case HF__SEEN_CREATED: plan_record(plan, HF__OUTCOME_CREATED, seen->result); break;
+        case HF__SEEN_REPLACED: plan_record(plan, HF__OUTCOME_UPDATED, seen->result); break;
         case HF__SEEN_TRIED:
-                record(plan, entry ? HF__OUTCOME_UPDATED : HF__OUTCOME_CREATED, seen->result);
+                plan_record(plan, entry ? HF__OUTCOME_UPDATED : HF__OUTCOME_CREATED, seen->result);
                 break;
         }
 }
@@ -65,11 +71,12 @@ void hf__plan_next(const struct hf__ledger *ledger, const char *phase,
                    const struct hf__steps *steps, const char *version, const struct hf__seen *seen,
                    struct hf__plan *ret_plan) {
         const struct hf__ledger_completed *completed = hf__ledger_find_completed(ledger, phase);
-        int order = completed && completed->version[0]
-                            ? hf__version_compare(completed->version, version)
-                            : -1;
+        int order = -1; /* no version, or an unknown one: as if an older one */
 
-        *ret_plan = (struct hf__plan){.what = HF__PLAN_FINISHED};
+        assert(!ledger->newer_format);
+        if (completed && completed->version[0])
+                order = hf__version_compare(completed->version, version);
+        *ret_plan = (struct hf__plan){.action = HF__PLAN_FINISHED};
         if (order > 0)
                 return;
         for (size_t i = 0; i < steps->n; i++) {
@@ -80,5 +87,5 @@ void hf__plan_next(const struct hf__ledger *ledger, const char *phase,
                           ret_plan);
                 return;
         }
-        ret_plan->what = order == 0 ? HF__PLAN_FINISHED : HF__PLAN_COMPLETE;
+        ret_plan->action = order == 0 ? HF__PLAN_FINISHED : HF__PLAN_COMPLETE;
 }

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a phase is seen from outside: its info, the log, metrics, health checks, Events.
+ * Reports the state of phases: info, log, metrics, health checks, Events, on_progress.
  *
- * Health. `bootstrap` (healthz) is red while a phase fails in this process, which then leads.
- * `bootstrap-<phase>` (healthz, readyz), for a phase that is part of being ready, is red until the
- * ledger says that a version completed it. livez is not concerned: a restart mends neither.
+ * Health. The check `bootstrap` (healthz) fails while a phase fails in this process, which then is
+ * the leader. The check `bootstrap-<phase>` (healthz, readyz), for a phase that is part of being
+ * ready, fails until the ledger says that some version has completed it. livez has neither, because
+ * a restart repairs neither.
+ *
+ * Invariant: the lock guards `info` only. Copies of it are passed on after the lock is released.
  */
+#include "bootstrap/report.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +22,10 @@
 #include "base/sha256.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
-#include "bootstrap/bootstrap.h"
 
-#define EVENT_PATIENCE (2 * HF_NSEC_PER_SEC)
+#define EVENT_TIMEOUT (2 * HF_NSEC_PER_SEC)
 
-/* ---- health ---- */
+/* ---- health checks; thread: any ---- */
 
 static bool check_failing(void *ctx, char *reason, size_t max_reason) {
         struct hf_bootstrap *bootstrap = ctx;
@@ -57,8 +61,9 @@ static bool check_complete(void *ctx, char *reason, size_t max_reason) {
         return complete;
 }
 
-/* ---- set-up ---- */
+/* ---- making and removing ---- */
 
+/* All outcomes get their series at once, so that rates work from the first step on. */
 static void make_metrics(struct hf__phase *phase) {
         struct hf_metrics *registry = phase->bootstrap->host->metrics;
         struct hf__phase_metrics *metrics = &phase->metrics;
@@ -97,7 +102,7 @@ int hf__report_init(struct hf_bootstrap *bootstrap) {
         return r;
 }
 
-int hf__report_readiness(struct hf__phase *phase) {
+int hf__report_add_readiness(struct hf__phase *phase) {
         int r = hf_health_add(phase->bootstrap->host->health, phase->full_name,
                               HF_HEALTHZ | HF_READYZ, check_complete, phase);
         phase->has_check = r == 0;
@@ -112,7 +117,7 @@ void hf__report_done(struct hf_bootstrap *bootstrap) {
                         hf_health_remove(bootstrap->host->health, bootstrap->phases[i].full_name);
 }
 
-/* ---- news ---- */
+/* ---- progress ---- */
 
 void hf__report_complete(struct hf__phase *phase, bool complete) {
         pthread_mutex_lock(&phase->bootstrap->mu);
@@ -121,12 +126,13 @@ void hf__report_complete(struct hf__phase *phase, bool complete) {
         hf_metric_set(phase->metrics.complete, complete);
 }
 
-static void tell(struct hf__phase *phase, enum hf_bootstrap_point point,
-                 const struct hf_bootstrap_info *info) {
+static void call_on_progress(struct hf__phase *phase, enum hf_bootstrap_point point,
+                             const struct hf_bootstrap_info *info) {
         if (phase->bootstrap->on_progress)
                 phase->bootstrap->on_progress(phase->bootstrap->ctx, point, info);
 }
 
+/* A copy of the info is taken under the lock, and on_progress gets the copy without it. */
 void hf__report_progress(struct hf__phase *phase, enum hf_bootstrap_point point, const char *step,
                          size_t n_settled) {
         struct hf_bootstrap_info *info = &phase->info, copy;
@@ -136,6 +142,7 @@ void hf__report_progress(struct hf__phase *phase, enum hf_bootstrap_point point,
         (void)snprintf(info->step, sizeof info->step, "%s", step ? step : "");
         if (n_settled != HF__UNCHANGED)
                 info->n_settled = n_settled;
+        /* Something has been achieved: the row of failures has ended. */
         if (point == HF_BOOTSTRAP_RECORDED || point == HF_BOOTSTRAP_COMPLETE) {
                 info->failing = false;
                 info->n_failures = 0;
@@ -144,25 +151,27 @@ void hf__report_progress(struct hf__phase *phase, enum hf_bootstrap_point point,
         copy = *info;
         pthread_mutex_unlock(&phase->bootstrap->mu);
         hf_metric_set(phase->metrics.failing, copy.failing);
-        tell(phase, point, &copy);
+        call_on_progress(phase, point, &copy);
 }
 
-void hf__report_over(struct hf__phase *phase) {
+void hf__report_idle(struct hf__phase *phase) {
         struct hf_bootstrap_info *info = &phase->info;
 
         pthread_mutex_lock(&phase->bootstrap->mu);
-        info->running = info->failing = false;
+        info->running = false;
+        info->failing = false;
         info->n_failures = 0;
-        info->step[0] = info->message[0] = '\0';
+        info->step[0] = '\0';
+        info->message[0] = '\0';
         pthread_mutex_unlock(&phase->bootstrap->mu);
         hf_metric_set(phase->metrics.failing, 0);
 }
 
 /* ---- Events ---- */
 
-/* One Event per phase and step: its name follows from them, so that its count goes on whoever
- * leads. */
-static void event_name(const struct hf__phase *phase, const char *step, char name[64]) {
+/* There is one Event per phase and step. Its name is made from both, so that its count continues
+ * under another leader. */
+static void make_event_name(const struct hf__phase *phase, const char *step, char name[64]) {
         char text[512], digits[17];
         int n = snprintf(text, sizeof text, "%s %.440s", phase->name, step ? step : "");
 
@@ -170,6 +179,7 @@ static void event_name(const struct hf__phase *phase, const char *step, char nam
         (void)snprintf(name, 64, "holdfast-bootstrap.%s", digits);
 }
 
+/* Fills the Event. Its firstTimestamp stays if it has one. */
 static int fill_event(struct hf__json *event, const struct hf__phase *phase, const char *name,
                       const char *now, int64_t count, const char *message) {
         const struct hf_bootstrap *bootstrap = phase->bootstrap;
@@ -188,25 +198,28 @@ static int fill_event(struct hf__json *event, const struct hf__phase *phase, con
                                         {"lastTimestamp", now}};
         int r = 0;
 
-        for (size_t i = 0; r == 0 && i < sizeof texts / sizeof *texts; i++)
+        for (size_t i = 0; r == 0 && i < sizeof texts / sizeof texts[0]; i++)
                 r = hf__json_set_string(event, texts[i][0], texts[i][1]);
         if (r == 0 && !hf__json_string(event, "firstTimestamp"))
                 r = hf__json_set_string(event, "firstTimestamp", now);
-        return r != 0 ? r : hf__json_set_i64(event, "count", count);
+        if (r == 0)
+                r = hf__json_set_i64(event, "count", count);
+        return r;
 }
 
-static int call_event(struct hf_term *term, struct hf_request *request, char **ret_text,
-                      size_t *ret_n) {
+/* The timeout is short: the phase waits for these requests, and they are not important. */
+static int request_event(struct hf_term *term, struct hf_request *request, char **ret_text,
+                         size_t *ret_n) {
         static const struct hf_resource events = {"", "v1", "events"};
         struct hf_status status;
 
         request->resource = events;
-        request->deadline = hf_now(hf_host_clock(hf_term_host(term))) + EVENT_PATIENCE;
+        request->deadline = hf_now(hf_host_clock(hf_term_host(term))) + EVENT_TIMEOUT;
         return hf_client_do(hf_term_client(term), request, hf_term_abort(term), ret_text, ret_n,
                             &status);
 }
 
-/* The Event as the server has it, or a new one. */
+/* Reads the Event, or makes a new one. NULL: out of memory. */
 static struct hf__json *get_event(const struct hf__phase *phase, struct hf_term *term,
                                   const char *name, bool *ret_exists) {
         struct hf_request request = {.verb = HF_VERB_GET,
@@ -216,13 +229,13 @@ static struct hf__json *get_event(const struct hf__phase *phase, struct hf_term 
         char *text = NULL;
         size_t n = 0;
 
-        *ret_exists = call_event(term, &request, &text, &n) == 0 &&
+        *ret_exists = request_event(term, &request, &text, &n) == 0 &&
                       hf__json_parse(text, n, &event, NULL) == 0;
         free(text);
         return *ret_exists ? event : hf__json_object();
 }
 
-/* For people: what cannot be written is in the log all the same. */
+/* Writes the Event. Errors are ignored: Events are for people, and the log has the failure too. */
 static void write_event(const struct hf__phase *phase, struct hf_term *term, const char *step,
                         const char *message) {
         const struct hf_clock *clock = hf_host_clock(phase->bootstrap->host);
@@ -231,7 +244,7 @@ static void write_event(const struct hf__phase *phase, struct hf_term *term, con
         int64_t count = 0;
         bool exists;
 
-        event_name(phase, step, name);
+        make_event_name(phase, step, name);
         hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, now);
         struct hf__json *event = get_event(phase, term, name, &exists);
         (void)hf__json_i64(event, "count", &count);
@@ -244,30 +257,31 @@ static void write_event(const struct hf__phase *phase, struct hf_term *term, con
                                              .name = exists ? name : NULL,
                                              .body = body.data,
                                              .n_body = body.n};
-                (void)call_event(term, &request, NULL, NULL);
+                (void)request_event(term, &request, NULL, NULL);
         }
         hf__strbuf_done(&body);
         hf__json_free(event);
 }
 
-void hf__report_failure(struct hf__phase *phase, struct hf_term *term, const char *step, unsigned n,
-                        const struct hf_status *why) {
+void hf__report_failure(struct hf__phase *phase, struct hf_term *term, const char *step,
+                        unsigned n_failures, const struct hf_status *why) {
         struct hf_bootstrap_info *info = &phase->info, copy;
 
         pthread_mutex_lock(&phase->bootstrap->mu);
-        info->running = info->failing = true;
-        info->n_failures = n;
+        info->running = true;
+        info->failing = true;
+        info->n_failures = n_failures;
         (void)snprintf(info->step, sizeof info->step, "%s", step ? step : "");
         (void)snprintf(info->message, sizeof info->message, "%s", why->message);
         copy = *info;
         pthread_mutex_unlock(&phase->bootstrap->mu);
         hf_metric_add(phase->metrics.failures, 1);
         hf_metric_set(phase->metrics.failing, 1);
-        tell(phase, HF_BOOTSTRAP_FAILING, &copy);
-        /* The first, the second, the fourth ...: a fault that stays is not news each time. */
-        if ((n & (n - 1)) != 0)
+        call_on_progress(phase, HF_BOOTSTRAP_FAILING, &copy);
+        /* Logs only the 1st, 2nd, 4th ..., so that a lasting fault does not fill the log. */
+        if ((n_failures & (n_failures - 1)) != 0)
                 return;
         hf_log(&phase->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT, "%s fails, try %u: %s",
-               phase->name, n, why->message);
+               phase->name, n_failures, why->message);
         write_event(phase, term, step, why->message);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Compares versions. Numbers may have any length: they are compared as texts, never converted. */
 #include "bootstrap/version.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
 static size_t n_digits(const char *text) { return strspn(text, "0123456789"); }
 
-/* Identifiers with dots between them. NULL when there is an empty one, else where they end. */
+/* Skips identifiers with dots between them. Returns where they end; NULL: one is empty. */
 static const char *skip_identifiers(const char *text) {
         for (;;) {
                 size_t n =
@@ -40,7 +42,7 @@ bool hf__version_valid(const char *text) {
         return text && *text == '\0';
 }
 
-/* Numbers of any length: without leading zeros the longer one is the greater. */
+/* Compares numbers of any length: without leading zeros, the longer one is greater. */
 static int compare_numbers(const char *a, size_t n_a, const char *b, size_t n_b) {
         while (n_a > 0 && *a == '0') {
                 a++;
@@ -55,31 +57,40 @@ static int compare_numbers(const char *a, size_t n_a, const char *b, size_t n_b)
         return n_a ? memcmp(a, b, n_a) : 0;
 }
 
-/* The next of the leading numbers; a missing one is 0, which is an empty run of digits. */
+/* Compares the next of the leading numbers and skips it, with its dot. A missing number is an empty
+ * run of digits, which counts as 0. */
 static int compare_next_number(const char **a, const char **b) {
         size_t n_a = n_digits(*a), n_b = n_digits(*b);
         int order = compare_numbers(*a, n_a, *b, n_b);
 
         *a += n_a;
         *b += n_b;
-        *a += **a == '.';
-        *b += **b == '.';
+        if (**a == '.')
+                ++*a;
+        if (**b == '.')
+                ++*b;
         return order;
 }
 
-/* semver 11.4: numbers by value and before words, words by their bytes, and more identifiers after
- * fewer. */
+/* Semantic Versioning 2.0.0, section 11.4: numbers by value and before words, words by their bytes,
+ * and fewer identifiers before more. */
+static int compare_identifiers(const char *a, size_t n_a, const char *b, size_t n_b) {
+        bool is_number_a = n_digits(a) == n_a, is_number_b = n_digits(b) == n_b;
+
+        if (is_number_a && is_number_b)
+                return compare_numbers(a, n_a, b, n_b);
+        if (is_number_a != is_number_b)
+                return is_number_a ? -1 : 1;
+        int order = memcmp(a, b, n_a < n_b ? n_a : n_b);
+        if (order == 0 && n_a != n_b)
+                order = n_a < n_b ? -1 : 1;
+        return order;
+}
+
 static int compare_pre_releases(const char *a, const char *b) {
         for (;;) {
-                size_t n_a = strcspn(a, ".+"), n_b = strcspn(b, ".+"), n = n_a < n_b ? n_a : n_b;
-                bool number_a = n_digits(a) == n_a, number_b = n_digits(b) == n_b;
-                int order;
-                if (number_a && number_b)
-                        order = compare_numbers(a, n_a, b, n_b);
-                else if (number_a != number_b)
-                        order = number_a ? -1 : 1;
-                else if ((order = memcmp(a, b, n)) == 0)
-                        order = n_a < n_b ? -1 : n_a > n_b;
+                size_t n_a = strcspn(a, ".+"), n_b = strcspn(b, ".+");
+                int order = compare_identifiers(a, n_a, b, n_b);
                 if (order != 0)
                         return order;
                 a += n_a;
@@ -92,12 +103,13 @@ static int compare_pre_releases(const char *a, const char *b) {
 }
 
 int hf__version_compare(const char *a, const char *b) {
+        assert(hf__version_valid(a) && hf__version_valid(b));
         for (unsigned i = 0; i < 3; i++) {
                 int order = compare_next_number(&a, &b);
                 if (order != 0)
                         return order;
         }
         if (*a != '-' || *b != '-')
-                return (*b == '-') - (*a == '-'); /* the pre-release comes first */
+                return (*b == '-') - (*a == '-'); /* a pre-release comes before its release */
         return compare_pre_releases(a + 1, b + 1);
 }

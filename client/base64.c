@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Decodes base64. Invariant: what is not base64 in full is refused, never decoded in part. */
 #include "client/base64.h"
 
 #include <errno.h>

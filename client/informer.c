@@ -84,7 +84,7 @@ int hf_informer_new(const struct hf_host *host, const struct hf_informer_config 
         informer->metadata_only = config.metadata_only;
         informer->resync = config.resync;
         hf__reflector_queue_init(&informer->queue);
-        informer->reflector.need_list = true;
+        informer->reflector.need_list = true; /* a watch needs a version to begin with */
         int r = copy_config(informer, &config);
         if (r == 0)
                 r = init_locks(informer);
@@ -107,6 +107,8 @@ int hf_informer_start(struct hf_informer *informer) {
         return r;
 }
 
+/* The reflector cancels what is under way, and the client guarantees the end of that; so the join
+ * does not block for longer than a handler runs. */
 static void stop_thread(struct hf_informer *informer) {
         (void)pthread_mutex_lock(&informer->mu);
         informer->stop = true;

@@ -43,8 +43,7 @@ void hf__informer_handlers_notify(struct hf_informer *informer, enum hf_event_ty
         (void)pthread_mutex_unlock(&informer->mu);
 }
 
-/* The store does not change meanwhile, although the lock is released: only this thread changes it.
- */
+/* The lock is released for each call, but the store stays: only this thread changes it. */
 static void call_with_all_locked(struct hf_informer *informer, struct hf_informer_handler *handler,
                                  enum hf_event_type type) {
         const struct hf__key_index *entries = &informer->store.entries;

@@ -50,6 +50,8 @@ size_t hf_informer_count(struct hf_informer *informer) {
 }
 
 bool hf__informer_has_in(struct hf_informer *informer, const char *ns) {
+        /* Keys begin with the namespace, and they are sorted: the first key that is not before
+         * "namespace/" shows whether there is any. */
         char prefix[HF_NAME_MAX + 2];
         int n = snprintf(prefix, sizeof prefix, "%s/", ns);
 

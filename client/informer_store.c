@@ -133,8 +133,8 @@ static int set_entry(struct hf_informer *informer, struct hf__informer_entry *en
         return r;
 }
 
-/* Removes an entry, tells the handlers and frees it. last: the state that they get; NULL = the one
- * that the store has. */
+/* Removes an entry, notifies the handlers and frees it. last: the state that they get; NULL = the
+ * one that the store has. */
 static void remove_entry(struct hf_informer *informer, struct hf__informer_entry *entry,
                          const struct hf__buf *last) {
         (void)pthread_mutex_lock(&informer->mu);

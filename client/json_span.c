@@ -32,6 +32,8 @@ static size_t skip_string(struct hf__span s, size_t i) {
 static size_t skip_value(struct hf__span s, size_t i) {
         size_t depth = 0, begin = i;
 
+        /* Brackets and braces are not told apart: a text that mixes them up is not JSON, and is
+         * found out when the part is parsed. */
         while (i < s.n) {
                 char c = s.data[i];
                 if (c == '"') {

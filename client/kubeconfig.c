@@ -168,6 +168,7 @@ static int find_named(const struct file *files, size_t n_files, const char *list
 
 /* ---- cluster and user ---- */
 
+/* Takes server, TLS settings and CA of a cluster. */
 static int take_cluster(const struct reading *in, const struct hf__json *cluster,
                         struct hf__kubeconfig *config) {
         const struct hf__json *insecure = hf__json_get(cluster, "insecure-skip-tls-verify");
@@ -203,6 +204,8 @@ static int take_token(const struct reading *in, const struct hf__json *user,
         return r;
 }
 
+/* Takes the credentials of a user. A member is refused only if it has a value, because tools write
+ * empty ones. */
 static int take_user(const struct reading *in, const struct hf__json *user,
                      struct hf__kubeconfig *config) {
         static const char *const refused[][2] = {
@@ -244,6 +247,7 @@ static int current_context(const struct file *files, size_t n_files, struct read
                                    "%s: there is no current-context", files[0].source);
 }
 
+/* Follows the current context to its cluster and user, each perhaps in another file. */
 static int take_files(const struct file *files, size_t n_files, struct hf__kubeconfig *config,
                       struct hf_status *reterr_status) {
         struct reading in = {.reterr_status = reterr_status};
@@ -310,6 +314,7 @@ static void file_done(struct file *file) {
         *file = (struct file){0};
 }
 
+/* Parses a text into a file; on failure there is nothing to free. */
 static int file_init(const char *text, size_t n, const char *dir, const char *source,
                      struct file *file, struct hf_status *reterr_status) {
         *file = (struct file){.dir = strdup(dir), .source = strdup(source)};
@@ -371,6 +376,7 @@ static char *dir_of(const char *path) {
         return absolute;
 }
 
+/* Reads one file. -ENOENT: there is none, which load_list ignores. */
 static int load_one(const char *path, struct file *file, struct hf_status *reterr_status) {
         char *text = NULL, *dir = NULL;
         size_t n = 0;
@@ -415,6 +421,7 @@ static int load_list(char *list, struct file *files, size_t *n_files,
         return r;
 }
 
+/* Loads the files that kubectl would load if none were given. */
 static int load_default(struct file *files, size_t *n_files, struct hf_status *reterr_status) {
         const char *variable = getenv("KUBECONFIG"), *home = getenv("HOME");
         char *list = NULL;

@@ -97,6 +97,7 @@ void hf__reflector_message_free(struct hf_informer *informer,
 
 /* ---- callbacks of the client; thread: the client's ---- */
 
+/* The body is copied, because it is borrowed only until this returns. */
 static void on_list(void *ctx, const struct hf_response *response) {
         struct hf__reflector_source *source = ctx;
 
@@ -112,6 +113,7 @@ static void on_list(void *ctx, const struct hf_response *response) {
         post(source->informer, &source->last);
 }
 
+/* Wakes the reflector directly: there may be no memory for a message. */
 static void set_lost(struct hf__reflector_source *source) {
         struct hf_informer *informer = source->informer;
 
@@ -121,6 +123,8 @@ static void set_lost(struct hf__reflector_source *source) {
         (void)pthread_mutex_unlock(&informer->mu);
 }
 
+/* Once a watch is lost, its further events are useless. The limit keeps a slow handler from filling
+ * the memory. */
 static bool may_queue_event(struct hf__reflector_source *source) {
         struct hf_informer *informer = source->informer;
 

@@ -74,7 +74,7 @@ void hf__reflector_leave_watch(struct hf_informer *informer);
 struct hf__reflector_message *hf__reflector_queue_pop_locked(struct hf_informer *informer);
 /* Waits for a message or another signal of `wake`, until boot time `until`. */
 void hf__reflector_queue_wait_locked(struct hf_informer *informer, hf_nsec until);
-/* Frees a message. The last message of a source frees the source, which must have been forgotten.
- */
+/* Frees a message. The last message of a source frees the source; list and watch of the reflector
+ * must not point to it any more. */
 void hf__reflector_message_free(struct hf_informer *informer,
                                 struct hf__reflector_message *message);

@@ -96,6 +96,8 @@ static bool is_line(const char *text, size_t max) {
         return true;
 }
 
+/* Whether the URL can be taken apart safely: user info, a query or a fragment would go to another
+ * place of the requests' URLs. */
 static int check_server(const char *server, bool *ret_tls, struct hf_status *reterr_status) {
         const char *host = NULL;
 
@@ -115,6 +117,8 @@ static int check_server(const char *server, bool *ret_tls, struct hf_status *ret
         return 0;
 }
 
+/* What contradicts itself is refused here, so that no connection is less safe than the caller
+ * believes. */
 static int check_config(const struct hf_rest_config *config, bool *ret_tls,
                         struct hf_status *reterr_status) {
         int r = check_server(config->server, ret_tls, reterr_status);
@@ -149,6 +153,7 @@ static int copy_texts(struct hf__rest *rest, const struct hf_rest_config *config
         return 0;
 }
 
+/* Makes everything but the bearer token. The engine comes last: its thread starts with it. */
 static int make_parts(struct hf__rest *rest, const struct hf_rest_config *config, bool over_tls) {
         int r = copy_texts(rest, config);
 
@@ -221,6 +226,7 @@ int hf_rest_client_from_kubeconfig(const struct hf_host *host, const char *path,
 
 /* ---- in a cluster ---- */
 
+/* Kubernetes sets both variables in every pod. An IPv6 address needs brackets in a URL. */
 static int service_url(char **ret_url, struct hf_status *reterr_status) {
         const char *name = getenv("KUBERNETES_SERVICE_HOST"),
                    *port = getenv("KUBERNETES_SERVICE_PORT");
@@ -253,6 +259,7 @@ static int account_file(const char *dir, const char *name, char **ret_path, char
                      : r;
 }
 
+/* Reads the pod's namespace; refuses a text that cannot be a name, because it goes into URLs. */
 static int account_namespace(const char *dir, char *ret_ns, struct hf_status *reterr_status) {
         char *path = NULL, *text = NULL;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The metrics of a work queue, with Kubernetes' names. Thread: any; each metric has its own lock.
- */
+/* The metrics of a work queue, with Kubernetes' names. Thread: any; metrics are thread-safe. */
 #include <holdfast/metrics.h>
 
 /* Borrowed from the registry; each may be NULL, which counts nothing. */

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "bootstrap/ledger.h"
 #include "bootstrap/manifest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -27,8 +28,8 @@ static void again(const struct hf__kinds *kinds, const struct hf__step *step) {
 
         assert(step->id[0] && step->name[0] && strlen(step->hash) == HF__HASH_DIGITS);
         assert(!step->ns == !step->kind->namespaced);
-        assert(hf__steps_add_text(&steps, kinds, "again", step->content, step->n_content,
-                                  &status) == 0);
+        assert(hf__manifest_read_text(&steps, kinds, "again", step->content, step->n_content,
+                                      &status) == 0);
         assert(steps.n == 1 && strcmp(steps.list[0].hash, step->hash) == 0 &&
                strcmp(steps.list[0].id, step->id) == 0);
         hf__steps_done(&steps);
@@ -40,7 +41,7 @@ static void try_manifests(const char *text, size_t n) {
         struct hf_status status = {0};
 
         assert(hf__kinds_copy(kind_list, 2, &kinds) == 0);
-        if (hf__steps_add_text(&steps, &kinds, "f", text, n, &status) != 0)
+        if (hf__manifest_read_text(&steps, &kinds, "f", text, n, &status) != 0)
                 assert(status.message[0] && !strchr(status.message, '\n'));
         for (size_t i = 0; i < steps.n; i++)
                 again(&kinds, &steps.list[i]);

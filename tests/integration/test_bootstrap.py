@@ -258,9 +258,9 @@ BAD = [
     ("a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: default}\n", "field metadata.name: it is missing"),
     ("a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "field metadata.namespace: a ConfigMap needs one"),
     ("a.yaml", configmap("a", "1") + "---\n" + configmap("a", "2"),
-     "a.yaml: document 2, line 8: field metadata.name: ConfigMap/default/a is in "),
+     "a.yaml: document 2, line 8: field metadata.name: ConfigMap/default/a is already in "),
     ("a.yaml", "apiVersion: tenancy.holdfast.dev/v1alpha1\nkind: Workspace\nmetadata: {name: default}\n",
-     "Workspace.tenancy.holdfast.dev/default is in phase-1/10-default-workspace.json"),
+     "Workspace.tenancy.holdfast.dev/default is already in phase-1/10-default-workspace.json"),
 ]
 
 

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "bootstrap/manifest.h"
+#include "bootstrap/manifest_files.h"
 
 static struct hf__kinds kinds;
 
@@ -32,7 +33,7 @@ static int teardown(void **state) {
 }
 
 static int add(struct hf__steps *steps, const char *text, struct hf_status *status) {
-        return hf__steps_add_text(steps, &kinds, "f.yaml", text, strlen(text), status);
+        return hf__manifest_read_text(steps, &kinds, "f.yaml", text, strlen(text), status);
 }
 
 static void test_documents_become_steps_in_order(void **state) {
@@ -102,7 +103,7 @@ static void test_a_mistake_is_one_line_that_names_file_document_and_place(void *
                 {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 7}\n",
                  "f.yaml: document 1, line 1: field metadata.name: it is missing"},
                 {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a/b}\n",
-                 "f.yaml: document 1, line 1: field metadata.name: it is no name"},
+                 "f.yaml: document 1, line 1: field metadata.name: it is not a valid name"},
                 {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
                  "f.yaml: document 1, line 1: field metadata.namespace: a ConfigMap needs one"},
                 {"apiVersion: v1\nkind: Namespace\nmetadata: {name: a, namespace: b}\n",
@@ -139,14 +140,14 @@ static void test_a_long_name_of_a_file_keeps_document_and_line(void **state) {
         memcpy(name + sizeof name - sizeof "/x\ny.yml", "/x\ny.yml", sizeof "/x\ny.yml");
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
                 struct hf_status status = {0};
-                assert_int_equal(hf__steps_add_text(&steps, &kinds, name, texts[i],
-                                                    strlen(texts[i]), &status),
+                assert_int_equal(hf__manifest_read_text(&steps, &kinds, name, texts[i],
+                                                        strlen(texts[i]), &status),
                                  HF_E_INVALID);
                 assert_memory_equal(status.message, "...d", 4);
                 assert_non_null(strstr(status.message, "d/x y.yml: document "));
                 assert_null(strchr(status.message, '\n'));
         }
-        assert_int_equal(hf__steps_add_text(&steps, &kinds, name, fine, strlen(fine), NULL), 0);
+        assert_int_equal(hf__manifest_read_text(&steps, &kinds, name, fine, strlen(fine), NULL), 0);
         assert_non_null(strstr(steps.list[0].source, "d/x y.yml: document 1, line 1"));
         assert_true(strlen(steps.list[0].source) <
                     160); /* as much as a message about the step shows of it */
@@ -163,7 +164,7 @@ static void test_a_step_is_there_once(void **state) {
         assert_int_equal(hf__steps_check_unique(&none, &one, &status), 0);
         assert_int_equal(hf__steps_check_unique(&one, &two, &status), HF_E_INVALID);
         assert_string_equal(status.message, "f.yaml: document 1, line 1: field metadata.name: "
-                                            "Namespace/a is in f.yaml: document 1, line 1 already");
+                                            "Namespace/a is already in f.yaml: document 1, line 1");
         assert_int_equal(add(&two, text, NULL), 0);
         assert_int_equal(hf__steps_check_unique(&none, &two, &status), HF_E_INVALID);
         hf__steps_done(&one);
@@ -225,13 +226,14 @@ static void test_files_are_read_by_name(void **state) {
         put_file(directory, "README", "{{{");
         (void)snprintf(path, sizeof path, "%s/pipe.yaml", directory);
         assert_int_equal(mkfifo(path, 0600), 0);
-        assert_int_equal(hf__steps_add_directory(&steps, &kinds, directory, &status), 0);
+        assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status), 0);
         assert_int_equal(steps.n, 3);
         assert_string_equal(steps.list[0].name, "first");
         assert_string_equal(steps.list[1].name, "second");
         assert_string_equal(steps.list[2].name, "third");
         put_file(directory, "2.yml", "apiVersion: v1\nkind: Nonsense\n");
-        assert_int_equal(hf__steps_add_directory(&steps, &kinds, directory, &status), HF_E_INVALID);
+        assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status),
+                         HF_E_INVALID);
         (void)snprintf(bad, sizeof bad,
                        "%s/2.yml: document 1, line 1: field kind: there is no kind \"Nonsense\" in "
                        "\"v1\"",
@@ -239,7 +241,7 @@ static void test_files_are_read_by_name(void **state) {
         assert_string_equal(status.message, bad);
         hf__steps_done(&steps);
         remove_all(directory, names, sizeof names / sizeof *names);
-        assert_true(hf__steps_add_directory(&steps, &kinds, directory, &status) < 0);
+        assert_true(hf__manifest_read_directory(&steps, &kinds, directory, &status) < 0);
         assert_non_null(strstr(status.message, directory));
 }
 

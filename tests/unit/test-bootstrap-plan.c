@@ -116,9 +116,9 @@ static void act(struct world *world, const struct instance *instance, const stru
                 struct hf__seen *seen) {
         const struct hf__step *step = &instance->list.list[plan->step];
         struct object *object =
-                plan->what == HF__PLAN_COMPLETE ? NULL : &world->objects[index_of(step)];
+                plan->action == HF__PLAN_COMPLETE ? NULL : &world->objects[index_of(step)];
 
-        switch (plan->what) {
+        switch (plan->action) {
         case HF__PLAN_CREATE: create(object, step, seen); break;
         case HF__PLAN_READ: look(object, seen); break;
         case HF__PLAN_TRY: replace(object, step, true, seen); break;
@@ -147,7 +147,7 @@ static bool lead(struct world *world, const struct instance *instance, unsigned 
                 assert_true(tick < 100);
                 hf__plan_next(&world->ledger, "p", &instance->list, instance->version, &seen,
                               &plan);
-                if (plan.what == HF__PLAN_FINISHED)
+                if (plan.action == HF__PLAN_FINISHED)
                         return true;
                 if (tick == die_at && !heard)
                         return false;

@@ -2,24 +2,27 @@
 #pragma once
 /*
  * Bootstrap: brings the objects that a system needs from its first moment into the store, exactly
- * once per cluster, whatever crashes and however many instances start at once.
+ * once per cluster, no matter which instances crash and how many start at once.
  *
- * A *phase* is an ordered list of *manifests*: objects in YAML or JSON, built in or from
- * directories. The leader applies them, gated and fenced, before its controllers run: each phase is
- * a leader-only controller `bootstrap-<phase>` of the elector's set. A *ledger*, a ConfigMap, has
- * one record per manifest, and what is in it is never done again. Each phase is also a post-start
- * hook `bootstrap-<phase>`, on every instance, leading or not: it is done once the ledger says that
- * *a* version has completed the phase, so that a rolling upgrade cannot lock itself out.
+ * A *phase* is an ordered list of *manifests*: objects in YAML or JSON, built into the program or
+ * in directories. The leader applies them, gated and fenced, before its other controllers run: each
+ * phase is a leader-only controller `bootstrap-<phase>` of the elector. A *ledger*, a ConfigMap,
+ * has one record per manifest, and what is recorded is never done again. Each phase is also a
+ * post-start hook `bootstrap-<phase>` on every instance, leading or not. The hook is done once the
+ * ledger says that *any* version has completed the phase, so that a rolling upgrade cannot block
+ * itself.
  *
- * The rules by which a manifest is applied, left alone or replaced, in upgrades and in mixed
- * versions, are in docs/semantics.md, "Bootstrap". In short: what is absent is created; what
- * somebody made, edited or deleted stays as they left it; a newer version replaces what an older
- * one applied and nobody edited; an older one undoes nothing.
+ * docs/semantics.md, "Bootstrap", has the rules for upgrades, edits and mixed versions. In short:
+ * an absent object is created; an object that a user made, edited or deleted stays as the user left
+ * it; a newer version replaces what an older one applied and nobody edited; an older version undoes
+ * nothing.
  *
- * Use: hf_bootstrap_new, put hf_bootstrap_controllers into the elector's set and let the other
- * leader-only controllers come `after` the last of them, hf_bootstrap_set_elector,
- * hf_bootstrap_install, then run the hooks. A host with hooks of its own leaves out the install and
- * asks hf_bootstrap_info.
+ * Use: call hf_bootstrap_new; put hf_bootstrap_controllers into the elector's set, and let the
+ * other leader-only controllers come `after` the last of them; call hf_bootstrap_set_elector and
+ * hf_bootstrap_install; then run the hooks. A host with hooks of its own leaves out the install and
+ * reads hf_bootstrap_info.
+ *
+ * Thread: the owner's, before elector and hooks run, except where a function says otherwise.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +37,7 @@
 
 struct hf_bootstrap;
 
-/* A kind of object that manifests may be of. */
+/* A kind of object that manifests may have. All strings are copied by hf_bootstrap_new. */
 struct hf_bootstrap_kind {
         const char *api_version; /* "v1", "rbac.authorization.k8s.io/v1" */
         const char *kind;        /* "ConfigMap" */
@@ -42,104 +45,112 @@ struct hf_bootstrap_kind {
         bool namespaced;
 };
 
-/* A manifest text that is built in: one object as JSON, or any number of YAML documents. */
+/* Manifests that are built into the program. Copied by hf_bootstrap_new. */
 struct hf_bootstrap_manifest {
-        const char *source; /* what messages call it: "phase-0/10-admin.json" */
-        const char *text;
-        size_t n;
+        const char *source; /* its name in messages: "phase-0/10-admin.json" */
+        const char *text;   /* one object as JSON, or any number of YAML documents */
+        size_t n;           /* bytes */
 };
 
+/* Copied by hf_bootstrap_new; the directories are read there, and not again. */
 struct hf_bootstrap_phase {
-        const char *name; /* required, a DNS label of up to 40 bytes: "phase-0" */
-        const struct hf_bootstrap_manifest
-                *manifests; /* n_manifests; applied first, in this order */
+        const char *name; /* required: a DNS label of up to 40 bytes, "phase-0" */
+        /* n_manifests; applied in this order, before those of the directories */
+        const struct hf_bootstrap_manifest *manifests;
         size_t n_manifests;
         /*
          * Directories, NULL-terminated; NULL = none. Of each the regular files *.yaml, *.yml and
-         * *.json in the order of their names; names that begin with a dot are left out. A file has
-         * up to 1 MiB.
+         * *.json are read, in the order of their names, without those that begin with a dot. A file
+         * may have up to 1 MiB.
          */
         const char *const *directories;
         /*
-         * How long the phase's hook waits for a completed phase in the ledger. 0 = without limit:
-         * the phase is part of being ready. Else the hook is done, with a line in the log, when
-         * that has passed.
+         * How long the phase's hook waits for the ledger to say that the phase is complete. 0 = for
+         * as long as it takes: the phase is part of being ready. Otherwise the hook logs a warning
+         * after that time and is done.
          */
         hf_nsec hook_patience;
 };
 
-/* What on_progress is told. */
+/* What has happened when on_progress is called. */
 enum hf_bootstrap_point {
-        HF_BOOTSTRAP_BEGUN,    /* the leader has begun a phase in which something is to be done */
-        HF_BOOTSTRAP_APPLIED,  /* the object of a step is as it shall be; the ledger does not say so
-                                  yet */
+        HF_BOOTSTRAP_BEGUN,    /* the leader has begun a phase that has something to do */
+        HF_BOOTSTRAP_APPLIED,  /* a step's object is as it should be, but not recorded yet */
         HF_BOOTSTRAP_RECORDED, /* the ledger has the step's record */
         HF_BOOTSTRAP_COMPLETE, /* the ledger says that the phase is complete */
-        HF_BOOTSTRAP_FAILING,  /* a step failed; it is tried again */
-        HF_BOOTSTRAP_GAVE_WAY, /* it kept failing, and the Lease is being released */
+        HF_BOOTSTRAP_FAILING,  /* a step failed; it will be tried again */
+        HF_BOOTSTRAP_GAVE_WAY, /* it kept failing, and the elector releases the Lease */
 };
 
+/* The state of a phase, as this process last knew it. */
 struct hf_bootstrap_info {
-        char phase[48];
-        size_t n_steps;
-        size_t n_settled; /* steps for which there is nothing left to do, as this process last knew
-                           */
-        bool complete; /* the ledger says that a version completed it, as this process last knew */
-        bool running;  /* this process leads and works on it */
-        bool failing;  /* and the last try failed */
+        char phase[48];      /* its name */
+        size_t n_steps;      /* manifests */
+        size_t n_settled;    /* steps for which there is nothing left to do */
+        bool complete;       /* the ledger says that some version has completed the phase */
+        bool running;        /* this process leads and works on the phase */
+        bool failing;        /* and its last try failed */
         unsigned n_failures; /* in a row; 0 unless failing */
-        char step[128];      /* running: what is being done: "ConfigMap/default/a"; may be cut */
+        char step[128];      /* running: the step, "ConfigMap/default/a"; may be cut */
         char message[464];   /* failing: one line that names manifest, object and reason */
 };
 
+/* Zero is the default of every member that is not required. */
 struct hf_bootstrap_config {
-        size_t size;
-        const char *version; /* required: of this program, "1.2.3" or "1.2.3-rc.1"; ordered as
-                                semver orders them */
-        const struct hf_bootstrap_kind *kinds; /* n_kinds; required: what the server has */
+        size_t size; /* sizeof(struct hf_bootstrap_config) */
+        /* required: this program's version, "1.2.3" or "1.2.3-rc.1", ordered as semver orders it */
+        const char *version;
+        const struct hf_bootstrap_kind
+                *kinds; /* n_kinds, required: the kinds that the server has */
         size_t n_kinds;
-        const struct hf_bootstrap_phase *phases; /* n_phases, in order; required */
+        const struct hf_bootstrap_phase *phases; /* n_phases, required, in order */
         size_t n_phases;
-        const char *ledger_ns, *ledger_name; /* default kube-system, holdfast-bootstrap */
-        struct hf_client *client; /* for the hooks, which watch the ledger; borrowed; NULL = that of
-                                     the hooks */
-        bool one_revision; /* as in cache.h: a read not older than the acquiring write is as good as
-                              a consistent one */
-        hf_nsec give_way_after; /* a leader whose bootstrap has failed for so long gives way; 0 = 15
-                                   s; doubles each time */
-        /* Called on the phase's thread, without a lock; while it has not returned the phase stands
-         * still. Optional. */
+        const char *ledger_ns, *ledger_name; /* NULL = kube-system, holdfast-bootstrap */
+        /* for the hooks, which watch the ledger; borrowed; NULL = the client of the hooks */
+        struct hf_client *client;
+        /* as in <holdfast/informer.h>: a read "not older than" the acquiring write is enough */
+        bool one_revision;
+        /* When the bootstrap of a leader has failed for so long, it releases the Lease, so that
+         * another instance may try; the time doubles each time, up to 10 minutes. 0 = 15 s */
+        hf_nsec give_way_after;
+        /* Called on the phase's thread, without a lock; the phase waits until it returns. info is
+         * borrowed until then. NULL = none */
         void (*on_progress)(void *ctx, enum hf_bootstrap_point point,
                             const struct hf_bootstrap_info *info);
-        void *ctx;
+        void *ctx; /* for on_progress; borrowed */
 };
 
 /*
- * Reads and checks all manifests; writes nothing, asks no server. Everything is copied, but for
- * client and ctx. HF_E_INVALID: one line that names the file, the document and the line or field:
- * it does not parse, is of a kind that is not among kinds, lacks a name, is there twice. -errno: a
- * directory or file cannot be read. Blocks for the file system.
+ * Reads and checks all manifests; writes nothing, and sends no request. Everything is copied,
+ * except client and ctx; `host` is borrowed. Blocks for the file system.
+ *
+ * 0; -errno: a directory or file cannot be read; HF_E_TOO_LARGE; HF_E_INVALID: the configuration is
+ * wrong, or a manifest does not parse, has a kind that is not in `kinds`, has no name, or occurs
+ * twice. The message is one line that names the file, the document, and the line or field.
  */
 int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_config *config,
                      struct hf_bootstrap **ret_bootstrap, struct hf_status *reterr_status);
-/* After electors and hooks are freed. Accepts NULL. */
+/* After the electors and hooks are freed. Accepts NULL; returns NULL. */
 struct hf_bootstrap *hf_bootstrap_free(struct hf_bootstrap *bootstrap);
 
-/* One leader-only controller per phase, each `after` the one before; borrowed until free. For
- * hf_elector_config.controllers. */
+/* One leader-only controller per phase, each `after` the one before, for
+ * hf_elector_config.controllers. Borrowed until hf_bootstrap_free. */
 const struct hf_controller *hf_bootstrap_controllers(struct hf_bootstrap *bootstrap, size_t *ret_n);
-/* Before the elector is started: the elector that gives way when a phase keeps failing. Without it
- * the phase goes on trying. */
+/* Sets the elector that releases the Lease when a phase keeps failing; borrowed. Before the elector
+ * is started. Without an elector the phase goes on trying. */
 void hf_bootstrap_set_elector(struct hf_bootstrap *bootstrap, struct hf_elector *elector);
 /*
- * Registers a post-start hook bootstrap-<phase> per phase, the first after `after` (NULL-terminated
- * hook names, may be NULL), each further one after the one before. The election must not wait for
- * them: start-controllers comes before.
+ * Registers a post-start hook bootstrap-<phase> per phase: the first after the hooks `after`
+ * (NULL-terminated names, copied; may be NULL), each further one after
+ * the one before. The election must not wait for them, so the hook start-controllers must come
+ * before. 0, or an error of hf_hooks_add or of registering the health checks.
  */
 int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
                          const char *const *after, struct hf_status *reterr_status);
 
+/* Thread: any. */
 size_t hf_bootstrap_n_phases(struct hf_bootstrap *bootstrap);
-/* Thread: any. phase is below hf_bootstrap_n_phases. */
+/* A copy of the phase's state. phase is below hf_bootstrap_n_phases. Thread: any. Never blocks for
+ * long. */
 void hf_bootstrap_info(struct hf_bootstrap *bootstrap, size_t phase,
                        struct hf_bootstrap_info *ret_info);

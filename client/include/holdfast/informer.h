@@ -55,8 +55,8 @@ struct hf_informer_config {
         hf_nsec resync;
 };
 
-/* Makes an informer; `host` is borrowed. 0, -ENOMEM, or -EINVAL: the configuration is incomplete.
- */
+/* Makes an informer; `host` is borrowed. 0, -ENOMEM, or -EINVAL: the configuration lacks something
+ * that is required, or its size is wrong. */
 int hf_informer_new(const struct hf_host *host, const struct hf_informer_config *config,
                     struct hf_informer **ret_informer);
 /* Starts the informer's thread ("hf-informer") and returns at once, before the first list. 0,
@@ -121,8 +121,7 @@ int hf_informer_add_index(struct hf_informer *informer, const char *index, hf_in
 /* For index functions only: adds a value (copied); adding it twice counts once. 0, or -ENOMEM,
  * which the index function may ignore: the informer then lists again. */
 int hf_informer_value(struct hf_informer_values *values, const char *value);
-/* As hf_informer_each, for the objects that have the value. 0, or -EINVAL: there is no such index.
- */
+/* As hf_informer_each, for the objects that have the value. 0, or -EINVAL: no such index. */
 int hf_informer_by_index(struct hf_informer *informer, const char *index, const char *value,
                          void (*each)(void *ctx, const char *ns, const char *name,
                                       const char *object, size_t n),

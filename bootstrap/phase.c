@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the leader's controller and the hook of a phase both ask: is there anything left to do? */
+#include "bootstrap/phase.h"
+
+#include "bootstrap/plan.h"
+
+const struct hf_resource hf__ledger_resource = {"", "v1", "configmaps"};
+
+bool hf__phase_settled_by(const struct hf__phase *phase, const struct hf__ledger *ledger) {
+        static const struct hf__seen nothing;
+        struct hf__plan plan;
+
+        if (ledger->newer_format) /* written by a newer program, which this one does not undo */
+                return true;
+        hf__plan_next(ledger, phase->name, &phase->steps, phase->bootstrap->version, &nothing,
+                      &plan);
+        return plan.action == HF__PLAN_FINISHED;
+}
+
+bool hf__phase_is_settled(void *ctx) {
+        struct hf__phase *phase = ctx;
+
+        return atomic_load(&phase->settled);
+}

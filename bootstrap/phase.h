@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The bootstrap object and its phases, which the shell of this module shares. bootstrap.c describes
+ * the model.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <holdfast/bootstrap.h>
+#include <holdfast/client.h>
+#include <holdfast/metrics.h>
+
+#include "bootstrap/ledger.h"
+#include "bootstrap/steps.h"
+
+#define HF__COMPONENT "bootstrap" /* in log lines */
+
+/* Borrowed from the registry; each may be NULL. */
+struct hf__phase_metrics {
+        struct hf_metric *complete, *failing, *steps[_HF__OUTCOME_MAX], *failures, *gave_way;
+};
+
+struct hf__phase {
+        /* immutable after new */
+        struct hf_bootstrap *bootstrap; /* borrowed; owns the phase */
+        char name[48];
+        char full_name[64];   /* "bootstrap-<name>": of the controller, the hook and the check */
+        const char *after[2]; /* the full name of the phase before; NULL-terminated */
+        struct hf__steps steps;
+        hf_nsec hook_patience;
+        struct hf__phase_metrics metrics;
+        bool has_check; /* the readiness check is registered */
+
+        /* the phase's thread of the present term only; terms do not overlap */
+        hf_nsec give_way_after;
+
+        /*
+         * This process has seen in the ledger that nothing is left to do. It stays true: nothing
+         * brings an older content back, and if a user deletes the ledger, there is work to do, but
+         * nobody waits for it. Thread: any.
+         */
+        atomic_bool settled;
+
+        /* guarded by bootstrap->mu */
+        struct hf_bootstrap_info info;
+};
+
+struct hf_bootstrap {
+        /* immutable after new, except for the elector, which is set before anything runs */
+        const struct hf_host *host; /* borrowed */
+        char version[HF__VERSION_MAX + 1];
+        char ledger_ns[HF_NAME_MAX + 1], ledger_name[HF_NAME_MAX + 1];
+        struct hf_client *client; /* borrowed; NULL = the client of the hooks */
+        bool one_revision;
+        hf_nsec give_way_after;
+        void (*on_progress)(void *ctx, enum hf_bootstrap_point point,
+                            const struct hf_bootstrap_info *info);
+        void *ctx;                  /* borrowed */
+        struct hf_elector *elector; /* borrowed; NULL = the Lease is never released */
+        struct hf__kinds kinds;
+        struct hf__phase *phases; /* owned */
+        size_t n_phases;
+        const char *phase_names[HF_BOOTSTRAP_PHASES_MAX]; /* borrowed from the phases */
+        struct hf_controller controllers[HF_BOOTSTRAP_PHASES_MAX];
+        bool has_check; /* the health check is registered */
+
+        pthread_mutex_t mu; /* guards the phases' info; nothing else is done under it */
+};
+
+extern const struct hf_resource hf__ledger_resource;
+
+/* Whether the ledger leaves nothing to do in the phase. Pure. */
+bool hf__phase_settled_by(const struct hf__phase *phase, const struct hf__ledger *ledger);
+/* The is_settled function of the phase's controller; ctx is the struct hf__phase. Thread: any. */
+bool hf__phase_is_settled(void *ctx);

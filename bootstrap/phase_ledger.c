@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The requests for the ledger of a phase in a term.
+ *
+ * Invariant: what is written is what was read plus one change. After a conflict nothing that is
+ * known is used any more.
+ */
+#include "bootstrap/phase_ledger.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "base/time_format.h"
+#include "bootstrap/report.h"
+
+static void format_now(const struct hf__phase_run *run, char text[HF__MICROTIME_MAX]) {
+        const struct hf_clock *clock = hf_host_clock(run->bootstrap->host);
+
+        hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, text);
+}
+
+/* ---- reading ---- */
+
+static int parse_ledger(struct hf__phase_run *run, const char *text, size_t n,
+                        struct hf_status *why) {
+        struct hf_bootstrap *bootstrap = run->bootstrap;
+        int r = hf__json_parse(text, n, &run->ledger_object, NULL);
+
+        if (r == 0)
+                r = hf__ledger_read(run->ledger_object, bootstrap->phase_names, bootstrap->n_phases,
+                                    &run->ledger, why);
+        if (r == 0 && run->ledger.newer_format &&
+            !hf__ledger_find_completed(&run->ledger, run->phase->name))
+                r = hf_fail(why, HF_E_INVALID,
+                            "it is in the format of a newer version, which has not completed the "
+                            "phase");
+        run->has_ledger = r == 0;
+        return r;
+}
+
+int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why) {
+        struct hf_bootstrap *bootstrap = run->bootstrap;
+        const char *acquired_at = hf_term_acquired_at(run->term);
+        char query[64] = "", *text = NULL;
+        size_t n = 0;
+
+        assert(!run->has_ledger && !run->ledger_object);
+        /* What the last leader wrote is older than the write that acquired the Lease. */
+        if (bootstrap->one_revision && !run->doubts && *acquired_at)
+                (void)snprintf(query, sizeof query, "resourceVersion=%.40s", acquired_at);
+        const struct hf_request request = {.verb = HF_VERB_GET,
+                                           .resource = hf__ledger_resource,
+                                           .ns = bootstrap->ledger_ns,
+                                           .name = bootstrap->ledger_name,
+                                           .query = *query ? query : NULL};
+        int r = hf_client_do(hf_term_client(run->term), &request, hf_term_abort(run->term), &text,
+                             &n, why);
+        if (r == HF_E_NOT_FOUND) {
+                run->has_ledger = true; /* an empty one */
+                return 0;
+        }
+        if (r == 0)
+                r = parse_ledger(run, text, n, why);
+        free(text);
+        return r;
+}
+
+/* ---- writing ---- */
+
+static int send_ledger(struct hf__phase_run *run, const struct hf__strbuf *body, char **ret_text,
+                       size_t *ret_n, struct hf_status *why) {
+        struct hf_bootstrap *bootstrap = run->bootstrap;
+        bool exists = run->ledger_object;
+        const struct hf_request request = {.verb = exists ? HF_VERB_UPDATE : HF_VERB_CREATE,
+                                           .resource = hf__ledger_resource,
+                                           .ns = bootstrap->ledger_ns,
+                                           .name = exists ? bootstrap->ledger_name : NULL,
+                                           .query = HF__FIELD_MANAGER,
+                                           .body = body->data,
+                                           .n_body = body->n};
+
+        return hf_client_do(hf_term_client(run->term), &request, hf_term_abort(run->term), ret_text,
+                            ret_n, why);
+}
+
+/*
+ * Writes the ledger as it is in memory, and keeps the response as the object for the next write. If
+ * another writer was faster, that is no failure: *ret_written is false, and what is known is
+ * forgotten.
+ */
+static int write_ledger(struct hf__phase_run *run, bool *ret_written, struct hf_status *why) {
+        struct hf_bootstrap *bootstrap = run->bootstrap;
+        struct hf__strbuf body = {0};
+        char *text = NULL;
+        size_t n = 0;
+
+        assert(run->has_ledger);
+        int r = hf__ledger_write(&run->ledger, run->ledger_object, bootstrap->ledger_ns,
+                                 bootstrap->ledger_name, &body);
+        if (r == 0)
+                r = send_ledger(run, &body, &text, &n, why);
+        hf__strbuf_done(&body);
+        if (r == 0) {
+                run->ledger_object = hf__json_free(run->ledger_object);
+                r = hf__json_parse(text, n, &run->ledger_object, NULL);
+        }
+        free(text);
+        *ret_written = r == 0;
+        if (r != HF_E_CONFLICT && r != HF_E_EXISTS && r != HF_E_NOT_FOUND)
+                return r;
+        hf__phase_run_forget(run);
+        return 0;
+}
+
+int hf__phase_ledger_record(struct hf__phase_run *run, const struct hf__plan *plan,
+                            struct hf_status *why) {
+        struct hf__ledger_entry entry = {.step = run->step->id, .outcome = plan->outcome};
+        bool written = false;
+
+        assert(plan->action == HF__PLAN_RECORD);
+        (void)snprintf(entry.phase, sizeof entry.phase, "%s", run->phase->name);
+        (void)snprintf(entry.version, sizeof entry.version, "%s", run->bootstrap->version);
+        memcpy(entry.hash, run->step->hash, sizeof entry.hash);
+        memcpy(entry.applied, plan->applied, sizeof entry.applied);
+        format_now(run, entry.at);
+        hf__report_progress(run->phase, HF_BOOTSTRAP_APPLIED, run->step->id, plan->step);
+        int r = hf__ledger_add(&run->ledger, &entry);
+        if (r == 0)
+                r = write_ledger(run, &written, why);
+        if (r != 0 || !written)
+                return r;
+        hf__phase_run_forget_object(run);
+        run->n_failures = 0;
+        hf_metric_add(run->phase->metrics.steps[plan->outcome], 1);
+        hf_log(&run->bootstrap->host->log, HF_LOG_INFO, HF__COMPONENT, "%s: %s %s",
+               run->phase->name, run->step->id, hf__outcome_text(plan->outcome));
+        hf__report_progress(run->phase, HF_BOOTSTRAP_RECORDED, run->step->id, plan->step + 1);
+        return 0;
+}
+
+int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why) {
+        char now[HF__MICROTIME_MAX];
+        bool written = false;
+
+        format_now(run, now);
+        int r = hf__ledger_complete(&run->ledger, run->phase->name, run->bootstrap->version, now);
+        if (r == 0)
+                r = write_ledger(run, &written, why);
+        if (r != 0 || !written)
+                return r;
+        run->n_failures = 0;
+        hf_log(&run->bootstrap->host->log, HF_LOG_NOTICE, HF__COMPONENT,
+               "%s: complete, by version %s", run->phase->name, run->bootstrap->version);
+        hf__report_complete(run->phase, true);
+        hf__report_progress(run->phase, HF_BOOTSTRAP_COMPLETE, NULL, run->phase->steps.n);
+        return 0;
+}
+
+/* ---- checking that it still exists ---- */
+
+/* Whether the text is a ledger that does not know of the phase. One that cannot be read, or that a
+ * newer program wrote, is left alone. */
+static bool lacks_phase(const struct hf__phase_run *run, const char *text, size_t n) {
+        char key[64];
+        int n_key = snprintf(key, sizeof key, "\"%s.completed\"", run->phase->name);
+        struct hf__ledger ledger = {0};
+        struct hf__json *object = NULL;
+
+        /* The search spares the parsing in the usual case. */
+        if (memmem(text, n, key, (size_t)n_key) || hf__json_parse(text, n, &object, NULL) != 0)
+                return false;
+        int r = hf__ledger_read(object, run->bootstrap->phase_names, run->bootstrap->n_phases,
+                                &ledger, NULL);
+        bool lacks = r == 0 && !ledger.newer_format &&
+                     !hf__ledger_find_completed(&ledger, run->phase->name);
+        hf__ledger_done(&ledger);
+        hf__json_free(object);
+        return lacks;
+}
+
+bool hf__phase_ledger_is_lost(const struct hf__phase_run *run) {
+        const struct hf_bootstrap *bootstrap = run->bootstrap;
+        struct hf_status status;
+        char *text = NULL;
+        size_t n = 0;
+        /* A read from any cache is enough here: before anything is done, the ledger is read again,
+         * consistently. */
+        const struct hf_request request = {.verb = HF_VERB_GET,
+                                           .resource = hf__ledger_resource,
+                                           .ns = bootstrap->ledger_ns,
+                                           .name = bootstrap->ledger_name,
+                                           .query = bootstrap->one_revision ? "resourceVersion=0"
+                                                                            : NULL};
+        int r = hf_client_do(hf_term_client(run->term), &request, hf_term_abort(run->term), &text,
+                             &n, &status);
+        bool lost = r == HF_E_NOT_FOUND || (r == 0 && text && lacks_phase(run, text, n));
+
+        free(text);
+        return lost;
+}

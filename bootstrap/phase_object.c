@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The requests for the object of the present step of a phase in a term.
+ *
+ * Invariant: run->seen says what the last successful request showed. After a failure the caller
+ * forgets all that is known, because a write may have happened.
+ */
+#include "bootstrap/phase_object.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+
+#define WRITE_QUERY HF__FIELD_MANAGER "&fieldValidation=Strict"
+
+static struct hf_request request_for(const struct hf__phase_run *run, enum hf_verb verb) {
+        const struct hf__step *step = run->step;
+
+        assert(step);
+        return (struct hf_request){.verb = verb,
+                                   .resource = {step->kind->group, step->kind->version,
+                                                step->kind->plural},
+                                   .ns = step->ns,
+                                   .name = verb == HF_VERB_CREATE ? NULL : step->name,
+                                   .query = verb == HF_VERB_GET ? NULL : WRITE_QUERY};
+}
+
+/* Sends a write with this body. On success the content of the response becomes seen.result, in this
+ * state. */
+static int send_object(struct hf__phase_run *run, struct hf_request *request,
+                       const struct hf__strbuf *body, enum hf__seen_state state,
+                       struct hf_status *why) {
+        struct hf__content_seen written;
+        char *text = NULL;
+        size_t n = 0;
+
+        request->body = body->data;
+        request->n_body = body->n;
+        int r = hf_client_do(hf_term_client(run->term), request, hf_term_abort(run->term), &text,
+                             &n, why);
+        if (r == 0)
+                r = hf__content_see(text, n, &written);
+        free(text);
+        if (r != 0)
+                return r;
+        hf__phase_run_forget_object(run);
+        run->seen.state = state;
+        memcpy(run->seen.result, written.present, sizeof run->seen.result);
+        return 0;
+}
+
+int hf__phase_object_create(struct hf__phase_run *run, struct hf_status *why) {
+        struct hf_request request = request_for(run, HF_VERB_CREATE);
+        struct hf__strbuf body = {0};
+        int r = hf__content_print_new(run->step, &body);
+
+        if (r == 0)
+                r = send_object(run, &request, &body, HF__SEEN_CREATED, why);
+        hf__strbuf_done(&body);
+        if (r != HF_E_EXISTS)
+                return r;
+        run->seen.state = HF__SEEN_EXISTS;
+        return 0;
+}
+
+int hf__phase_object_read(struct hf__phase_run *run, struct hf_status *why) {
+        struct hf_request request = request_for(run, HF_VERB_GET);
+        struct hf__content_seen seen = {0};
+        char *text = NULL;
+        size_t n = 0;
+        int r = hf_client_do(hf_term_client(run->term), &request, hf_term_abort(run->term), &text,
+                             &n, why);
+
+        hf__phase_run_forget_object(run);
+        if (r == HF_E_NOT_FOUND) {
+                run->seen.state = HF__SEEN_ABSENT;
+                return 0;
+        }
+        if (r == 0)
+                r = hf__content_see(text, n, &seen);
+        if (r != 0) {
+                free(text);
+                return r;
+        }
+        run->seen.state = HF__SEEN_PRESENT;
+        memcpy(run->seen.stamp, seen.stamp, sizeof run->seen.stamp);
+        memcpy(run->seen.present, seen.present, sizeof run->seen.present);
+        run->present = text; /* consumed */
+        run->n_present = n;
+        return 0;
+}
+
+int hf__phase_object_replace(struct hf__phase_run *run, bool dry_run, struct hf_status *why) {
+        struct hf_request request = request_for(run, HF_VERB_UPDATE);
+        struct hf__strbuf body = {0};
+
+        assert(run->seen.state == HF__SEEN_PRESENT && run->present);
+        int r = hf__content_print_replacement(run->step, run->present, run->n_present, &body);
+        if (dry_run)
+                request.query = WRITE_QUERY "&dryRun=All";
+        if (r == 0)
+                r = send_object(run, &request, &body, dry_run ? HF__SEEN_TRIED : HF__SEEN_REPLACED,
+                                why);
+        hf__strbuf_done(&body);
+        if (r != HF_E_CONFLICT && r != HF_E_NOT_FOUND)
+                return r;
+        hf__phase_run_forget_object(run); /* another writer was faster: read it again */
+        return 0;
+}

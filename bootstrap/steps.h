@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Steps: one per manifest, in the order in which they are applied. Immutable once they are loaded;
+ * then any thread may read them.
+ */
+#include <stddef.h>
+
+#include "bootstrap/content.h"
+#include "bootstrap/kinds.h"
+
+struct hf__step {
+        /* owned; names the object whatever its content is: "ConfigMap/default/a",
+         * "ClusterRole.rbac.authorization.k8s.io/view" */
+        char *id;
+        const struct hf__kind *kind; /* borrowed from the kinds */
+        char *ns, *name;             /* owned; ns NULL = cluster scope */
+        char *content;               /* owned; JSON without what the server keeps for itself */
+        size_t n_content;            /* bytes; a NUL follows */
+        hf__hash hash;               /* of the content */
+        /* owned; for messages: "phase-0/10-admin.json: document 1, line 1" */
+        char *source;
+};
+
+struct hf__steps {
+        struct hf__step *list; /* owned */
+        size_t n;
+};
+
+/* Appends a step and takes over its contents, which leaves *step zeroed. 0, -ENOMEM, or
+ * HF_E_TOO_LARGE: there are too many; then *step is unchanged. */
+int hf__steps_append(struct hf__steps *steps, struct hf__step *step);
+/* 0, or HF_E_INVALID: a step is in `earlier` too, or twice in steps; the message names both. */
+int hf__steps_check_unique(const struct hf__steps *earlier, const struct hf__steps *steps,
+                           struct hf_status *reterr_status);
+/* Both free the contents and accept a zeroed struct. */
+void hf__step_done(struct hf__step *step);
+void hf__steps_done(struct hf__steps *steps);
