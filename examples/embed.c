@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The smallest server that embeds libholdfast: its own event loop, its own signals, one controller
- * behind an election. docs/embedding.md goes through it.
+ * The smallest server that embeds libholdfast: it has its own event loop, its own signals and one
+ * controller behind an election. docs/embedding.md explains it step by step.
  *
- *      cc embed.c $(pkg-config --cflags --libs libholdfast libcurl) -o embed && ./embed NAME
- * IDENTITY [KUBECONFIG]
+ *      cc embed.c $(pkg-config --cflags --libs libholdfast libcurl) -o embed
+ *      ./embed NAME IDENTITY [KUBECONFIG]
  *
- * SIGUSR1 prints health and metrics; SIGTERM or SIGINT stop it.
+ * SIGUSR1 prints health and metrics; SIGTERM or SIGINT stops it.
  */
 #include <curl/curl.h>
 #include <poll.h>
@@ -23,7 +23,7 @@
 
 static const char *name; /* of the Lease, and of the ConfigMap that the controller writes */
 
-/* The controller: while this process leads, it counts in a ConfigMap. Fresh state in each term. */
+/* The controller: counts in a ConfigMap while this process leads. Each term begins at 1. */
 static int count(struct hf_term *term, void *ctx) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         struct hf_request request = {.verb = HF_VERB_CREATE,
@@ -48,15 +48,15 @@ static int count(struct hf_term *term, void *ctx) {
                         request.verb = HF_VERB_UPDATE;
                 else if (r != HF_E_CANCELED)
                         fprintf(stderr, "count: %s\n", status.message);
-                /* drain fires on a planned stop, and with abort. What is written is done: there is
-                 * nothing to finish. */
+                /* drain fires on a planned stop, and together with abort. Between two writes there
+                 * is nothing to finish. */
                 if (hf_cancel_wait(hf_term_drain(term), hf_now(clock) + 100 * HF_NSEC_PER_MSEC) ==
                     HF_E_CANCELED)
                         return 0;
         }
 }
 
-/* On the library's threads: hands over, never blocks. */
+/* These run on the library's threads. They pass the event on and never block. */
 static void on_log(void *ctx, enum hf_log_level level, const char *component, const char *message) {
         fprintf(stderr, "<%d>%s: %s\n", level, component, message);
 }
@@ -64,7 +64,7 @@ static void on_change(void *ctx, const struct hf_leader_info *info) {
         (void)eventfd_write(*(int *)ctx, 1);
 }
 
-/* On our own thread: what the events lead to. */
+/* These run on our own thread, from our loop. */
 static void print_state(struct hf_elector *elector) {
         static const char *const states[] = {"following", "leading", "draining", "aborting",
                                              "releasing", "stopped", "stuck"};
@@ -113,32 +113,34 @@ int main(int argc, char **argv) {
         struct hf_status status = {0};
         sigset_t mask;
 
-        if (argc < 3)
-                return fprintf(stderr, "usage: embed NAME IDENTITY [KUBECONFIG]\n"), 2;
+        if (argc < 3) {
+                fprintf(stderr, "usage: embed NAME IDENTITY [KUBECONFIG]\n");
+                return 2;
+        }
         sigemptyset(&mask);
         sigaddset(&mask, SIGTERM);
         sigaddset(&mask, SIGINT);
         sigaddset(&mask, SIGUSR1);
         sigprocmask(SIG_BLOCK, &mask, NULL);
-        signal(SIGPIPE, SIG_IGN);          /* the host's duties: this, */
-        curl_global_init(CURL_GLOBAL_ALL); /* and this, before the first thread */
-        int signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK),
-            changes = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+        /* The two duties of the host, before the first thread. */
+        signal(SIGPIPE, SIG_IGN);
+        curl_global_init(CURL_GLOBAL_ALL);
+        int signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+        int changes = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 
         int r = hf_health_new(&host.health);
         if (r == 0)
                 r = hf_metrics_new(&host.metrics);
-        if (r == 0)
-                r = hf_rest_client_from_kubeconfig(&host, argv[3], &client,
-                                                   &status); /* NULL: $KUBECONFIG */
-        config.name = name = argv[1];
-        config.identity = argv[2]; /* unique for each start: a host makes one up */
+        if (r == 0) /* without a third argument it is NULL, which means $KUBECONFIG */
+                r = hf_rest_client_from_kubeconfig(&host, argv[3], &client, &status);
+        name = argv[1];
+        config.name = name;
+        config.identity = argv[2]; /* must be new at each start */
         config.client = client;
-        config.timing =
-                (struct hf_leader_timing){.lease_duration =
-                                                  6 * HF_NSEC_PER_SEC, /* zero: 15 s, 10 s, 2 s */
-                                          .renew_deadline = 3 * HF_NSEC_PER_SEC,
-                                          .retry_period = 1 * HF_NSEC_PER_SEC};
+        /* The defaults are 15 s, 10 s and 2 s. */
+        config.timing = (struct hf_leader_timing){.lease_duration = 6 * HF_NSEC_PER_SEC,
+                                                  .renew_deadline = 3 * HF_NSEC_PER_SEC,
+                                                  .retry_period = 1 * HF_NSEC_PER_SEC};
         config.on_change = on_change;
         config.ctx = &changes;
         if (r == 0)
@@ -154,7 +156,7 @@ int main(int argc, char **argv) {
         if (r != 0)
                 fprintf(stderr, "embed: %s %s\n", hf_strerror(r), status.message);
         if (r == HF_E_STUCK)
-                _exit(70); /* a controller's thread is still alive: nothing of it may be freed */
+                _exit(70); /* a controller's thread still runs: nothing may be freed */
         hf_electors_free(electors);
         hf_client_free(client);
         hf_metrics_free(host.metrics);
