@@ -14,7 +14,7 @@
 
 #include "server/controllers/controller_context.h"
 #include "server/controllers/event_expiry.h"
-#include "server/controllers/garbage_collector.h"
+#include "server/controllers/garbage/garbage_collector.h"
 #include "server/controllers/identity_lease.h"
 #include "server/controllers/lease_collector.h"
 #include "server/controllers/namespace_lifecycle.h"

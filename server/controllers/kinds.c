@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/controllers/gc_core.h"
+#include "server/controllers/garbage/gc_core.h"
 
 /* Runs on an informer's thread for each object that is added or changes. Most have no owner, so
  * only those that may have one are parsed. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/controllers/gc_core.h"
+#include "server/controllers/garbage/gc_core.h"
 #include "server/controllers/string_list.h"
 
 static bool has_finalizer(const struct hf__json *workspace, const char *finalizer) {

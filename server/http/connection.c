@@ -36,8 +36,8 @@
 
 #include <openssl/err.h>
 
-#include "server/http/h1.h"
-#include "server/http/h2.h"
+#include "server/http/protocol/h1.h"
+#include "server/http/protocol/h2.h"
 #include "server/http/reason_phrase.h"
 #include "server/http/tls.h"
 

@@ -15,7 +15,7 @@
 
 #include "server/http/http_private.h"
 #include "server/http/http_request.h"
-#include "server/http/protocol.h"
+#include "server/http/protocol/protocol.h"
 #include "server/http/worker.h"
 
 /* Time limits. */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/http/h1_parser.h"
+#include "server/http/protocol/h1_parser.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/controllers/gc_core.h"
+#include "server/controllers/garbage/gc_core.h"
 #include "server/controllers/string_list.h"
 
 static struct hf__json *parsed(const char *text) {

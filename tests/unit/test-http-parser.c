@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "server/http/h1_parser.h"
+#include "server/http/protocol/h1_parser.h"
 #include "server/http/router.h"
 
 /* Feeds text in pieces of at most `step`; returns the last event. */
@@ -81,7 +81,8 @@ static void test_bytes_after_the_request_are_left(void **state) {
 }
 
 static void test_ring_limits(void **state) {
-        struct hf__buf *small = hf__buf_copy("x", 1), *big = hf__buf_new(HFD_RESPONSE_MAX_BYTES + 1);
+        struct hf__buf *small = hf__buf_copy("x", 1),
+                       *big = hf__buf_new(HFD_RESPONSE_MAX_BYTES + 1);
         struct hfd_http_request *request;
 
         assert_int_equal(hfd_http_request_new(NULL, NULL, NULL, &request), 0);

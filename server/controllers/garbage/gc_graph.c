@@ -6,7 +6,7 @@
  * and namespace mean the owner too (is_reference_to). An object with a wrong reference that happens
  * to have the right uid would otherwise make its owner wait for something that never comes.
  */
-#include "server/controllers/gc_graph.h"
+#include "server/controllers/garbage/gc_graph.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/controllers/gc_core.h"
+#include "server/controllers/garbage/gc_core.h"
 
 void hfd_gc_graph_init(struct hfd_gc_graph *graph, const struct hfd_kinds *kinds,
                        const struct hfd_kind *without) {

@@ -31,7 +31,7 @@
  * worker at a time. They share the graph, which is immutable, and the memory of absent owners,
  * which has its own lock.
  */
-#include "server/controllers/garbage_collector.h"
+#include "server/controllers/garbage/garbage_collector.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -43,9 +43,9 @@
 
 #include "base/json.h"
 #include "server/controllers/controller_context.h"
-#include "server/controllers/gc_core.h"
-#include "server/controllers/gc_graph.h"
-#include "server/controllers/gc_owners.h"
+#include "server/controllers/garbage/gc_core.h"
+#include "server/controllers/garbage/gc_graph.h"
+#include "server/controllers/garbage/gc_owners.h"
 #include "server/controllers/object_client.h"
 #include "server/controllers/string_list.h"
 

@@ -7,7 +7,7 @@
  * remembered is the kind, namespace, name and uid together, not the uid alone: a dependent that
  * names an owner wrongly must not make that owner absent for others that name it rightly.
  */
-#include "server/controllers/gc_owners.h"
+#include "server/controllers/garbage/gc_owners.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 
 #include "base/json.h"
 #include "base/thread.h"
-#include "server/controllers/gc_core.h"
-#include "server/controllers/gc_notice.h"
+#include "server/controllers/garbage/gc_core.h"
+#include "server/controllers/garbage/gc_notice.h"
 #include "server/controllers/object_client.h"
 
 #define OWNER_KEY_MAX (HFD_GC_KEY_MAX + HFD_GC_UID_MAX)

@@ -24,7 +24,7 @@
  * Invariant: a request in the list has a stream that points to it, and the other way round; both
  * links are cut together, in on_stream_close or h2_close.
  */
-#include "server/http/h2.h"
+#include "server/http/protocol/h2.h"
 
 #include <assert.h>
 #include <errno.h>

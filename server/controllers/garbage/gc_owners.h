@@ -13,7 +13,7 @@
 
 #include <holdfast/leader.h>
 
-#include "server/controllers/gc_graph.h"
+#include "server/controllers/garbage/gc_graph.h"
 
 #define HFD_GC_OWNERS_MAX 512 /* absent owners remembered; the oldest is forgotten first */
 

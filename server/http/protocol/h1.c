@@ -15,7 +15,7 @@
  * pipelined responses would overtake each other; and a response that was cut never looks complete:
  * the connection dies in the middle of it.
  */
-#include "server/http/h1.h"
+#include "server/http/protocol/h1.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -26,7 +26,7 @@
 
 #include "base/strbuf.h"
 #include "server/http/connection.h"
-#include "server/http/h1_parser.h"
+#include "server/http/protocol/h1_parser.h"
 #include "server/http/reason_phrase.h"
 
 #define PENDING_MAX    16384 /* bytes of later requests that stop the reading */

@@ -6,7 +6,7 @@
  * Invariant: the name of the Event is made of the object's name and uid only. A second Event for
  * the same object therefore fails as existing, however often the object is looked at.
  */
-#include "server/controllers/gc_notice.h"
+#include "server/controllers/garbage/gc_notice.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #include "base/json.h"
 #include "base/time_format.h"
-#include "server/controllers/gc_graph.h"
+#include "server/controllers/garbage/gc_graph.h"
 #include "server/controllers/object_client.h"
 
 static const struct hf_resource events = {"", "v1", "events"};

@@ -4,7 +4,7 @@
  *
  * Invariant: as long as one owner is solid, no verdict deletes the object.
  */
-#include "server/controllers/gc_core.h"
+#include "server/controllers/garbage/gc_core.h"
 
 #include <errno.h>
 #include <string.h>

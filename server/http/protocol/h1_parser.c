@@ -16,7 +16,7 @@
  *
  * Trailers are dropped. They and chunk extensions are bounded by the framing allowance.
  */
-#include "server/http/h1_parser.h"
+#include "server/http/protocol/h1_parser.h"
 
 #include <assert.h>
 #include <errno.h>
