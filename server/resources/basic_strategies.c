@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/json.h"
-#include "server/resources/base64.h"
 #include "server/resources/meta.h"
 #include "server/resources/resource.h"
 #include "server/resources/response.h"
@@ -196,7 +196,7 @@ void hfd_configmap_validate(const struct hf__json *object, const struct hf__json
                      m = hf__json_next(m)) {
                         size_t n = strlen(hf__json_text(m));
                         if (i == 1)
-                                (void)hfd_base64_check(hf__json_text(m),
+                                (void)hf__base64_check(hf__json_text(m),
                                                        &n); /* bytes count as they are, not as they
                                                                are written */
                         total += n;
