@@ -18,7 +18,7 @@
 #include <holdfast/error.h>
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/utf8.h"
 
 size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]) {
         char backwards[HF__U64_TEXT_MAX - 1];

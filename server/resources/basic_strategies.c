@@ -108,7 +108,7 @@ int hfd_namespace_prepare(struct hf__json *object, const struct hf__json *old) {
                 labels = hf__json_path(object, "metadata.labels");
         }
         if (r == 0 && name)
-                r = hf__json_set_key(labels, "kubernetes.io/metadata.name", name);
+                r = hf__json_put_string(labels, "kubernetes.io/metadata.name", name);
         if (r == 0 && !old)
                 r = add_kubernetes(object);
         if (r == 0 && !old)

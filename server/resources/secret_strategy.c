@@ -27,7 +27,7 @@ static int take_string_data(struct hf__json *object) {
                 struct hf__strbuf s = {0};
                 hf__base64_encode(&s, hf__json_text(m), strlen(hf__json_text(m)));
                 r = s.error ? s.error
-                            : hf__json_set_key(data, hf__json_key(m), s.data ? s.data : "");
+                            : hf__json_put_string(data, hf__json_key(m), s.data ? s.data : "");
                 hf__strbuf_done(&s);
         }
         if (r == 0)
