@@ -119,6 +119,7 @@ size_t hf_health_each(struct hf_health *health, unsigned endpoint,
         if (!health)
                 return 0;
         pthread_rwlock_rdlock(&health->lock);
+        /* The read lock keeps the check's context alive while fn and each run. */
         for (struct check *check = health->checks; check; check = check->next) {
                 char reason[600] = "";
                 if (!(check->endpoints & endpoint))

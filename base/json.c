@@ -21,6 +21,8 @@
 
 #include <holdfast/error.h>
 
+/* Both are casts. cJSON's functions take no const items, so item() drops it; functions that take a
+ * const hf__json only read. */
 static cJSON *item(const struct hf__json *json) { return (cJSON *)(void *)(uintptr_t)json; }
 static struct hf__json *json_of(cJSON *c) { return (struct hf__json *)(void *)c; }
 
@@ -95,6 +97,7 @@ int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_
         cJSON *root = cJSON_ParseWithLengthOpts(data, n, &end, false);
         if (!root && errno == ENOMEM)
                 return -ENOMEM;
+        /* After an error `end` points to it. */
         size_t offset = end >= data && end <= data + n ? (size_t)(end - data) : n;
         if (root)
                 while (offset < n && strchr(" \t\r\n", data[offset]))
@@ -164,6 +167,7 @@ static int check_keys(const cJSON *object, const char **reterr_key) {
         return key ? HF_E_INVALID : r;
 }
 
+/* The recursion is bounded by the limit of nesting. */
 int hf__json_check_unique(const struct hf__json *json, const char **reterr_key) {
         const cJSON *c = item(json);
         int r = cJSON_IsObject(c) ? check_keys(c, reterr_key) : 0;
@@ -281,6 +285,7 @@ const char *hf__json_string(const struct hf__json *object, const char *path) {
 bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_value) {
         cJSON *c = item(hf__json_path(object, path));
 
+        /* 2^63 itself does not fit. */
         if (!cJSON_IsNumber(c) || c->valuedouble != floor(c->valuedouble) ||
             !(fabs(c->valuedouble) < 0x1p63))
                 return false;
@@ -343,6 +348,7 @@ static int put_member(cJSON *object, const char *key, size_t n, cJSON *value) {
         }
         memcpy(copy, key, n);
         copy[n] = '\0';
+        /* Replaces in place, so that the order of the members stays. */
         cJSON *old = find_member(object, copy, n);
         if (old) {
                 if (!(value->type & cJSON_StringIsConst))

@@ -26,6 +26,7 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 
+/* Seconds: from a fast read in memory to a request's usual timeout. */
 static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
                                 0.5,   1,      2.5,   5,    10,    15,   30,  60};
 #define N_BOUNDS (sizeof bounds / sizeof bounds[0])
@@ -112,6 +113,8 @@ struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics) {
         return NULL;
 }
 
+/* Finds or makes a family. NULL: out of memory, or the family is of another kind. Appends, so that
+ * the output keeps its order. */
 static struct family *get_family_locked(struct hf_metrics *metrics, enum hf_metric_kind kind,
                                         const char *name, const char *help) {
         struct family **link = &metrics->families;
@@ -134,6 +137,7 @@ static struct family *get_family_locked(struct hf_metrics *metrics, enum hf_metr
         return family;
 }
 
+/* Finds or makes a metric. NULL: out of memory, or the registry is full. */
 static struct hf_metric *get_metric_locked(struct hf_metrics *metrics, struct family *family,
                                            const char *labels) {
         struct hf_metric **link = &family->metrics;
@@ -221,6 +225,7 @@ static uint64_t load(_Atomic uint64_t *value) {
         return atomic_load_explicit(value, memory_order_relaxed);
 }
 
+/* Whole numbers are written without a fraction or exponent. */
 static void put_number(struct hf__strbuf *out, double value) {
         if (isnan(value))
                 hf__strbuf_puts(out, "NaN");
@@ -240,6 +245,7 @@ static void put_number(struct hf__strbuf *out, double value) {
         }
 }
 
+/* bound: the value of the label `le` of a bucket; NULL = none. */
 static void put_sample(struct hf__strbuf *out, const char *name, const char *suffix,
                        const char *labels, const char *bound, double value) {
         hf__strbuf_printf(out, "%s%s", name, suffix);
@@ -254,6 +260,7 @@ static void put_sample(struct hf__strbuf *out, const char *name, const char *suf
         hf__strbuf_putc(out, '\n');
 }
 
+/* The exposition format has cumulative buckets. */
 static void put_histogram(struct hf__strbuf *out, const char *name, struct hf_metric *metric) {
         uint64_t count = 0;
 
@@ -296,6 +303,7 @@ static void put_family_locked(struct hf__strbuf *out, const struct family *famil
                                    from_bits(load(&metric->value)));
 }
 
+/* Collectors run without the lock, because they set metrics, which may look up a family. */
 static void call_collectors(struct hf_metrics *metrics) {
         pthread_mutex_lock(&metrics->mu);
         for (struct collector *collector = metrics->collectors; collector;

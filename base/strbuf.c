@@ -21,7 +21,7 @@
 #include "base/utf8.h"
 
 size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]) {
-        char backwards[HF__U64_TEXT_MAX - 1];
+        char backwards[HF__U64_TEXT_MAX - 1]; /* the last digit first */
         size_t n = 0;
 
         do
@@ -42,7 +42,7 @@ size_t hf__join(char *out, size_t max, ...) {
         va_start(parts, max);
         while ((part = va_arg(parts, const char *)) != NULL) {
                 size_t n_part = strlen(part);
-                if (n_part >= max - n) {
+                if (n_part >= max - n) { /* no room for it and the NUL */
                         n = 0;
                         break;
                 }
@@ -68,6 +68,7 @@ static bool make_room(struct hf__strbuf *s, size_t n) {
         size_t need = s->n + n + 1;
         if (need <= s->space)
                 return true;
+        /* Grows by half, so that appending n bytes one by one takes linear time. */
         size_t space = s->space < 256 ? 256 : s->space + s->space / 2;
         if (space < need)
                 space = need;
@@ -171,6 +172,7 @@ void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n) {
 
         assert(text || n == 0);
         hf__strbuf_putc(s, '"');
+        /* Bytes that need no escape are appended in runs. */
         for (size_t i = 0; i < n; i++) {
                 unsigned char c = (unsigned char)text[i];
                 size_t n_character = c < 0x80 ? 1 : hf__utf8_length(text + i, n - i);

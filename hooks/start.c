@@ -26,6 +26,7 @@ static void *start_main(void *ctx) {
         int r = hook->hook.start(hook, hook->hook.ctx, &status);
 
         hf__hook_complete_status(&status, r);
+        /* This is the last access to the registry: after the unlock the hook may be joined. */
         pthread_mutex_lock(&hooks->mu);
         hook->start_status = status;
         set_start_state_locked(hook, r == 0 ? HF__START_DONE : HF__START_FAILED);

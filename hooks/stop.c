@@ -162,6 +162,7 @@ static bool iterate_locked(struct hf_hooks *hooks, hf_nsec now, hf_nsec *ret_wak
 
         hf__mutex_assert_held(&hooks->mu);
         *ret_wake = HF_NSEC_NEVER;
+        /* Backwards: hooks that were registered later are usually after the others. */
         for (size_t i = hooks->n; i-- > 0;) {
                 hf_nsec until;
                 if (advance_locked(hooks, hooks->list[i], now, &until))
