@@ -59,8 +59,8 @@ void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message) 
 struct hf__message *hf__mailbox_take(struct hf__mailbox *mailbox) {
         uint64_t count;
         /* Clears the eventfd before it takes the list: a message that comes after that finds the
-         * list empty and wakes the owner again. Outside the lock, so that no poster waits for it.
-         */
+         * list empty and wakes the owner again. Outside the lock, so that posting never
+         * waits for it. */
         ssize_t n = read(mailbox->fd, &count, sizeof count);
 
         (void)n; /* EAGAIN: it was clear */

@@ -23,8 +23,7 @@
 int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(void *ctx),
                      void *ctx, pthread_t *ret_thread);
 
-/* Initialises a mutex; see above. 0 or -errno. The caller destroys it with pthread_mutex_destroy.
- */
+/* Initialises a mutex; see above. 0 or -errno. The caller destroys it (pthread_mutex_destroy). */
 int hf__mutex_init(pthread_mutex_t *mutex);
 
 /*

@@ -37,9 +37,12 @@ static struct hf__timer *join(struct hf__timer *list) {
         while (list) {
                 struct hf__timer *a = list, *b = a->next;
                 list = b ? b->next : NULL;
-                a->next = a->prev = NULL;
-                if (b)
-                        b->next = b->prev = NULL;
+                a->next = NULL;
+                a->prev = NULL;
+                if (b) {
+                        b->next = NULL;
+                        b->prev = NULL;
+                }
                 a = meld(a, b);
                 a->next = pairs;
                 pairs = a;

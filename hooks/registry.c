@@ -56,7 +56,7 @@ static struct hf_hook_context *hook_free(struct hf_hook_context *hook) {
         return NULL;
 }
 
-/* Copies the names of hook->after, which n_after counts, so that hook_free works after a failure.
+/* Copies the names in from->after. hook->n_after counts the copies, for hook_free after a failure.
  */
 static int copy_after(struct hf_hook_context *hook, const struct hf_hook *from) {
         size_t n = from->n_after ? from->n_after : 1; /* calloc(0) may return NULL */

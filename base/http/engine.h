@@ -66,8 +66,7 @@ struct hf__http_request {
         const void *body;
         size_t n_body;
         enum hf__http_version version;
-        /* May be sent again when a kept connection turns out to be dead. GET and HEAD always may.
-         */
+        /* May be sent again when a kept connection turns out to be dead, as GET and HEAD may. */
         bool idempotent;
         struct hf__http_tls *tls; /* the engine takes a reference; NULL = the system's CAs */
         unsigned lane;            /* 0 .. HF__HTTP_N_LANES - 1 */

@@ -19,8 +19,7 @@
 #include "base/http/engine_private.h"
 #include "base/http/exchange.h"
 
-/* A piece of this size may have filled curl's buffer: the rest of the buffer may have been headers.
- */
+/* A piece of this size may have filled curl's buffer, whose rest may have been headers. */
 #define LARGE_PIECE ((size_t)CURL_MAX_WRITE_SIZE / 2)
 
 static void force_outcome(struct hf__exchange *x, int outcome) {
