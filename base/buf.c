@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared blocks of bytes.
+ *
+ * Nobody may write to a block after its first hf__buf_ref: readers on other threads hold no lock.
+ */
 #include "base/buf.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +24,7 @@ struct hf__buf *hf__buf_new(size_t n) {
 }
 
 struct hf__buf *hf__buf_copy(const void *data, size_t n) {
+        assert(data || n == 0);
         struct hf__buf *buf = hf__buf_new(n);
         if (buf && n > 0)
                 memcpy(buf->data, data, n);
@@ -25,13 +32,22 @@ struct hf__buf *hf__buf_copy(const void *data, size_t n) {
 }
 
 struct hf__buf *hf__buf_ref(struct hf__buf *buf) {
-        if (buf)
-                atomic_fetch_add_explicit(&buf->refs, 1, memory_order_relaxed);
+        if (!buf)
+                return NULL;
+        /* Relaxed: the caller has a reference already, which keeps the block alive. */
+        int previous = atomic_fetch_add_explicit(&buf->refs, 1, memory_order_relaxed);
+        assert(previous > 0);
+        (void)previous;
         return buf;
 }
 
 struct hf__buf *hf__buf_unref(struct hf__buf *buf) {
-        if (buf && atomic_fetch_sub_explicit(&buf->refs, 1, memory_order_acq_rel) == 1)
+        if (!buf)
+                return NULL;
+        /* Acquire and release: all uses on other threads happen before the free. */
+        int previous = atomic_fetch_sub_explicit(&buf->refs, 1, memory_order_acq_rel);
+        assert(previous > 0);
+        if (previous == 1)
                 free(buf);
         return NULL;
 }

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tokens form trees. All links of one tree (children, wakers, the propagated marks) are guarded by
- * the mutex of its root; a token holds its parent, so the root outlives them all. `reason` and
- * `deadline` are atomic and can be read under no lock.
+ * Cancellation tokens.
  *
- * `reason` goes once from NONE to its value: by a fire, or by whoever first notices that a deadline
- * has passed. `propagated` follows when a fire reaches the token: only then are its wakers called
- * and its waiters awakened. So a token whose deadline was noticed is still fired properly later,
- * and keeps the reason DEADLINE.
+ * Tokens form trees. The mutex of the root guards all links of its tree: children, wakers and the
+ * `propagated` marks. A token holds a reference to its parent, so the root lives longer than the
+ * others. `reason` and `deadline` are atomic and can be read without the lock.
  *
- * A fire marks the subtree under the lock and moves its wakers to a ring on its own stack; then it
- * calls them one by one with the lock released. A waker is IDLE, ADDED (in a ring, of its token or
- * of a fire) or RUNNING; a remover takes an ADDED one out of its ring, whichever that is, and waits
- * on the token's condition for a RUNNING one.
+ * `reason` changes once, from NONE to its value: when a fire reaches the token, or when a thread
+ * notices that a deadline has passed. `propagated` is set when a fire reaches the token; only then
+ * are its wakers called and its waiting threads woken. So a token whose deadline was noticed can
+ * still be fired, which calls its wakers, and keeps the reason DEADLINE.
+ *
+ * A fire marks the subtree under the lock and moves the wakers to a ring on its own stack. Then it
+ * calls them one by one with the lock released. A waker is in one of three states:
+ *
+ *      IDLE    in no ring
+ *      ADDED   in the ring of its token or of a fire
+ *      RUNNING fn is being called, without the lock
+ *
+ * The code that removes a waker takes an ADDED one out of its ring, no matter which one that is,
+ * and waits on the token's condition variable for a RUNNING one.
  */
 #include <holdfast/cancel.h>
 #include <holdfast/error.h>
@@ -27,28 +34,36 @@
 enum { WAKER_IDLE, WAKER_ADDED, WAKER_RUNNING };
 
 struct hf_cancel {
-        struct hf_cancel *parent, *root; /* immutable; parent is referenced, root is borrowed */
-        const struct hf_clock *clock;    /* immutable, borrowed */
+        /* immutable */
+        struct hf_cancel *parent;     /* owned reference; NULL in a root */
+        struct hf_cancel *root;       /* borrowed through parent; a root points to itself */
+        const struct hf_clock *clock; /* borrowed */
+        /* atomic */
         atomic_int refs;
-        atomic_int reason;        /* enum hf_cancel_reason */
-        _Atomic hf_nsec deadline; /* only ever gets earlier */
-        pthread_mutex_t mu;       /* used in the root only */
-        pthread_cond_t
-                cond; /* with root->mu: fired, deadline changed, or a waker's call has returned */
+        atomic_int reason;        /* enum hf_cancel_reason; changes once */
+        _Atomic hf_nsec deadline; /* only ever becomes earlier, under root->mu */
+        /* With root->mu: the token was fired, a deadline changed, or a waker has returned. */
+        pthread_cond_t cond;
+        pthread_mutex_t mu; /* of a root only */
         /* guarded by root->mu */
         struct hf_cancel *first_child, *next_sibling, *prev_sibling;
-        struct hf_cancel_waker wakers; /* the ring's anchor */
+        struct hf_cancel_waker wakers; /* the anchor of the ring */
         bool propagated;
 };
 
-static struct hf_cancel never = {.deadline = HF_NSEC_NEVER}; /* none of its other fields is used */
+/* Its mutex, links and clock are never used: only parent, reason and deadline are read. */
+static struct hf_cancel never = {.deadline = HF_NSEC_NEVER};
 
-static void ring_init(struct hf_cancel_waker *anchor) { anchor->next = anchor->prev = anchor; }
+static void ring_init(struct hf_cancel_waker *anchor) {
+        anchor->next = anchor;
+        anchor->prev = anchor;
+}
 
 static void ring_append(struct hf_cancel_waker *anchor, struct hf_cancel_waker *waker) {
         waker->next = anchor;
         waker->prev = anchor->prev;
-        waker->prev->next = anchor->prev = waker;
+        waker->prev->next = waker;
+        anchor->prev = waker;
 }
 
 static void ring_remove(struct hf_cancel_waker *waker) {
@@ -56,8 +71,9 @@ static void ring_remove(struct hf_cancel_waker *waker) {
         waker->prev->next = waker->next;
 }
 
-/* The subtree of top in preorder; under the lock. */
-static struct hf_cancel *next_in_subtree(struct hf_cancel *top, struct hf_cancel *token) {
+/* The token after this one in the subtree of top, parents before children; NULL at the end. */
+static struct hf_cancel *next_in_subtree_locked(struct hf_cancel *top, struct hf_cancel *token) {
+        hf__mutex_assert_held(&top->root->mu);
         if (token->first_child)
                 return token->first_child;
         while (token != top && !token->next_sibling)
@@ -81,8 +97,9 @@ int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
         if (parent == &never)
                 parent = NULL;
         atomic_init(&token->refs, 1);
-        token->clock = clock ? clock : hf_clock_system();
+        atomic_init(&token->reason, HF_CANCEL_NONE);
         atomic_init(&token->deadline, HF_NSEC_NEVER);
+        token->clock = clock ? clock : hf_clock_system();
         ring_init(&token->wakers);
         int r = hf_cond_init(&token->cond);
         if (r < 0) {
@@ -105,8 +122,7 @@ int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
         pthread_mutex_lock(&token->root->mu);
         token->propagated = parent->propagated;
         if (parent->propagated)
-                atomic_init(&token->reason,
-                            atomic_load_explicit(&parent->reason, memory_order_acquire));
+                atomic_store(&token->reason, atomic_load(&parent->reason));
         token->next_sibling = parent->first_child;
         if (token->next_sibling)
                 token->next_sibling->prev_sibling = token;
@@ -117,29 +133,37 @@ int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
 }
 
 struct hf_cancel *hf_cancel_ref(struct hf_cancel *token) {
-        if (token != &never)
-                atomic_fetch_add_explicit(&token->refs, 1, memory_order_relaxed);
+        if (token != &never) {
+                int previous = atomic_fetch_add_explicit(&token->refs, 1, memory_order_relaxed);
+                assert(previous > 0);
+                (void)previous;
+        }
         return token;
 }
 
-struct hf_cancel *hf_cancel_unref(struct hf_cancel *token) {
-        while (token && token != &never &&
-               atomic_fetch_sub_explicit(&token->refs, 1, memory_order_acq_rel) == 1) {
-                struct hf_cancel *parent = token->parent;
+static void unlink_from_parent(struct hf_cancel *token) {
+        pthread_mutex_lock(&token->root->mu);
+        if (token->prev_sibling)
+                token->prev_sibling->next_sibling = token->next_sibling;
+        else
+                token->parent->first_child = token->next_sibling;
+        if (token->next_sibling)
+                token->next_sibling->prev_sibling = token->prev_sibling;
+        pthread_mutex_unlock(&token->root->mu);
+}
 
+struct hf_cancel *hf_cancel_unref(struct hf_cancel *token) {
+        while (token && token != &never) {
+                int previous = atomic_fetch_sub_explicit(&token->refs, 1, memory_order_acq_rel);
+                assert(previous > 0);
+                if (previous > 1)
+                        break;
                 assert(!token->first_child && token->wakers.next == &token->wakers);
-                if (parent) {
-                        pthread_mutex_lock(&token->root->mu);
-                        if (token->prev_sibling)
-                                token->prev_sibling->next_sibling = token->next_sibling;
-                        else
-                                parent->first_child = token->next_sibling;
-                        if (token->next_sibling)
-                                token->next_sibling->prev_sibling = token->prev_sibling;
-                        pthread_mutex_unlock(&token->root->mu);
-                }
+                struct hf_cancel *parent = token->parent;
+                if (parent)
+                        unlink_from_parent(token);
                 free_token(token);
-                token = parent; /* its reference goes too */
+                token = parent; /* gives back the reference that the child held */
         }
         return NULL;
 }
@@ -159,7 +183,8 @@ hf_nsec hf_cancel_deadline(struct hf_cancel *token) {
         return nearest;
 }
 
-/* Settles the reason: the one it has, else DEADLINE if one has passed, else the one given. */
+/* Sets the reason of a token that has none: DEADLINE if a deadline has passed, else `otherwise`.
+ * Returns the reason that the token has then. */
 static enum hf_cancel_reason settle(struct hf_cancel *token, enum hf_cancel_reason otherwise) {
         int reason = atomic_load_explicit(&token->reason, memory_order_acquire);
 
@@ -170,6 +195,7 @@ static enum hf_cancel_reason settle(struct hf_cancel *token, enum hf_cancel_reas
                 otherwise = HF_CANCEL_DEADLINE;
         if (otherwise == HF_CANCEL_NONE)
                 return HF_CANCEL_NONE;
+        /* Of two threads one wins, and both return the winner's reason. */
         if (atomic_compare_exchange_strong_explicit(&token->reason, &reason, (int)otherwise,
                                                     memory_order_acq_rel, memory_order_acquire))
                 return otherwise;
@@ -182,13 +208,38 @@ enum hf_cancel_reason hf_cancel_reason(struct hf_cancel *token) {
 
 bool hf_cancel_fired(struct hf_cancel *token) { return hf_cancel_reason(token) != HF_CANCEL_NONE; }
 
-/* Calls a waker in state RUNNING; the lock is held before and after, not during the call. */
+/* Calls a waker in state RUNNING. Releases the lock during the call. */
 static void run_waker_locked(pthread_mutex_t *mu, struct hf_cancel_waker *waker) {
+        hf__mutex_assert_held(mu);
+        assert(waker->state == WAKER_RUNNING);
         pthread_mutex_unlock(mu);
         waker->fn(waker->ctx);
         pthread_mutex_lock(mu);
         waker->state = WAKER_IDLE;
         pthread_cond_broadcast(&waker->token->cond);
+}
+
+/* Marks token and its descendants as fired, wakes their waiting threads and moves their wakers to
+ * the ring `firing`. */
+static void propagate_locked(struct hf_cancel *token, enum hf_cancel_reason reason,
+                             struct hf_cancel_waker *firing) {
+        hf__mutex_assert_held(&token->root->mu);
+        /* A token that was reached before has passed it on to all its descendants, and new children
+         * of it begin as fired. */
+        if (token->propagated)
+                return;
+        for (struct hf_cancel *t = token; t; t = next_in_subtree_locked(token, t)) {
+                struct hf_cancel_waker *waker;
+                if (t->propagated)
+                        continue;
+                (void)settle(t, reason);
+                t->propagated = true;
+                while ((waker = t->wakers.next) != &t->wakers) {
+                        ring_remove(waker);
+                        ring_append(firing, waker);
+                }
+                pthread_cond_broadcast(&t->cond);
+        }
 }
 
 void hf_cancel_fire(struct hf_cancel *token, enum hf_cancel_reason reason) {
@@ -199,19 +250,9 @@ void hf_cancel_fire(struct hf_cancel *token, enum hf_cancel_reason reason) {
         pthread_mutex_t *mu = &token->root->mu;
         ring_init(&firing);
         pthread_mutex_lock(mu);
-        for (struct hf_cancel *t = token->propagated ? NULL : token; t;
-             t = next_in_subtree(token, t)) {
-                if (t->propagated)
-                        continue;
-                (void)settle(t, reason);
-                t->propagated = true;
-                while ((waker = t->wakers.next) != &t->wakers) {
-                        ring_remove(waker);
-                        ring_append(&firing, waker);
-                }
-                pthread_cond_broadcast(&t->cond);
-        }
+        propagate_locked(token, reason, &firing);
         while ((waker = firing.next) != &firing) {
+                assert(waker->state == WAKER_ADDED);
                 ring_remove(waker);
                 waker->state = WAKER_RUNNING;
                 run_waker_locked(mu, waker);
@@ -225,15 +266,16 @@ void hf_cancel_set_deadline(struct hf_cancel *token, hf_nsec deadline) {
         pthread_mutex_lock(&token->root->mu);
         if (deadline < atomic_load_explicit(&token->deadline, memory_order_relaxed)) {
                 atomic_store_explicit(&token->deadline, deadline, memory_order_release);
-                for (struct hf_cancel *t = token; t; t = next_in_subtree(token, t))
-                        pthread_cond_broadcast(
-                                &t->cond); /* whoever waits computes its limit anew */
+                /* Each waiting thread computes its time limit again. */
+                for (struct hf_cancel *t = token; t; t = next_in_subtree_locked(token, t))
+                        pthread_cond_broadcast(&t->cond);
         }
         pthread_mutex_unlock(&token->root->mu);
 }
 
 static int wait_locked(struct hf_cancel *token, const struct hf_clock *clock, pthread_cond_t *cond,
                        pthread_mutex_t *mu, hf_nsec until) {
+        hf__mutex_assert_held(mu);
         for (;;) {
                 if (token != &never && hf_cancel_fired(token))
                         return HF_E_CANCELED;
@@ -253,6 +295,7 @@ int hf_cancel_wait(struct hf_cancel *token, hf_nsec until) {
                 pthread_mutex_unlock(&token->root->mu);
                 return r;
         }
+        /* The never token has no mutex, so that its waiting threads do not share one. */
         pthread_mutex_t mu;
         pthread_cond_t cond;
         int r = hf__mutex_init(&mu);
@@ -271,6 +314,7 @@ int hf_cancel_wait(struct hf_cancel *token, hf_nsec until) {
 
 void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker,
                          void (*fn)(void *ctx), void *ctx) {
+        assert(fn);
         *waker = (struct hf_cancel_waker){.fn = fn, .ctx = ctx, .token = token};
         if (token == &never)
                 return;
@@ -295,12 +339,10 @@ void hf_cancel_remove_waker(struct hf_cancel_waker *waker) {
                 pthread_mutex_lock(&token->root->mu);
                 if (waker->state == WAKER_ADDED)
                         ring_remove(waker);
-                else
-                        while (waker->state ==
-                               WAKER_RUNNING) /* ends when fn does, which must not block */
-                                pthread_cond_wait(&token->cond, &token->root->mu);
+                while (waker->state == WAKER_RUNNING) /* short: fn must not block */
+                        pthread_cond_wait(&token->cond, &token->root->mu);
                 waker->state = WAKER_IDLE;
                 pthread_mutex_unlock(&token->root->mu);
         }
-        waker->token = NULL;
+        waker->token = NULL; /* not earlier: the firing thread uses it until fn has returned */
 }

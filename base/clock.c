@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The system's clock, as an hf_clock.
+ *
+ * Deadlines are in boot time, but a condition variable can only wait on monotonic time, which
+ * stands still while the machine is suspended. So no wait is longer than SLICE: after a resume a
+ * deadline that has passed is noticed within one slice.
+ */
 #include <holdfast/clock.h>
 #include <holdfast/error.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <time.h>
 
-/* A condition variable cannot wait on boot time, and monotonic time stands still while the machine
- * is suspended. So no sleep is longer than this, and boot time is read anew after each. */
 #define SLICE HF_NSEC_PER_SEC
 
 static hf_nsec read_clock(clockid_t id) {
         struct timespec t = {0};
-        (void)clock_gettime(id, &t); /* cannot fail for the clocks used here */
+        int r = clock_gettime(id, &t);
+
+        assert(r == 0); /* the kernel has each of the clocks that are used here */
+        (void)r;
         return (hf_nsec)t.tv_sec * HF_NSEC_PER_SEC + t.tv_nsec;
 }
 
@@ -32,8 +41,8 @@ static int system_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, 
         int error = pthread_cond_timedwait(cond, mutex, &t);
         if (error != ETIMEDOUT)
                 return -error;
-        /* The end of a slice is a spurious wake-up: a signal may have come while the mutex was
-         * taken again, so the caller looks. */
+        /* The end of a slice is returned as a spurious wake-up. The condition may have been
+         * signalled while this thread took the mutex again, so the caller tests its predicate. */
         return read_clock(CLOCK_BOOTTIME) >= deadline ? HF_E_TIMEOUT : 0;
 }
 
@@ -48,10 +57,10 @@ const struct hf_clock *hf_clock_system(void) {
 int hf_cond_init(pthread_cond_t *cond) {
         pthread_condattr_t attr;
         int error = pthread_condattr_init(&attr);
-        if (error)
+        if (error != 0)
                 return -error;
         error = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        if (!error)
+        if (error == 0)
                 error = pthread_cond_init(cond, &attr);
         pthread_condattr_destroy(&attr);
         return -error;

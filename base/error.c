@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Error codes as text.
+ *
+ * Every member of enum hf_error needs a text here: the table is indexed by the code.
+ */
 #include <holdfast/error.h>
 
 #include <stdarg.h>
@@ -6,7 +11,7 @@
 #include <string.h>
 
 const char *hf_strerror(int error) {
-        static const char *const words[_HF_E_MAX] = {
+        static const char *const texts[_HF_E_MAX] = {
                 [HF_OK] = "done",
                 [HF_E_CONFLICT] = "conflict: the object changed since it was read",
                 [HF_E_EXISTS] = "already exists",
@@ -29,7 +34,8 @@ const char *hf_strerror(int error) {
         };
 
         if (error >= 0)
-                return error < _HF_E_MAX ? words[error] : "unknown error";
+                return error < _HF_E_MAX ? texts[error] : "unknown error";
+        /* Unlike strerror, it is thread-safe and does not translate. */
         const char *text = strerrordesc_np(-error);
         return text ? text : "unknown system error";
 }

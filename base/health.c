@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The checks are a list in the order of adding, guarded by a read-write lock: asking holds the read
- * side while a check runs, so that a removal, which takes the write side, returns only when no
- * check is running.
+ * The registry of health checks: a list in the order in which checks were added.
+ *
+ * A read-write lock guards the list. hf_health_each holds the read side while a check runs, and a
+ * removal takes the write side. So a removal returns only when no check is running, and the owner
+ * of a check may free its context then.
  */
 #include <holdfast/error.h>
 #include <holdfast/health.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -31,7 +34,7 @@ int hf_health_new(struct hf_health **ret_health) {
         if (!health)
                 return -ENOMEM;
         int error = pthread_rwlock_init(&health->lock, NULL);
-        if (error) {
+        if (error != 0) {
                 free(health);
                 return -error;
         }
@@ -56,7 +59,7 @@ struct hf_health *hf_health_free(struct hf_health *health) {
         return NULL;
 }
 
-/* The link that points to the check of that name, or the list's end. */
+/* The link that points to the check with that name, or to the end of the list. */
 static struct check **find_locked(struct hf_health *health, const char *name) {
         struct check **link = &health->checks;
 
@@ -97,6 +100,7 @@ int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints
 void hf_health_remove(struct hf_health *health, const char *name) {
         if (!health)
                 return;
+        assert(name);
         pthread_rwlock_wrlock(&health->lock);
         struct check **link = find_locked(health, name);
         struct check *check = *link;
@@ -115,6 +119,7 @@ size_t hf_health_each(struct hf_health *health, unsigned endpoint,
         if (!health)
                 return 0;
         pthread_rwlock_rdlock(&health->lock);
+        /* The read lock keeps the check's context alive while fn and each run. */
         for (struct check *check = health->checks; check; check = check->next) {
                 char reason[600] = "";
                 if (!(check->endpoints & endpoint))

@@ -1,64 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An hf__json is a cJSON item under another name. Reading goes through cJSON's parser; printing is
- * ours, because cJSON prints large whole numbers in a form ("1e+15") that typed readers refuse, and
- * copies the text once more.
+ * JSON values: parsing, reading and building. An hf__json is a cJSON item under another name, so
+ * that cJSON's header stays out of the rest of the project. json_print.c prints.
  *
- * cJSON ends strings at a NUL, so input that would contain one, raw or as \u0000, is refused: a
- * name must not be read as a shorter one.
+ * Two invariants protect the code that reads what clients send. No string contains a NUL, raw or as
+ * \u0000: C code would read such a name as a shorter one. And nothing is nested deeper than
+ * HF__JSON_DEPTH_MAX, so that recursive functions fit on small stacks. Both are checked before
+ * cJSON sees the text. No function may take quadratic time in the number of members that a client
+ * may send.
  */
 #include "base/json.h"
 
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <holdfast/error.h>
 
-#include "base/strbuf.h"
-
+/* Both are casts. cJSON's functions take no const items, so item() drops it; functions that take a
+ * const hf__json only read. */
 static cJSON *item(const struct hf__json *json) { return (cJSON *)(void *)(uintptr_t)json; }
 static struct hf__json *json_of(cJSON *c) { return (struct hf__json *)(void *)c; }
 
-/* Where a NUL would get into a string; n = nowhere. */
+/* ---- parsing ---- */
+
+/* The offset at which a NUL would get into a string; n = there is none. */
 static size_t find_nul(const char *data, size_t n) {
         const char *raw = memchr(data, 0, n);
         size_t end = raw ? (size_t)(raw - data) : n;
 
-        for (const char *p = memchr(data, '\\', end);
-             p && (p = memmem(p, end - (size_t)(p - data), "\\u0000", 6)); p += 6) {
+        const char *p = memchr(data, '\\', end);
+        while (p && (p = memmem(p, end - (size_t)(p - data), "\\u0000", 6)) != NULL) {
+                /* After an odd number of backslashes before it, this one is itself escaped. */
                 size_t n_backslashes = 1;
                 while (p - n_backslashes >= data && p[-(ptrdiff_t)n_backslashes] == '\\')
                         n_backslashes++;
                 if (n_backslashes % 2 == 1)
                         return (size_t)(p - data);
+                p += 6;
         }
         return end;
 }
 
-/* How often c is among the n bytes; HF__JSON_DEPTH_MAX + 1 stands for more than that. */
-static size_t count(const char *data, size_t n, char c) {
+/* How often c occurs in the n bytes. Counts no further than HF__JSON_DEPTH_MAX + 1. */
+static size_t count_up_to_limit(const char *data, size_t n, char c) {
         const char *end = data + n;
         size_t found = 0;
 
-        while (found <= HF__JSON_DEPTH_MAX && (data = memchr(data, c, (size_t)(end - data)))) {
+        while (found <= HF__JSON_DEPTH_MAX &&
+               (data = memchr(data, c, (size_t)(end - data))) != NULL) {
                 data++;
                 found++;
         }
         return found;
 }
 
-/* Where the nesting gets too deep; n = nowhere. What is no JSON is the parser's business: it stops
- * there. */
+/* The offset at which the nesting becomes too deep; n = it does not. The text may be anything: the
+ * parser reports later what is not JSON. */
 static size_t find_too_deep(const char *data, size_t n) {
         size_t depth = 0;
 
-        /* Nothing is nested deeper than it has brackets, of which most bodies have few. */
-        if (count(data, n, '{') + count(data, n, '[') <= HF__JSON_DEPTH_MAX)
+        /* The depth is at most the number of brackets, and most bodies have few. */
+        if (count_up_to_limit(data, n, '{') + count_up_to_limit(data, n, '[') <= HF__JSON_DEPTH_MAX)
                 return n;
         for (size_t i = 0; i < n; i++) {
                 if (data[i] == '"') {
@@ -74,59 +81,11 @@ static size_t find_too_deep(const char *data, size_t n) {
         return n;
 }
 
-size_t hf__utf8_length(const char *text, size_t n) {
-        const unsigned char *p = (const unsigned char *)text;
-        unsigned char first = p[0], low = 0x80, high = 0xbf;
-        size_t length = first < 0x80   ? 1
-                        : first < 0xc2 ? 0
-                        : first < 0xe0 ? 2
-                        : first < 0xf0 ? 3
-                        : first < 0xf5 ? 4
-                                       : 0;
-
-        if (length < 2)
-                return length;
-        if (first == 0xe0)
-                low = 0xa0;
-        else if (first == 0xed)
-                high = 0x9f;
-        else if (first == 0xf0)
-                low = 0x90;
-        else if (first == 0xf4)
-                high = 0x8f;
-        if (length > n || p[1] < low || p[1] > high)
-                return 0;
-        for (size_t i = 2; i < length; i++)
-                if ((p[i] & 0xc0) != 0x80)
-                        return 0;
-        return length;
-}
-
-/* Whether the eight bytes at p are ASCII. */
-static bool eight_ascii(const char *p) {
-        uint64_t eight;
-
-        memcpy(&eight, p, sizeof eight);
-        return !(eight & UINT64_C(0x8080808080808080));
-}
-
-bool hf__utf8_valid(const char *data, size_t n) {
-        for (size_t i = 0, length; i < n; i += length) {
-                while (n - i >= 8 && eight_ascii(data + i))
-                        i += 8;
-                if (i == n)
-                        break;
-                length = hf__utf8_length(data + i, n - i);
-                if (!length)
-                        return false;
-        }
-        return true;
-}
-
 int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_t *reterr_offset) {
         size_t bad = n > 0 ? find_nul(data, n) : 0;
         const char *end = data;
 
+        assert(data || n == 0);
         if (bad == n && n > 0)
                 bad = find_too_deep(data, n);
         if (bad < n || n == 0) {
@@ -134,10 +93,11 @@ int hf__json_parse(const char *data, size_t n, struct hf__json **ret_json, size_
                         *reterr_offset = bad;
                 return HF_E_INVALID;
         }
-        errno = 0; /* cJSON does not say whether it was the text or the memory */
+        errno = 0; /* cJSON itself does not tell a bad text from a lack of memory */
         cJSON *root = cJSON_ParseWithLengthOpts(data, n, &end, false);
         if (!root && errno == ENOMEM)
                 return -ENOMEM;
+        /* After an error `end` points to it. */
         size_t offset = end >= data && end <= data + n ? (size_t)(end - data) : n;
         if (root)
                 while (offset < n && strchr(" \t\r\n", data[offset]))
@@ -167,9 +127,10 @@ static int by_text(const void *a, const void *b) {
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* A key that two members have; NULL = there is none. Each is compared with each: for few of them.
- */
-static const char *find_twin(const cJSON *object) {
+/* ---- comparing ---- */
+
+/* A key that two members have; NULL = all differ. Compares each pair, so it is for few members. */
+static const char *find_duplicate(const cJSON *object) {
         for (const cJSON *a = object->child; a; a = a->next)
                 for (const cJSON *b = a->next; b; b = b->next)
                         if (*key_of(a) == *key_of(b) && strcmp(key_of(a), key_of(b)) == 0)
@@ -177,9 +138,8 @@ static const char *find_twin(const cJSON *object) {
         return NULL;
 }
 
-/* The same by sorting, for an object may have as many members as a body has room for. 0 or -ENOMEM.
- */
-static int find_twin_of_many(const cJSON *object, size_t n, const char **ret_key) {
+/* The same by sorting, for any number of members. 0 or -ENOMEM. */
+static int find_duplicate_of_many(const cJSON *object, size_t n, const char **ret_key) {
         const char **keys = malloc(n * sizeof *keys);
         size_t i = 0;
 
@@ -195,19 +155,22 @@ static int find_twin_of_many(const cJSON *object, size_t n, const char **ret_key
         return 0;
 }
 
-static int keys_unique(const cJSON *object, const char **reterr_key) {
+#define FEW_MEMBERS 16
+
+static int check_keys(const cJSON *object, const char **reterr_key) {
         size_t n = (size_t)cJSON_GetArraySize(object);
-        const char *key = n <= 16 ? find_twin(object) : NULL;
-        int r = n <= 16 ? 0 : find_twin_of_many(object, n, &key);
+        const char *key = n <= FEW_MEMBERS ? find_duplicate(object) : NULL;
+        int r = n <= FEW_MEMBERS ? 0 : find_duplicate_of_many(object, n, &key);
 
         if (key && reterr_key)
                 *reterr_key = key;
         return key ? HF_E_INVALID : r;
 }
 
+/* The recursion is bounded by the limit of nesting. */
 int hf__json_check_unique(const struct hf__json *json, const char **reterr_key) {
         const cJSON *c = item(json);
-        int r = cJSON_IsObject(c) ? keys_unique(c, reterr_key) : 0;
+        int r = cJSON_IsObject(c) ? check_keys(c, reterr_key) : 0;
 
         if (cJSON_IsObject(c) || cJSON_IsArray(c))
                 for (const cJSON *m = c->child; m && r == 0; m = m->next)
@@ -235,9 +198,9 @@ static const cJSON **sorted_members(const cJSON *first, size_t n) {
 static bool equal(const cJSON *a, const cJSON *b);
 
 /*
- * Objects of n members each whose rest, from x and y on, is in another order. A search per member
- * would be quadratic in what a client may send. Without memory they are taken for different, which
- * costs a write.
+ * Compares the members from x and from y on, which are equally many but in different orders, by
+ * sorting both. When memory is out they count as different, which at worst causes a write that
+ * changes nothing.
  */
 static bool equal_unordered(const cJSON *x, const cJSON *y) {
         size_t n = 0;
@@ -253,7 +216,7 @@ static bool equal_unordered(const cJSON *x, const cJSON *y) {
         return same;
 }
 
-/* Members in the same order are the usual case and cost no sorting. */
+/* Members in the same order are the usual case and need no sorting. */
 static bool equal(const cJSON *a, const cJSON *b) {
         if ((a->type & 0xff) != (b->type & 0xff))
                 return false;
@@ -278,85 +241,16 @@ bool hf__json_equal(const struct hf__json *a, const struct hf__json *b) {
         return a && b ? equal(item(a), item(b)) : a == b;
 }
 
-static void print_number(double value, struct hf__strbuf *out) {
-        if (!isfinite(value))
-                hf__strbuf_puts(out, "null");
-        else if (value >= 0 && value < 0x1p53 &&
-                 value == (double)(uint64_t)value) /* the usual numbers, and no negative zero */
-                hf__strbuf_u64(out, (uint64_t)value);
-        else if (value == floor(value) && fabs(value) < 1e21)
-                hf__strbuf_printf(out, "%.0f", value);
-        else {
-                char text[40];
-                for (int digits = 15; digits <= 17;
-                     digits++) { /* the fewest that read back as the same value */
-                        (void)snprintf(text, sizeof text, "%.*g", digits, value);
-                        if (strtod(text, NULL) == value)
-                                break;
-                }
-                for (char *p = text; *p; p++)
-                        if (*p == ',') /* the host's locale */
-                                *p = '.';
-                hf__strbuf_puts(out, text);
-        }
-}
+/* ---- reading ---- */
 
-static void line(struct hf__strbuf *out, int depth) {
-        hf__strbuf_putc(out, '\n');
-        for (int i = 0; i < depth; i++)
-                hf__strbuf_puts(out, "  ");
-}
-
-/* depth < 0: compact. Recursion is bounded by the nesting limit and by what the code itself builds.
- */
-static void print(const cJSON *c, struct hf__strbuf *out, int depth) {
-        int inner = depth < 0 ? depth : depth + 1;
-
-        if (cJSON_IsString(c)) {
-                hf__strbuf_json(out, c->valuestring, strlen(c->valuestring));
-        } else if (cJSON_IsNumber(c)) {
-                print_number(c->valuedouble, out);
-        } else if (cJSON_IsArray(c) || cJSON_IsObject(c)) {
-                hf__strbuf_putc(out, cJSON_IsArray(c) ? '[' : '{');
-                for (const cJSON *m = c->child; m && !out->error; m = m->next) {
-                        if (m != c->child)
-                                hf__strbuf_putc(out, ',');
-                        if (inner >= 0)
-                                line(out, inner);
-                        if (cJSON_IsObject(c)) {
-                                hf__strbuf_json(out, key_of(m), strlen(key_of(m)));
-                                hf__strbuf_puts(out, inner >= 0 ? ": " : ":");
-                        }
-                        print(m, out, inner);
-                }
-                if (depth >= 0 && c->child)
-                        line(out, depth);
-                hf__strbuf_putc(out, cJSON_IsArray(c) ? ']' : '}');
-        } else {
-                hf__strbuf_puts(out, cJSON_IsTrue(c)    ? "true"
-                                     : cJSON_IsFalse(c) ? "false"
-                                                        : "null");
-        }
-}
-
-void hf__json_print(const struct hf__json *json, struct hf__strbuf *out) {
-        if (json)
-                print(item(json), out, -1);
-}
-
-void hf__json_print_pretty(const struct hf__json *json, struct hf__strbuf *out) {
-        if (json)
-                print(item(json), out, 0);
-}
-
-/* Most keys differ at once: their first bytes are compared here, without a call. */
+/* Compares the first bytes before it calls strncmp, because most keys differ there. */
 static bool is_key(const char *string, const char *key, size_t n) {
         return string && (n == 0 || string[0] == key[0]) && strncmp(string, key, n) == 0 &&
                string[n] == '\0';
 }
 
-/* The member of object whose key is the n bytes at key. */
-static cJSON *member(const cJSON *object, const char *key, size_t n) {
+/* The member of object whose key is the n bytes at key; NULL = none. */
+static cJSON *find_member(const cJSON *object, const char *key, size_t n) {
         if (!cJSON_IsObject(object))
                 return NULL;
         for (cJSON *m = object->child; m; m = m->next)
@@ -365,11 +259,11 @@ static cJSON *member(const cJSON *object, const char *key, size_t n) {
         return NULL;
 }
 
-/* How many bytes of path are its first key. */
+/* The length of the first key of a path. */
 static size_t key_length(const char *path) { return (size_t)(strchrnul(path, '.') - path); }
 
 struct hf__json *hf__json_get(const struct hf__json *object, const char *key) {
-        return json_of(member(item(object), key, strlen(key)));
+        return json_of(find_member(item(object), key, strlen(key)));
 }
 
 struct hf__json *hf__json_path(const struct hf__json *object, const char *path) {
@@ -377,7 +271,7 @@ struct hf__json *hf__json_path(const struct hf__json *object, const char *path) 
 
         for (;;) {
                 size_t n = key_length(path);
-                c = member(c, path, n);
+                c = find_member(c, path, n);
                 if (!c || !path[n])
                         return json_of(c);
                 path += n + 1;
@@ -391,6 +285,7 @@ const char *hf__json_string(const struct hf__json *object, const char *path) {
 bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_value) {
         cJSON *c = item(hf__json_path(object, path));
 
+        /* 2^63 itself does not fit. */
         if (!cJSON_IsNumber(c) || c->valuedouble != floor(c->valuedouble) ||
             !(fabs(c->valuedouble) < 0x1p63))
                 return false;
@@ -433,6 +328,8 @@ size_t hf__json_count(const struct hf__json *container) {
         return n;
 }
 
+/* ---- building ---- */
+
 struct hf__json *hf__json_object(void) {
         return json_of(cJSON_CreateObject());
 }
@@ -440,17 +337,19 @@ struct hf__json *hf__json_array(void) {
         return json_of(cJSON_CreateArray());
 }
 
-/* Takes value, in any case. */
-static int put(cJSON *object, const char *key, size_t n, cJSON *value) {
-        char *copy = NULL;
+/* Sets the member whose key is the n bytes at key. Owns value from here on, also on failure. */
+static int put_member(cJSON *object, const char *key, size_t n, cJSON *value) {
+        char *copy = value ? cJSON_malloc(n + 1) : NULL;
 
-        if (!value || !(copy = cJSON_malloc(n + 1))) {
+        assert(cJSON_IsObject(object));
+        if (!copy) {
                 cJSON_Delete(value);
                 return -ENOMEM;
         }
         memcpy(copy, key, n);
         copy[n] = '\0';
-        cJSON *old = member(object, copy, n);
+        /* Replaces in place, so that the order of the members stays. */
+        cJSON *old = find_member(object, copy, n);
         if (old) {
                 if (!(value->type & cJSON_StringIsConst))
                         cJSON_free(value->string);
@@ -476,11 +375,11 @@ int hf__json_set(struct hf__json *object, const char *path, struct hf__json *val
                         return -EINVAL;
                 }
                 if (!path[n])
-                        return put(c, path, n, item(value));
-                cJSON *inner = member(c, path, n);
+                        return put_member(c, path, n, item(value));
+                cJSON *inner = find_member(c, path, n);
                 if (!inner) {
                         inner = cJSON_CreateObject();
-                        int r = put(c, path, n, inner);
+                        int r = put_member(c, path, n, inner);
                         if (r < 0) {
                                 cJSON_Delete(item(value));
                                 return r;
@@ -496,7 +395,7 @@ int hf__json_put(struct hf__json *object, const char *key, struct hf__json *valu
                 cJSON_Delete(item(value));
                 return -EINVAL;
         }
-        return put(item(object), key, strlen(key), item(value));
+        return put_member(item(object), key, strlen(key), item(value));
 }
 
 int hf__json_put_string(struct hf__json *object, const char *key, const char *value) {
@@ -512,7 +411,7 @@ int hf__json_replace(struct hf__json *container, struct hf__json *m, struct hf__
 
         if (!c)
                 return -ENOMEM;
-        /* The key goes over to the new value. */
+        /* The new value takes over the key of the old one. */
         if (!(c->type & cJSON_StringIsConst))
                 cJSON_free(c->string);
         c->string = old->string;
@@ -525,9 +424,11 @@ int hf__json_replace(struct hf__json *container, struct hf__json *m, struct hf__
 int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value) {
         cJSON *a = item(array), *next = item(before), *c = item(value);
 
+        assert(!before || hf__json_is_array(array));
         if (!next || !c)
                 return hf__json_append(array, value);
-        /* The first's prev is the last; nobody's next is the first. */
+        /* In cJSON's lists the first item's prev is the last item, and the last item's next is
+         * NULL. */
         c->next = next;
         c->prev = next->prev;
         next->prev = c;
@@ -539,6 +440,7 @@ int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__
 }
 
 int hf__json_add(struct hf__json *object, const char *key, struct hf__json *value) {
+        assert(!object || hf__json_is_object(object));
         if (!value)
                 return -ENOMEM;
         if (cJSON_AddItemToObject(item(object), key, item(value)))
@@ -552,7 +454,7 @@ int hf__json_add_string(struct hf__json *object, const char *key, const char *va
 }
 
 void hf__json_drop(struct hf__json *object, const char *key) {
-        cJSON *m = member(item(object), key, strlen(key));
+        cJSON *m = find_member(item(object), key, strlen(key));
         if (m)
                 cJSON_Delete(cJSON_DetachItemViaPointer(item(object), m));
 }
@@ -561,16 +463,6 @@ int hf__json_set_string(struct hf__json *object, const char *path, const char *v
         return hf__json_set(object, path, json_of(cJSON_CreateString(value)));
 }
 
-int hf__json_set_key(struct hf__json *object, const char *key, const char *value) {
-        cJSON *c = item(object), *text = cJSON_CreateString(value);
-
-        if (!cJSON_IsObject(c) || !text) {
-                cJSON_Delete(text);
-                return text ? -EINVAL : -ENOMEM;
-        }
-        int r = put(c, key, strlen(key), text);
-        return r;
-}
 int hf__json_set_i64(struct hf__json *object, const char *path, int64_t value) {
         return hf__json_set(object, path, json_of(cJSON_CreateNumber((double)value)));
 }
@@ -601,7 +493,7 @@ void hf__json_remove(struct hf__json *object, const char *path) {
 
         for (;;) {
                 size_t n = key_length(path);
-                cJSON *m = member(c, path, n);
+                cJSON *m = find_member(c, path, n);
                 if (!m)
                         return;
                 if (!path[n]) {

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Formats log lines.
+ *
+ * A line may quote what a peer has sent. So control characters are replaced: a peer can neither
+ * forge a second line nor send escape sequences to a terminal.
+ */
 #include <holdfast/log.h>
 
 #include <stdarg.h>
@@ -16,8 +22,7 @@ void hf_log(const struct hf_log *log, enum hf_log_level level, const char *compo
         va_end(args);
         if (n < 0)
                 return;
-        for (char *p = line; *p; p++) /* one event is one line, and commands no terminal, whatever a
-                                         peer's words contain */
+        for (char *p = line; *p; p++)
                 if ((unsigned char)*p < ' ' || *p == 0x7f)
                         *p = ' ';
         log->write(log->ctx, level, component, line);

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages between threads: a list under a mutex, and an eventfd that wakes the owner.
+ *
+ * Invariant: while nobody holds the mutex and the list is not empty, either the eventfd is readable
+ * or the owner is inside hf__mailbox_take, about to lock. So no message is overlooked.
+ */
 #include "base/mailbox.h"
 
 #include <assert.h>
@@ -10,57 +16,58 @@
 
 #include "base/thread.h"
 
-int hf__mailbox_init(struct hf__mailbox *box) {
-        *box = (struct hf__mailbox){.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
-        if (box->fd < 0)
+int hf__mailbox_init(struct hf__mailbox *mailbox) {
+        *mailbox = (struct hf__mailbox){.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+        if (mailbox->fd < 0)
                 return -errno;
-        box->tail = &box->head;
-        int r = hf__mutex_init(&box->mu);
+        mailbox->tail = &mailbox->head;
+        int r = hf__mutex_init(&mailbox->mu);
         if (r < 0) {
-                close(box->fd);
-                box->fd = -1;
+                close(mailbox->fd);
+                mailbox->fd = -1;
         }
         return r;
 }
 
-void hf__mailbox_done(struct hf__mailbox *box) {
-        assert(!box->head);
-        pthread_mutex_destroy(&box->mu);
-        close(box->fd);
-        box->fd = -1;
+void hf__mailbox_done(struct hf__mailbox *mailbox) {
+        assert(!mailbox->head && mailbox->tail == &mailbox->head);
+        pthread_mutex_destroy(&mailbox->mu);
+        close(mailbox->fd);
+        mailbox->fd = -1;
 }
 
-void hf__mailbox_wake(struct hf__mailbox *box) {
+void hf__mailbox_wake(struct hf__mailbox *mailbox) {
         uint64_t one = 1;
-        ssize_t n = write(box->fd, &one,
-                          sizeof one); /* EAGAIN: the counter is full, so it is readable */
-        (void)n;
+        ssize_t n = write(mailbox->fd, &one, sizeof one);
+
+        (void)n; /* EAGAIN: the counter is full, so the eventfd is readable */
 }
 
-void hf__mailbox_post(struct hf__mailbox *box, struct hf__message *message) {
+void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message) {
         message->next = NULL;
-        pthread_mutex_lock(&box->mu);
-        bool was_empty = !box->head;
-        *box->tail = message;
-        box->tail = &message->next;
-        /* Under the lock, so that a box whose owner has taken the letter may be destroyed: the poke
-         * is over by then. */
+        pthread_mutex_lock(&mailbox->mu);
+        bool was_empty = !mailbox->head;
+        *mailbox->tail = message;
+        mailbox->tail = &message->next;
+        /* Wakes the owner under the lock: an owner that has taken this message may destroy the
+         * mailbox, and then this thread must not touch the eventfd any more. */
         if (was_empty)
-                hf__mailbox_wake(box);
-        pthread_mutex_unlock(&box->mu);
+                hf__mailbox_wake(mailbox);
+        pthread_mutex_unlock(&mailbox->mu);
 }
 
-struct hf__message *hf__mailbox_take(struct hf__mailbox *box) {
+struct hf__message *hf__mailbox_take(struct hf__mailbox *mailbox) {
         uint64_t count;
+        /* Clears the eventfd before it takes the list: a message that comes after that finds the
+         * list empty and wakes the owner again. Outside the lock, so that posting never
+         * waits for it. */
+        ssize_t n = read(mailbox->fd, &count, sizeof count);
 
-        /* Before the lock, so that nobody waits for it: whoever finds the box empty from then on
-         * pokes anew. */
-        ssize_t n = read(box->fd, &count, sizeof count); /* EAGAIN: nothing to clear */
-        (void)n;
-        pthread_mutex_lock(&box->mu);
-        struct hf__message *messages = box->head;
-        box->head = NULL;
-        box->tail = &box->head;
-        pthread_mutex_unlock(&box->mu);
+        (void)n; /* EAGAIN: it was clear */
+        pthread_mutex_lock(&mailbox->mu);
+        struct hf__message *messages = mailbox->head;
+        mailbox->head = NULL;
+        mailbox->tail = &mailbox->head;
+        pthread_mutex_unlock(&mailbox->mu);
         return messages;
 }

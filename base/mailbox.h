@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The one door into a loop that runs on another thread: letters are posted by any thread, taken in
- * order by the owner.
+ * The way into an event loop that runs on another thread: any thread posts messages, and the thread
+ * that owns the mailbox takes them in the order in which they were posted.
  *
- * Posting never blocks and never allocates: the letter is a member of the poster's own struct and
- * belongs to the mailbox until it is taken. The eventfd is readable while letters wait; it is
- * written only when the box was empty.
+ * Posting never blocks and never allocates. A message is a member of the poster's own struct, and
+ * belongs to the mailbox until it is taken. The owner watches the eventfd, which becomes readable
+ * when a message comes into an empty mailbox.
  */
 #include <pthread.h>
 
 struct hf__message {
-        struct hf__message *next; /* the mailbox's while posted */
+        struct hf__message *next; /* used by the mailbox while posted */
 };
 
 struct hf__mailbox {
         pthread_mutex_t mu;
-        struct hf__message *head, **tail; /* guarded by mu */
-        int fd;                           /* eventfd, non-blocking, close-on-exec; immutable */
+        /* guarded by mu; *tail is the NULL at the end of the list */
+        struct hf__message *head, **tail;
+        /* immutable */
+        int fd; /* eventfd, non-blocking, close-on-exec */
 };
 
-int hf__mailbox_init(struct hf__mailbox *box);  /* 0 or -errno */
-void hf__mailbox_done(struct hf__mailbox *box); /* the box must be empty */
-void hf__mailbox_post(struct hf__mailbox *box, struct hf__message *message); /* Thread: any */
-void hf__mailbox_wake(struct hf__mailbox *box); /* wakes the owner without a letter. Thread: any */
-/* Takes all letters, oldest first, linked by next (NULL = none), and clears the eventfd. Thread:
+/* 0 or -errno. */
+int hf__mailbox_init(struct hf__mailbox *mailbox);
+/* Destroys the mailbox, which must be empty. */
+void hf__mailbox_done(struct hf__mailbox *mailbox);
+/* Appends message. Thread: any. */
+void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message);
+/* Makes the eventfd readable without a message. Thread: any. */
+void hf__mailbox_wake(struct hf__mailbox *mailbox);
+/* Takes all messages, oldest first, linked by next (NULL = none), and clears the eventfd. Thread:
  * owner only. */
-struct hf__message *hf__mailbox_take(struct hf__mailbox *box);
+struct hf__message *hf__mailbox_take(struct hf__mailbox *mailbox);

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The registry is a list of families (one name, kind and help), each a list of metrics (one set of
- * labels). Both lists only grow, under the mutex, until the registry is freed; values are atomic
- * and take no lock. A double is kept as its bits.
+ * The registry of metrics: a list of families (one name, kind and help text), each with a list of
+ * metrics (one set of labels).
  *
- * Collectors are called with the mutex released; one that is being called is counted busy, and its
- * removal waits for that.
+ * Both lists only grow, under the mutex, until the registry is freed. So a metric stays valid for
+ * its users, and hf_metrics_write may release the mutex between two families. Values are atomic and
+ * need no lock; a double is stored as its bits.
+ *
+ * No lock is held while a collector runs. A collector that runs is counted as busy: its removal
+ * waits until it has returned, and its list element stays until then.
  */
 #include <holdfast/error.h>
 #include <holdfast/metrics.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,6 +26,7 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 
+/* Seconds: from a fast read in memory to a request's usual timeout. */
 static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
                                 0.5,   1,      2.5,   5,    10,    15,   30,  60};
 #define N_BOUNDS (sizeof bounds / sizeof bounds[0])
@@ -31,8 +35,8 @@ struct hf_metric {
         struct hf_metric *next;
         enum hf_metric_kind kind;
         char *labels;              /* owned */
-        _Atomic uint64_t value;    /* the bits of a double; a histogram's sum */
-        _Atomic uint64_t counts[]; /* a histogram's N_BOUNDS + 1 buckets, not cumulative */
+        _Atomic uint64_t value;    /* the bits of a double; of a histogram: the sum */
+        _Atomic uint64_t counts[]; /* of a histogram: N_BOUNDS + 1 buckets, not cumulative */
 };
 
 struct family {
@@ -46,13 +50,13 @@ struct collector {
         struct collector *next;
         void (*collect)(void *ctx);
         void *ctx;
-        unsigned busy; /* calls under way */
-        bool removed;
+        unsigned busy; /* calls that have not returned */
+        bool removed;  /* hf_metrics_remove_collector waits for busy to become 0 */
 };
 
 struct hf_metrics {
         pthread_mutex_t mu;
-        pthread_cond_t idle; /* a collector's busy count fell to zero */
+        pthread_cond_t idle; /* with mu: a collector's busy count fell to zero */
         /* guarded by mu */
         struct family *families;
         struct collector *collectors;
@@ -100,6 +104,7 @@ struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics) {
         for (struct collector *collector = metrics->collectors, *next; collector;
              collector = next) {
                 next = collector->next;
+                assert(collector->busy == 0);
                 free(collector);
         }
         pthread_cond_destroy(&metrics->idle);
@@ -108,10 +113,13 @@ struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics) {
         return NULL;
 }
 
+/* Finds or makes a family. NULL: out of memory, or the family is of another kind. Appends, so that
+ * the output keeps its order. */
 static struct family *get_family_locked(struct hf_metrics *metrics, enum hf_metric_kind kind,
                                         const char *name, const char *help) {
         struct family **link = &metrics->families;
 
+        hf__mutex_assert_held(&metrics->mu);
         for (; *link; link = &(*link)->next)
                 if (strcmp((*link)->name, name) == 0)
                         return (*link)->kind == kind ? *link : NULL;
@@ -125,13 +133,16 @@ static struct family *get_family_locked(struct hf_metrics *metrics, enum hf_metr
                 family_free(family);
                 return NULL;
         }
-        return *link = family;
+        *link = family;
+        return family;
 }
 
+/* Finds or makes a metric. NULL: out of memory, or the registry is full. */
 static struct hf_metric *get_metric_locked(struct hf_metrics *metrics, struct family *family,
                                            const char *labels) {
         struct hf_metric **link = &family->metrics;
 
+        hf__mutex_assert_held(&metrics->mu);
         for (; *link; link = &(*link)->next)
                 if (strcmp((*link)->labels, labels) == 0)
                         return *link;
@@ -148,14 +159,15 @@ static struct hf_metric *get_metric_locked(struct hf_metrics *metrics, struct fa
                 return NULL;
         }
         metrics->n_metrics++;
-        return *link = metric;
+        *link = metric;
+        return metric;
 }
 
 struct hf_metric *hf_metrics_get(struct hf_metrics *metrics, enum hf_metric_kind kind,
                                  const char *name, const char *help, const char *labels) {
         struct hf_metric *metric = NULL;
 
-        if (!metrics || !name || !*name)
+        if (!metrics || !name || name[0] == '\0')
                 return NULL;
         pthread_mutex_lock(&metrics->mu);
         struct family *family = get_family_locked(metrics, kind, name, help);
@@ -178,12 +190,13 @@ static double from_bits(uint64_t bits) {
 }
 
 static void add_atomically(_Atomic uint64_t *bits, double value) {
-        uint64_t before = atomic_load_explicit(bits, memory_order_relaxed);
+        uint64_t previous = atomic_load_explicit(bits, memory_order_relaxed);
+        uint64_t next;
 
-        while (!atomic_compare_exchange_weak_explicit(bits, &before,
-                                                      to_bits(from_bits(before) + value),
-                                                      memory_order_relaxed, memory_order_relaxed))
-                ;
+        do
+                next = to_bits(from_bits(previous) + value);
+        while (!atomic_compare_exchange_weak_explicit(bits, &previous, next, memory_order_relaxed,
+                                                      memory_order_relaxed));
 }
 
 void hf_metric_add(struct hf_metric *metric, double value) {
@@ -201,12 +214,18 @@ void hf_metric_observe(struct hf_metric *metric, double value) {
 
         if (!metric || metric->kind != HF_METRIC_HISTOGRAM)
                 return;
+        /* NaN is not below any bound, so it is counted in the last bucket. */
         while (i < N_BOUNDS && !(value <= bounds[i]))
                 i++;
         atomic_fetch_add_explicit(&metric->counts[i], 1, memory_order_relaxed);
         add_atomically(&metric->value, value);
 }
 
+static uint64_t load(_Atomic uint64_t *value) {
+        return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+/* Whole numbers are written without a fraction or exponent. */
 static void put_number(struct hf__strbuf *out, double value) {
         if (isnan(value))
                 hf__strbuf_puts(out, "NaN");
@@ -217,19 +236,23 @@ static void put_number(struct hf__strbuf *out, double value) {
         else {
                 size_t at = out->n;
                 hf__strbuf_printf(out, "%.12g", value);
-                for (char *p = out->error ? NULL : out->data + at; p && *p; p++)
-                        if (*p == ',') /* the host's locale */
+                if (out->error)
+                        return;
+                /* printf uses the decimal point of the host's locale. */
+                for (char *p = out->data + at; *p != '\0'; p++)
+                        if (*p == ',')
                                 *p = '.';
         }
 }
 
+/* bound: the value of the label `le` of a bucket; NULL = none. */
 static void put_sample(struct hf__strbuf *out, const char *name, const char *suffix,
                        const char *labels, const char *bound, double value) {
         hf__strbuf_printf(out, "%s%s", name, suffix);
-        if (*labels || bound) {
+        if (labels[0] != '\0' || bound) {
                 hf__strbuf_printf(out, "{%s", labels);
                 if (bound)
-                        hf__strbuf_printf(out, "%sle=\"%s\"", *labels ? "," : "", bound);
+                        hf__strbuf_printf(out, "%sle=\"%s\"", labels[0] != '\0' ? "," : "", bound);
                 hf__strbuf_putc(out, '}');
         }
         hf__strbuf_putc(out, ' ');
@@ -237,6 +260,7 @@ static void put_sample(struct hf__strbuf *out, const char *name, const char *suf
         hf__strbuf_putc(out, '\n');
 }
 
+/* The exposition format has cumulative buckets. */
 static void put_histogram(struct hf__strbuf *out, const char *name, struct hf_metric *metric) {
         uint64_t count = 0;
 
@@ -248,14 +272,15 @@ static void put_histogram(struct hf__strbuf *out, const char *name, struct hf_me
                         (void)snprintf(bound, sizeof bound, "%s", text.data ? text.data : "");
                         hf__strbuf_done(&text);
                 }
-                count += atomic_load_explicit(&metric->counts[i], memory_order_relaxed);
+                count += load(&metric->counts[i]);
                 put_sample(out, name, "_bucket", metric->labels, bound, (double)count);
         }
-        put_sample(out, name, "_sum", metric->labels, NULL,
-                   from_bits(atomic_load_explicit(&metric->value, memory_order_relaxed)));
+        put_sample(out, name, "_sum", metric->labels, NULL, from_bits(load(&metric->value)));
         put_sample(out, name, "_count", metric->labels, NULL, (double)count);
 }
 
+/* Samples are read without stopping the writers: a histogram's sum and counts may differ by the
+ * observations made meanwhile. */
 static void put_family_locked(struct hf__strbuf *out, const struct family *family) {
         static const char *const kinds[] = {[HF_METRIC_COUNTER] = "counter",
                                             [HF_METRIC_GAUGE] = "gauge",
@@ -275,17 +300,17 @@ static void put_family_locked(struct hf__strbuf *out, const struct family *famil
                         put_histogram(out, family->name, metric);
                 else
                         put_sample(out, family->name, "", metric->labels, NULL,
-                                   from_bits(atomic_load_explicit(&metric->value,
-                                                                  memory_order_relaxed)));
+                                   from_bits(load(&metric->value)));
 }
 
+/* Collectors run without the lock, because they set metrics, which may look up a family. */
 static void call_collectors(struct hf_metrics *metrics) {
         pthread_mutex_lock(&metrics->mu);
         for (struct collector *collector = metrics->collectors; collector;
              collector = collector->next) {
                 if (collector->removed)
                         continue;
-                collector->busy++; /* keeps it in the list */
+                collector->busy++; /* keeps it in the list while the lock is released */
                 pthread_mutex_unlock(&metrics->mu);
                 collector->collect(collector->ctx);
                 pthread_mutex_lock(&metrics->mu);
@@ -343,7 +368,7 @@ void hf_metrics_remove_collector(struct hf_metrics *metrics, void (*collect)(voi
                 collector = collector->next;
         if (collector) {
                 collector->removed = true;
-                while (collector->busy) /* ends when collect does, which must not block */
+                while (collector->busy > 0) /* short: collect must not block */
                         pthread_cond_wait(&metrics->idle, &metrics->mu);
                 struct collector **link = &metrics->collectors;
                 while (*link != collector)

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SHA-256, for libholdfast only: a bootstrap names its manifest by the hash of its content, and the
+ * library does not link OpenSSL. Code of holdfastd that links OpenSSL uses its EVP functions.
+ *
+ * The hash is stored in objects, so its value must never change.
+ */
 #include "base/sha256.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-/* FIPS 180-4, 4.2.2: the first 32 bits of the fractional parts of the cube roots of the first 64
- * primes. */
+/* FIPS 180-4, section 4.2.2: the first 32 bits of the fractional parts of the cube roots of the
+ * first 64 primes. */
 static const uint32_t constants[64] = {
         0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
         0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe,
@@ -21,8 +28,8 @@ static const uint32_t constants[64] = {
 
 static uint32_t rotate(uint32_t x, unsigned n) { return x >> n | x << (32 - n); }
 
-/* 6.2.2: one block of 64 bytes. */
-static void take_block(uint32_t hash[8], const uint8_t *block) {
+/* Section 6.2.2: updates the hash with one block of 64 bytes. */
+static void update(uint32_t hash[8], const uint8_t *block) {
         uint32_t w[64], v[8];
 
         for (unsigned t = 0; t < 16; t++)
@@ -56,15 +63,16 @@ void hf__sha256(const void *data, size_t n, uint8_t ret_digest[32]) {
         size_t whole = n / 64 * 64, rest = n - whole, n_last = rest < 56 ? 64 : 128;
 
         for (size_t at = 0; at < whole; at += 64)
-                take_block(hash, bytes + at);
-        /* 5.1.1: a one bit, zeros, and the length in bits in the last eight bytes. */
-        if (rest)
+                update(hash, bytes + at);
+        /* Section 5.1.1: the padding is a one bit, zeros, and the length in bits in the last eight
+         * bytes. */
+        if (rest > 0)
                 memcpy(last, bytes + whole, rest);
         last[rest] = 0x80;
         for (unsigned i = 0; i < 8; i++)
                 last[n_last - 1 - i] = (uint8_t)((uint64_t)n * 8 >> 8 * i);
         for (size_t at = 0; at < n_last; at += 64)
-                take_block(hash, last + at);
+                update(hash, last + at);
         for (unsigned i = 0; i < 32; i++)
                 ret_digest[i] = (uint8_t)(hash[i / 4] >> (24 - 8 * (i % 4)));
 }
@@ -72,6 +80,7 @@ void hf__sha256(const void *data, size_t n, uint8_t ret_digest[32]) {
 void hf__sha256_text(const void *data, size_t n, size_t n_digits, char *text) {
         uint8_t digest[32];
 
+        assert(n_digits % 2 == 0 && n_digits <= 2 * sizeof digest);
         hf__sha256(data, n, digest);
         for (size_t i = 0; i < n_digits / 2; i++)
                 (void)snprintf(text + 2 * i, 3, "%02x", digest[i]);

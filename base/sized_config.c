@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies configuration structs of callers that were compiled with another release.
+ *
+ * Only the first `size` bytes of the caller's struct may be read.
+ */
 #include "base/sized_config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 int hf__sized_config_take(void *to, size_t n, size_t least, const void *from) {
+        const unsigned char *bytes = from;
         size_t size;
 
+        assert(least >= sizeof size && least <= n);
         memcpy(&size, from, sizeof size);
         if (size < least)
                 return -EINVAL;
         for (size_t i = n; i < size; i++)
-                if (((const unsigned char *)from)[i])
+                if (bytes[i] != 0)
                         return -EINVAL;
         memset(to, 0, n);
         memcpy(to, from, size < n ? size : n);

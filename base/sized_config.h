@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Configuration structs begin with `size_t size`, so that they may grow at their end: what an older
- * caller did not know is zero, its default; what a newer caller knows and this library does not
- * must be zero, else a wish would be ignored in silence. Pure.
+ * Configuration structs that can grow in later releases. Each begins with `size_t size`, which the
+ * caller sets to the sizeof that it was compiled with; new members are only added at the end.
+ *
+ * A caller older than the library: the members that it does not know are 0, which is their default.
+ * A caller newer than the library: the members that the library does not know must be 0. Otherwise
+ * the library would silently ignore a setting. Pure. Thread: any.
  */
 #include <stddef.h>
 
-/* The least a config of this type says: its members up to `last`, the last one without a default.
- */
+/* The smallest size that a caller may pass: up to and including `last`, the last member of the
+ * first release. */
 #define HF__SIZED_CONFIG_LEAST(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
 /*
- * Copies what `from` says into the n bytes at `to`, size corrected. 0, or -EINVAL: size is less
- * than `least` (forgotten, perhaps), or a member this library does not know is set.
+ * Copies the config at `from` into the n bytes at `to` and sets its size to n. 0, or -EINVAL: the
+ * size is less than `least` (perhaps the caller forgot to set it), or a member that this library
+ * does not know is not 0.
  */
 int hf__sized_config_take(void *to, size_t n, size_t least, const void *from);

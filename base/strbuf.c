@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Growing strings.
+ *
+ * Invariant: data is NULL, or has room for n bytes and a NUL, and data[n] is that NUL. After an
+ * error it still holds, and the text ends before the failed append.
+ */
 #include "base/strbuf.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +18,15 @@
 #include <holdfast/error.h>
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/utf8.h"
 
 size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]) {
-        char backwards[HF__U64_TEXT_MAX - 1];
+        char backwards[HF__U64_TEXT_MAX - 1]; /* the last digit first */
         size_t n = 0;
 
         do
                 backwards[n++] = (char)('0' + value % 10);
-        while (value /= 10);
+        while ((value /= 10) != 0);
         for (size_t i = 0; i < n; i++)
                 text[i] = backwards[n - 1 - i];
         text[n] = '\0';
@@ -28,11 +36,13 @@ size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]) {
 size_t hf__join(char *out, size_t max, ...) {
         size_t n = 0;
         va_list parts;
+        const char *part;
 
+        assert(max > 0);
         va_start(parts, max);
-        for (const char *part; (part = va_arg(parts, const char *));) {
+        while ((part = va_arg(parts, const char *)) != NULL) {
                 size_t n_part = strlen(part);
-                if (n_part >= max - n) {
+                if (n_part >= max - n) { /* no room for it and the NUL */
                         n = 0;
                         break;
                 }
@@ -44,30 +54,32 @@ size_t hf__join(char *out, size_t max, ...) {
         return n;
 }
 
-/* Makes room for n more bytes and the NUL. False once there is an error. */
-static int grow(struct hf__strbuf *s, size_t n) {
+/* Makes room for n more bytes and the NUL. false: s->error is set. */
+static bool make_room(struct hf__strbuf *s, size_t n) {
         size_t max = s->max ? s->max : SIZE_MAX / 2;
 
-        if (s->error)
-                return 0;
+        assert(s->data ? s->n < s->space : s->n == 0);
+        if (s->error != 0)
+                return false;
         if (s->n > max || n > max - s->n) {
                 s->error = HF_E_TOO_LARGE;
-                return 0;
+                return false;
         }
         size_t need = s->n + n + 1;
         if (need <= s->space)
-                return 1;
+                return true;
+        /* Grows by half, so that appending n bytes one by one takes linear time. */
         size_t space = s->space < 256 ? 256 : s->space + s->space / 2;
         if (space < need)
                 space = need;
         char *data = realloc(s->data, space);
         if (!data) {
                 s->error = -ENOMEM;
-                return 0;
+                return false;
         }
         s->data = data;
         s->space = space;
-        return 1;
+        return true;
 }
 
 void hf__strbuf_done(struct hf__strbuf *s) {
@@ -83,7 +95,7 @@ void hf__strbuf_reset(struct hf__strbuf *s) {
 }
 
 void hf__strbuf_add(struct hf__strbuf *s, const void *data, size_t n) {
-        if (!grow(s, n))
+        if (!make_room(s, n))
                 return;
         if (n > 0)
                 memcpy(s->data + s->n, data, n);
@@ -96,7 +108,7 @@ void hf__strbuf_puts(struct hf__strbuf *s, const char *text) {
 }
 
 void hf__strbuf_putc(struct hf__strbuf *s, char c) {
-        if (!grow(s, 1))
+        if (!make_room(s, 1))
                 return;
         s->data[s->n++] = c;
         s->data[s->n] = '\0';
@@ -105,15 +117,16 @@ void hf__strbuf_putc(struct hf__strbuf *s, char c) {
 void hf__strbuf_printf(struct hf__strbuf *s, const char *format, ...) {
         va_list args;
 
+        /* Formats twice: first for the length, then for the text. */
         va_start(args, format);
         int n = vsnprintf(NULL, 0, format, args);
         va_end(args);
         if (n < 0) {
-                if (!s->error)
+                if (s->error == 0)
                         s->error = -EINVAL;
                 return;
         }
-        if (!grow(s, (size_t)n))
+        if (!make_room(s, (size_t)n))
                 return;
         va_start(args, format);
         (void)vsnprintf(s->data + s->n, (size_t)n + 1, format, args);
@@ -127,45 +140,55 @@ void hf__strbuf_u64(struct hf__strbuf *s, uint64_t value) {
         hf__strbuf_add(s, text, hf__u64_text(value, text));
 }
 
-void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n) {
+/* Appends the escape of one byte. is_character: c is a character by itself, not a stray byte of a
+ * longer one. */
+static void put_escape(struct hf__strbuf *s, unsigned char c, bool is_character) {
         static const char hex[] = "0123456789abcdef";
-        size_t done = 0;
+        char escape[6] = {'\\', (char)c};
+        size_t n = 2;
 
+        switch (c) {
+        case '"':
+        case '\\': break;
+        case '\n': escape[1] = 'n'; break;
+        case '\r': escape[1] = 'r'; break;
+        case '\t': escape[1] = 't'; break;
+        case '\b': escape[1] = 'b'; break;
+        case '\f': escape[1] = 'f'; break;
+        default:
+                n = sizeof escape;
+                memcpy(escape, is_character ? "\\u0000" : "\\ufffd", n);
+                if (is_character) {
+                        escape[4] = hex[c >> 4];
+                        escape[5] = hex[c & 15];
+                }
+        }
+        hf__strbuf_add(s, escape, n);
+}
+
+void hf__strbuf_json(struct hf__strbuf *s, const char *text, size_t n) {
+        size_t n_done =
+                0; /* bytes that are appended already, those that need no escape in one go */
+
+        assert(text || n == 0);
         hf__strbuf_putc(s, '"');
+        /* Bytes that need no escape are appended in runs. */
         for (size_t i = 0; i < n; i++) {
                 unsigned char c = (unsigned char)text[i];
                 size_t n_character = c < 0x80 ? 1 : hf__utf8_length(text + i, n - i);
-                if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f && n_character) {
+                if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f && n_character > 0) {
                         i += n_character - 1;
                         continue;
                 }
-                hf__strbuf_add(s, text + done, i - done);
-                done = i + 1;
-                char escape[6] = {'\\', (char)c};
-                size_t n_escape = 2;
-                switch (c) {
-                case '"':
-                case '\\': break;
-                case '\n': escape[1] = 'n'; break;
-                case '\r': escape[1] = 'r'; break;
-                case '\t': escape[1] = 't'; break;
-                case '\b': escape[1] = 'b'; break;
-                case '\f': escape[1] = 'f'; break;
-                default:
-                        memcpy(escape, n_character ? "\\u0000" : "\\ufffd", 6);
-                        if (n_character) {
-                                escape[4] = hex[c >> 4];
-                                escape[5] = hex[c & 15];
-                        }
-                        n_escape = 6;
-                }
-                hf__strbuf_add(s, escape, n_escape);
+                hf__strbuf_add(s, text + n_done, i - n_done);
+                put_escape(s, c, n_character > 0);
+                n_done = i + 1;
         }
-        hf__strbuf_add(s, text + done, n - done);
+        hf__strbuf_add(s, text + n_done, n - n_done);
         hf__strbuf_putc(s, '"');
 }
 
-static int is_unreserved(char c) {
+static bool is_unreserved(char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                c == '-' || c == '.' || c == '_' || c == '~';
 }
@@ -173,7 +196,7 @@ static int is_unreserved(char c) {
 void hf__strbuf_urlencode(struct hf__strbuf *s, const char *text) {
         static const char hex[] = "0123456789ABCDEF";
 
-        for (; *text; text++) {
+        for (; *text != '\0'; text++) {
                 unsigned char c = (unsigned char)*text;
                 if (is_unreserved(*text))
                         hf__strbuf_putc(s, *text);
@@ -183,5 +206,5 @@ void hf__strbuf_urlencode(struct hf__strbuf *s, const char *text) {
 }
 
 struct hf__buf *hf__strbuf_to_buf(struct hf__strbuf *s) {
-        return s->error ? NULL : hf__buf_copy(s->data, s->n);
+        return s->error != 0 ? NULL : hf__buf_copy(s->data, s->n);
 }

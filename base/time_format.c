@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Formats and parses times and durations.
+ *
+ * The text must be the one that Go's standard library would print, to the byte: other clients of
+ * the API compare it. The locale and the time zone of the process must not matter, so neither
+ * strftime nor strtod is used.
+ */
 #include "base/time_format.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Days since 1970-01-01 in the proleptic Gregorian calendar, and back; years are counted from
- * March, so that the leap day is the last of its year. */
+/*
+ * Days since 1970-01-01 in the proleptic Gregorian calendar. Years are counted from March, so that
+ * the leap day is the last day of its year. An era is the 400 years after which the calendar
+ * repeats.
+ */
 static int64_t days_from_date(int64_t year, int month, int day) {
         year -= month <= 2;
         int64_t era = (year >= 0 ? year : year - 399) / 400;
@@ -17,6 +28,7 @@ static int64_t days_from_date(int64_t year, int month, int day) {
                day_of_year - 719468;
 }
 
+/* The inverse. */
 static void date_from_days(int64_t days, int64_t *ret_year, int *ret_month, int *ret_day) {
         days += 719468;
         int64_t era = (days >= 0 ? days : days - 146096) / 146097;
@@ -31,7 +43,7 @@ static void date_from_days(int64_t days, int64_t *ret_year, int *ret_month, int 
         *ret_year = year_of_era + era * 400 + (*ret_month <= 2);
 }
 
-/* Writes value as exactly n digits and what follows them; returns where to go on. */
+/* Writes value as exactly n digits, then the character `after`; returns the end. */
 static char *put_digits(char *at, uint64_t value, int n, char after) {
         for (int i = n; i-- > 0; value /= 10)
                 at[i] = (char)('0' + value % 10);
@@ -39,14 +51,18 @@ static char *put_digits(char *at, uint64_t value, int n, char after) {
         return at + n + 1;
 }
 
-/* usec < 0: none is written. The wire knows four-digit years only; what lies outside is clamped. */
+/* Writes no decimals when usec < 0. The format has four-digit years only, so sec is clamped. */
 static void format(int64_t sec, int usec, char *text) {
-        static const int64_t first = INT64_C(-62135596800),
-                             last = INT64_C(253402300799); /* years 1 and 9999 */
+        static const int64_t first = INT64_C(-62135596800); /* 0001-01-01T00:00:00Z */
+        static const int64_t last = INT64_C(253402300799);  /* 9999-12-31T23:59:59Z */
         int64_t year;
         int month, day;
 
-        sec = sec < first ? first : sec > last ? last : sec;
+        assert(usec < 1000000);
+        if (sec < first)
+                sec = first;
+        else if (sec > last)
+                sec = last;
         int64_t days = sec / 86400 - (sec % 86400 < 0);
         int64_t rest = sec - days * 86400;
         date_from_days(days, &year, &month, &day);
@@ -61,20 +77,29 @@ static void format(int64_t sec, int usec, char *text) {
         *text = '\0';
 }
 
-/* Reads exactly n digits and steps over them; -1 = they are not there. */
-static int digits(const char **p, int n) {
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* Reads exactly n digits and moves *p behind them. -1: there are fewer. */
+static int read_digits(const char **p, int n) {
         int value = 0;
 
         for (int i = 0; i < n; i++, (*p)++) {
-                if (**p < '0' || **p > '9')
+                if (!is_digit(**p))
                         return -1;
                 value = value * 10 + (**p - '0');
         }
         return value;
 }
 
-static int skip(const char **p, char c) { return **p == c ? (*p)++, 1 : 0; }
+/* Moves *p behind c. false: another character is there. */
+static bool skip(const char **p, char c) {
+        if (**p != c)
+                return false;
+        (*p)++;
+        return true;
+}
 
+/* Parses "Z", "+hh:mm" or "-hh:mm" into seconds east of UTC. */
 static int parse_zone(const char **p, int64_t *ret_offset) {
         int sign = **p == '-' ? -1 : 1;
 
@@ -83,35 +108,50 @@ static int parse_zone(const char **p, int64_t *ret_offset) {
                 return 0;
         if (!skip(p, '+') && !skip(p, '-'))
                 return -EINVAL;
-        int hours = digits(p, 2);
+        int hours = read_digits(p, 2);
         if (hours < 0 || hours > 23 || !skip(p, ':'))
                 return -EINVAL;
-        int minutes = digits(p, 2);
+        int minutes = read_digits(p, 2);
         if (minutes < 0 || minutes > 59)
                 return -EINVAL;
         *ret_offset = sign * (hours * 3600 + minutes * 60);
         return 0;
 }
 
-static int parse(const char *p, bool with_usec, int64_t *ret_sec, int *ret_usec) {
+/* "2026-11-21T02:36:00" into seconds since 1970, as if the zone was UTC. */
+static int parse_date_time(const char **p, int64_t *ret_sec) {
         static const char month_days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-        int year, month, day, hour, minute, second, usec = 0;
-        int64_t offset;
+        int year, month, day, hour, minute, second;
 
-        if ((year = digits(&p, 4)) < 0 || !skip(&p, '-') || (month = digits(&p, 2)) < 1 ||
-            month > 12 || !skip(&p, '-') || (day = digits(&p, 2)) < 1 ||
-            day > month_days[month - 1] || !skip(&p, 'T') || (hour = digits(&p, 2)) < 0 ||
-            hour > 23 || !skip(&p, ':') || (minute = digits(&p, 2)) < 0 || minute > 59 ||
-            !skip(&p, ':') || (second = digits(&p, 2)) < 0 || second > 59)
+        if ((year = read_digits(p, 4)) < 0 || !skip(p, '-'))
+                return -EINVAL;
+        if ((month = read_digits(p, 2)) < 1 || month > 12 || !skip(p, '-'))
+                return -EINVAL;
+        if ((day = read_digits(p, 2)) < 1 || day > month_days[month - 1] || !skip(p, 'T'))
+                return -EINVAL;
+        if ((hour = read_digits(p, 2)) < 0 || hour > 23 || !skip(p, ':'))
+                return -EINVAL;
+        if ((minute = read_digits(p, 2)) < 0 || minute > 59 || !skip(p, ':'))
+                return -EINVAL;
+        if ((second = read_digits(p, 2)) < 0 || second > 59)
                 return -EINVAL;
         if (month == 2 && day == 29 && (year % 4 != 0 || (year % 100 == 0 && year % 400 != 0)))
                 return -EINVAL;
-        if (with_usec && (!skip(&p, '.') || (usec = digits(&p, 6)) < 0))
+        *ret_sec = days_from_date(year, month, day) * 86400 + hour * 3600 + minute * 60 + second;
+        return 0;
+}
+
+static int parse(const char *p, bool with_usec, int64_t *ret_sec, int *ret_usec) {
+        int64_t sec, offset;
+        int usec = 0;
+
+        if (parse_date_time(&p, &sec) < 0)
                 return -EINVAL;
-        if (parse_zone(&p, &offset) < 0 || *p)
+        if (with_usec && (!skip(&p, '.') || (usec = read_digits(&p, 6)) < 0))
                 return -EINVAL;
-        *ret_sec = days_from_date(year, month, day) * 86400 + hour * 3600 + minute * 60 + second -
-                   offset;
+        if (parse_zone(&p, &offset) < 0 || *p != '\0')
+                return -EINVAL;
+        *ret_sec = sec - offset;
         *ret_usec = usec;
         return 0;
 }
@@ -138,10 +178,10 @@ int hf__time_parse(const char *text, int64_t *ret_sec) {
         return parse(text, false, ret_sec, &usec);
 }
 
-/* The unit at *p, stepped over; 0 = none is there. */
-static hf_nsec unit(const char **p) {
+/* Reads a unit and moves *p behind it. 0: no unit is there. */
+static hf_nsec read_unit(const char **p) {
         static const struct {
-                const char *name; /* a name comes before its own beginnings */
+                const char *name; /* "ms" comes before "m", its prefix */
                 hf_nsec value;
         } units[] = {
                 {"ns", 1},
@@ -162,24 +202,33 @@ static hf_nsec unit(const char **p) {
         return 0;
 }
 
-/* One "1.5h": the whole part exactly, the fraction in nanoseconds rounded down as Go does. */
+#define MAX_SCALE INT64_C(100000000000000)
+
+/*
+ * Parses one term of a duration, as "1.5h". The whole part is exact; the fraction is rounded down
+ * to nanoseconds, as Go does.
+ */
 static int duration_term(const char **p, hf_nsec *ret_term) {
         int64_t whole = 0, fraction = 0, scale = 1;
-        bool some = false;
+        bool has_digits = false;
 
-        for (; **p >= '0' && **p <= '9'; (*p)++, some = true)
+        for (; is_digit(**p); (*p)++) {
+                has_digits = true;
                 if (__builtin_mul_overflow(whole, 10, &whole) ||
                     __builtin_add_overflow(whole, **p - '0', &whole))
                         return -EINVAL;
+        }
         if (skip(p, '.'))
-                for (; **p >= '0' && **p <= '9'; (*p)++, some = true)
-                        if (scale < INT64_C(100000000000000)) { /* further digits are below a
-                                                                   nanosecond in every unit */
-                                fraction = fraction * 10 + (**p - '0');
-                                scale *= 10;
-                        }
-        hf_nsec value = some ? unit(p) : 0;
-        if (!value || __builtin_mul_overflow(whole, value, &whole))
+                for (; is_digit(**p); (*p)++) {
+                        has_digits = true;
+                        /* Further digits are less than a nanosecond in every unit. */
+                        if (scale == MAX_SCALE)
+                                continue;
+                        fraction = fraction * 10 + (**p - '0');
+                        scale *= 10;
+                }
+        hf_nsec value = has_digits ? read_unit(p) : 0;
+        if (value == 0 || __builtin_mul_overflow(whole, value, &whole))
                 return -EINVAL;
         hf_nsec part = (hf_nsec)((long double)fraction * ((long double)value / (long double)scale));
         if (__builtin_add_overflow(whole, part, ret_term))
@@ -196,22 +245,23 @@ int hf__duration_parse(const char *text, hf_nsec *ret_duration) {
                 *ret_duration = 0;
                 return 0;
         }
-        if (!*text)
+        if (*text == '\0')
                 return -EINVAL;
-        while (*text)
+        while (*text != '\0')
                 if (duration_term(&text, &term) < 0 || __builtin_add_overflow(sum, term, &sum))
                         return -EINVAL;
         *ret_duration = sum;
         return 0;
 }
 
-/* value / scale with up to `places` decimals, without trailing zeros. */
+/* Writes value / scale with up to `places` decimals, without trailing zeros, and suffix. Returns
+ * the length. scale is 10 to the power of places. */
 static int put_decimal(char *text, size_t space, hf_nsec value, hf_nsec scale, int places,
                        const char *suffix) {
         int n = snprintf(text, space, "%lld", (long long)(value / scale));
         hf_nsec rest = value % scale;
 
-        if (rest) {
+        if (rest != 0) {
                 n += snprintf(text + n, space - (size_t)n, ".%0*lld", places, (long long)rest);
                 while (text[n - 1] == '0')
                         n--;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The time formats of the wire (apimachinery's MicroTime and Time) and of flags (Go durations).
- * Pure.
+ * Times as text: Kubernetes' MicroTime and Time, which objects carry, and Go's durations, which
+ * flags and manifests carry. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,17 +11,19 @@
 
 #define HF__MICROTIME_MAX 32
 
-/* "2026-11-21T02:36:00.000000Z", exactly six digits, from microseconds since 1970 UTC. text has
- * HF__MICROTIME_MAX bytes. */
+/* Writes "2026-11-21T02:36:00.000000Z", always with six decimals, from microseconds since 1970 UTC.
+ * text has HF__MICROTIME_MAX bytes. Times outside the years 1 to 9999 are clamped. */
 void hf__microtime_format(int64_t usec, char *text);
-/* Accepts only that form, with Z or +hh:mm / -hh:mm. 0 or -EINVAL. */
+/* Accepts exactly that form, with Z, +hh:mm or -hh:mm as the zone. 0 or -EINVAL. */
 int hf__microtime_parse(const char *text, int64_t *ret_usec);
-/* "2026-11-21T02:36:00Z", seconds (creationTimestamp). */
+
+/* The same without decimals, "2026-11-21T02:36:00Z", from seconds (creationTimestamp). */
 void hf__time_format(int64_t sec, char *text);
 int hf__time_parse(const char *text, int64_t *ret_sec);
 
-/* "15s", "1m30s", "250ms", "1.5h", "0"; what Go's duration syntax accepts, not negative. 0 or
- * -EINVAL. */
+/* Parses a duration as Go's time.ParseDuration does, except that negative ones are refused: "15s",
+ * "1m30s", "250ms", "1.5h", "0". 0 or -EINVAL. */
 int hf__duration_parse(const char *text, hf_nsec *ret_duration);
-/* Go's form: "1m30s", "15s", "250ms". text has 32 bytes. */
+/* Writes a duration as Go prints it ("1m30s", "15s", "250ms"); one below 0 becomes "0s". text has
+ * 32 bytes. */
 void hf__duration_format(hf_nsec duration, char *text);

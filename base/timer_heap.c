@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pairing heap (Fredman, Sedgewick, Sleator and Tarjan, 1986).
+ *
+ * Invariants: no timer is due earlier than its parent; the root has no siblings.
+ */
 #include "base/timer_heap.h"
 
+#include <assert.h>
 #include <stddef.h>
 
-/* Both are roots without siblings; either may be NULL. */
+/* Makes one tree of two and returns its root: the later root becomes a child of the earlier one.
+ * Either may be NULL. */
 static struct hf__timer *meld(struct hf__timer *a, struct hf__timer *b) {
+        assert(!a || (!a->next && !a->prev));
+        assert(!b || (!b->next && !b->prev));
         if (!a || !b)
                 return a ? a : b;
         if (b->at < a->at) {
@@ -20,16 +29,20 @@ static struct hf__timer *meld(struct hf__timer *a, struct hf__timer *b) {
         return a;
 }
 
-/* Joins a list of siblings to one root: pairwise from the left, then all pairs from the right. */
+/* Makes one tree of a list of siblings: melds them in pairs from the left, then the pairs from the
+ * right. This order gives the logarithmic bound. */
 static struct hf__timer *join(struct hf__timer *list) {
         struct hf__timer *pairs = NULL, *root = NULL;
 
         while (list) {
                 struct hf__timer *a = list, *b = a->next;
                 list = b ? b->next : NULL;
-                a->next = a->prev = NULL;
-                if (b)
-                        b->next = b->prev = NULL;
+                a->next = NULL;
+                a->prev = NULL;
+                if (b) {
+                        b->next = NULL;
+                        b->prev = NULL;
+                }
                 a = meld(a, b);
                 a->next = pairs;
                 pairs = a;
@@ -43,24 +56,27 @@ static struct hf__timer *join(struct hf__timer *list) {
         return root;
 }
 
-void hf__timer_heap_add(struct hf__timer_heap *queue, struct hf__timer *due, hf_nsec at) {
-        *due = (struct hf__timer){.at = at, .queued = true};
-        queue->first = meld(queue->first, due);
+void hf__timer_heap_add(struct hf__timer_heap *heap, struct hf__timer *timer, hf_nsec at) {
+        assert(!timer->queued);
+        *timer = (struct hf__timer){.at = at, .queued = true};
+        heap->first = meld(heap->first, timer);
 }
 
-void hf__timer_heap_remove(struct hf__timer_heap *queue, struct hf__timer *due) {
-        if (!due->queued)
+void hf__timer_heap_remove(struct hf__timer_heap *heap, struct hf__timer *timer) {
+        if (!timer->queued)
                 return;
-        if (queue->first == due) {
-                queue->first = join(due->child);
+        assert(heap->first && (heap->first == timer) == !timer->prev);
+        if (heap->first == timer) {
+                heap->first = join(timer->child);
         } else {
-                if (due->prev->child == due)
-                        due->prev->child = due->next;
+                if (timer->prev->child == timer)
+                        timer->prev->child = timer->next;
                 else
-                        due->prev->next = due->next;
-                if (due->next)
-                        due->next->prev = due->prev;
-                queue->first = meld(queue->first, join(due->child));
+                        timer->prev->next = timer->next;
+                if (timer->next)
+                        timer->next->prev = timer->prev;
+                heap->first = meld(heap->first, join(timer->child));
         }
-        *due = (struct hf__timer){.at = due->at};
+        *timer = (struct hf__timer){.at = timer->at};
+        assert(!heap->first || (!heap->first->next && !heap->first->prev));
 }

@@ -20,6 +20,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "client/yaml.h"
 
 #define MAX_JSON (1u << 20) /* bytes of one object; servers accept no more */

@@ -18,9 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "client/base64.h"
 #include "client/file_text.h"
 #include "client/yaml.h"
 

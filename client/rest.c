@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/http/engine.h"
+#include "base/http/tls.h"
 #include "base/sized_config.h"
 #include "client/bearer.h"
 #include "client/file_text.h"

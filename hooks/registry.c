@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The registry of hooks: who is registered, by whom, after what.
+ * The registry of hooks.
  *
- * Model. A hook is a pair of functions and the threads it spawned. Two coordinators move it:
- * hf_hooks_start (start.c) and hf_hooks_stop (stop.c), each on its caller's thread, each a loop
- * that looks at all hooks, moves those that can move, and waits on one condition variable until
- * something changed or the nearest deadline came. Hook functions run on threads of their own,
- * outside the lock, and report by setting their flag under it. Thus a hook may take its time, call
- * back into the registry, or never return, without holding up the others.
+ * Model. A hook is a start and a stop function, and the threads that it spawned. Two coordinators
+ * change its state: hf_hooks_start (start.c) and hf_hooks_stop (stop.c), each on its caller's
+ * thread. Each is a loop: it looks at all hooks, advances those that can advance, and waits on one
+ * condition variable until something has changed or the nearest deadline has come. Hook functions
+ * run on threads of their own without the lock. Their results are stored under the lock. So a hook
+ * may take its time, call back into the registry, or never return, and does not hold up the others.
  *
- *      start:  WAITING -> RUNNING -> DONE | FAILED
- *      stop:   WAITING -> RUNNING -> JOINING -> DONE | STUCK       (only hooks whose start was
- * begun)
+ *      start:  WAITING -> RUNNING -> DONE or FAILED
+ *      stop:   WAITING -> RUNNING -> JOINING -> DONE
+ *              WAITING -> DONE          its start was never begun
+ *              WAITING -> JOINING       it has no stop function
+ *              RUNNING or JOINING -> STUCK
  *
- * Who may change what: start_state by the start coordinator and by the hook's start thread as its
- * last act; stop_state by the stop coordinator alone. `shutdown` is set once and only under the
- * lock, and the start coordinator tests it under the same lock before it begins a start: so after
- * hf_hooks_shut_down nothing begins, and hf_hooks_stop, which first waits for the start coordinator
- * to leave, sees every start that was begun.
+ * Who may change what. start_state: the start coordinator, and the hook's start thread as its last
+ * access. stop_state: the stop coordinator. `shutdown` is set once, under the lock, and the start
+ * coordinator tests it under the same lock before it begins a start. So no start begins after
+ * hf_hooks_shut_down, and hf_hooks_stop, which first waits until the start coordinator has
+ * returned, sees every start that was begun.
  *
- * The deadlock that such hooks are known for (a stop that waits for work which something later
- * cancels) cannot form: the shutting-down token fires before any stop runs, a hook's own token
+ * Hooks cannot deadlock in the way that is known from others, where a stop waits for work that is
+ * canceled only later: the shutting-down token fires before any stop runs, the hook's own token
  * fires before its own stop runs, and each wait has a deadline.
  */
 #include "hooks/registry.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,19 +37,40 @@
 
 #include "base/thread.h"
 
+#define DEFAULT_START_DEADLINE (60 * HF_NSEC_PER_SEC)
+#define DEFAULT_STOP_DEADLINE  (30 * HF_NSEC_PER_SEC)
+
 static struct hf_hook_context *hook_free(struct hf_hook_context *hook) {
         if (!hook)
                 return NULL;
+        assert(!hook->threads);
         for (size_t i = 0; hook->after && i < hook->n_after; i++)
                 free(hook->after[i]);
         free(hook->after);
-        free(hook->needs);
+        free(hook->dependencies);
         free(hook->name);
         free(hook->caller);
         free(hook->check);
         hf_cancel_unref(hook->token);
         free(hook);
         return NULL;
+}
+
+/* Copies the names in from->after. hook->n_after counts the copies, for hook_free after a failure.
+ */
+static int copy_after(struct hf_hook_context *hook, const struct hf_hook *from) {
+        size_t n = from->n_after ? from->n_after : 1; /* calloc(0) may return NULL */
+
+        hook->after = calloc(n, sizeof *hook->after);
+        hook->dependencies = calloc(n, sizeof(struct hf_hook_context *));
+        if (!hook->after || !hook->dependencies)
+                return -ENOMEM;
+        for (; hook->n_after < from->n_after; hook->n_after++) {
+                hook->after[hook->n_after] = strdup(from->after[hook->n_after]);
+                if (!hook->after[hook->n_after])
+                        return -ENOMEM;
+        }
+        return 0;
 }
 
 static struct hf_hook_context *hook_new(struct hf_hooks *hooks, const struct hf_hook *from,
@@ -56,24 +80,17 @@ static struct hf_hook_context *hook_new(struct hf_hooks *hooks, const struct hf_
                 return NULL;
         hook->hooks = hooks;
         hook->hook = *from;
-        hook->hook.start_deadline =
-                from->start_deadline > 0 ? from->start_deadline : 60 * HF_NSEC_PER_SEC;
-        hook->hook.stop_deadline =
-                from->stop_deadline > 0 ? from->stop_deadline : 30 * HF_NSEC_PER_SEC;
+        if (hook->hook.start_deadline <= 0)
+                hook->hook.start_deadline = DEFAULT_START_DEADLINE;
+        if (hook->hook.stop_deadline <= 0)
+                hook->hook.stop_deadline = DEFAULT_STOP_DEADLINE;
         hook->name = strdup(from->name);
-        hook->caller = strdup(caller ? caller : "somebody unnamed");
+        hook->caller = strdup(caller);
         if (asprintf(&hook->check, "poststarthook/%s", from->name) < 0)
                 hook->check = NULL;
-        hook->after = calloc(from->n_after ? from->n_after : 1, sizeof *hook->after);
-        hook->needs = calloc(from->n_after ? from->n_after : 1, sizeof(struct hf_hook_context *));
-        if (!hook->name || !hook->caller || !hook->check || !hook->after || !hook->needs ||
+        if (!hook->name || !hook->caller || !hook->check || copy_after(hook, from) != 0 ||
             hf_cancel_new(NULL, hf_host_clock(hooks->host), &hook->token) != 0)
                 return hook_free(hook);
-        for (; hook->n_after < from->n_after; hook->n_after++) {
-                hook->after[hook->n_after] = strdup(from->after[hook->n_after]);
-                if (!hook->after[hook->n_after])
-                        return hook_free(hook);
-        }
         return hook;
 }
 
@@ -85,15 +102,18 @@ int hf_hooks_new(const struct hf_host *host, struct hf_client *client,
         hooks->host = host;
         hooks->client = client;
         int r = hf__mutex_init(&hooks->mu);
-        if (r == 0 && (r = hf_cond_init(&hooks->changed)) != 0)
-                pthread_mutex_destroy(&hooks->mu);
+        if (r == 0) {
+                r = hf_cond_init(&hooks->changed);
+                if (r != 0)
+                        pthread_mutex_destroy(&hooks->mu);
+        }
         if (r != 0) {
                 free(hooks);
                 return r;
         }
         r = hf_cancel_new(NULL, hf_host_clock(host), &hooks->stopped);
         if (r == 0)
-                r = hf_cancel_new(hooks->stopped, hf_host_clock(host), &hooks->shutting);
+                r = hf_cancel_new(hooks->stopped, hf_host_clock(host), &hooks->shutting_down);
         if (r != 0) {
                 hf_hooks_free(hooks);
                 return r;
@@ -107,14 +127,14 @@ struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks) {
                 return NULL;
         for (size_t i = 0; i < hooks->n; i++)
                 hf_health_remove(hooks->host->health, hooks->list[i]->check);
-        /* With a thread alive, or a start that nobody stopped, the memory is still in use and
-         * stays. */
+        /* Threads may be alive: some are stuck, or the hooks were started and never stopped. They
+         * use the memory, so it stays. */
         if (hooks->stuck || hooks->starting || (hooks->closed && !hooks->stop_done))
                 return NULL;
         for (size_t i = 0; i < hooks->n; i++)
                 hook_free(hooks->list[i]);
         free(hooks->list);
-        hf_cancel_unref(hooks->shutting);
+        hf_cancel_unref(hooks->shutting_down);
         hf_cancel_unref(hooks->stopped);
         pthread_cond_destroy(&hooks->changed);
         pthread_mutex_destroy(&hooks->mu);
@@ -122,8 +142,7 @@ struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks) {
         return NULL;
 }
 
-/* Health checks name a hook as finished; they take no lock, for they may run while a coordinator
- * works. */
+/* The health check of a hook. Takes no lock, because a health check must return at once. */
 static bool check_finished(void *ctx, char *reason, size_t max_reason) {
         struct hf_hook_context *hook = ctx;
         if (atomic_load(&hook->finished))
@@ -133,59 +152,79 @@ static bool check_finished(void *ctx, char *reason, size_t max_reason) {
 }
 
 static struct hf_hook_context *find_locked(struct hf_hooks *hooks, const char *name) {
+        hf__mutex_assert_held(&hooks->mu);
         for (size_t i = 0; i < hooks->n; i++)
                 if (strcmp(hooks->list[i]->name, name) == 0)
                         return hooks->list[i];
         return NULL;
 }
 
-/* Puts hook on the list. On failure it is the caller's still. */
-static int publish(struct hf_hooks *hooks, struct hf_hook_context *hook,
-                   struct hf_status *reterr_status) {
-        int r = 0;
-        pthread_mutex_lock(&hooks->mu);
+/* Puts hook on the list, which owns it then. After a failure it is still the caller's. */
+static int publish_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
+                          struct hf_status *reterr_status) {
+        hf__mutex_assert_held(&hooks->mu);
+        if (hooks->closed)
+                return hf_fail(reterr_status, HF_E_CLOSED,
+                               "hook \"%s\" (by %s) cannot be registered: the hooks were started "
+                               "or stopped already",
+                               hook->name, hook->caller);
         struct hf_hook_context *first = find_locked(hooks, hook->name);
-        if (hooks->closed) {
-                r = hf_fail(reterr_status, HF_E_CLOSED,
-                            "hook \"%s\" (by %s) comes too late: the hooks were started",
-                            hook->name, hook->caller);
-        } else if (first) {
-                r = hf_fail(reterr_status, HF_E_EXISTS,
-                            "hook \"%s\" (by %s) is registered already, by %s", hook->name,
-                            hook->caller, first->caller);
-        } else {
-                struct hf_hook_context **list =
-                        realloc(hooks->list, (hooks->n + 1) * sizeof(struct hf_hook_context *));
-                if (list) {
-                        hooks->list = list;
-                        list[hooks->n++] = hook;
-                } else {
-                        r = hf_fail(reterr_status, -ENOMEM, "hook \"%s\": out of memory",
-                                    hook->name);
-                }
+        if (first)
+                return hf_fail(reterr_status, HF_E_EXISTS,
+                               "hook \"%s\" (by %s) is already registered by %s", hook->name,
+                               hook->caller, first->caller);
+        struct hf_hook_context **list =
+                realloc(hooks->list, (hooks->n + 1) * sizeof(struct hf_hook_context *));
+        if (!list)
+                return hf_fail(reterr_status, -ENOMEM, "hook \"%s\": out of memory", hook->name);
+        hooks->list = list;
+        list[hooks->n++] = hook;
+        return 0;
+}
+
+static void unpublish_locked(struct hf_hooks *hooks, struct hf_hook_context *hook) {
+        size_t i = 0;
+
+        hf__mutex_assert_held(&hooks->mu);
+        while (hooks->list[i] != hook) {
+                i++;
+                assert(i < hooks->n);
         }
-        pthread_mutex_unlock(&hooks->mu);
-        return r;
+        memmove(&hooks->list[i], &hooks->list[i + 1],
+                (hooks->n - i - 1) * sizeof(struct hf_hook_context *));
+        hooks->n--;
+}
+
+/* Checks what the caller of hf_hooks_add has given. */
+static int check_hook(const struct hf_hook *hook, const char *caller,
+                      struct hf_status *reterr_status) {
+        if (!hook->name || hook->name[0] == '\0')
+                return hf_fail(reterr_status, HF_E_INVALID, "a hook registered by %s has no name",
+                               caller);
+        if (!hook->start)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "hook \"%s\" (by %s) has no start function", hook->name, caller);
+        for (size_t i = 0; i < hook->n_after; i++)
+                if (!hook->after || !hook->after[i] || hook->after[i][0] == '\0')
+                        return hf_fail(reterr_status, HF_E_INVALID,
+                                       "hook \"%s\" (by %s) is after a hook without a name",
+                                       hook->name, caller);
+        return 0;
 }
 
 int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *from, const char *caller,
                  struct hf_status *reterr_status) {
-        const char *who = caller ? caller : "somebody unnamed";
-        if (!from->name || !*from->name)
-                return hf_fail(reterr_status, HF_E_INVALID, "a hook registered by %s has no name",
-                               who);
-        if (!from->start)
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "hook \"%s\" (by %s) has no start function", from->name, who);
-        for (size_t i = 0; i < from->n_after; i++)
-                if (!from->after || !from->after[i] || !*from->after[i])
-                        return hf_fail(reterr_status, HF_E_INVALID,
-                                       "hook \"%s\" (by %s) is after a hook without a name",
-                                       from->name, who);
+        if (!caller)
+                caller = "an unnamed caller";
+        int r = check_hook(from, caller, reterr_status);
+        if (r != 0)
+                return r;
         struct hf_hook_context *hook = hook_new(hooks, from, caller);
         if (!hook)
                 return hf_fail(reterr_status, -ENOMEM, "hook \"%s\": out of memory", from->name);
-        int r = publish(hooks, hook, reterr_status);
+        pthread_mutex_lock(&hooks->mu);
+        r = publish_locked(hooks, hook, reterr_status);
+        pthread_mutex_unlock(&hooks->mu);
         if (r != 0) {
                 hook_free(hook);
                 return r;
@@ -197,97 +236,20 @@ int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *from, const char 
         r = hf_fail(reterr_status, r, "hook \"%s\" (by %s): health check %s: %s", hook->name,
                     hook->caller, hook->check, hf_strerror(r));
         pthread_mutex_lock(&hooks->mu);
-        for (size_t i = 0; i < hooks->n; i++)
-                if (hooks->list[i] == hook) {
-                        memmove(&hooks->list[i], &hooks->list[i + 1],
-                                (hooks->n - i - 1) * sizeof(struct hf_hook_context *));
-                        hooks->n--;
-                        break;
-                }
+        unpublish_locked(hooks, hook);
         pthread_mutex_unlock(&hooks->mu);
         hook_free(hook);
         return r;
 }
 
-/* Writes "a -> b -> a" for the circle that begins and ends with stack[from]. */
-static void name_circle(struct hf_hook_context **stack, size_t from, size_t n, char *text,
-                        size_t max_text) {
-        size_t used = 0;
-        for (size_t i = from; i <= n && used < max_text; i++) {
-                int w = snprintf(text + used, max_text - used, "%s\"%s\"",
-                                 i > from ? " after " : "", stack[i < n ? i : from]->name);
-                used += w > 0 ? (size_t)w : 0;
-        }
-}
-
-/*
- * Walks the needs depth first with a stack of its own. mark: 0 not seen, 1 on the stack, 2 known to
- * be free of circles. Registration is closed, so the list is read without the lock.
- */
-static int walk(struct hf_hooks *hooks, size_t root, unsigned char *mark,
-                struct hf_hook_context **stack, size_t *next, struct hf_status *reterr_status) {
-        size_t n = 0;
-        stack[n] = hooks->list[root];
-        next[n++] = 0;
-        mark[root] = 1;
-        while (n) {
-                struct hf_hook_context *top = stack[n - 1];
-                size_t at = 0;
-                while (hooks->list[at] != top)
-                        at++;
-                if (next[n - 1] == top->n_after) {
-                        mark[at] = 2;
-                        n--;
-                        continue;
-                }
-                struct hf_hook_context *need = top->needs[next[n - 1]++];
-                size_t i = 0;
-                while (hooks->list[i] != need)
-                        i++;
-                if (mark[i] == 1) {
-                        size_t from = 0;
-                        while (stack[from] != need)
-                                from++;
-                        char circle[320];
-                        name_circle(stack, from, n, circle, sizeof circle);
-                        return hf_fail(reterr_status, HF_E_INVALID,
-                                       "hooks wait for each other in a circle: %s", circle);
-                }
-                if (mark[i] == 0) {
-                        mark[i] = 1;
-                        stack[n] = need;
-                        next[n++] = 0;
-                }
-        }
-        return 0;
-}
-
-int hf__hooks_resolve(struct hf_hooks *hooks, struct hf_status *reterr_status) {
-        for (size_t i = 0; i < hooks->n; i++)
-                for (size_t k = 0; k < hooks->list[i]->n_after; k++) {
-                        struct hf_hook_context *hook = hooks->list[i];
-                        hook->needs[k] = find_locked(hooks, hook->after[k]);
-                        if (!hook->needs[k])
-                                return hf_fail(reterr_status, HF_E_INVALID,
-                                               "hook \"%s\" (by %s) is after \"%s\", which is not "
-                                               "registered",
-                                               hook->name, hook->caller, hook->after[k]);
-                }
-        unsigned char *mark = calloc(hooks->n + 1, 1);
-        struct hf_hook_context **stack = calloc(hooks->n + 1, sizeof(struct hf_hook_context *));
-        size_t *next = calloc(hooks->n + 1, sizeof *next);
-        int r = mark && stack && next ? 0 : hf_fail(reterr_status, -ENOMEM, "hooks: out of memory");
-        for (size_t i = 0; r == 0 && i < hooks->n; i++)
-                if (mark[i] == 0)
-                        r = walk(hooks, i, mark, stack, next, reterr_status);
-        free(mark);
-        free(stack);
-        free(next);
-        return r;
+void hf__hook_complete_status(struct hf_status *status, int r) {
+        if (r != 0 && status->message[0] == '\0')
+                (void)hf_fail(status, r, "%s", hf_strerror(r));
+        status->error = r;
 }
 
 struct hf_cancel *hf_hook_shutting_down(struct hf_hook_context *context) {
-        return context->hooks->shutting;
+        return context->hooks->shutting_down;
 }
 struct hf_cancel *hf_hook_stopped(struct hf_hook_context *context) {
         return context->hooks->stopped;

@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The start coordinator and the supervised threads. The model is in registry.c.
+ * The start coordinator. registry.c explains the model.
+ *
+ * A start begins when the starts of all its dependencies have returned 0. The coordinator ends with
+ * the first failure, and does not wait for the starts that run: hf_hooks_stop does.
  */
-#include "hooks/registry.h"
-
-#include <errno.h>
-#include <stdlib.h>
+#include <assert.h>
 
 #include "base/thread.h"
+#include "hooks/dependencies.h"
+#include "hooks/registry.h"
+
+static void set_start_state_locked(struct hf_hook_context *hook, enum hf__hook_start_state state) {
+        hf__mutex_assert_held(&hook->hooks->mu);
+        assert(state == HF__START_RUNNING ? hook->start_state == HF__START_WAITING
+                                          : hook->start_state == HF__START_RUNNING);
+        assert(state != HF__START_WAITING);
+        hook->start_state = state;
+}
 
 static void *start_main(void *ctx) {
         struct hf_hook_context *hook = ctx;
         struct hf_hooks *hooks = hook->hooks;
         struct hf_status status = {0};
         int r = hook->hook.start(hook, hook->hook.ctx, &status);
-        if (r != 0 && !status.message[0])
-                (void)hf_fail(&status, r, "%s", hf_strerror(r));
-        status.error = r;
 
+        hf__hook_complete_status(&status, r);
+        /* This is the last access to the registry: after the unlock the hook may be joined. */
         pthread_mutex_lock(&hooks->mu);
         hook->start_status = status;
-        hook->start_state = r == 0 ? HF__START_DONE : HF__START_FAILED;
+        set_start_state_locked(hook, r == 0 ? HF__START_DONE : HF__START_FAILED);
         hook->start_returned = true;
         if (r == 0)
                 atomic_store(&hook->finished, true);
@@ -30,34 +39,54 @@ static void *start_main(void *ctx) {
 }
 
 static bool can_start_locked(const struct hf_hook_context *hook) {
+        hf__mutex_assert_held(&hook->hooks->mu);
         if (hook->start_state != HF__START_WAITING)
                 return false;
         for (size_t i = 0; i < hook->n_after; i++)
-                if (hook->needs[i]->start_state != HF__START_DONE)
+                if (hook->dependencies[i]->start_state != HF__START_DONE)
                         return false;
         return true;
 }
 
-/* Begins one start. The lock is kept: making a thread does not wait, and a stop must see either
- * nothing or the thread. */
+/* Begins one start. Keeps the lock, because starting a thread does not block for long, and a stop
+ * must see either nothing or the thread. */
 static void begin_locked(struct hf_hook_context *hook, hf_nsec now) {
+        hf__mutex_assert_held(&hook->hooks->mu);
         hook->start_until = now + hook->hook.start_deadline;
-        hook->start_state = HF__START_RUNNING;
+        set_start_state_locked(hook, HF__START_RUNNING);
         int r = hf__thread_start(hook->hooks->host, "hf-hook", start_main, hook,
                                  &hook->start_thread);
         if (r == 0) {
                 hook->start_begun = true;
         } else {
-                hook->start_state = HF__START_FAILED;
-                (void)hf_fail(&hook->start_status, r, "no thread: %s", hf_strerror(r));
+                set_start_state_locked(hook, HF__START_FAILED);
+                (void)hf_fail(&hook->start_status, r, "cannot start a thread: %s", hf_strerror(r));
         }
 }
 
-/* One look at all hooks. Returns true when the start is over: *ret_result. Else *ret_wake is the
+/* Advances one hook. An error ends the whole start. */
+static int advance_locked(struct hf_hook_context *hook, hf_nsec now,
+                          struct hf_status *reterr_status) {
+        if (can_start_locked(hook))
+                begin_locked(hook, now);
+        if (hook->start_state == HF__START_FAILED)
+                return hf_fail(reterr_status, hook->start_status.error, "hook \"%s\" failed: %s",
+                               hook->name, hook->start_status.message);
+        if (hook->start_state == HF__START_RUNNING && now >= hook->start_until)
+                return hf_fail(reterr_status, HF_E_TIMEOUT,
+                               "hook \"%s\" has not finished its start within %lld ms", hook->name,
+                               (long long)(hook->hook.start_deadline / HF_NSEC_PER_MSEC));
+        return 0;
+}
+
+/* Looks at all hooks once. true: the start is over, with *ret_result. false: *ret_wake is the
  * nearest deadline. */
-static bool turn_locked(struct hf_hooks *hooks, hf_nsec now, int *ret_result, hf_nsec *ret_wake,
-                        struct hf_status *reterr_status) {
+static bool iterate_locked(struct hf_hooks *hooks, hf_nsec now, int *ret_result, hf_nsec *ret_wake,
+                           struct hf_status *reterr_status) {
         size_t n_done = 0;
+
+        hf__mutex_assert_held(&hooks->mu);
+        *ret_result = 0;
         *ret_wake = HF_NSEC_NEVER;
         if (hooks->shutdown) {
                 *ret_result = hf_fail(reterr_status, HF_E_CANCELED, "shut down during the start");
@@ -65,33 +94,21 @@ static bool turn_locked(struct hf_hooks *hooks, hf_nsec now, int *ret_result, hf
         }
         for (size_t i = 0; i < hooks->n; i++) {
                 struct hf_hook_context *hook = hooks->list[i];
-                if (can_start_locked(hook))
-                        begin_locked(hook, now);
-                if (hook->start_state == HF__START_FAILED) {
-                        int error = hook->start_status.error;
-                        *ret_result = hf_fail(reterr_status, error, "hook \"%s\" failed: %s",
-                                              hook->name, hook->start_status.message);
+                *ret_result = advance_locked(hook, now, reterr_status);
+                if (*ret_result != 0)
                         return true;
-                }
-                if (hook->start_state == HF__START_RUNNING && now >= hook->start_until) {
-                        *ret_result =
-                                hf_fail(reterr_status, HF_E_TIMEOUT,
-                                        "hook \"%s\" has not finished its start within %lld ms",
-                                        hook->name,
-                                        (long long)(hook->hook.start_deadline / HF_NSEC_PER_MSEC));
-                        return true;
-                }
-                if (hook->start_state == HF__START_RUNNING && hook->start_until < *ret_wake)
+                if (hook->start_state == HF__START_DONE)
+                        n_done++;
+                else if (hook->start_state == HF__START_RUNNING && hook->start_until < *ret_wake)
                         *ret_wake = hook->start_until;
-                n_done += hook->start_state == HF__START_DONE;
         }
-        *ret_result = 0;
         return n_done == hooks->n;
 }
 
-int hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status) {
-        const struct hf_clock *clock = hf_host_clock(hooks->host);
+/* Closes the registration. After a failure there is nothing to start. */
+static int begin_start(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         int r = 0;
+
         pthread_mutex_lock(&hooks->mu);
         if (hooks->closed)
                 r = hf_fail(reterr_status, HF_E_CLOSED,
@@ -102,14 +119,19 @@ int hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         if (r == 0)
                 hooks->starting = true;
         pthread_mutex_unlock(&hooks->mu);
+        return r;
+}
+
+int hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status) {
+        const struct hf_clock *clock = hf_host_clock(hooks->host);
+        hf_nsec wake;
+        int r = begin_start(hooks, reterr_status);
+
         if (r != 0)
                 return r;
-
-        r = hf__hooks_resolve(hooks, reterr_status);
-
+        r = hf__hook_dependencies_resolve(hooks, reterr_status);
         pthread_mutex_lock(&hooks->mu);
-        hf_nsec wake;
-        while (r == 0 && !turn_locked(hooks, hf_now(clock), &r, &wake, reterr_status))
+        while (r == 0 && !iterate_locked(hooks, hf_now(clock), &r, &wake, reterr_status))
                 (void)clock->wait(clock->ctx, &hooks->changed, &hooks->mu, wake);
         hooks->starting = false;
         pthread_cond_broadcast(&hooks->changed);
@@ -122,56 +144,5 @@ void hf_hooks_shut_down(struct hf_hooks *hooks) {
         hooks->shutdown = true;
         pthread_cond_broadcast(&hooks->changed);
         pthread_mutex_unlock(&hooks->mu);
-        hf_cancel_fire(hooks->shutting, HF_CANCEL_STOPPING);
-}
-
-static void *spawned_main(void *ctx) {
-        struct hf__hook_thread *thread = ctx;
-        struct hf_hooks *hooks = thread->hook->hooks;
-        thread->fn(thread->ctx, thread->hook->token);
-        pthread_mutex_lock(&hooks->mu);
-        thread->done = true;
-        pthread_cond_broadcast(&hooks->changed);
-        pthread_mutex_unlock(&hooks->mu);
-        return NULL;
-}
-
-/* Takes those that have returned off the hook's list. */
-static struct hf__hook_thread *take_done_locked(struct hf_hook_context *hook) {
-        struct hf__hook_thread *done = NULL;
-        for (struct hf__hook_thread **at = &hook->threads; *at;) {
-                struct hf__hook_thread *thread = *at;
-                if (!thread->done) {
-                        at = &thread->next;
-                        continue;
-                }
-                *at = thread->next;
-                thread->next = done;
-                done = thread;
-        }
-        return done;
-}
-
-int hf_hook_spawn(struct hf_hook_context *context, const char *thread_name,
-                  void (*fn)(void *ctx, struct hf_cancel *token), void *ctx) {
-        struct hf__hook_thread *thread = calloc(1, sizeof *thread);
-        if (!thread)
-                return -ENOMEM;
-        *thread = (struct hf__hook_thread){.hook = context, .fn = fn, .ctx = ctx};
-        pthread_mutex_lock(&context->hooks->mu);
-        struct hf__hook_thread *done =
-                take_done_locked(context); /* unjoined, a thread keeps its stack */
-        int r = context->stop_closed || context->hooks->shutdown ? HF_E_CLOSED : 0;
-        if (r == 0)
-                r = hf__thread_start(context->hooks->host, thread_name, spawned_main, thread,
-                                     &thread->thread);
-        if (r == 0) {
-                thread->next = context->threads;
-                context->threads = thread;
-        }
-        pthread_mutex_unlock(&context->hooks->mu);
-        hf__hook_threads_join(done);
-        if (r != 0)
-                free(thread);
-        return r;
+        hf_cancel_fire(hooks->shutting_down, HF_CANCEL_STOPPING);
 }

@@ -1,29 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stop coordinator. The model is in registry.c.
+ * The stop coordinator. registry.c explains the model.
  *
- * A hook's turn to stop comes when every hook that is after it has stopped (or is stuck), and its
- * own start has returned (or its start deadline has passed). Then its token fires, its stop
- * function runs, its threads are joined; all of it within its stop deadline. A thread is joined
- * only once it has said that it is done, so that joining does not wait.
+ * A hook is stopped when every hook that is after it has stopped (or is stuck), and its own start
+ * has returned (or has missed its deadline). Then its token fires, its stop function runs, and its
+ * threads are joined, all within its stop deadline. A thread is joined only after its last access
+ * to the registry, so that no join waits for the work of a hook.
  */
-#include "hooks/registry.h"
-
+#include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/thread.h"
+#include "hooks/registry.h"
+#include "hooks/threads.h"
+
+static void set_stop_state_locked(struct hf_hook_context *hook, enum hf__hook_stop_state state) {
+        hf__mutex_assert_held(&hook->hooks->mu);
+        switch (state) {
+        case HF__STOP_WAITING: assert(false); break;
+        case HF__STOP_RUNNING: assert(hook->stop_state == HF__STOP_WAITING); break;
+        case HF__STOP_JOINING:
+                assert(hook->stop_state == HF__STOP_WAITING ||
+                       hook->stop_state == HF__STOP_RUNNING);
+                break;
+        case HF__STOP_DONE:
+                assert(hook->start_begun ? hook->stop_state == HF__STOP_JOINING
+                                         : hook->stop_state == HF__STOP_WAITING);
+                assert(!hook->threads);
+                break;
+        case HF__STOP_STUCK:
+                assert(hook->stop_state == HF__STOP_RUNNING ||
+                       hook->stop_state == HF__STOP_JOINING);
+                break;
+        }
+        hook->stop_state = state;
+}
 
 static void *stop_main(void *ctx) {
         struct hf_hook_context *hook = ctx;
         struct hf_hooks *hooks = hook->hooks;
         struct hf_status status = {0};
         int r = hook->hook.stop(hook, hook->hook.ctx, &status);
-        if (r != 0 && !status.message[0])
-                (void)hf_fail(&status, r, "%s", hf_strerror(r));
-        status.error = r;
 
+        hf__hook_complete_status(&status, r);
         pthread_mutex_lock(&hooks->mu);
         hook->stop_status = status;
         hook->stop_error = r;
@@ -33,58 +52,53 @@ static void *stop_main(void *ctx) {
         return NULL;
 }
 
-static bool is_over(const struct hf_hook_context *hook) {
+static bool has_ended(const struct hf_hook_context *hook) {
         return hook->stop_state == HF__STOP_DONE || hook->stop_state == HF__STOP_STUCK;
 }
 
-/* Has everything that is after hook stopped? */
-static bool may_stop_locked(const struct hf_hooks *hooks, const struct hf_hook_context *hook) {
+/* Whether every hook that is after this one has ended. */
+static bool can_stop_locked(const struct hf_hooks *hooks, const struct hf_hook_context *hook) {
+        hf__mutex_assert_held(&hook->hooks->mu);
         for (size_t i = 0; i < hooks->n; i++) {
                 const struct hf_hook_context *other = hooks->list[i];
                 for (size_t k = 0; k < other->n_after; k++)
-                        if (other->needs[k] == hook && !is_over(other))
+                        if (other->dependencies[k] == hook && !has_ended(other))
                                 return false;
         }
         return true;
 }
 
-/* Fires the token and runs the stop function. The lock is let go for what may call out. */
+/* Fires the token and runs the stop function. Releases the lock meanwhile, because the wakers of
+ * the token and the stop function may call back into the registry. */
 static void begin_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, hf_nsec now) {
-        hook->stop_closed = true;
+        int r = 0;
+
+        hook->stop_begun = true;
         hook->stop_until = now + hook->hook.stop_deadline;
-        hook->stop_state = hook->hook.stop ? HF__STOP_RUNNING : HF__STOP_JOINING;
+        set_stop_state_locked(hook, hook->hook.stop ? HF__STOP_RUNNING : HF__STOP_JOINING);
         pthread_mutex_unlock(&hooks->mu);
         hf_cancel_fire(hook->token, HF_CANCEL_STOPPING);
-        int r = 0;
         if (hook->hook.stop) {
                 r = hf__thread_start(hooks->host, "hf-hook", stop_main, hook, &hook->stop_thread);
-                if (r != 0) /* Without a thread to be had the deadline is given up, not the stop. */
+                if (r != 0) /* rather a stop without a deadline than no stop */
                         (void)stop_main(hook);
         }
         pthread_mutex_lock(&hooks->mu);
         hook->stop_thread_made = hook->hook.stop && r == 0;
 }
 
-static bool all_quiet_locked(const struct hf_hook_context *hook) {
-        for (const struct hf__hook_thread *thread = hook->threads; thread; thread = thread->next)
-                if (!thread->done)
-                        return false;
-        return hook->start_returned && (!hook->stop_thread_made || hook->stop_returned);
+/* Whether no thread of hook will touch the registry again. */
+static bool can_join_locked(const struct hf_hook_context *hook) {
+        return hook->start_returned && (!hook->stop_thread_made || hook->stop_returned) &&
+               hf__hook_threads_are_done_locked(hook);
 }
 
-void hf__hook_threads_join(struct hf__hook_thread *threads) {
-        while (threads) {
-                struct hf__hook_thread *thread = threads;
-                threads = thread->next;
-                pthread_join(thread->thread, NULL);
-                free(thread);
-        }
-}
-
-/* Every thread of hook has made its last touch of the registry: each join is a matter of its exit.
- */
+/* Joins all threads of hook. Releases the lock meanwhile. */
 static void join_locked(struct hf_hooks *hooks, struct hf_hook_context *hook) {
         struct hf__hook_thread *threads = hook->threads;
+
+        hf__mutex_assert_held(&hooks->mu);
+        assert(hook->stop_begun); /* no thread is spawned while the lock is released */
         hook->threads = NULL;
         pthread_mutex_unlock(&hooks->mu);
         hf__hook_threads_join(threads);
@@ -92,103 +106,137 @@ static void join_locked(struct hf_hooks *hooks, struct hf_hook_context *hook) {
         if (hook->stop_thread_made)
                 pthread_join(hook->stop_thread, NULL);
         pthread_mutex_lock(&hooks->mu);
-        hook->stop_state = HF__STOP_DONE;
+        set_stop_state_locked(hook, HF__STOP_DONE);
 }
 
-/* Moves one hook as far as it goes. Returns true when it moved; else lowers *wake to its deadline.
- */
-static bool move_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, hf_nsec now,
-                        hf_nsec *wake) {
-        hf_nsec until = HF_NSEC_NEVER;
-        switch (hook->stop_state) {
-        case HF__STOP_WAITING:
-                if (!hook->start_begun) {
-                        hook->stop_state = HF__STOP_DONE;
-                        return true;
-                }
-                if (!may_stop_locked(hooks, hook))
-                        return false;
-                if (hook->start_returned || now >= hook->start_until) {
-                        begin_locked(hooks, hook, now);
-                        return true;
-                }
-                until = hook->start_until;
-                break;
-        case HF__STOP_RUNNING:
-        case HF__STOP_JOINING:
-                if (hook->stop_state == HF__STOP_RUNNING && hook->stop_returned) {
-                        hook->stop_state = HF__STOP_JOINING;
-                        return true;
-                }
-                if (all_quiet_locked(hook)) {
-                        join_locked(hooks, hook);
-                        return true;
-                }
-                if (now >= hook->stop_until) {
-                        hook->stop_state = HF__STOP_STUCK;
-                        return true;
-                }
-                until = hook->stop_until;
-                break;
-        case HF__STOP_DONE:
-        case HF__STOP_STUCK: return false;
+/* Advances a hook in state WAITING. true: its state has changed. false: *ret_until is the time at
+ * which it can change without an event. */
+static bool advance_waiting_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
+                                   hf_nsec now, hf_nsec *ret_until) {
+        if (!hook->start_begun) {
+                set_stop_state_locked(hook, HF__STOP_DONE);
+                return true;
         }
-        if (until < *wake)
-                *wake = until;
+        if (!can_stop_locked(hooks, hook))
+                return false;
+        if (hook->start_returned || now >= hook->start_until) {
+                begin_locked(hooks, hook, now);
+                return true;
+        }
+        *ret_until = hook->start_until;
         return false;
 }
 
-static bool turn_locked(struct hf_hooks *hooks, hf_nsec now, hf_nsec *ret_wake) {
-        bool moved = false, over = true;
-        *ret_wake = HF_NSEC_NEVER;
-        for (size_t i = hooks->n; i-- > 0;) {
-                moved |= move_locked(hooks, hooks->list[i], now, ret_wake);
-                over &= is_over(hooks->list[i]);
+/* The same for a hook in state RUNNING or JOINING. */
+static bool advance_begun_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, hf_nsec now,
+                                 hf_nsec *ret_until) {
+        if (hook->stop_state == HF__STOP_RUNNING && hook->stop_returned) {
+                set_stop_state_locked(hook, HF__STOP_JOINING);
+                return true;
         }
-        if (moved)
-                *ret_wake = now;
-        return over;
+        if (can_join_locked(hook)) {
+                join_locked(hooks, hook);
+                return true;
+        }
+        if (now >= hook->stop_until) {
+                set_stop_state_locked(hook, HF__STOP_STUCK);
+                return true;
+        }
+        *ret_until = hook->stop_until;
+        return false;
 }
 
-/* Collects what went wrong. The first error counts, but being stuck counts most: it forbids
- * freeing. */
-static int collect_locked(struct hf_hooks *hooks, struct hf_status *reterr_status) {
-        char text[sizeof reterr_status->message] = "";
-        size_t used = 0;
-        int error = 0;
+static bool advance_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, hf_nsec now,
+                           hf_nsec *ret_until) {
+        *ret_until = HF_NSEC_NEVER;
+        if (has_ended(hook))
+                return false;
+        if (hook->stop_state == HF__STOP_WAITING)
+                return advance_waiting_locked(hooks, hook, now, ret_until);
+        return advance_begun_locked(hooks, hook, now, ret_until);
+}
+
+/* Looks at all hooks once. true: all have ended. false: *ret_wake is the time of the next look. */
+static bool iterate_locked(struct hf_hooks *hooks, hf_nsec now, hf_nsec *ret_wake) {
+        bool advanced = false, all_ended = true;
+
+        hf__mutex_assert_held(&hooks->mu);
+        *ret_wake = HF_NSEC_NEVER;
+        /* Backwards: hooks that were registered later are usually after the others. */
         for (size_t i = hooks->n; i-- > 0;) {
-                struct hf_hook_context *hook = hooks->list[i];
-                int w = 0;
+                hf_nsec until;
+                if (advance_locked(hooks, hooks->list[i], now, &until))
+                        advanced = true;
+                if (until < *ret_wake)
+                        *ret_wake = until;
+                if (!has_ended(hooks->list[i]))
+                        all_ended = false;
+        }
+        /* Others may be able to advance now. */
+        if (advanced)
+                *ret_wake = now;
+        return all_ended;
+}
+
+/* ---- the result ---- */
+
+struct report {
+        char text[sizeof((struct hf_status *)0)->message];
+        size_t n;
+};
+
+static void report_add(struct report *report, const char *name, const char *problem,
+                       const char *detail) {
+        size_t space = sizeof report->text - report->n;
+        int n = snprintf(report->text + report->n, space, "%shook \"%s\" %s: %s",
+                         report->n > 0 ? "; " : "", name, problem, detail);
+
+        if (n > 0)
+                report->n += (size_t)n < space ? (size_t)n : space - 1;
+}
+
+static void report_stuck_locked(struct report *report, const struct hf_hook_context *hook) {
+        const char *what = "one of its threads has not returned";
+        char detail[120];
+
+        if (!hook->start_returned)
+                what = "its start has not returned";
+        else if (hook->stop_thread_made && !hook->stop_returned)
+                what = "its stop has not returned";
+        (void)snprintf(detail, sizeof detail, "%s within %lld ms", what,
+                       (long long)(hook->hook.stop_deadline / HF_NSEC_PER_MSEC));
+        report_add(report, hook->name, "is stuck", detail);
+}
+
+/* Lists all failures. Returns the first error; but HF_E_STUCK, if any hook is stuck, because it
+ * forbids the caller to free. */
+static int collect_locked(struct hf_hooks *hooks, struct hf_status *reterr_status) {
+        struct report report = {0};
+        int error = 0;
+
+        hf__mutex_assert_held(&hooks->mu);
+        for (size_t i = hooks->n; i-- > 0;) {
+                const struct hf_hook_context *hook = hooks->list[i];
                 if (hook->stop_state == HF__STOP_STUCK) {
-                        const char *what = !hook->start_returned ? "its start has not returned"
-                                           : hook->stop_thread_made && !hook->stop_returned
-                                                   ? "its stop has not returned"
-                                                   : "a thread of it has not returned";
-                        w = snprintf(text + used, sizeof text - used,
-                                     "%shook \"%s\" is stuck: %s within %lld ms", used ? "; " : "",
-                                     hook->name, what,
-                                     (long long)(hook->hook.stop_deadline / HF_NSEC_PER_MSEC));
+                        report_stuck_locked(&report, hook);
                         hooks->stuck = true;
                 } else if (hook->stop_error != 0) {
-                        w = snprintf(text + used, sizeof text - used,
-                                     "%shook \"%s\" failed to stop: %s", used ? "; " : "",
-                                     hook->name, hook->stop_status.message);
-                        if (!error)
+                        report_add(&report, hook->name, "failed to stop",
+                                   hook->stop_status.message);
+                        if (error == 0)
                                 error = hook->stop_error;
                         if (hook->stop_error == HF_E_STUCK)
                                 hooks->stuck = true;
                 }
-                used = w > 0 && used + (size_t)w < sizeof text ? used + (size_t)w
-                       : w > 0                                 ? sizeof text - 1
-                                                               : used;
         }
         if (hooks->stuck)
                 error = HF_E_STUCK;
-        return error ? hf_fail(reterr_status, error, "%s", text) : 0;
+        return error != 0 ? hf_fail(reterr_status, error, "%s", report.text) : 0;
 }
 
 int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_host_clock(hooks->host);
+
         hf_hooks_shut_down(hooks);
         pthread_mutex_lock(&hooks->mu);
         hooks->closed = true;
@@ -197,11 +245,11 @@ int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status) {
                 return hf_fail(reterr_status, HF_E_CLOSED, "the hooks were stopped already");
         }
         hooks->stop_begun = true;
-        /* The start coordinator leaves as soon as it sees `shutdown`: it waits for nothing else. */
+        /* Short: the start coordinator returns as soon as it sees `shutdown`. */
         while (hooks->starting)
                 (void)clock->wait(clock->ctx, &hooks->changed, &hooks->mu, HF_NSEC_NEVER);
         hf_nsec wake, now = hf_now(clock);
-        while (!turn_locked(hooks, now, &wake)) {
+        while (!iterate_locked(hooks, now, &wake)) {
                 if (wake > now)
                         (void)clock->wait(clock->ctx, &hooks->changed, &hooks->mu, wake);
                 now = hf_now(clock);

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "base/http/engine.h"
+#include "base/http/global.h"
 #include "base/strbuf.h"
 #include "server/flags.h"
 #include "server/program.h"

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine's loop. One thread owns curl and all requests; others reach it through the mailbox
- * only.
+ * The engine: its loop, and the functions through which other threads reach it.
  *
- * A request is in a bucket (by its id, guarded by mu) from its submission until it has ended, so
- * that a cancellation can find it; its cancel note is a member, so that cancelling allocates
- * nothing and cannot fail. A request that ends while its cancel note is in the mailbox is kept
- * until the note is taken.
+ * One thread owns curl and all requests. Other threads send it commands through the mailbox, and
+ * touch only what mu guards. Callbacks run on the engine's thread with no lock held.
  *
- * The loop sleeps in epoll_wait for at most a second: on curl's sockets, on the mailbox, and on a
- * timer of boot time that is set to the earliest of curl's timers, the requests' deadlines and the
- * calls asked for. The timer is set only when it must ring earlier than it is set to; ringing too
- * early is one turn for nothing.
+ * A request is in a bucket, by its id, from its submission until it has ended, so that a
+ * cancellation finds it. Its cancel command is a member of it, so that canceling allocates nothing
+ * and cannot fail. A request that ends while its cancel command is in the mailbox is kept until the
+ * command is taken.
  *
- * At the stop: submissions are refused from then on, what is in the mailbox is taken, every request
- * ends with HF_E_CANCELED and every timer is called, on the engine's thread, which then ends.
+ * The loop sleeps in epoll_wait for at most a second. It wakes for curl's sockets, for the mailbox
+ * and for a timer of boot time. That timer is set to the earliest of curl's timers, the requests'
+ * timers and the scheduled calls. It is set again only when it must expire earlier than it is set:
+ * expiring too early costs one empty iteration, which is cheaper than a system call per request.
+ *
+ * The stop: from then on submissions are refused. The thread takes what is in the mailbox, ends
+ * every request with HF_E_CANCELED, calls every scheduled function, and ends.
  */
+#include <curl/curl.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +27,16 @@
 #include <unistd.h>
 
 #include "base/http/engine_private.h"
+#include "base/http/exchange.h"
 #include "base/thread.h"
 
 #define N_EVENTS    64
 #define MAX_WAIT_MS 1000
 
-struct timer {
-        struct hf__note note;
-        struct hf__timer due;
+/* A call that was asked for with hf__http_schedule. The engine owns it. */
+struct scheduled {
+        struct hf__http_command command; /* HF__HTTP_TIMER */
+        struct hf__timer timer;
         hf_nsec when;
         void (*fn)(void *ctx);
         void *ctx;
@@ -40,26 +45,37 @@ struct timer {
 #define CONTAINER(pointer, type, member)                                                           \
         ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-static struct hf__exchange **bucket_of(struct hf__http_engine *engine, uint64_t id) {
+/* ---- any thread ---- */
+
+static struct hf__exchange **bucket_of_locked(struct hf__http_engine *engine, uint64_t id) {
+        hf__mutex_assert_held(&engine->mu);
         return &engine->buckets[id % HF__HTTP_N_BUCKETS];
 }
 
-/* ---- any thread ---- */
-
-static void post_locked(struct hf__http_engine *engine, struct hf__note *note,
-                        enum hf__note_kind kind) {
-        note->kind = kind;
-        hf__mailbox_post(&engine->box, &note->message);
+static void post_locked(struct hf__http_engine *engine, struct hf__http_command *command,
+                        enum hf__http_command_kind kind) {
+        hf__mutex_assert_held(&engine->mu);
+        assert(!engine->closed); /* the thread may end after the stop command */
+        command->kind = kind;
+        hf__mailbox_post(&engine->mailbox, &command->message);
 }
 
+/* The newest request with this id; NULL = none. */
 static struct hf__exchange *find_locked(struct hf__http_engine *engine, uint64_t id) {
-        struct hf__exchange *x = *bucket_of(engine, id);
+        struct hf__exchange *x = *bucket_of_locked(engine, id);
         while (x && x->id != id)
                 x = x->next_in_bucket;
         return x;
 }
 
-/* again: the id of the request that this is another try of; 0 = a new one. */
+/* again: the id of the request of which this is another try; 0 = it is the first. */
+static int check_submit_locked(struct hf__http_engine *engine, uint64_t again) {
+        if (engine->closed)
+                return HF_E_CLOSED;
+        const struct hf__exchange *last_try = again ? find_locked(engine, again) : NULL;
+        return last_try && last_try->cancel_posted ? HF_E_CANCELED : 0;
+}
+
 static int submit(struct hf__http_engine *engine, const struct hf__http_request *request,
                   uint64_t again, uint64_t *ret_id) {
         if (!request->method || !request->url || !request->on_done ||
@@ -70,19 +86,17 @@ static int submit(struct hf__http_engine *engine, const struct hf__http_request 
         if (!x)
                 return -ENOMEM;
         pthread_mutex_lock(&engine->mu);
-        const struct hf__exchange *last_try = again ? find_locked(engine, again) : NULL;
-        int r = engine->closed                        ? HF_E_CLOSED
-                : last_try && last_try->cancel_posted ? HF_E_CANCELED
-                                                      : 0;
+        int r = check_submit_locked(engine, again);
         if (r == 0) {
                 x->id = again ? again : ++engine->last_id;
-                if (ret_id)
-                        *ret_id = x->id; /* before the first callback can come */
-                struct hf__exchange **bucket = bucket_of(engine, x->id);
-                x->next_in_bucket = *bucket; /* before the last try, which is there until its
-                                                on_done has returned */
+                if (ret_id) /* before the command is posted: a callback may need it */
+                        *ret_id = x->id;
+                /* In front of the last try, which stays in the bucket until its on_done has
+                 * returned: find_locked finds the new one. */
+                struct hf__exchange **bucket = bucket_of_locked(engine, x->id);
+                x->next_in_bucket = *bucket;
                 *bucket = x;
-                post_locked(engine, &x->note, HF__NOTE_SUBMIT);
+                post_locked(engine, &x->submit_command, HF__HTTP_SUBMIT);
         }
         pthread_mutex_unlock(&engine->mu);
         if (r != 0)
@@ -97,6 +111,8 @@ int hf__http_submit(struct hf__http_engine *engine, const struct hf__http_reques
 
 int hf__http_submit_again(struct hf__http_engine *engine, const struct hf__http_request *request,
                           uint64_t id) {
+        hf__engine_assert_thread(engine);
+        assert(id != 0);
         return submit(engine, request, id, NULL);
 }
 
@@ -105,27 +121,27 @@ void hf__http_cancel(struct hf__http_engine *engine, uint64_t id) {
         struct hf__exchange *x = find_locked(engine, id);
         if (x && !x->cancel_posted && !engine->closed) {
                 x->cancel_posted = true;
-                post_locked(engine, &x->cancel_note, HF__NOTE_CANCEL);
+                post_locked(engine, &x->cancel_command, HF__HTTP_CANCEL);
         }
         pthread_mutex_unlock(&engine->mu);
 }
 
 int hf__http_schedule(struct hf__http_engine *engine, hf_nsec when, void (*fn)(void *ctx),
                       void *ctx) {
-        struct timer *timer = calloc(1, sizeof *timer);
-
-        if (!timer)
+        assert(fn);
+        struct scheduled *scheduled = calloc(1, sizeof *scheduled);
+        if (!scheduled)
                 return -ENOMEM;
-        timer->when = when;
-        timer->fn = fn;
-        timer->ctx = ctx;
+        scheduled->when = when;
+        scheduled->fn = fn;
+        scheduled->ctx = ctx;
         pthread_mutex_lock(&engine->mu);
         bool closed = engine->closed;
         if (!closed)
-                post_locked(engine, &timer->note, HF__NOTE_TIMER);
+                post_locked(engine, &scheduled->command, HF__HTTP_TIMER);
         pthread_mutex_unlock(&engine->mu);
         if (closed)
-                free(timer);
+                free(scheduled);
         return closed ? HF_E_CLOSED : 0;
 }
 
@@ -136,13 +152,14 @@ uint64_t hf__http_engine_iterations(struct hf__http_engine *engine) {
 /* ---- the engine's thread ---- */
 
 void hf__engine_forget(struct hf__http_engine *engine, struct hf__exchange *x) {
-        if (x->link) {
-                *x->link = x->next;
-                if (x->next)
-                        x->next->link = x->link;
-        }
+        hf__engine_assert_thread(engine);
+        assert(!x->ended && !x->pool && !x->easy && !x->guard_pool && !x->timer.queued);
+        assert(x->link);
+        *x->link = x->next;
+        if (x->next)
+                x->next->link = x->link;
         pthread_mutex_lock(&engine->mu);
-        struct hf__exchange **bucket = bucket_of(engine, x->id);
+        struct hf__exchange **bucket = bucket_of_locked(engine, x->id);
         while (*bucket != x)
                 bucket = &(*bucket)->next_in_bucket;
         *bucket = x->next_in_bucket;
@@ -153,9 +170,9 @@ void hf__engine_forget(struct hf__http_engine *engine, struct hf__exchange *x) {
                 hf__exchange_free(x);
 }
 
-static void run_timer(struct timer *timer) {
-        timer->fn(timer->ctx);
-        free(timer);
+static void run_scheduled(struct scheduled *scheduled) {
+        scheduled->fn(scheduled->ctx);
+        free(scheduled);
 }
 
 static void take_submit(struct hf__http_engine *engine, struct hf__exchange *x) {
@@ -167,7 +184,7 @@ static void take_submit(struct hf__http_engine *engine, struct hf__exchange *x) 
         hf__exchange_start(x);
 }
 
-/* Its submission came before, in the same mailbox. */
+/* The submit command came before, in the same mailbox, so x was started. */
 static void take_cancel(struct hf__exchange *x) {
         struct hf__http_engine *engine = x->engine;
 
@@ -176,52 +193,59 @@ static void take_cancel(struct hf__exchange *x) {
                 return;
         }
         pthread_mutex_lock(&engine->mu);
-        x->cancel_posted = false; /* the note is ours again, and a second one finds it ended */
+        x->cancel_posted = false; /* x ends now, so hf__engine_forget may free it */
         pthread_mutex_unlock(&engine->mu);
         hf__exchange_abort(x, HF_E_CANCELED);
 }
 
+static void take_command(struct hf__http_engine *engine, struct hf__http_command *command) {
+        switch (command->kind) {
+        case HF__HTTP_SUBMIT:
+                take_submit(engine, CONTAINER(command, struct hf__exchange, submit_command));
+                break;
+        case HF__HTTP_CANCEL:
+                take_cancel(CONTAINER(command, struct hf__exchange, cancel_command));
+                break;
+        case HF__HTTP_TIMER: {
+                struct scheduled *scheduled = CONTAINER(command, struct scheduled, command);
+                hf__timer_heap_add(&engine->timers, &scheduled->timer, scheduled->when);
+                break;
+        }
+        case HF__HTTP_STOP: engine->stopping = true; break;
+        }
+}
+
 static void take_messages(struct hf__http_engine *engine) {
-        for (struct hf__message *message = hf__mailbox_take(&engine->box), *next; message;
-             message = next) {
-                struct hf__note *note = CONTAINER(message, struct hf__note, message);
-                next = message->next;
-                switch (note->kind) {
-                case HF__NOTE_SUBMIT:
-                        take_submit(engine, CONTAINER(note, struct hf__exchange, note));
-                        break;
-                case HF__NOTE_CANCEL:
-                        take_cancel(CONTAINER(note, struct hf__exchange, cancel_note));
-                        break;
-                case HF__NOTE_TIMER: {
-                        struct timer *timer = CONTAINER(note, struct timer, note);
-                        hf__timer_heap_add(&engine->due_timers, &timer->due, timer->when);
-                        break;
-                }
-                case HF__NOTE_STOP: engine->stopping = true; break;
-                }
+        struct hf__message *message = hf__mailbox_take(&engine->mailbox);
+
+        while (message) {
+                struct hf__message *next = message->next; /* the command may free its struct */
+                take_command(engine, CONTAINER(message, struct hf__http_command, message));
+                message = next;
         }
 }
 
-static void run_due(struct hf__http_engine *engine) {
-        struct hf__timer *due;
+static void run_timers(struct hf__http_engine *engine) {
+        struct hf__timer *first;
 
-        while ((due = engine->due_exchanges.first) && due->at <= engine->now)
-                hf__exchange_due(CONTAINER(due, struct hf__exchange, due));
-        while ((due = engine->due_timers.first) && (due->at <= engine->now || engine->stopping)) {
-                hf__timer_heap_remove(&engine->due_timers, due);
-                run_timer(CONTAINER(due, struct timer, due));
+        /* Each call takes its timer out of the heap, or sets it to a later time. */
+        while ((first = engine->exchange_timers.first) != NULL && first->at <= engine->now)
+                hf__exchange_on_timer(CONTAINER(first, struct hf__exchange, timer));
+        while ((first = engine->timers.first) != NULL &&
+               (first->at <= engine->now || engine->stopping)) {
+                hf__timer_heap_remove(&engine->timers, first);
+                run_scheduled(CONTAINER(first, struct scheduled, timer));
         }
 }
 
-/* How long epoll may wait; beforehand sets the timer for what comes sooner. */
+/* Arms the timer. Returns how long epoll_wait may sleep, in milliseconds. */
 static int prepare_wait(struct hf__http_engine *engine) {
         hf_nsec next = hf__lanes_due(engine);
 
-        if (engine->due_exchanges.first && engine->due_exchanges.first->at < next)
-                next = engine->due_exchanges.first->at;
-        if (engine->due_timers.first && engine->due_timers.first->at < next)
-                next = engine->due_timers.first->at;
+        if (engine->exchange_timers.first && engine->exchange_timers.first->at < next)
+                next = engine->exchange_timers.first->at;
+        if (engine->timers.first && engine->timers.first->at < next)
+                next = engine->timers.first->at;
         if (next <= engine->now)
                 return 0;
         if (next < engine->armed_at) {
@@ -236,7 +260,7 @@ static int prepare_wait(struct hf__http_engine *engine) {
         return MAX_WAIT_MS;
 }
 
-static void iteration(struct hf__http_engine *engine) {
+static void run_iteration(struct hf__http_engine *engine) {
         struct epoll_event events[N_EVENTS];
         int n = epoll_wait(engine->epoll_fd, events, N_EVENTS, prepare_wait(engine));
         bool messages = false;
@@ -245,7 +269,7 @@ static void iteration(struct hf__http_engine *engine) {
         atomic_fetch_add_explicit(&engine->iterations, 1, memory_order_relaxed);
         for (int i = 0; i < n; i++) {
                 int fd = events[i].data.fd;
-                if (fd == engine->box.fd) {
+                if (fd == engine->mailbox.fd) {
                         messages = true;
                 } else if (fd == engine->timer_fd) {
                         uint64_t count;
@@ -259,20 +283,20 @@ static void iteration(struct hf__http_engine *engine) {
         if (messages)
                 take_messages(engine);
         hf__lanes_run(engine);
-        run_due(engine);
+        run_timers(engine);
         hf__lanes_flush(engine);
 }
 
 static void *loop(void *ctx) {
         struct hf__http_engine *engine = ctx;
 
+        engine->self = pthread_self();
         while (!engine->stopping)
-                iteration(engine);
-        take_messages(engine); /* nothing is posted any more: the last of them was the stop, or came
-                                 before it */
+                run_iteration(engine);
+        /* The stop command was the last one that was posted. It was taken with all before it. */
         while (engine->exchanges)
                 hf__exchange_abort(engine->exchanges, HF_E_CANCELED);
-        run_due(engine);
+        run_timers(engine);
         return NULL;
 }
 
@@ -280,13 +304,16 @@ static void *loop(void *ctx) {
 
 /* The thread has ended, or never began. */
 static void destroy(struct hf__http_engine *engine) {
+        assert(!engine->exchanges && !engine->exchange_timers.first && !engine->timers.first);
+        for (size_t i = 0; i < HF__HTTP_N_BUCKETS; i++)
+                assert(!engine->buckets[i]);
         hf__options_done(engine);
         hf__lanes_done(engine);
         if (engine->timer_fd >= 0)
                 close(engine->timer_fd);
         if (engine->epoll_fd >= 0)
                 close(engine->epoll_fd);
-        hf__mailbox_done(&engine->box);
+        hf__mailbox_done(&engine->mailbox);
         pthread_mutex_destroy(&engine->mu);
         free(engine);
 }
@@ -304,7 +331,7 @@ static int open_fds(struct hf__http_engine *engine) {
         if (engine->timer_fd < 0)
                 return -errno;
         int r = watch(engine, engine->timer_fd);
-        return r < 0 ? r : watch(engine, engine->box.fd);
+        return r < 0 ? r : watch(engine, engine->mailbox.fd);
 }
 
 int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
@@ -315,9 +342,10 @@ int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
                 return -ENOMEM;
         engine->host = host;
         engine->clock = hf_host_clock(host);
-        engine->needs_h2c_guard = curl_version_info(CURLVERSION_NOW)->version_num <
-                                  0x080000; /* it prints texts each time it is asked */
-        engine->epoll_fd = engine->timer_fd = -1;
+        /* Asked once only: libcurl formats texts each time. */
+        engine->needs_h2c_guard = curl_version_info(CURLVERSION_NOW)->version_num < 0x080000;
+        engine->epoll_fd = -1;
+        engine->timer_fd = -1;
         engine->armed_at = HF_NSEC_NEVER;
         engine->now = hf_now(engine->clock);
         int r = hf__mutex_init(&engine->mu);
@@ -325,7 +353,7 @@ int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
                 free(engine);
                 return r;
         }
-        r = hf__mailbox_init(&engine->box);
+        r = hf__mailbox_init(&engine->mailbox);
         if (r < 0) {
                 pthread_mutex_destroy(&engine->mu);
                 free(engine);
@@ -346,15 +374,17 @@ int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
 
 void hf__http_engine_stop(struct hf__http_engine *engine) {
         pthread_mutex_lock(&engine->mu);
-        if (!engine->closed)
-                post_locked(engine, &engine->stop_note, HF__NOTE_STOP);
-        engine->closed = true;
+        if (!engine->closed) {
+                post_locked(engine, &engine->stop_command, HF__HTTP_STOP);
+                engine->closed = true;
+        }
         pthread_mutex_unlock(&engine->mu);
 }
 
 struct hf__http_engine *hf__http_engine_free(struct hf__http_engine *engine) {
         if (!engine)
                 return NULL;
+        assert(!pthread_equal(engine->thread, pthread_self()));
         hf__http_engine_stop(engine);
         pthread_join(engine->thread, NULL);
         destroy(engine);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request over one curl handle: its life from submit to answer, and what its outcome is.
+ * One request over one curl handle: its life from the submission to on_done, and its outcome.
  *
- * What may have happened to it at the peer is the point of the outcome. curl calls on_prereq when
- * it has a connection and is about to send: before that nothing was sent, and a failure is
- * HF_E_UNAVAILABLE; after that the peer may have acted, and whatever breaks is HF_E_TIMEOUT. curl
- * would by itself send a request a second time when a reused connection breaks before the answer:
- * the peer may have acted on the first, and the second answer ("conflict") would then be a lie. So
- * the second on_prereq ends a request that is not idempotent. Streams that crossed a goodbye on the
- * way fall under that too, though the peer has promised not to have looked at them: libcurl 7.88
- * calls them connections that died, with nothing that tells them from those. Rather unknown once
- * more than is needed.
+ * The outcome must never claim that nothing was done when the peer may have acted. curl calls
+ * hf__exchange_on_prereq when it has a connection and is about to send. Before that nothing was
+ * sent, and a failure is HF_E_UNAVAILABLE. After that the peer may have acted, and any failure is
+ * HF_E_TIMEOUT.
  *
- * Its options are http_engine_options.c, its answer http_engine_answer.c, its wait for another's
- * connection http_engine_gate.c.
+ * When a reused connection breaks before the response, curl itself would send the request again. If
+ * the peer has acted on the first one, the response to the second ("conflict") would be wrong. So
+ * the second call of on_prereq ends a request that is not idempotent, with HF_E_TIMEOUT. This also
+ * hits a stream that the peer has refused with GOAWAY, and has promised not to have looked at:
+ * libcurl 7.88 reports it exactly like a connection that broke. An unknown outcome too many does no
+ * harm.
  */
+#include "base/http/exchange.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -23,12 +25,16 @@
 #include <sys/socket.h>
 
 #include "base/http/engine_private.h"
+#include "base/http/h2c_guard.h"
+#include "base/http/tls.h"
 
 #define DEFAULT_MAX_BODY ((size_t)8 << 20)
 #define MAX_RESTARTS     8
 
+/* ---- memory ---- */
+
 /* Copies a string to *end and moves *end behind it. */
-static char *place(char **end, const char *text) {
+static char *append_copy(char **end, const char *text) {
         char *at = *end;
 
         if (!text)
@@ -46,9 +52,10 @@ static bool has_header(const struct hf__http_request *request, const char *name)
         return false;
 }
 
-/* "Host: " and what the URL says, when curl is asked for another name (http_engine_options.c): that
- * one is for TLS alone. */
-static int host_header(const struct hf__http_request *request, char **ret_header) {
+/* When curl is asked for another name than the URL's host (set_server_name in options.c), that name
+ * is for TLS only: the header Host has the URL's authority. NULL: no such header is needed. 0 or
+ * -ENOMEM. */
+static int make_host_header(const struct hf__http_request *request, char **ret_header) {
         const char *authority = strstr(request->url, "://");
 
         *ret_header = NULL;
@@ -56,27 +63,28 @@ static int host_header(const struct hf__http_request *request, char **ret_header
             has_header(request, "Host"))
                 return 0;
         authority += strlen("://");
-        return asprintf(ret_header, "Host: %.*s", (int)strcspn(authority, "/?#"), authority) < 0
-                       ? -ENOMEM
-                       : 0;
+        int n = asprintf(ret_header, "Host: %.*s", (int)strcspn(authority, "/?#"), authority);
+        return n < 0 ? -ENOMEM : 0;
 }
 
-/* One block of memory holds the exchange, curl's list of headers, the strings and the body. */
-struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
-                                      const struct hf__http_request *request) {
-        const char *extra[3]; /* an empty value takes a header of curl's own away */
-        size_t n_extra = 0;
-        char *host;
+/* The headers that are sent in addition to the request's own. An empty value removes a header that
+ * curl would add. Returns how many. */
+static size_t list_extra_headers(const struct hf__http_request *request, const char *host,
+                                 const char *extra[3]) {
+        size_t n = 0;
 
-        if (host_header(request, &host) < 0)
-                return NULL;
-        if (request->version != HF__HTTP_2_PRIOR_KNOWLEDGE) /* HTTP/2 has none */
-                extra[n_extra++] = "Expect:";
+        if (request->version != HF__HTTP_2_PRIOR_KNOWLEDGE) /* HTTP/2 has no Expect */
+                extra[n++] = "Expect:";
         if (!has_header(request, "Content-Type"))
-                extra[n_extra++] = "Content-Type:";
+                extra[n++] = "Content-Type:";
         if (host)
-                extra[n_extra++] = host;
-        size_t n_headers = request->n_headers + n_extra;
+                extra[n++] = host;
+        return n;
+}
+
+/* Allocates an exchange, with room behind it for n_headers headers and all strings and the body. */
+static struct hf__exchange *allocate(const struct hf__http_request *request, const char **extra,
+                                     size_t n_extra, size_t n_headers) {
         size_t n_strings = strlen(request->method) + strlen(request->url) + 2;
 
         for (size_t i = 0; i < n_extra; i++)
@@ -85,8 +93,21 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
                 n_strings += strlen(request->headers[i]) + 1;
         if (request->unix_socket)
                 n_strings += strlen(request->unix_socket) + 1;
-        struct hf__exchange *x = malloc(sizeof *x + n_headers * sizeof *x->headers + n_strings +
-                                        request->n_body + 1);
+        return malloc(sizeof(struct hf__exchange) + n_headers * sizeof(struct curl_slist) +
+                      n_strings + request->n_body + 1);
+}
+
+/* One block of memory holds the exchange, curl's list of headers, the strings and the body. */
+struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
+                                      const struct hf__http_request *request) {
+        const char *extra[3];
+        char *host;
+
+        if (make_host_header(request, &host) < 0)
+                return NULL;
+        size_t n_extra = list_extra_headers(request, host, extra);
+        size_t n_headers = request->n_headers + n_extra;
+        struct hf__exchange *x = allocate(request, extra, n_extra, n_headers);
         if (!x) {
                 free(host);
                 return NULL;
@@ -94,13 +115,13 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
         *x = (struct hf__exchange){.engine = engine, .request = *request, .grpc_status = -1};
         x->headers = (struct curl_slist *)(x + 1);
         char *end = (char *)(x->headers + n_headers);
-        x->request.method = place(&end, request->method);
-        x->request.url = place(&end, request->url);
-        x->request.unix_socket = place(&end, request->unix_socket);
+        x->request.method = append_copy(&end, request->method);
+        x->request.url = append_copy(&end, request->url);
+        x->request.unix_socket = append_copy(&end, request->unix_socket);
         for (size_t i = 0; i < n_headers; i++) {
-                x->headers[i].data =
-                        place(&end, i < request->n_headers ? request->headers[i]
-                                                           : extra[i - request->n_headers]);
+                bool is_extra = i >= request->n_headers;
+                x->headers[i].data = append_copy(&end, is_extra ? extra[i - request->n_headers]
+                                                                : request->headers[i]);
                 x->headers[i].next = i + 1 < n_headers ? &x->headers[i + 1] : NULL;
         }
         free(host);
@@ -112,13 +133,14 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
         x->tls = hf__http_tls_ref(request->tls);
         x->body.max = request->max_body ? request->max_body : DEFAULT_MAX_BODY;
         hf_nsec now = hf_now(engine->clock);
-        x->head_deadline = request->head_timeout > 0 && request->head_timeout < HF_NSEC_NEVER - now
-                                   ? now + request->head_timeout
-                                   : HF_NSEC_NEVER;
+        x->head_deadline = HF_NSEC_NEVER;
+        if (request->head_timeout > 0 && request->head_timeout < HF_NSEC_NEVER - now)
+                x->head_deadline = now + request->head_timeout;
         return x;
 }
 
 void hf__exchange_free(struct hf__exchange *x) {
+        assert(!x->pool && !x->easy && !x->guard_pool && !x->timer.queued);
         hf__strbuf_done(&x->body);
         free(x->grpc_message);
         free(x->fence_echo);
@@ -128,26 +150,28 @@ void hf__exchange_free(struct hf__exchange *x) {
         free(x);
 }
 
-void hf__exchange_set_due(struct hf__exchange *x) {
-        struct hf__timer_heap *queue = &x->engine->due_exchanges;
+void hf__exchange_set_timer(struct hf__exchange *x) {
+        struct hf__timer_heap *heap = &x->engine->exchange_timers;
         hf_nsec at = x->request.deadline;
 
+        hf__engine_assert_thread(x->engine);
         if (!x->head_done && x->head_deadline < at)
                 at = x->head_deadline;
-        if (x->is_held && x->request.not_before < at)
+        if (x->is_delayed && x->request.not_before < at)
                 at = x->request.not_before;
-        hf__timer_heap_remove(queue, &x->due);
+        hf__timer_heap_remove(heap, &x->timer);
         if (at != HF_NSEC_NEVER)
-                hf__timer_heap_add(queue, &x->due, at);
+                hf__timer_heap_add(heap, &x->timer, at);
 }
 
 int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, int local_port) {
         struct hf__exchange *x = ctx;
 
-        if (hf__h2c_guard_guessed_wrong(x))
+        hf__engine_assert_thread(x->engine);
+        if (hf__h2c_guard_must_restart(x))
                 return CURL_PREREQFUNC_ABORT;
         if (x->may_have_sent && !x->request.idempotent) {
-                x->verdict = HF_E_TIMEOUT;
+                x->forced_outcome = HF_E_TIMEOUT;
                 (void)strcpy(x->error_text, "the connection broke after the request was sent");
                 return CURL_PREREQFUNC_ABORT;
         }
@@ -160,23 +184,23 @@ int hf__exchange_on_prereq(void *ctx, char *peer, char *local, int peer_port, in
 
 /* ---- end ---- */
 
-/* Gives the curl handle back; its connection stays with the pool. */
+/* Takes x out of its pool and of the guard, and gives the curl handle back. */
 static void detach(struct hf__exchange *x) {
         hf__h2c_guard_leave(x);
         if (!x->easy)
                 return;
         if (x->pool) {
-                hf__lanes_stir(x->pool); /* curl may reset its stream */
+                hf__lanes_mark_dirty(x->pool); /* curl may send a frame that resets the stream */
                 (void)curl_multi_remove_handle(x->pool->multi, x->easy);
                 x->pool->n_active--;
                 x->pool = NULL;
         }
-        hf__exchange_give_handle(x);
+        hf__options_give_handle(x);
 }
 
-/* The last act: answers, and forgets it. */
+/* Calls on_done. x must not be used afterwards. */
 static void finish(struct hf__exchange *x, int outcome) {
-        hf__timer_heap_remove(&x->engine->due_exchanges, &x->due);
+        hf__timer_heap_remove(&x->engine->exchange_timers, &x->timer);
         detach(x);
         bool whole = outcome == 0 && !x->request.on_data;
         struct hf__http_result result = {
@@ -195,7 +219,8 @@ static void finish(struct hf__exchange *x, int outcome) {
         hf__engine_forget(x->engine, x);
 }
 
-static bool tls_refused(CURLcode result, const char *text) {
+/* Whether one side refused the other's certificate; text is curl's description. */
+static bool is_tls_refusal(CURLcode result, const char *text) {
         switch ((int)result) {
         case CURLE_PEER_FAILED_VERIFICATION:
         case CURLE_SSL_CERTPROBLEM:
@@ -203,8 +228,8 @@ static bool tls_refused(CURLcode result, const char *text) {
         case CURLE_SSL_ISSUER_ERROR:
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
         case CURLE_SSL_CLIENTCERT: return true;
-        /* With TLS 1.3 the peer judges our certificate after our side of the handshake is done: its
-         * alert meets the first read. It has not looked at the request then. */
+        /* With TLS 1.3 the peer checks our certificate when our side of the handshake is done, so
+         * its alert arrives with the first read. It has not looked at the request then. */
         case CURLE_RECV_ERROR:
         case CURLE_SSL_CONNECT_ERROR:
                 return strstr(text, "alert certificate") || strstr(text, "alert bad certificate") ||
@@ -214,11 +239,13 @@ static bool tls_refused(CURLcode result, const char *text) {
 }
 
 static int outcome_of(const struct hf__exchange *x, CURLcode result) {
-        if (x->verdict)
-                return x->verdict == -ENOMEM && x->may_have_sent ? HF_E_TIMEOUT : x->verdict;
+        if (x->forced_outcome == -ENOMEM && x->may_have_sent)
+                return HF_E_TIMEOUT;
+        if (x->forced_outcome != 0)
+                return x->forced_outcome;
         if (result == CURLE_OK)
                 return x->head_done ? 0 : HF_E_TIMEOUT;
-        if (tls_refused(result, x->error_text))
+        if (is_tls_refusal(result, x->error_text))
                 return HF_E_UNAUTHORIZED;
         if (x->may_have_sent)
                 return HF_E_TIMEOUT;
@@ -233,23 +260,24 @@ static int outcome_of(const struct hf__exchange *x, CURLcode result) {
 }
 
 void hf__exchange_restart(struct hf__exchange *x) {
+        hf__engine_assert_thread(x->engine);
         detach(x);
         x->must_restart = false;
         x->error_text[0] = '\0';
         hf__exchange_begin(x);
 }
 
-void hf__exchange_curl_done(struct hf__exchange *x, CURLcode result) {
+void hf__exchange_on_curl_done(struct hf__exchange *x, CURLcode result) {
         if (x->must_restart && x->n_restarts++ < MAX_RESTARTS) {
                 hf__exchange_restart(x);
                 return;
         }
-        if (result != CURLE_OK && !x->error_text[0]) {
+        if (result != CURLE_OK && x->error_text[0] == '\0') {
                 strncpy(x->error_text, curl_easy_strerror(result), sizeof x->error_text - 1);
                 x->error_text[sizeof x->error_text - 1] = '\0';
         }
-        /* After anything else curl may remember what went wrong. */
-        x->may_keep_options = result == CURLE_OK && !x->verdict && !x->resent;
+        /* After a failure the handle may have changed options or state. */
+        x->may_keep_options = result == CURLE_OK && x->forced_outcome == 0 && !x->resent;
         finish(x, outcome_of(x, result));
 }
 
@@ -266,79 +294,87 @@ static bool has_local_port(int fd, int port) {
 }
 
 /*
- * Whether its connection has been silent since the request was sent, or was not there to begin
- * with: a request over TLS waits for one that another is making, and when that one's handshake
- * hangs, those that follow must not wait for it as well.
+ * Whether no byte was received on the connection of x since x was sent, or x never got a
+ * connection. The second case matters for TLS: x waits for a connection that another request is
+ * opening, and when that handshake hangs, later requests must not wait for it as well. A clear-text
+ * HTTP/2 request without a connection may just wait for a free stream, and the guard handles
+ * connections that hang.
  */
-static bool is_silent(const struct hf__exchange *x) {
-        const struct hf__http_engine *engine = x->engine;
+static bool is_connection_silent(const struct hf__exchange *x) {
+        const struct hf__lanes *lanes = &x->engine->lanes;
 
         if (!x->may_have_sent)
-                return !x->is_h2c; /* there it may be streams that it waits for, and the gate sees
-                                      to hung connections */
+                return !x->is_h2c;
         if (x->local_port <= 0)
                 return false;
-        for (size_t fd = 0; fd < engine->n_sockets; fd++)
-                if (engine->sockets[fd].pool == x->pool &&
-                    engine->sockets[fd].last_in < x->sent_at &&
+        for (size_t fd = 0; fd < lanes->n_sockets; fd++)
+                if (lanes->sockets[fd].pool == x->pool && lanes->sockets[fd].last_in < x->sent_at &&
                     has_local_port((int)fd, x->local_port))
                         return true;
         return false;
 }
 
 void hf__exchange_abort(struct hf__exchange *x, int outcome) {
-        if (outcome == HF_E_TIMEOUT && x->pool && is_silent(x))
-                hf__lanes_distrust(x->pool);
-        if (!x->error_text[0])
+        hf__engine_assert_thread(x->engine);
+        assert(!x->ended);
+        if (outcome == HF_E_TIMEOUT && x->pool && is_connection_silent(x))
+                hf__lanes_replace_pool(x->pool);
+        if (x->error_text[0] == '\0')
                 (void)strcpy(x->error_text,
                              outcome == HF_E_TIMEOUT ? "the deadline passed" : "canceled");
         finish(x, outcome);
 }
 
-static size_t lane_of(const struct hf__exchange *x) {
+/* The index in hf__lanes.pools. */
+static size_t pool_index(const struct hf__exchange *x) {
         return x->request.lane + (x->is_h2c ? (size_t)HF__HTTP_N_LANES : 0);
 }
 
+/* ---- begin ---- */
+
 void hf__exchange_begin(struct hf__exchange *x) {
         struct hf__http_engine *engine = x->engine;
-        struct hf__pool *pool = engine->lanes[lane_of(x)];
+        struct hf__pool *pool = engine->lanes.pools[pool_index(x)];
 
+        hf__engine_assert_thread(engine);
+        assert(!x->pool && !x->easy && !x->guard_pool);
         if (x->is_h2c && !x->expects_reuse && hf__h2c_guard_holds(x, pool))
                 return;
-        CURLcode code = hf__exchange_take_handle(x);
-        x->pool = pool; /* before the handle is added: callbacks look at it */
-        hf__lanes_make_room(pool, hf__http_shares_connections(&x->request));
-        if (!code && curl_multi_add_handle(pool->multi, x->easy) == CURLM_OK) {
+        CURLcode code = hf__options_take_handle(x);
+        x->pool = pool; /* before the handle is added: curl's callbacks use it */
+        hf__lanes_limit_connections(pool, hf__options_shares(&x->request));
+        if (code == CURLE_OK && curl_multi_add_handle(pool->multi, x->easy) == CURLM_OK) {
                 pool->n_active++;
         } else {
                 x->pool = NULL;
-                hf__exchange_curl_done(x, code ? code : CURLE_OUT_OF_MEMORY);
+                hf__exchange_on_curl_done(x, code != CURLE_OK ? code : CURLE_OUT_OF_MEMORY);
         }
 }
 
 void hf__exchange_start(struct hf__exchange *x) {
         struct hf__http_engine *engine = x->engine;
 
+        hf__engine_assert_thread(engine);
         if (engine->stopping) {
                 hf__exchange_abort(x, HF_E_CANCELED);
                 return;
         }
-        x->is_held = x->request.not_before > engine->now;
-        hf__exchange_set_due(x);
-        if (x->due.queued && x->due.at <= engine->now) {
+        x->is_delayed = x->request.not_before > engine->now;
+        hf__exchange_set_timer(x);
+        if (x->timer.queued && x->timer.at <= engine->now) {
                 hf__exchange_abort(x, HF_E_TIMEOUT);
                 return;
         }
-        if (x->is_held)
+        if (x->is_delayed)
                 return;
         x->is_h2c = hf__h2c_guard_concerns(engine, &x->request);
-        x->expects_reuse = engine->lanes[lane_of(x)]->h2c_up;
+        x->expects_reuse = engine->lanes.pools[pool_index(x)]->h2c_connected;
         hf__exchange_begin(x);
 }
 
-void hf__exchange_due(struct hf__exchange *x) {
-        if (x->is_held)
-                hf__exchange_start(x); /* which ends it when the deadline has passed as well */
+void hf__exchange_on_timer(struct hf__exchange *x) {
+        if (x->is_delayed)
+                hf__exchange_start(x); /* which ends x when its deadline has passed as well */
         else
                 hf__exchange_abort(x, HF_E_TIMEOUT);
 }

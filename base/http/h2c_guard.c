@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gate of clear-text HTTP/2: which request may make a connection, and which must share one.
+ * The guard of clear-text HTTP/2 (h2c): decides which request may open a connection, and which must
+ * share one. Later versions of libcurl do not need it: hf__h2c_guard_concerns is false for them.
  *
- * With libcurl before 8.0 a request with "prior knowledge" can only make a new connection (on a
- * kept one it fails, curl issue 10634), one with "HTTP/2" can only share one (with none it would
- * begin in HTTP/1.1). So the version is chosen by what is expected (expects_reuse), on_prereq sees
- * which it has become, and a request that guessed wrong starts again, before anything of it was
- * sent.
+ * With libcurl before 8.0 a request with "prior knowledge" can only open a new connection: on a
+ * kept one it fails (curl issue 10634). A request with "HTTP/2" can only share a connection: if
+ * there is none, it begins in HTTP/1.1. So the version is chosen by what is expected
+ * (x->expects_reuse). When curl has a connection and is about to send, hf__h2c_guard_must_restart
+ * compares. A request whose expectation was wrong restarts, before any byte of it was sent.
  *
- * A pool has the gate's two lists. While one request, the pioneer, makes the first connection to an
- * origin, the others to that origin are held: no curl handle yet, only their deadline runs. A
- * pioneer leaves when the peer has spoken, or with its end; that sets gate_moved, and the loop then
- * starts all that are held, as things stand then. Later libcurls need no gate:
- * hf__h2c_guard_concerns is false for all.
+ * Each pool has two lists. The first request to an origin is in first_requests while it opens the
+ * connection. Other requests to that origin wait in held: they have no curl handle yet, only their
+ * timer runs. A first request leaves its list when bytes were received, or when it ends. That sets
+ * h2c_changed, and the loop then starts all held requests again, under the conditions of that time.
  *
- * All is the engine thread's.
+ * An exchange is in at most one list, and guard_pool names the pool. All of it belongs to the
+ * engine's thread.
  */
+#include "base/http/h2c_guard.h"
+
+#include <assert.h>
 #include <string.h>
 
 #include "base/http/engine_private.h"
+#include "base/http/exchange.h"
 
 bool hf__h2c_guard_concerns(const struct hf__http_engine *engine,
                             const struct hf__http_request *request) {
@@ -26,87 +31,96 @@ bool hf__h2c_guard_concerns(const struct hf__http_engine *engine,
                strncmp(request->url, "http:", 5) == 0;
 }
 
-static void enter_h2c_guard(struct hf__pool *pool, struct hf__exchange **list,
-                            struct hf__exchange *x) {
-        x->h2c_guard = pool;
-        x->next_h2c_guard = *list;
-        if (x->next_h2c_guard)
-                x->next_h2c_guard->link_h2c_guard = &x->next_h2c_guard;
-        x->link_h2c_guard = list;
+static void enter_list(struct hf__pool *pool, struct hf__exchange **list, struct hf__exchange *x) {
+        assert(!x->guard_pool);
+        x->guard_pool = pool;
+        x->guard_next = *list;
+        if (x->guard_next)
+                x->guard_next->guard_link = &x->guard_next;
+        x->guard_link = list;
         *list = x;
 }
 
-/* The loop then looks at those that are held. */
 void hf__h2c_guard_leave(struct hf__exchange *x) {
-        if (!x->h2c_guard)
+        struct hf__pool *pool = x->guard_pool;
+
+        hf__engine_assert_thread(x->engine);
+        if (!pool)
                 return;
-        *x->link_h2c_guard = x->next_h2c_guard;
-        if (x->next_h2c_guard)
-                x->next_h2c_guard->link_h2c_guard = x->link_h2c_guard;
-        x->h2c_guard->h2c_guard_moved = true;
-        x->h2c_guard->curl_due = 0;
-        x->h2c_guard = NULL;
+        *x->guard_link = x->guard_next;
+        if (x->guard_next)
+                x->guard_next->guard_link = x->guard_link;
+        x->guard_pool = NULL;
+        /* Makes the loop call hf__h2c_guard_release. */
+        pool->h2c_changed = true;
+        pool->curl_due = 0;
 }
 
-/* A pioneer's connection can be shared once the peer has spoken: its first words say how many
- * streams it takes. */
-void hf__h2c_guard_heard(struct hf__pool *pool) {
+/* A connection can be shared once the peer has sent something: its first frame says how many
+ * streams it accepts. */
+void hf__h2c_guard_received(struct hf__pool *pool) {
         for (struct hf__exchange *x = pool->first_requests, *next; x; x = next) {
-                next = x->next_h2c_guard;
+                next = x->guard_next;
                 if (x->may_have_sent) {
-                        pool->h2c_up = true;
+                        pool->h2c_connected = true;
                         hf__h2c_guard_leave(x);
                 }
         }
 }
 
-bool hf__h2c_guard_guessed_wrong(struct hf__exchange *x) {
+bool hf__h2c_guard_must_restart(struct hf__exchange *x) {
         long n_connects = 0;
 
-        if (!x->is_h2c || curl_easy_getinfo(x->easy, CURLINFO_NUM_CONNECTS, &n_connects))
+        if (!x->is_h2c ||
+            curl_easy_getinfo(x->easy, CURLINFO_NUM_CONNECTS, &n_connects) != CURLE_OK)
                 return false;
         bool reuses = n_connects == 0;
         if (reuses == x->expects_reuse) {
-                x->pool->h2c_up = x->pool->h2c_up || reuses;
+                x->pool->h2c_connected = x->pool->h2c_connected || reuses;
                 return false;
         }
-        x->pool->h2c_up = reuses;
+        x->pool->h2c_connected = reuses;
         x->expects_reuse = reuses;
         x->must_restart = true;
         return true;
 }
 
-static bool same_origin(const struct hf__exchange *a, const struct hf__exchange *b) {
-        const char *unix_a = a->request.unix_socket ? a->request.unix_socket : "",
-                   *unix_b = b->request.unix_socket ? b->request.unix_socket : "";
-        size_t n = 7 + strcspn(a->request.url + 7, "/?#"); /* behind "http://" */
+static bool have_same_origin(const struct hf__exchange *a, const struct hf__exchange *b) {
+        const char *unix_a = a->request.unix_socket ? a->request.unix_socket : "";
+        const char *unix_b = b->request.unix_socket ? b->request.unix_socket : "";
+        size_t n_scheme = strlen("http://");
+        size_t n = n_scheme + strcspn(a->request.url + n_scheme, "/?#");
 
+        /* strchr also finds the NUL at the end of an URL without a path. */
         return strncmp(a->request.url, b->request.url, n) == 0 &&
                strchr("/?#", b->request.url[n]) && strcmp(unix_a, unix_b) == 0;
 }
 
-/* True when it must wait for another's connection; else it is a pioneer itself. */
 bool hf__h2c_guard_holds(struct hf__exchange *x, struct hf__pool *pool) {
         struct hf__exchange *first_request = pool->first_requests;
 
-        while (first_request && !same_origin(first_request, x))
-                first_request = first_request->next_h2c_guard;
-        enter_h2c_guard(pool, first_request ? &pool->held : &pool->first_requests, x);
+        hf__engine_assert_thread(x->engine);
+        assert(x->is_h2c && !x->pool);
+        while (first_request && !have_same_origin(first_request, x))
+                first_request = first_request->guard_next;
+        enter_list(pool, first_request ? &pool->held : &pool->first_requests, x);
         return first_request != NULL;
 }
 
-/* Each starts as things stand now, or is held once more. One that ends here and now calls back,
- * which may change the lists only by way of the mailbox. */
 void hf__h2c_guard_release(struct hf__pool *pool) {
         struct hf__exchange *held = pool->held, *next;
 
-        for (struct hf__exchange *x = held; x; x = x->next_h2c_guard)
-                x->h2c_guard = NULL;
+        hf__engine_assert_thread(pool->engine);
+        /* Empties the list first, because hf__exchange_begin may hold some of them again. A request
+         * that ends at once calls back, but a callback cannot change this chain: it reaches other
+         * requests through the mailbox only. */
+        for (struct hf__exchange *x = held; x; x = x->guard_next)
+                x->guard_pool = NULL;
         pool->held = NULL;
-        pool->h2c_guard_moved = false;
+        pool->h2c_changed = false;
         for (struct hf__exchange *x = held; x; x = next) {
-                next = x->next_h2c_guard;
-                x->expects_reuse = pool->h2c_up;
+                next = x->guard_next;
+                x->expects_reuse = pool->h2c_connected;
                 hf__exchange_begin(x);
         }
 }

@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lanes: curl's multi handles, their sockets in the engine's epoll set, and their timers. curl
- * tells by callback which descriptors it wants watched and when it wants to be called; it is called
- * for just these, never for all.
+ * Lanes: curl's multi handles, their sockets in the engine's epoll set, and their timers.
  *
- * But libcurl 7.88 can hold input of a stream (its buffer was full while another stream was served)
- * and forget to ask to be called again: with nothing more to come on the connection, the stream
- * stood still until its deadline. So it is told that there is input on the lane's connections: at
- * once after a piece that may have filled a buffer, else a while after input, and again for as long
- * as that moved something.
+ * curl tells by callbacks which descriptors it wants to be watched and when it wants to be called.
+ * It is called for just these descriptors, never for all. A socket that curl has closed must not
+ * stay in the table: its number may belong to another thread at once.
  *
- * And libcurl 7.88 makes connections in vain: of a thousand streams begun at once it gives eight
- * hundred one of their own, where four connections would do. So a lane is allowed as many to one
- * origin as its requests need when each has 64 streams. That holds until a request cannot share a
- * connection, or an answer comes in HTTP/1.1: then the limit is lifted, and those that wait begin
- * again.
+ * Three faults of libcurl 7.88 are worked around here:
  *
- * And it writes each frame of HTTP/2 by itself: the head of a request, its body, a window's update,
- * and the peer's process is woken for every one. So connections that are shared are corked, and
- * what they have gathered is sent at the end of a turn.
+ * - It can keep received bytes of one stream (its buffer was full while it served another stream)
+ *   and not ask to be called again. If nothing more comes on the connection, the stream stands
+ *   still until its deadline. So curl is told to read from all sockets of the pool: at once after a
+ *   piece that may have filled a buffer, otherwise REREAD_DELAY after input, and again for as long
+ *   as that yields something.
+ *
+ * - It opens connections that it does not need: for a thousand requests at once it opens eight
+ *   hundred connections, where four would do. So a pool gets a limit per origin: as many as its
+ *   requests need with STREAMS_EACH streams on each. The limit is lifted when a request cannot
+ *   share a connection, or when a response comes in HTTP/1.1; then the requests that wait for a
+ *   connection begin again.
+ *
+ * - It writes each HTTP/2 frame by itself: a request's headers, its body, a window update. Each of
+ *   them wakes the peer. So shared connections are corked, and what they have collected is sent at
+ *   the end of an iteration of the loop.
  */
+#include "base/http/lane.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -30,86 +36,104 @@
 #include <unistd.h>
 
 #include "base/http/engine_private.h"
+#include "base/http/exchange.h"
+#include "base/http/h2c_guard.h"
 
-/* Idle connections a lane keeps. */
-#define MAX_IDLE_CONNECTIONS 64L
+#define MAX_IDLE_CONNECTIONS 64L /* kept in a pool */
 #define MAX_STREAMS          1000L
-/* To one origin; requests beyond what their streams allow wait for one. More than one, for a
+/* To one origin. More requests than the streams of these connections wait. More than one, because a
  * connection may be draining. */
 #define MAX_H2C_CONNECTIONS 4L
 #define MIN_TLS_CONNECTIONS 4L
-#define STREAMS_EACH        64 /* fewer than any server of ours or of the field allows on a connection */
+/* Fewer than Holdfast's servers and kube-apiserver allow on a connection. */
+#define STREAMS_EACH 64
 
-#define KICK_DELAY (20 * HF_NSEC_PER_MSEC)
+#define REREAD_DELAY (20 * HF_NSEC_PER_MSEC)
 
-static struct hf__socket *socket_at(struct hf__http_engine *engine, int fd) {
-        size_t n = engine->n_sockets;
+/* ---- sockets ---- */
 
+/* The entry of a descriptor; makes the table larger when needed. NULL = out of memory. */
+static struct hf__socket *socket_at(struct hf__lanes *lanes, int fd) {
+        size_t n = lanes->n_sockets;
+
+        assert(fd >= 0);
         if ((size_t)fd < n)
-                return &engine->sockets[fd];
+                return &lanes->sockets[fd];
         while (n <= (size_t)fd)
                 n = n ? 2 * n : 64;
-        struct hf__socket *sockets = realloc(engine->sockets, n * sizeof *sockets);
+        struct hf__socket *sockets = realloc(lanes->sockets, n * sizeof *sockets);
         if (!sockets)
                 return NULL;
-        memset(sockets + engine->n_sockets, 0, (n - engine->n_sockets) * sizeof *sockets);
-        engine->sockets = sockets;
-        engine->n_sockets = n;
+        memset(sockets + lanes->n_sockets, 0, (n - lanes->n_sockets) * sizeof *sockets);
+        lanes->sockets = sockets;
+        lanes->n_sockets = n;
         return &sockets[fd];
 }
 
-/* Without memory the descriptor stays unwatched and its requests end by their deadline: an error
- * here would make curl give up the whole lane. */
+/* Puts the descriptor into the epoll set, or changes its events there. Returns the events with
+ * which it is in the set. */
+static uint32_t watch(int epoll_fd, int fd, uint32_t watched, uint32_t events) {
+        struct epoll_event event = {.events = events, .data.fd = fd};
+
+        if (watched == events)
+                return events;
+        int r = epoll_ctl(epoll_fd, watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
+        /* The set may differ from the table: curl closes some descriptors without telling, and
+         * their numbers are used again. */
+        if (r < 0 && errno == EEXIST)
+                r = epoll_ctl(epoll_fd, EPOLL_CTL_MOD, fd, &event);
+        else if (r < 0 && errno == ENOENT)
+                r = epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
+        return r < 0 ? 0 : event.events;
+}
+
+/* CURLMOPT_SOCKETFUNCTION. After a failure the descriptor stays unwatched and its requests end at
+ * their deadline: an error returned to curl would end all requests of the pool. */
 static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *socket_ctx) {
         struct hf__pool *pool = ctx;
-        struct hf__http_engine *engine = pool->engine;
-        struct hf__socket *sock = socket_at(engine, fd);
-        struct epoll_event event = {.data.fd = fd};
+        struct hf__socket *sock = socket_at(&pool->engine->lanes, fd);
+        uint32_t events = 0;
 
         if (!sock)
                 return 0;
         if (what == CURL_POLL_REMOVE) {
-                /* curl may have closed it before it says so, and the number may be another thread's
-                 * by now. Closing takes it out of the set; if it is only idle, its next event does,
-                 * or its next request finds it there. */
+                /* Do not touch the epoll set: curl may have closed the descriptor, and its number
+                 * may be another thread's by now. A connection leaves the set when it is closed,
+                 * or with its next event while it is idle. */
                 sock->pool = NULL;
-                if (!sock->is_connection) /* what a name is awaited with: curl closes it by itself,
-                                             and out of the set it is */
+                /* curl's resolver closes its own descriptors, which takes them out of the set. */
+                if (!sock->is_connection)
                         sock->watched = 0;
                 return 0;
         }
-        event.events =
-                (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
-        if (sock->watched != event.events) {
-                int r = epoll_ctl(engine->epoll_fd, sock->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
-                                  fd, &event);
-                if (r < 0 && errno == EEXIST)
-                        r = epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, fd, &event);
-                else if (r < 0 && errno == ENOENT)
-                        r = epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, fd, &event);
-                sock->watched = r < 0 ? 0 : event.events;
-        }
+        if (what & CURL_POLL_IN)
+                events |= EPOLLIN;
+        if (what & CURL_POLL_OUT)
+                events |= EPOLLOUT;
+        sock->watched = watch(pool->engine->epoll_fd, fd, sock->watched, events);
         sock->pool = sock->watched ? pool : NULL;
         return 0;
 }
 
-void hf__lanes_opened(struct hf__http_engine *engine, curl_socket_t fd) {
-        struct hf__socket *sock = socket_at(engine, fd);
+void hf__lanes_socket_opened(struct hf__http_engine *engine, curl_socket_t fd) {
+        hf__engine_assert_thread(engine);
+        struct hf__socket *sock = socket_at(&engine->lanes, fd);
 
         if (sock)
                 sock->is_connection = true;
 }
 
-/* curl may say that it no longer watches a descriptor only after it has closed it: so closing does
- * that too. */
+/* curl may close a descriptor before it says that it no longer watches it, so this forgets it. Also
+ * called after the end of the engine's thread, by hf__lanes_done. */
 int hf__lanes_close_socket(void *ctx, curl_socket_t fd) {
         struct hf__http_engine *engine = ctx;
+        struct hf__lanes *lanes = &engine->lanes;
 
-        for (size_t i = 0; i < engine->n_corked; i++)
-                if (engine->corked[i].fd == fd)
-                        engine->corked[i--] = engine->corked[--engine->n_corked];
-        if ((size_t)fd < engine->n_sockets) {
-                struct hf__socket *sock = &engine->sockets[fd];
+        for (size_t i = 0; i < lanes->n_corked; i++)
+                if (lanes->corked[i].fd == fd)
+                        lanes->corked[i--] = lanes->corked[--lanes->n_corked];
+        if ((size_t)fd < lanes->n_sockets) {
+                struct hf__socket *sock = &lanes->sockets[fd];
                 if (sock->watched)
                         (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
                 *sock = (struct hf__socket){0};
@@ -117,43 +141,51 @@ int hf__lanes_close_socket(void *ctx, curl_socket_t fd) {
         return close(fd);
 }
 
-/* ---- what a turn writes ---- */
+/* ---- corked connections ---- */
 
-void hf__lanes_stir(struct hf__pool *pool) { pool->engine->stirred |= 1u << pool->index; }
+void hf__lanes_mark_dirty(struct hf__pool *pool) { pool->engine->lanes.dirty |= 1u << pool->index; }
 
-void hf__lanes_cork(struct hf__pool *pool, curl_socket_t fd) {
-        struct hf__http_engine *engine = pool->engine;
+void hf__lanes_cork_socket(struct hf__pool *pool, curl_socket_t fd) {
+        struct hf__lanes *lanes = &pool->engine->lanes;
         const int on = 1;
 
-        if (engine->n_corked < HF__HTTP_N_CORKED &&
+        if (lanes->n_corked < HF__HTTP_N_CORKED &&
             setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0)
-                engine->corked[engine->n_corked++] = (struct hf__corked){fd, pool->index};
+                lanes->corked[lanes->n_corked++] = (struct hf__corked){fd, pool->index};
 }
 
-/* To set TCP_NODELAY, though it is set, sends what is gathered, and the cork stays in: see tcp(7).
- */
+/* Setting TCP_NODELAY, even when it is set, sends what is collected and leaves the cork in: see
+ * tcp(7). */
 void hf__lanes_flush(struct hf__http_engine *engine) {
+        struct hf__lanes *lanes = &engine->lanes;
         const int on = 1;
 
-        for (size_t i = 0; i < engine->n_corked && engine->stirred; i++)
-                if (engine->stirred & 1u << engine->corked[i].index)
-                        (void)setsockopt(engine->corked[i].fd, IPPROTO_TCP, TCP_NODELAY, &on,
+        hf__engine_assert_thread(engine);
+        for (size_t i = 0; i < lanes->n_corked && lanes->dirty != 0; i++)
+                if (lanes->dirty & 1u << lanes->corked[i].index)
+                        (void)setsockopt(lanes->corked[i].fd, IPPROTO_TCP, TCP_NODELAY, &on,
                                          sizeof on);
-        engine->stirred = 0;
+        lanes->dirty = 0;
 }
 
+/* ---- pools ---- */
+
+/* CURLMOPT_TIMERFUNCTION */
 static int on_curl_timer(CURLM *multi, long timeout_ms, void *ctx) {
         struct hf__pool *pool = ctx;
-        pool->curl_due = timeout_ms < 0 ? HF_NSEC_NEVER
-                         : timeout_ms == 0
-                                 ? 0
-                                 : hf_now(pool->engine->clock) + timeout_ms * HF_NSEC_PER_MSEC;
+
+        if (timeout_ms < 0)
+                pool->curl_due = HF_NSEC_NEVER;
+        else if (timeout_ms == 0)
+                pool->curl_due = 0;
+        else
+                pool->curl_due = hf_now(pool->engine->clock) + timeout_ms * HF_NSEC_PER_MSEC;
         return 0;
 }
 
-/* A multi handle closes by a handle of its own, which would touch the process's SIGPIPE: it takes
- * NOSIGNAL from those that are added. */
-static bool keep_from_signals(CURLM *multi) {
+/* A multi handle closes its connections with an easy handle of its own, which changes the process's
+ * action for SIGPIPE unless it has NOSIGNAL. It copies NOSIGNAL from the handles that are added. */
+static bool set_no_signal(CURLM *multi) {
         CURL *easy = curl_easy_init();
         bool ok = easy && !curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) &&
                   curl_multi_add_handle(multi, easy) == CURLM_OK &&
@@ -171,9 +203,9 @@ static struct hf__pool *pool_new(struct hf__http_engine *engine, size_t index) {
         pool->engine = engine;
         pool->index = index;
         pool->curl_due = HF_NSEC_NEVER;
-        pool->kick_at = HF_NSEC_NEVER;
+        pool->reread_at = HF_NSEC_NEVER;
         pool->multi = curl_multi_init();
-        if (!pool->multi || !keep_from_signals(pool->multi)) {
+        if (!pool->multi || !set_no_signal(pool->multi)) {
                 (void)curl_multi_cleanup(pool->multi);
                 free(pool);
                 return NULL;
@@ -190,28 +222,34 @@ static struct hf__pool *pool_new(struct hf__http_engine *engine, size_t index) {
         return pool;
 }
 
-void hf__lanes_make_room(struct hf__pool *pool, bool shares) {
-        if (pool->index >= HF__HTTP_N_LANES)
+void hf__lanes_limit_connections(struct hf__pool *pool, bool shares) {
+        hf__engine_assert_thread(pool->engine);
+        if (pool->index >= HF__HTTP_N_LANES) /* clear-text HTTP/2 has a fixed limit */
                 return;
         pool->unlimited = pool->unlimited || !shares;
-        long limit =
-                pool->unlimited ? 0 : MIN_TLS_CONNECTIONS + (long)(pool->n_active / STREAMS_EACH);
-        if (limit == 0 ? pool->max_connections != 0 : limit > pool->max_connections) {
-                curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, limit);
+        if (pool->unlimited) {
+                if (pool->max_connections == 0)
+                        return;
+                pool->max_connections = 0;
+        } else {
+                long limit = MIN_TLS_CONNECTIONS + (long)(pool->n_active / STREAMS_EACH);
+                if (limit <= pool->max_connections)
+                        return;
                 pool->max_connections = limit;
         }
+        curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, pool->max_connections);
 }
 
-void hf__lanes_cannot_share(struct hf__pool *pool) {
-        pool->restart_waiting =
-                pool->restart_waiting ||
-                pool->max_connections > 0; /* later: curl is calling, and takes no options then */
+/* Only notes it: curl is calling, and accepts no options then. */
+void hf__lanes_lift_limit(struct hf__pool *pool) {
+        if (pool->max_connections > 0)
+                pool->must_restart_waiting = true;
 }
 
-/* curl looks at those that wait for a connection only when one changes. */
+/* curl does not look again at requests that wait for a connection until some connection changes. */
 static void restart_waiting(struct hf__pool *pool) {
-        pool->restart_waiting = false;
-        hf__lanes_make_room(pool, false);
+        pool->must_restart_waiting = false;
+        hf__lanes_limit_connections(pool, false);
         for (struct hf__exchange *x = pool->engine->exchanges, *next; x; x = next) {
                 next = x->next;
                 if (x->pool == pool && !x->may_have_sent)
@@ -219,135 +257,163 @@ static void restart_waiting(struct hf__pool *pool) {
         }
 }
 
-/* No request is in it any more. */
 static void pool_free(struct hf__pool *pool) {
-        struct hf__http_engine *engine = pool->engine;
+        struct hf__lanes *lanes = &pool->engine->lanes;
 
-        curl_multi_cleanup(
-                pool->multi); /* closes the connections, which takes them out of the epoll set */
-        for (size_t fd = 0; fd < engine->n_sockets; fd++)
-                if (engine->sockets[fd].pool == pool)
-                        engine->sockets[fd].pool = NULL;
+        assert(pool->n_active == 0 && !pool->first_requests && !pool->held);
+        /* Closes the connections, which takes them out of the epoll set. */
+        curl_multi_cleanup(pool->multi);
+        for (size_t fd = 0; fd < lanes->n_sockets; fd++)
+                if (lanes->sockets[fd].pool == pool)
+                        lanes->sockets[fd].pool = NULL;
         free(pool);
 }
 
 int hf__lanes_init(struct hf__http_engine *engine) {
-        for (size_t i = 0; i < HF__N_POOLS; i++)
-                if (!(engine->lanes[i] = pool_new(engine, i)))
+        for (size_t i = 0; i < HF__N_POOLS; i++) {
+                engine->lanes.pools[i] = pool_new(engine, i);
+                if (!engine->lanes.pools[i])
                         return -ENOMEM;
+        }
         return 0;
 }
 
 void hf__lanes_done(struct hf__http_engine *engine) {
         for (size_t i = 0; i < HF__N_POOLS; i++)
-                for (struct hf__pool *pool = engine->lanes[i], *next; pool; pool = next) {
+                for (struct hf__pool *pool = engine->lanes.pools[i], *next; pool; pool = next) {
                         next = pool->next;
                         pool_free(pool);
                 }
-        free(engine->sockets);
+        free(engine->lanes.sockets);
 }
 
-void hf__lanes_distrust(struct hf__pool *pool) {
-        struct hf__pool **lane = &pool->engine->lanes[pool->index];
+void hf__lanes_replace_pool(struct hf__pool *pool) {
+        struct hf__pool **newest = &pool->engine->lanes.pools[pool->index];
 
-        if (*lane != pool)
-                return; /* replaced already */
+        hf__engine_assert_thread(pool->engine);
+        if (*newest != pool)
+                return; /* it was replaced already */
         struct hf__pool *fresh = pool_new(pool->engine, pool->index);
         if (!fresh)
-                return; /* the old one goes on; the next timeout tries again */
+                return; /* keeps the old pool; the next timeout tries again */
         fresh->next = pool;
-        *lane = fresh;
+        *newest = fresh;
 }
 
+/* ---- calling curl ---- */
+
+/* Ends the requests that curl reports as done. */
 static void end_done(struct hf__pool *pool) {
         CURLMsg *message;
         int n_left;
 
-        while ((message = curl_multi_info_read(pool->multi, &n_left)))
+        while ((message = curl_multi_info_read(pool->multi, &n_left)) != NULL)
                 if (message->msg == CURLMSG_DONE) {
                         char *x = NULL;
-                        CURLcode result =
-                                message->data
-                                        .result; /* the message dies with the handle's removal */
+                        /* The message is gone once the handle is removed. */
+                        CURLcode result = message->data.result;
                         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &x);
-                        hf__exchange_curl_done((struct hf__exchange *)(void *)x, result);
+                        hf__exchange_on_curl_done((struct hf__exchange *)(void *)x, result);
                 }
 }
 
-void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t events) {
-        int mask = (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP) ? CURL_CSELECT_IN : 0) |
-                   (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
-                   (events & EPOLLERR ? CURL_CSELECT_ERR : 0);
-        int n_running;
+static int select_mask(uint32_t events) {
+        int mask = 0;
 
-        /* Of an idle connection, or left over from one that was closed in this turn. If the number
-         * is used again already, it is one call for nothing. */
-        if ((size_t)fd >= engine->n_sockets || !engine->sockets[fd].pool) {
-                (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-                if ((size_t)fd < engine->n_sockets)
-                        engine->sockets[fd].watched = 0;
-                return;
-        }
-        struct hf__pool *pool = engine->sockets[fd].pool;
-        if (events & EPOLLIN)
-                engine->sockets[fd].last_in = engine->now;
-        hf__lanes_stir(pool);
-        (void)curl_multi_socket_action(pool->multi, fd, mask, &n_running);
-        if (events & EPOLLIN)
-                hf__h2c_guard_heard(pool);
-        end_done(pool);
-        if (events & EPOLLIN && pool->kick_at == HF_NSEC_NEVER && pool->n_active > 0)
-                pool->kick_at = engine->now + KICK_DELAY;
+        if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP))
+                mask |= CURL_CSELECT_IN;
+        if (events & EPOLLOUT)
+                mask |= CURL_CSELECT_OUT;
+        if (events & EPOLLERR)
+                mask |= CURL_CSELECT_ERR;
+        return mask;
 }
 
-static void kick(struct hf__http_engine *engine, struct hf__pool *pool) {
-        uint64_t n_moved = pool->n_moved;
+void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t events) {
+        struct hf__lanes *lanes = &engine->lanes;
         int n_running;
 
-        hf__lanes_stir(pool);
-        for (size_t fd = 0; fd < engine->n_sockets; fd++)
-                if (engine->sockets[fd].pool == pool && engine->sockets[fd].last_in > 0)
+        hf__engine_assert_thread(engine);
+        /* The event of an idle connection, or of one that was closed in this iteration. If the
+         * number is in use again, removing it costs one needless call of epoll_ctl later. */
+        if ((size_t)fd >= lanes->n_sockets || !lanes->sockets[fd].pool) {
+                (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+                if ((size_t)fd < lanes->n_sockets)
+                        lanes->sockets[fd].watched = 0;
+                return;
+        }
+        struct hf__pool *pool = lanes->sockets[fd].pool;
+        if (events & EPOLLIN)
+                lanes->sockets[fd].last_in = engine->now;
+        hf__lanes_mark_dirty(pool);
+        (void)curl_multi_socket_action(pool->multi, fd, select_mask(events), &n_running);
+        if (events & EPOLLIN)
+                hf__h2c_guard_received(pool);
+        end_done(pool);
+        if (events & EPOLLIN && pool->reread_at == HF_NSEC_NEVER && pool->n_active > 0)
+                pool->reread_at = engine->now + REREAD_DELAY;
+}
+
+/* Tells curl that there is input on each connection of the pool: see the head of this file. */
+static void reread(struct hf__http_engine *engine, struct hf__pool *pool) {
+        struct hf__lanes *lanes = &engine->lanes;
+        uint64_t n_received = pool->n_received;
+        int n_running;
+
+        hf__lanes_mark_dirty(pool);
+        for (size_t fd = 0; fd < lanes->n_sockets; fd++)
+                if (lanes->sockets[fd].pool == pool && lanes->sockets[fd].last_in > 0)
                         (void)curl_multi_socket_action(pool->multi, (int)fd, CURL_CSELECT_IN,
                                                        &n_running);
         end_done(pool);
-        pool->kick_at =
-                pool->n_moved != n_moved && pool->n_active > 0 ? engine->now : HF_NSEC_NEVER;
+        bool again = pool->n_received != n_received && pool->n_active > 0;
+        pool->reread_at = again ? engine->now : HF_NSEC_NEVER;
+}
+
+static void run_pool(struct hf__http_engine *engine, struct hf__pool *pool) {
+        int n_running;
+
+        if (pool->curl_due <= engine->now) {
+                pool->curl_due = HF_NSEC_NEVER; /* before the call, which may set it */
+                hf__lanes_mark_dirty(pool);
+                (void)curl_multi_socket_action(pool->multi, CURL_SOCKET_TIMEOUT, 0, &n_running);
+                end_done(pool);
+        }
+        if (pool->reread_at <= engine->now)
+                reread(engine, pool);
+        if (pool->h2c_changed)
+                hf__h2c_guard_release(pool);
+        if (pool->must_restart_waiting)
+                restart_waiting(pool);
 }
 
 void hf__lanes_run(struct hf__http_engine *engine) {
-        int n_running;
-
-        for (size_t i = 0; i < HF__N_POOLS; i++)
-                for (struct hf__pool **link = &engine->lanes[i], *pool; (pool = *link);) {
-                        if (pool->curl_due <= engine->now) {
-                                pool->curl_due = HF_NSEC_NEVER; /* curl sets it anew */
-                                hf__lanes_stir(pool);
-                                (void)curl_multi_socket_action(pool->multi, CURL_SOCKET_TIMEOUT, 0,
-                                                               &n_running);
-                                end_done(pool);
-                        }
-                        if (pool->kick_at <= engine->now)
-                                kick(engine, pool);
-                        if (pool->h2c_guard_moved)
-                                hf__h2c_guard_release(pool);
-                        if (pool->restart_waiting)
-                                restart_waiting(pool);
-                        if (link != &engine->lanes[i] && pool->n_active == 0) {
+        hf__engine_assert_thread(engine);
+        for (size_t i = 0; i < HF__N_POOLS; i++) {
+                struct hf__pool **newest = &engine->lanes.pools[i], **link = newest;
+                while (*link) {
+                        struct hf__pool *pool = *link;
+                        run_pool(engine, pool);
+                        if (link != newest && pool->n_active == 0) {
                                 *link = pool->next;
                                 pool_free(pool);
                         } else {
                                 link = &pool->next;
                         }
                 }
+        }
 }
 
 hf_nsec hf__lanes_due(const struct hf__http_engine *engine) {
         hf_nsec due = HF_NSEC_NEVER;
 
         for (size_t i = 0; i < HF__N_POOLS; i++)
-                for (const struct hf__pool *pool = engine->lanes[i]; pool; pool = pool->next) {
-                        due = pool->curl_due < due ? pool->curl_due : due;
-                        due = pool->kick_at < due ? pool->kick_at : due;
+                for (const struct hf__pool *pool = engine->lanes.pools[i]; pool;
+                     pool = pool->next) {
+                        if (pool->curl_due < due)
+                                due = pool->curl_due;
+                        if (pool->reread_at < due)
+                                due = pool->reread_at;
                 }
         return due;
 }

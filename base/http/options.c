@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is asked of curl for one request: its handle and the handle's options. The exchange owns all
- * memory that the options point to, and outlives its use of the handle.
+ * The curl handle of one request, and its options.
  *
- * The engine keeps handles for further requests, with no option set, or, after a request to a URL
- * that recurs and that ended well, with all of them: the next to that URL sets those that are its
- * own (set_own). What the others of a kept handle point to is stale, and is not looked at before
- * they are set again.
+ * curl copies few of the things that options point to. The exchange owns them all (or holds a
+ * reference, for TLS), and lives longer than its use of the handle.
+ *
+ * Handles are kept for further requests. Most are reset and have no options. But after a request to
+ * a URL that recurs, which ended well, the handle keeps all options: the next request to this URL
+ * sets only those that differ (set_own). The pointers of those are stale in a kept handle, and curl
+ * does not look at them before they are set again.
  */
+#include "base/http/options.h"
+
+#include <assert.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -15,33 +20,42 @@
 #include <sys/socket.h>
 
 #include "base/http/engine_private.h"
+#include "base/http/exchange.h"
+#include "base/http/response.h"
+#include "base/http/tls.h"
 
 #define CONNECT_TIMEOUT_MS 30000L
-/* Made anew for each request with a body: the default of 64 KiB costs the heap more than the
- * sending does. */
+/* curl allocates this buffer for each request with a body. Its default of 64 KiB costs more time in
+ * the allocator than the sending does. */
 #define UPLOAD_BUFFER     16384L
 #define KEEPALIVE_IDLE_S  10L
 #define KEEPALIVE_INTVL_S 5L
-#define UNACKED_TIMEOUT_MS                                                                         \
-        20000u /* sent bytes that are not acknowledged for so long: the connection is dead */
+/* A connection is dead when bytes that were sent on it are not acknowledged for this long. */
+#define UNACKED_TIMEOUT_MS 20000u
 
+/* Sets an option of `easy`, unless an earlier one has failed. */
 #define SET(option, value)                                                                         \
-        if (!code)                                                                                 \
-        code = curl_easy_setopt(easy, option, value)
+        do {                                                                                       \
+                if (code == CURLE_OK)                                                              \
+                        code = curl_easy_setopt(easy, option, value);                              \
+        } while (false)
 
+/* CURLOPT_SOCKOPTFUNCTION: a socket was created for a connection. */
 static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose) {
         struct hf__exchange *x = ctx;
         unsigned timeout_ms = UNACKED_TIMEOUT_MS;
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms,
-                         sizeof timeout_ms); /* fails on unix sockets */
-        hf__lanes_opened(x->engine, fd);
-        if (hf__http_shares_connections(&x->request))
-                hf__lanes_cork(x->pool, fd);
+
+        hf__engine_assert_thread(x->engine);
+        /* Fails on unix sockets, which do not need it. */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+        hf__lanes_socket_opened(x->engine, fd);
+        if (hf__options_shares(&x->request))
+                hf__lanes_cork_socket(x->pool, fd);
         return CURL_SOCKOPT_OK;
 }
 
-/* The certificate's name is another than the URL's host: ask curl for that name, at the URL's
- * address. */
+/* For a certificate whose name is not the URL's host: tells curl to request a URL with that name,
+ * but to connect to the URL's host and port. */
 static CURLcode set_server_name(struct hf__exchange *x, CURL *easy) {
         char *host = NULL, *port = NULL;
         struct hf__strbuf text = {0};
@@ -55,7 +69,8 @@ static CURLcode set_server_name(struct hf__exchange *x, CURL *easy) {
             curl_url_get(url, CURLUPART_URL, &x->url_override, 0))
                 goto end;
         hf__strbuf_printf(&text, "::%s:%s", host, port);
-        if (text.error || !(x->connect_to = curl_slist_append(NULL, text.data)))
+        x->connect_to = text.error ? NULL : curl_slist_append(NULL, text.data);
+        if (!x->connect_to)
                 goto end;
         code = CURLE_OK;
         SET(CURLOPT_URL, x->url_override);
@@ -65,6 +80,32 @@ end:
         curl_free(host);
         curl_free(port);
         curl_url_cleanup(url);
+        return code;
+}
+
+/* curl keeps the pointer to the text: the exchange's reference keeps it valid. */
+static CURLcode set_blob(CURL *easy, CURLoption option, char *pem) {
+        struct curl_blob blob = {.data = pem, .len = strlen(pem), .flags = CURL_BLOB_NOCOPY};
+        return curl_easy_setopt(easy, option, &blob);
+}
+
+static CURLcode set_tls(const struct hf__http_tls *tls, CURL *easy) {
+        CURLcode code = CURLE_OK;
+
+        if (tls->ca_pem) {
+                code = set_blob(easy, CURLOPT_CAINFO_BLOB, tls->ca_pem);
+                /* Otherwise curl trusts the system's directory of CAs as well. */
+                SET(CURLOPT_CAPATH, NULL);
+        }
+        if (code == CURLE_OK && tls->cert_pem) {
+                code = set_blob(easy, CURLOPT_SSLCERT_BLOB, tls->cert_pem);
+                if (code == CURLE_OK)
+                        code = set_blob(easy, CURLOPT_SSLKEY_BLOB, tls->key_pem);
+        }
+        if (tls->insecure) {
+                SET(CURLOPT_SSL_VERIFYPEER, 0L);
+                SET(CURLOPT_SSL_VERIFYHOST, 0L);
+        }
         return code;
 }
 
@@ -85,7 +126,7 @@ static CURLcode set_method(struct hf__exchange *x, CURL *easy) {
         return code;
 }
 
-bool hf__http_shares_connections(const struct hf__http_request *request) {
+bool hf__options_shares(const struct hf__http_request *request) {
         return request->version == HF__HTTP_2_PRIOR_KNOWLEDGE ||
                (request->version != HF__HTTP_1_1 && strncmp(request->url, "https:", 6) == 0);
 }
@@ -99,14 +140,15 @@ static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
         case HF__HTTP_1_1: version = CURL_HTTP_VERSION_1_1; break;
         case HF__HTTP_2: version = CURL_HTTP_VERSION_2TLS; break;
         case HF__HTTP_2_PRIOR_KNOWLEDGE:
+                /* See h2c_guard.c. */
                 version = x->is_h2c && x->expects_reuse ? CURL_HTTP_VERSION_2_0
                                                         : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
                 break;
         }
         SET(CURLOPT_HTTP_VERSION, version);
-        /* Waits for a connection that is being made, and may then share it, instead of making one
-         * more. */
-        SET(CURLOPT_PIPEWAIT, (long)hf__http_shares_connections(&x->request));
+        /* Makes the request wait for a connection that is being opened, which it may be able to
+         * share, instead of opening another one. */
+        SET(CURLOPT_PIPEWAIT, (long)hf__options_shares(&x->request));
         return code;
 }
 
@@ -115,7 +157,7 @@ static CURLcode set_transport(struct hf__exchange *x, CURL *easy) {
 
         SET(CURLOPT_NOSIGNAL, 1L);
         SET(CURLOPT_QUICK_EXIT, 1L); /* removing a handle must not wait for the system's resolver */
-        SET(CURLOPT_PROXY, "");      /* whatever the host's environment says */
+        SET(CURLOPT_PROXY, "");      /* ignores the proxy of the host's environment */
         SET(CURLOPT_PROTOCOLS_STR, "http,https");
         SET(CURLOPT_TCP_NODELAY, 1L);
         SET(CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
@@ -128,14 +170,14 @@ static CURLcode set_transport(struct hf__exchange *x, CURL *easy) {
         SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
         if (x->request.unix_socket)
                 SET(CURLOPT_UNIX_SOCKET_PATH, x->request.unix_socket);
-        if (!code && x->tls)
-                code = hf__http_tls_apply(x->tls, easy);
-        if (!code && x->tls && x->tls->server_name)
+        if (code == CURLE_OK && x->tls)
+                code = set_tls(x->tls, easy);
+        if (code == CURLE_OK && x->tls && x->tls->server_name)
                 code = set_server_name(x, easy);
         return code;
 }
 
-/* What differs between requests of one URL. */
+/* The options that differ between requests to one URL. */
 static CURLcode set_own(struct hf__exchange *x, CURL *easy) {
         CURLcode code = CURLE_OK;
 
@@ -146,9 +188,9 @@ static CURLcode set_own(struct hf__exchange *x, CURL *easy) {
         SET(CURLOPT_HEADERDATA, x);
         SET(CURLOPT_WRITEDATA, x);
         SET(CURLOPT_SOCKOPTDATA, x);
-        if (!code)
+        if (code == CURLE_OK)
                 code = set_method(x, easy);
-        if (!code)
+        if (code == CURLE_OK)
                 code = set_version(x, easy);
         return code;
 }
@@ -162,64 +204,69 @@ static CURLcode set_all(struct hf__exchange *x, CURL *easy) {
         SET(CURLOPT_PREREQFUNCTION, hf__exchange_on_prereq);
         SET(CURLOPT_HEADERFUNCTION, hf__response_on_header);
         SET(CURLOPT_WRITEFUNCTION, hf__response_on_body);
-        if (!code)
+        if (code == CURLE_OK)
                 code = set_own(x, easy);
-        if (!code)
+        if (code == CURLE_OK)
                 code = set_transport(x, easy);
         return code;
 }
 
-/* ---- what is kept ---- */
+/* ---- kept handles and URLs ---- */
 
 /*
- * Its like are alike in all but what set_own says: a POST always has a body there. A handle
- * outlives its request's hold on its certificates, and a server name of their own makes another URL
- * (set_server_name), so those are not among them.
+ * Whether two such requests to one URL differ in nothing but what set_own sets. A POST always sets
+ * the options of a body. Requests with TLS are excluded, because a kept handle does not keep the
+ * certificates alive, and because set_server_name changes the URL.
  */
 static bool is_plain(const struct hf__http_request *request) {
         return !request->tls && !request->unix_socket && strcmp(request->method, "POST") == 0;
 }
 
-/* NULL = it is not one that recurs, or there is no room or no memory, or libcurl will say itself
- * what is wrong with it. */
-static const struct hf__http_url *find_url(struct hf__http_engine *engine,
+/* The kept URL of a request; adds it if there is room. NULL: it does not recur, or out of room or
+ * memory, or libcurl cannot parse it and will report that for the request itself. */
+static const struct hf__http_url *find_url(struct hf__options *options,
                                            const struct hf__http_request *request) {
         if (!request->url_recurs || !is_plain(request))
                 return NULL;
-        for (size_t i = 0; i < engine->n_urls; i++)
-                if (strcmp(engine->urls[i].text, request->url) == 0)
-                        return &engine->urls[i];
-        if (engine->n_urls == HF__HTTP_N_URLS)
+        for (size_t i = 0; i < options->n_urls; i++)
+                if (strcmp(options->urls[i].text, request->url) == 0)
+                        return &options->urls[i];
+        if (options->n_urls == HF__HTTP_N_URLS)
                 return NULL;
         struct hf__http_url url = {.text = strdup(request->url), .parsed = curl_url()};
-        if (!url.text || !url.parsed || curl_url_set(url.parsed, CURLUPART_URL, url.text, 0)) {
+        if (!url.text || !url.parsed ||
+            curl_url_set(url.parsed, CURLUPART_URL, url.text, 0) != CURLUE_OK) {
                 free(url.text);
                 curl_url_cleanup(url.parsed);
                 return NULL;
         }
-        engine->urls[engine->n_urls] = url;
-        return &engine->urls[engine->n_urls++];
+        options->urls[options->n_urls] = url;
+        return &options->urls[options->n_urls++];
 }
 
-/* The last that has the URL's options, or the last. */
-static struct hf__http_idle take_idle(struct hf__http_engine *engine,
-                                      const struct hf__http_url *url) {
-        size_t i = engine->n_idle;
+/* Takes the handle that was given back last, if possible one with the options of url (may be NULL).
+ * Makes one if none is kept; its easy is NULL when memory is out. */
+static struct hf__http_idle take_idle(struct hf__options *options, const struct hf__http_url *url) {
+        size_t i = options->n_idle;
 
         if (i == 0)
                 return (struct hf__http_idle){.easy = curl_easy_init()};
-        while (url && i > 0 && engine->idle[i - 1].url != url)
+        while (url && i > 0 && options->idle[i - 1].url != url)
                 i--;
         if (i == 0)
-                i = engine->n_idle;
-        struct hf__http_idle idle = engine->idle[i - 1];
-        engine->idle[i - 1] = engine->idle[--engine->n_idle];
+                i = options->n_idle;
+        struct hf__http_idle idle = options->idle[i - 1];
+        options->idle[i - 1] = options->idle[--options->n_idle];
         return idle;
 }
 
-CURLcode hf__exchange_take_handle(struct hf__exchange *x) {
-        x->url = find_url(x->engine, &x->request);
-        struct hf__http_idle idle = take_idle(x->engine, x->url);
+CURLcode hf__options_take_handle(struct hf__exchange *x) {
+        struct hf__options *options = &x->engine->options;
+
+        hf__engine_assert_thread(x->engine);
+        assert(!x->easy);
+        x->url = find_url(options, &x->request);
+        struct hf__http_idle idle = take_idle(options, x->url);
         x->easy = idle.easy;
         if (!x->easy)
                 return CURLE_OUT_OF_MEMORY;
@@ -230,29 +277,33 @@ CURLcode hf__exchange_take_handle(struct hf__exchange *x) {
         return set_all(x, x->easy);
 }
 
-void hf__exchange_give_handle(struct hf__exchange *x) {
-        struct hf__http_engine *engine = x->engine;
+void hf__options_give_handle(struct hf__exchange *x) {
+        struct hf__options *options = &x->engine->options;
         const struct hf__http_url *url = x->may_keep_options ? x->url : NULL;
 
-        if (engine->n_idle == HF__HTTP_N_IDLE) {
+        hf__engine_assert_thread(x->engine);
+        assert(x->easy && !x->pool);
+        if (options->n_idle == HF__HTTP_N_IDLE) {
                 curl_easy_cleanup(x->easy);
         } else {
                 if (url)
                         (void)curl_easy_setopt(x->easy, CURLOPT_ERRORBUFFER, NULL);
                 else
                         curl_easy_reset(x->easy);
-                (void)curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL,
-                                       1L); /* for its cleanup, which would touch SIGPIPE */
-                engine->idle[engine->n_idle++] = (struct hf__http_idle){x->easy, url};
+                /* For its cleanup, which otherwise changes the process's action for SIGPIPE. */
+                (void)curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L);
+                options->idle[options->n_idle++] = (struct hf__http_idle){x->easy, url};
         }
         x->easy = NULL;
 }
 
 void hf__options_done(struct hf__http_engine *engine) {
-        while (engine->n_idle > 0)
-                curl_easy_cleanup(engine->idle[--engine->n_idle].easy);
-        while (engine->n_urls > 0) {
-                struct hf__http_url *url = &engine->urls[--engine->n_urls];
+        struct hf__options *options = &engine->options;
+
+        while (options->n_idle > 0)
+                curl_easy_cleanup(options->idle[--options->n_idle].easy);
+        while (options->n_urls > 0) {
+                struct hf__http_url *url = &options->urls[--options->n_urls];
                 free(url->text);
                 curl_url_cleanup(url->parsed);
         }

@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What comes back of one request: curl calls with header lines, then with the body's pieces.
+ * The response to one request. curl calls with each header line, then with the pieces of the body.
  *
- * The answer may be cut into header blocks: 1xx answers, the answer's own, and trailers, which have
- * no status line. gRPC's status is in the trailers, or in the answer's own block when there is no
- * body. block_code is the status of the block that is coming in, head_done says that the answer's
- * own is complete; of 1xx answers nothing is kept. A callback that wants no more, and a body beyond
- * its limit, leave the verdict and fail the transfer; the first verdict stays.
+ * A response may come in several header blocks: blocks of 1xx status codes, its own, and trailers,
+ * which have no status line. gRPC's status is in the trailers, or in the response's own block when
+ * there is no body. block_code is the status of the block that is being received, head_done says
+ * that the response's own block is complete. Headers of 1xx blocks are ignored.
+ *
+ * A callback that wants no more, and a body over the limit, set forced_outcome and make curl fail
+ * the transfer. The first forced_outcome stays.
  */
+#include "base/http/response.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/http/engine_private.h"
+#include "base/http/exchange.h"
 
-#define LARGE_PIECE                                                                                \
-        ((size_t)CURL_MAX_WRITE_SIZE /                                                             \
-         2) /* curl's buffer was full: the rest of it may have been headers */
+/* A piece of this size may have filled curl's buffer, whose rest may have been headers. */
+#define LARGE_PIECE ((size_t)CURL_MAX_WRITE_SIZE / 2)
 
-static void keep(struct hf__exchange *x, int outcome) {
-        if (!x->verdict)
-                x->verdict = outcome;
+static void force_outcome(struct hf__exchange *x, int outcome) {
+        if (x->forced_outcome == 0)
+                x->forced_outcome = outcome;
 }
 
-/* If the line is "name: value", its value without the space around it. */
-static bool header_is(const char *line, size_t n, const char *name, const char **ret_value,
-                      size_t *ret_n) {
+/* Whether the line is "name: value"; if so, the value without the space around it. */
+static bool match_header(const char *line, size_t n, const char *name, const char **ret_value,
+                         size_t *ret_n) {
         size_t n_name = strlen(name);
 
         if (n <= n_name || line[n_name] != ':' || strncasecmp(line, name, n_name) != 0)
@@ -39,17 +43,20 @@ static bool header_is(const char *line, size_t n, const char *name, const char *
         return true;
 }
 
+/* The value of a hexadecimal digit; -1 = it is none. */
 static int hex_digit(char c) {
-        return c >= '0' && c <= '9'                 ? c - '0'
-               : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-                                                    : -1;
+        char lower = (char)(c | 32);
+
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* gRPC's messages are percent-encoded. */
+/* Decodes gRPC's percent-encoding in place. */
 static void percent_decode(char *text) {
         char *to = text;
 
-        for (; *text; text++)
+        for (; *text != '\0'; text++)
                 if (*text == '%' && hex_digit(text[1]) >= 0 && hex_digit(text[2]) >= 0) {
                         *to++ = (char)(hex_digit(text[1]) << 4 | hex_digit(text[2]));
                         text += 2;
@@ -59,7 +66,7 @@ static void percent_decode(char *text) {
         *to = '\0';
 }
 
-/* Digits only; 0 for anything else (a date). */
+/* A number of seconds; 0 for anything else (a date). */
 static uint32_t parse_seconds(const char *value, size_t n) {
         uint32_t seconds = 0;
 
@@ -71,38 +78,40 @@ static uint32_t parse_seconds(const char *value, size_t n) {
         return seconds;
 }
 
-static bool keep_text(char **text, const char *value, size_t n) {
+/* Replaces *text by a copy. false: out of memory. */
+static bool set_text(char **text, const char *value, size_t n) {
         free(*text);
         *text = strndup(value, n);
         return *text != NULL;
 }
 
-static bool note_header(struct hf__exchange *x, const char *line, size_t n) {
+/* Stores a header that the result reports. false: out of memory. */
+static bool store_header(struct hf__exchange *x, const char *line, size_t n) {
         const char *value;
         size_t n_value;
 
         switch (line[0] | 32) {
         case 'g':
-                if (header_is(line, n, "grpc-status", &value, &n_value)) {
+                if (match_header(line, n, "grpc-status", &value, &n_value)) {
                         x->grpc_status = n_value ? (int)parse_seconds(value, n_value) : -1;
-                } else if (header_is(line, n, "grpc-message", &value, &n_value)) {
-                        if (!keep_text(&x->grpc_message, value, n_value))
+                } else if (match_header(line, n, "grpc-message", &value, &n_value)) {
+                        if (!set_text(&x->grpc_message, value, n_value))
                                 return false;
                         percent_decode(x->grpc_message);
                 }
                 return true;
         case 'r':
-                if (header_is(line, n, "retry-after", &value, &n_value))
+                if (match_header(line, n, "retry-after", &value, &n_value))
                         x->retry_after_s = parse_seconds(value, n_value);
                 return true;
         case 'h':
-                return !header_is(line, n, "holdfast-fence", &value, &n_value) ||
-                       keep_text(&x->fence_echo, value, n_value);
+                return !match_header(line, n, "holdfast-fence", &value, &n_value) ||
+                       set_text(&x->fence_echo, value, n_value);
         default: return true;
         }
 }
 
-/* "HTTP/1.1 200 OK", "HTTP/2 200" */
+/* The code of a status line, as "HTTP/1.1 200 OK" or "HTTP/2 200". */
 static int status_code(const char *line, size_t n) {
         const char *space = memchr(line, ' ', n);
         int code = 0;
@@ -114,49 +123,56 @@ static int status_code(const char *line, size_t n) {
         return code;
 }
 
+/* The empty line at the end of a header block. false: the transfer must end. */
+static bool end_block(struct hf__exchange *x) {
+        if (x->head_done || x->block_code < 200)
+                return true; /* the end of the trailers, or of a 1xx block */
+        x->head_done = true;
+        x->code = x->block_code;
+        if (x->head_deadline != HF_NSEC_NEVER)
+                hf__exchange_set_timer(x);
+        if (x->request.on_head && x->request.on_head(x->request.ctx, x->code) != 0) {
+                force_outcome(x, HF_E_CANCELED);
+                return false;
+        }
+        return true;
+}
+
 size_t hf__response_on_header(char *line, size_t size, size_t n, void *ctx) {
         struct hf__exchange *x = ctx;
 
-        x->pool->n_moved++;
+        hf__engine_assert_thread(x->engine);
+        x->pool->n_received++;
         if (!x->head_done && n > 5 && memcmp(line, "HTTP/", 5) == 0) {
                 x->block_code = status_code(line, n);
                 if (n > 7 && line[5] == '1')
-                        hf__lanes_cannot_share(x->pool);
+                        hf__lanes_lift_limit(x->pool);
                 return n;
         }
-        if (n > 0 && (line[0] == '\r' || line[0] == '\n')) {
-                if (x->head_done || x->block_code < 200)
-                        return n; /* the end of a 1xx answer, or of the trailers */
-                x->head_done = true;
-                x->code = x->block_code;
-                if (x->head_deadline != HF_NSEC_NEVER)
-                        hf__exchange_set_due(x);
-                if (x->request.on_head && x->request.on_head(x->request.ctx, x->code) != 0) {
-                        keep(x, HF_E_CANCELED);
-                        return 0;
-                }
-                return n;
-        }
-        if (n > 0 && x->block_code >= 200 && !note_header(x, line, n))
-                return 0; /* no memory: the answer is lost, so its outcome is unknown */
+        if (n > 0 && (line[0] == '\r' || line[0] == '\n'))
+                return end_block(x) ? n : 0;
+        /* Without memory the response is lost, so the outcome is unknown. */
+        if (n > 0 && x->block_code >= 200 && !store_header(x, line, n))
+                return 0;
         return n;
 }
 
 size_t hf__response_on_body(char *data, size_t size, size_t n, void *ctx) {
         struct hf__exchange *x = ctx;
 
-        x->pool->n_moved++;
+        hf__engine_assert_thread(x->engine);
+        x->pool->n_received++;
         if (n >= LARGE_PIECE)
-                x->pool->kick_at = x->engine->now; /* see http_engine_lane.c */
+                x->pool->reread_at = x->engine->now; /* see lane.c */
         if (x->request.on_data) {
                 if (x->request.on_data(x->request.ctx, data, n) == 0)
                         return n;
-                keep(x, HF_E_CANCELED);
+                force_outcome(x, HF_E_CANCELED);
                 return CURL_WRITEFUNC_ERROR;
         }
         hf__strbuf_add(&x->body, data, n);
-        if (!x->body.error)
+        if (x->body.error == 0)
                 return n;
-        keep(x, x->body.error);
+        force_outcome(x, x->body.error);
         return CURL_WRITEFUNC_ERROR;
 }

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TLS settings of HTTP requests.
+ *
+ * curl gets pointers to the PEM texts, not copies. So the texts never change, and every exchange
+ * holds a reference for as long as a curl handle has its options.
+ */
+#include "base/http/tls.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/http/engine_private.h"
-
-static int copy_pem(const char *pem, struct curl_blob *blob) {
-        if (!pem)
+/* 0 or -ENOMEM. */
+static int copy_text(const char *text, char **ret_copy) {
+        if (!text)
                 return 0;
-        blob->data = strdup(pem);
-        blob->len = strlen(pem);
-        blob->flags = CURL_BLOB_NOCOPY; /* the exchange holds the reference */
-        return blob->data ? 0 : -ENOMEM;
+        *ret_copy = strdup(text);
+        return *ret_copy ? 0 : -ENOMEM;
 }
 
 int hf__http_tls_new(const struct hf__http_tls_config *config, struct hf__http_tls **ret_tls) {
@@ -22,52 +28,43 @@ int hf__http_tls_new(const struct hf__http_tls_config *config, struct hf__http_t
                 return -ENOMEM;
         atomic_init(&tls->refs, 1);
         tls->insecure = config->insecure;
-        if (copy_pem(config->ca_pem, &tls->ca) < 0 || copy_pem(config->cert_pem, &tls->cert) < 0 ||
-            copy_pem(config->key_pem, &tls->key) < 0 ||
-            (config->server_name && !(tls->server_name = strdup(config->server_name)))) {
+        int r = copy_text(config->ca_pem, &tls->ca_pem);
+        if (r == 0)
+                r = copy_text(config->cert_pem, &tls->cert_pem);
+        if (r == 0)
+                r = copy_text(config->key_pem, &tls->key_pem);
+        if (r == 0)
+                r = copy_text(config->server_name, &tls->server_name);
+        if (r != 0) {
                 hf__http_tls_unref(tls);
-                return -ENOMEM;
+                return r;
         }
         *ret_tls = tls;
         return 0;
 }
 
 struct hf__http_tls *hf__http_tls_ref(struct hf__http_tls *tls) {
-        if (tls)
-                atomic_fetch_add_explicit(&tls->refs, 1, memory_order_relaxed);
+        if (!tls)
+                return NULL;
+        int previous = atomic_fetch_add_explicit(&tls->refs, 1, memory_order_relaxed);
+        assert(previous > 0);
+        (void)previous;
         return tls;
 }
 
 struct hf__http_tls *hf__http_tls_unref(struct hf__http_tls *tls) {
-        if (!tls || atomic_fetch_sub_explicit(&tls->refs, 1, memory_order_acq_rel) != 1)
+        if (!tls)
                 return NULL;
-        free(tls->ca.data);
-        free(tls->cert.data);
-        if (tls->key.data)
-                explicit_bzero(tls->key.data, tls->key.len);
-        free(tls->key.data);
+        int previous = atomic_fetch_sub_explicit(&tls->refs, 1, memory_order_acq_rel);
+        assert(previous > 0);
+        if (previous > 1)
+                return NULL;
+        free(tls->ca_pem);
+        free(tls->cert_pem);
+        if (tls->key_pem)
+                explicit_bzero(tls->key_pem, strlen(tls->key_pem));
+        free(tls->key_pem);
         free(tls->server_name);
         free(tls);
         return NULL;
-}
-
-CURLcode hf__http_tls_apply(struct hf__http_tls *tls, CURL *easy) {
-        CURLcode code = CURLE_OK;
-
-        if (tls->ca.data) {
-                code = curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &tls->ca);
-                if (!code) /* else the system's directory of CAs is trusted as well */
-                        code = curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-        }
-        if (!code && tls->cert.data) {
-                code = curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, &tls->cert);
-                if (!code)
-                        code = curl_easy_setopt(easy, CURLOPT_SSLKEY_BLOB, &tls->key);
-        }
-        if (!code && tls->insecure) {
-                code = curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
-                if (!code)
-                        code = curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
-        }
-        return code;
 }

@@ -8,29 +8,17 @@
 #include "server/auth/admin_kubeconfig.h"
 
 #include <assert.h>
-#include <stdint.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/strbuf.h"
 #include "server/auth/files.h"
 #include "server/auth/pki.h"
 
-/* A JSON string with text in base64, whose alphabet needs no escaping. */
-static void add_base64(struct hf__strbuf *out, const char *text) {
-        static const char digits[] =
-                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        size_t n = strlen(text);
+/* Appends a JSON string with the base64 form of text. The alphabet needs no escapes. */
+static void add_base64_string(struct hf__strbuf *out, const char *text) {
         hf__strbuf_putc(out, '"');
-        for (size_t i = 0; i < n; i += 3) {
-                size_t n_left = n - i;
-                uint32_t bits = (uint32_t)(unsigned char)text[i] << 16;
-                bits |= n_left > 1 ? (uint32_t)(unsigned char)text[i + 1] << 8 : 0;
-                bits |= n_left > 2 ? (uint32_t)(unsigned char)text[i + 2] : 0;
-                hf__strbuf_putc(out, digits[bits >> 18]);
-                hf__strbuf_putc(out, digits[bits >> 12 & 63]);
-                hf__strbuf_putc(out, n_left > 1 ? digits[bits >> 6 & 63] : '=');
-                hf__strbuf_putc(out, n_left > 2 ? digits[bits & 63] : '=');
-        }
+        hf__base64_encode(out, text, strlen(text));
         hf__strbuf_putc(out, '"');
 }
 
@@ -45,12 +33,12 @@ int hfd_admin_kubeconfig_write(const struct hfd_pki *pki, const char *path, cons
                               "    \"server\": ");
         hf__strbuf_json(&out, server_url, strlen(server_url));
         hf__strbuf_puts(&out, ",\n    \"certificate-authority-data\": ");
-        add_base64(&out, pki->ca_pem);
+        add_base64_string(&out, pki->ca_pem);
         hf__strbuf_puts(&out, "}}],\n  \"users\": [{\"name\": \"holdfast-admin\", \"user\": {\n    "
                               "\"client-certificate-data\": ");
-        add_base64(&out, pki->admin_cert_pem);
+        add_base64_string(&out, pki->admin_cert_pem);
         hf__strbuf_puts(&out, ",\n    \"client-key-data\": ");
-        add_base64(&out, pki->admin_key_pem);
+        add_base64_string(&out, pki->admin_key_pem);
         hf__strbuf_puts(&out, "}}],\n  \"contexts\": [{\"name\": \"holdfast\", \"context\": "
                               "{\"cluster\": \"holdfast\", \"user\": \"holdfast-admin\"}}],\n  "
                               "\"current-context\": \"holdfast\"\n}\n");

@@ -50,13 +50,13 @@ static struct hf__json *new_lease(struct hf_term *term, const struct hfd_identit
         /* hf__json_set takes a dot for a path separator, so these two objects, whose keys have
          * dots, are filled first. */
         if (r == 0)
-                r = hf__json_set_key(labels, HFD_IDENTITY_LABEL, HFD_IDENTITY_VALUE);
+                r = hf__json_put_string(labels, HFD_IDENTITY_LABEL, HFD_IDENTITY_VALUE);
         if (r == 0)
-                r = hf__json_set_key(annotations, "holdfast.dev/endpoint", identity->endpoint);
+                r = hf__json_put_string(annotations, "holdfast.dev/endpoint", identity->endpoint);
         if (r == 0)
-                r = hf__json_set_key(annotations, "holdfast.dev/instance", identity->instance);
+                r = hf__json_put_string(annotations, "holdfast.dev/instance", identity->instance);
         if (r == 0)
-                r = hf__json_set_key(annotations, "holdfast.dev/host", identity->host);
+                r = hf__json_put_string(annotations, "holdfast.dev/host", identity->host);
         if (r == 0)
                 r = hf__json_set_string(lease, "kind", "Lease");
         if (r == 0)

@@ -7,7 +7,7 @@
 
 #include <holdfast/error.h>
 
-#include "base/json.h"
+#include "base/utf8.h"
 
 static int hex_digit(char c) {
         if (c >= '0' && c <= '9')

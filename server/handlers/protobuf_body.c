@@ -14,10 +14,10 @@
 
 #include <holdfast/error.h>
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
-#include "server/resources/base64.h"
 
 enum kind {
         END,
@@ -253,7 +253,7 @@ static int put_time(struct hf__json *object, const struct field *f, struct slice
 static int put_base64(struct hf__json *object, const char *key, const struct slice *data) {
         struct hf__strbuf s = {0};
 
-        hfd_base64_put(&s, data->at, (size_t)(data->end - data->at));
+        hf__base64_encode(&s, data->at, (size_t)(data->end - data->at));
         int r = s.error ? s.error : hf__json_add_string(object, key, s.data ? s.data : "");
         hf__strbuf_done(&s);
         return r;

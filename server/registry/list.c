@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/cacher/store_request.h"
@@ -85,8 +86,6 @@ static void page_select(struct page *page) {
 /* The token of apiserver.md 3.6: unpadded base64url of
  * {"v":"meta.k8s.io/v1","rv":N,"start":"path\0"}. */
 static void continue_token(struct hf__strbuf *out, uint64_t revision, const char *path) {
-        static const char digits[] =
-                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
         struct hf__strbuf json = {0};
 
         hf__strbuf_printf(&json, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%" PRId64 ",\"start\":",
@@ -95,44 +94,20 @@ static void continue_token(struct hf__strbuf *out, uint64_t revision, const char
         if (!json.error)
                 json.n--; /* the quote again */
         hf__strbuf_puts(&json, CONTINUE_END);
-        for (size_t i = 0; !json.error && i < json.n; i += 3) {
-                unsigned n = (unsigned)(json.n - i > 3 ? 3 : json.n - i);
-                uint32_t v = 0;
-                for (unsigned k = 0; k < 3; k++)
-                        v = v << 8 | (k < n ? (unsigned char)json.data[i + k] : 0);
-                for (unsigned k = 0; k <= n; k++)
-                        hf__strbuf_putc(out, digits[v >> (18 - 6 * k) & 63]);
-        }
+        if (!json.error)
+                hf__base64url_encode(out, json.data, json.n);
         hf__strbuf_done(&json);
-}
-
-static int digit_of(char c) {
-        return c >= 'A' && c <= 'Z'   ? c - 'A'
-               : c >= 'a' && c <= 'z' ? c - 'a' + 26
-               : c >= '0' && c <= '9' ? c - '0' + 52
-               : c == '-'             ? 62
-               : c == '_'             ? 63
-                                      : -1;
 }
 
 /* Fills read->at and read->start; false when it is none of our tokens. */
 static bool read_continue(struct hfd_read *read, const char *token) {
-        char json[TOKEN_MAX];
-        size_t n = 0, n_token = strlen(token);
-        uint32_t v = 0;
+        char json[HF__BASE64URL_DECODED_MAX(TOKEN_MAX) + 1];
+        size_t n, n_token = strlen(token);
         int64_t revision;
         struct hf__json *tree = NULL;
 
-        if (n_token > TOKEN_MAX)
+        if (n_token > TOKEN_MAX || !hf__base64url_decode(token, n_token, json, &n))
                 return false;
-        for (size_t i = 0; i < n_token; i++) {
-                int d = digit_of(token[i]);
-                if (d < 0)
-                        return false;
-                v = v << 6 | (uint32_t)d;
-                if (i % 4)
-                        json[n++] = (char)(v >> (6 - 2 * (i % 4)));
-        }
         json[n] = '\0';
         /* The start's NUL is written as an escape, which no C string can hold: it is cut off before
          * parsing. */

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "server/resources/meta.h"
 
 static int hex(char c) {

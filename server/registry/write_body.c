@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "server/resources/field_types.h"
 #include "server/resources/meta.h"
 #include "server/resources/unknown_fields.h"

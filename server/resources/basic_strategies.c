@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/json.h"
-#include "server/resources/base64.h"
 #include "server/resources/meta.h"
 #include "server/resources/resource.h"
 #include "server/resources/response.h"
@@ -108,7 +108,7 @@ int hfd_namespace_prepare(struct hf__json *object, const struct hf__json *old) {
                 labels = hf__json_path(object, "metadata.labels");
         }
         if (r == 0 && name)
-                r = hf__json_set_key(labels, "kubernetes.io/metadata.name", name);
+                r = hf__json_put_string(labels, "kubernetes.io/metadata.name", name);
         if (r == 0 && !old)
                 r = add_kubernetes(object);
         if (r == 0 && !old)
@@ -196,7 +196,7 @@ void hfd_configmap_validate(const struct hf__json *object, const struct hf__json
                      m = hf__json_next(m)) {
                         size_t n = strlen(hf__json_text(m));
                         if (i == 1)
-                                (void)hfd_base64_check(hf__json_text(m),
+                                (void)hf__base64_check(hf__json_text(m),
                                                        &n); /* bytes count as they are, not as they
                                                                are written */
                         total += n;

@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "base/time_format.h"
-#include "server/resources/base64.h"
 
 enum type { TEXT, BOOL, INT32, INT64, BYTES, TIME, MICROTIME, OBJECT };
 
@@ -111,7 +111,7 @@ static bool is_of(const struct hf__json *value, enum type type) {
         case BOOL: return hf__json_is_bool(value);
         case INT32: return is_whole(value, 0x1p31);
         case INT64: return is_whole(value, 0x1p63);
-        case BYTES: return hf__json_is_string(value) && hfd_base64_check(hf__json_text(value), &n);
+        case BYTES: return hf__json_is_string(value) && hf__base64_check(hf__json_text(value), &n);
         case TIME: return is_time(value, false);
         case MICROTIME: return is_time(value, true);
         case OBJECT: return hf__json_is_object(value);

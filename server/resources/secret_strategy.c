@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/resources/base64.h"
 #include "server/resources/meta.h"
 #include "server/resources/resource.h"
 #include "server/resources/response.h"
@@ -25,9 +25,9 @@ static int take_string_data(struct hf__json *object) {
         struct hf__json *data = hf__json_get(object, "data");
         for (struct hf__json *m = hf__json_first(sent); m && r == 0; m = hf__json_next(m)) {
                 struct hf__strbuf s = {0};
-                hfd_base64_put(&s, hf__json_text(m), strlen(hf__json_text(m)));
+                hf__base64_encode(&s, hf__json_text(m), strlen(hf__json_text(m)));
                 r = s.error ? s.error
-                            : hf__json_set_key(data, hf__json_key(m), s.data ? s.data : "");
+                            : hf__json_put_string(data, hf__json_key(m), s.data ? s.data : "");
                 hf__strbuf_done(&s);
         }
         if (r == 0)
@@ -50,7 +50,7 @@ bool hfd_secret_decode(struct hf__json *object, char *reason, size_t max_reason)
         }
         for (struct hf__json *m = hf__json_first(hf__json_get(object, "data")); m;
              m = hf__json_next(m))
-                if (!hfd_base64_check(hf__json_text(m), &at)) {
+                if (!hf__base64_check(hf__json_text(m), &at)) {
                         (void)snprintf(reason, max_reason, "illegal base64 data at input byte %zu",
                                        at);
                         return false;
@@ -120,7 +120,7 @@ void hfd_secret_validate(const struct hf__json *object, const struct hf__json *o
         hfd_validate_data_keys(object, "data", causes);
         for (struct hf__json *m = hf__json_first(hf__json_get(object, "data")); m;
              m = hf__json_next(m))
-                if (hfd_base64_check(hf__json_text(m), &n))
+                if (hf__base64_check(hf__json_text(m), &n))
                         total += n;
         if (total > SECRET_MAX)
                 hfd_cause_too_long(causes, "data", "must have at most 1048576 bytes");

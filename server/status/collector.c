@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/http/engine.h"
+#include "base/http/tls.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "client/kubeconfig.h"

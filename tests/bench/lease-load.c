@@ -17,7 +17,7 @@
 
 #include <holdfast/client.h>
 
-#include "base/http/engine.h"
+#include "base/http/global.h"
 #include "base/json.h"
 #include "base/time_format.h"
 

@@ -11,7 +11,7 @@
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
 
-#include "base/http/engine.h"
+#include "base/http/global.h"
 #include "server/sdnotify.h"
 
 static long resident_kib(void) {

@@ -23,7 +23,7 @@
 #include <holdfast/client_port.h>
 #include <holdfast/leader.h>
 
-#include "base/http/engine.h"
+#include "base/http/global.h"
 #include "base/time_format.h"
 
 #define MAX_ELECTORS 10000

@@ -20,7 +20,7 @@
 
 #include <holdfast/reconciler.h>
 
-#include "base/http/engine.h"
+#include "base/http/global.h"
 
 #define N_SAMPLES 10
 

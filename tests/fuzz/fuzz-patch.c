@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "server/patch/patch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -16,7 +16,7 @@
 
 #include <holdfast/leader.h>
 
-#include "base/http/engine.h"
+#include "base/http/global.h"
 
 #define MAX_GROUPS 8
 

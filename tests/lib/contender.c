@@ -26,7 +26,7 @@
 #include <holdfast/candidate.h>
 #include <holdfast/leader.h>
 
-#include "base/http/engine.h"
+#include "base/http/global.h"
 #include "base/time_format.h"
 
 struct options {

@@ -17,7 +17,7 @@
 
 #include <holdfast/client.h>
 
-#include "base/http/engine.h"
+#include "base/http/global.h"
 #include "base/thread.h"
 
 struct probe {

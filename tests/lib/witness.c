@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/http/engine.h"
+#include "base/http/global.h"
 #include "base/strbuf.h"
 #include "server/storage/etcd/store.h"
 #include "server/storage/store.h"

@@ -18,6 +18,8 @@
 #include <holdfast/metrics.h>
 
 #include "base/http/engine.h"
+#include "base/http/global.h"
+#include "base/http/tls.h"
 #include "server/auth/admin_kubeconfig.h"
 #include "server/auth/pki.h"
 #include "server/filters/filters.h"

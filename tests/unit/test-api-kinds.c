@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "api_box.h"
-#include "server/resources/base64.h"
 
 #define RBAC "rbac.authorization.k8s.io"
 
@@ -47,33 +46,6 @@ static void unreadable(struct box *box, struct hf_resource resource, const char 
                        const char *message) {
         assert_int_equal(create(box, resource, body), HF_E_INVALID);
         expect_status(400, "BadRequest", message);
-}
-
-/* RFC 4648, section 10. */
-static void test_base64(void **state) {
-        static const char *const vectors[][2] = {{"", ""},
-                                                 {"f", "Zg=="},
-                                                 {"fo", "Zm8="},
-                                                 {"foo", "Zm9v"},
-                                                 {"foob", "Zm9vYg=="},
-                                                 {"fooba", "Zm9vYmE="},
-                                                 {"foobar", "Zm9vYmFy"}};
-        static const char *const bad[] = {"Z",     "Zg",       "Zg=",      "Zg===", "=",    "====",
-                                          "Zm9v=", "Zm9vZ===", "Zg==Zg==", "Z-9v",  "Zm9v!"};
-        size_t n;
-
-        for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
-                struct hf__strbuf s = {0};
-                hfd_base64_put(&s, vectors[i][0], strlen(vectors[i][0]));
-                assert_string_equal(s.data ? s.data : "", vectors[i][1]);
-                hf__strbuf_done(&s);
-                assert_true(hfd_base64_check(vectors[i][1], &n));
-                assert_int_equal(n, strlen(vectors[i][0]));
-        }
-        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-                assert_false(hfd_base64_check(bad[i], &n));
-        assert_true(hfd_base64_check("Zm9v\nYmFy\r\n", &n));
-        assert_int_equal(n, 6);
 }
 
 static void test_secrets(void **state) {
@@ -431,7 +403,6 @@ static void test_rows_fit(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_base64),
                 TEST(test_secrets),
                 TEST(test_secret_sizes),
                 TEST(test_service_accounts),

@@ -173,6 +173,7 @@ static void test_calls_at_their_time(void **state) {
 }
 
 static struct hf__http_engine *submit_engine;
+static void never_called(void *ctx) { fail(); }
 static int submit_again_result, call_again_result;
 static void on_done_submit_again(void *ctx, const struct hf__http_result *result) {
         struct hf__http_request request = {.method = "GET",
@@ -180,7 +181,7 @@ static void on_done_submit_again(void *ctx, const struct hf__http_result *result
                                            .deadline = in_ms(1000),
                                            .on_done = on_done_submit_again};
         submit_again_result = hf__http_submit(submit_engine, &request, NULL);
-        call_again_result = hf__http_schedule(submit_engine, 0, NULL, NULL);
+        call_again_result = hf__http_schedule(submit_engine, 0, never_called, NULL);
 }
 
 static void test_submission_during_the_stop_is_refused(void **state) {

@@ -307,8 +307,8 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 /* Each descriptor that is said to be in the epoll set is: else an answer is seen only when some
  * timer of curl's is due. */
 static void check_watched(void *ctx, const struct hf__http_result *result) {
-        for (size_t fd = 0; fd < f.engine->n_sockets; fd++) {
-                struct epoll_event event = {.events = f.engine->sockets[fd].watched,
+        for (size_t fd = 0; fd < f.engine->lanes.n_sockets; fd++) {
+                struct epoll_event event = {.events = f.engine->lanes.sockets[fd].watched,
                                             .data.fd = (int)fd};
                 if (event.events)
                         assert(epoll_ctl(f.engine->epoll_fd, EPOLL_CTL_MOD, (int)fd, &event) == 0);

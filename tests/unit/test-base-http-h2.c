@@ -248,7 +248,7 @@ static void test_a_goodbye(void **state) {
         assert_int_equal(finish(stream)->result.outcome, HF_E_CANCELED);
         assert_echoes(30);
         assert_in_range(n_connections(), 2,
-                        3); /* one may have been opened in vain: see http_engine_gate.c */
+                        3); /* one may have been opened in vain: see base/http/h2c_guard.c */
 }
 
 /* Those that reach the server after its goodbye were not looked at. Each is answered once, none is

@@ -308,31 +308,6 @@ static void test_equal_is_not_quadratic(void **state) {
         hf__json_free(down);
 }
 
-static void test_utf8(void **state) {
-        static const char *const good[] = {"",
-                                           "plain",
-                                           "\xc3\xa9\xe2\x98\x83",
-                                           "\xf0\x9f\x98\x80",
-                                           "\xf4\x8f\xbf\xbf",
-                                           "\xed\x9f\xbf",
-                                           "\xee\x80\x80"};
-        static const char *const bad[] = {"\x80",
-                                          "\xc3",
-                                          "a\xc3(",
-                                          "\xc0\xaf",
-                                          "\xe0\x80\xaf",
-                                          "\xed\xa0\x80",
-                                          "\xf4\x90\x80\x80",
-                                          "\xff",
-                                          "\xe2\x98",
-                                          "\xf0\x8f\xbf\xbf"};
-
-        for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
-                assert_true(hf__utf8_valid(good[i], strlen(good[i])));
-        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-                assert_false(hf__utf8_valid(bad[i], strlen(bad[i])));
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_round_trip),
@@ -348,7 +323,6 @@ int main(void) {
                 cmocka_unit_test(test_equal_is_not_quadratic),
                 cmocka_unit_test(test_depth),
                 cmocka_unit_test(test_unique),
-                cmocka_unit_test(test_utf8),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

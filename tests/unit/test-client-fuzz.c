@@ -17,7 +17,7 @@
 
 #include <holdfast/fence.h>
 
-#include "client/base64.h"
+#include "base/base64.h"
 #include "client/json_span.h"
 #include "client/kubeconfig.h"
 #include "client/status.h"

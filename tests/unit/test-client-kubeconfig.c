@@ -14,7 +14,6 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
-#include "client/base64.h"
 #include "client/kubeconfig.h"
 #include "client/yaml.h"
 
@@ -248,37 +247,6 @@ static void test_yaml_limits(void **state) {
         hf__strbuf_done(&limited);
 }
 
-static void test_base64(void **state) {
-        static const struct {
-                const char *text, *data;
-        } cases[] = {
-                {"", ""},
-                {"Zg==", "f"},
-                {"Zm8=", "fo"},
-                {"Zm9v", "foo"},
-                {"Zm9v\nYmE=\n", "fooba"},
-                {"Zg=", NULL},
-                {"Zg", NULL},
-                {"Z===", NULL},
-                {"====", NULL},
-                {"Zm=v", NULL},
-                {"Zm9v=", NULL},
-                {"Z-9v", NULL},
-                {"Zg==Zg==", NULL},
-        };
-        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-                char *data = NULL;
-                size_t n = 0;
-                int r = hf__base64_decode(cases[i].text, strlen(cases[i].text), &data, &n);
-                assert_int_equal(r, cases[i].data ? 0 : HF_E_INVALID);
-                if (cases[i].data) {
-                        assert_string_equal(data, cases[i].data);
-                        assert_int_equal(n, strlen(cases[i].data));
-                }
-                free(data);
-        }
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_inline_credentials),
@@ -288,7 +256,6 @@ int main(void) {
                 cmocka_unit_test(test_several_files_count_as_one),
                 cmocka_unit_test(test_yaml_values),
                 cmocka_unit_test(test_yaml_limits),
-                cmocka_unit_test(test_base64),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

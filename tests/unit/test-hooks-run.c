@@ -19,6 +19,7 @@
 #include <holdfast/hooks.h>
 
 #include "hooks/registry.h"
+#include "hooks/threads.h"
 
 static const struct hf_host host = {.size = sizeof host};
 

@@ -14,6 +14,8 @@
 #include <holdfast/cancel.h>
 
 #include "base/http/engine.h"
+#include "base/http/global.h"
+#include "base/http/tls.h"
 
 #define MAX_RELAYED 16
 

@@ -12,6 +12,7 @@
 
 #include <holdfast/leader.h>
 
+#include "base/utf8.h"
 #include "leader/lease_record.h"
 #include "leader/lock_port.h"
 

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Cancellation tokens: one-way, from parent to children, by hand or by deadline.
+ * Cancellation tokens.
  *
- * A token is live until it is fired (by hf_cancel_fire on it or on an ancestor) or its deadline
- * passes; then it stays fired. Whoever joins a piece of work owns the token that ends it. Firing
- * never blocks and calls wakers, which only poke (signal a condition, write an eventfd). A deadline
- * is noticed by whoever tests or waits; wakers are not called for it. Tokens are reference counted;
- * a child holds its parent.
+ * A token is live until it is fired (hf_cancel_fire on it or on an ancestor) or until its deadline
+ * passes. Then it stays fired for ever. Cancellation goes from a parent to its children, never
+ * upwards. The code that waits for a piece of work to end owns the token that ends it.
+ *
+ * Firing never blocks. It calls the token's wakers, which only wake a thread up: they signal a
+ * condition variable or write to an eventfd. A deadline fires nothing by itself: the code that
+ * tests the token or waits with it notices that the deadline has passed. Wakers are not called for
+ * a deadline.
+ *
+ * Tokens are reference counted, and a child holds a reference to its parent.
  *
  * Thread: any, for every function here.
  */
@@ -19,55 +24,66 @@ struct hf_cancel;
 
 enum hf_cancel_reason {
         HF_CANCEL_NONE = 0,     /* still live */
-        HF_CANCEL_STOPPING = 1, /* a planned stop: finish what is in hand */
-        HF_CANCEL_LOST = 2,     /* the lease was lost: stop at once */
+        HF_CANCEL_STOPPING = 1, /* a planned stop: finish what has begun */
+        HF_CANCEL_LOST = 2,     /* the Lease was lost: stop at once */
         HF_CANCEL_DEADLINE = 3, /* the deadline passed */
-        HF_CANCEL_FAILED = 4,   /* something this depends on failed */
+        HF_CANCEL_FAILED = 4,   /* something that this work depends on failed */
 };
 
-/* parent may be NULL (a root); clock is borrowed for the token's life. 0 or -ENOMEM. The caller
- * owns one reference. */
+/*
+ * Makes a live token, or a fired one when parent has been fired. parent may be NULL, which makes a
+ * root. clock is borrowed for the token's life; NULL = hf_clock_system(). 0 or -errno. The caller
+ * owns one reference.
+ */
 int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
                   struct hf_cancel **ret_token);
 struct hf_cancel *hf_cancel_ref(struct hf_cancel *token);
-struct hf_cancel *hf_cancel_unref(struct hf_cancel *token); /* accepts NULL, returns NULL */
+/* Gives a reference back. With the last one, all wakers must have been removed. Accepts NULL,
+ * returns NULL. */
+struct hf_cancel *hf_cancel_unref(struct hf_cancel *token);
 
-/* A token that never fires; static, ref and unref do nothing. For a wait that really has no end but
- * its deadline. */
+/* A token that never fires, for a wait that ends by its own deadline only. Static storage:
+ * hf_cancel_ref and hf_cancel_unref do nothing. */
 struct hf_cancel *hf_cancel_never(void);
 
-/* Fires token and its descendants; the first reason stays. Idempotent, never blocks, never
- * allocates. */
+/* Fires token and its descendants. A token that has a reason keeps it. Idempotent, never blocks,
+ * never allocates. */
 void hf_cancel_fire(struct hf_cancel *token, enum hf_cancel_reason reason);
 /*
- * Makes the token fire by itself at deadline (boot time); an earlier deadline of it or an ancestor
- * stays. Who waits in hf_cancel_wait notices at once; who waits elsewhere with the token (a queue,
- * a cache, a call) went by the deadline of then.
+ * Makes token and its descendants count as fired from deadline (boot time) on. An earlier deadline
+ * of the token or of an ancestor stays. Threads inside hf_cancel_wait use the new deadline at once.
+ * Other waits with the token (in a queue, an informer, a request) keep the deadline that they read
+ * when they started.
  */
 void hf_cancel_set_deadline(struct hf_cancel *token, hf_nsec deadline);
 
 bool hf_cancel_fired(struct hf_cancel *token);
 enum hf_cancel_reason hf_cancel_reason(struct hf_cancel *token);
-hf_nsec hf_cancel_deadline(
-        struct hf_cancel *token); /* the nearest of it and its ancestors; HF_NSEC_NEVER = none */
+/* The earliest deadline of token and its ancestors; HF_NSEC_NEVER = none. */
+hf_nsec hf_cancel_deadline(struct hf_cancel *token);
 
 /*
- * Blocks until token fires or boot time reaches until (HF_NSEC_NEVER = no limit).
- * Returns HF_E_CANCELED (fired) or HF_E_TIMEOUT (reached until, token live).
+ * Blocks until token fires or boot time reaches until (HF_NSEC_NEVER = no limit). Returns
+ * HF_E_CANCELED (token fired), HF_E_TIMEOUT (until was reached, token is live), or -errno.
  */
 int hf_cancel_wait(struct hf_cancel *token, hf_nsec until);
 
-/* A waker is called once, on the firing thread, at once if the token has fired already. It must not
- * block. */
+/* A function that is called when a token fires. The caller provides the memory, and must remove the
+ * waker before it frees that. All members belong to the token while the waker is added. */
 struct hf_cancel_waker {
         void (*fn)(void *ctx);
         void *ctx;
-        struct hf_cancel_waker *next, *prev; /* owned by the token while added */
-        struct hf_cancel *token;             /* likewise */
-        int state;                           /* likewise */
+        struct hf_cancel_waker *next, *prev;
+        struct hf_cancel *token;
+        int state;
 };
+/*
+ * Adds a waker. fn(ctx) is called at most once, on the thread that fires the token, or at once if
+ * the token has fired already. fn must not block. The caller keeps token alive until the waker is
+ * removed.
+ */
 void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker,
                          void (*fn)(void *ctx), void *ctx);
-/* After it returns fn is neither running nor will run. Blocks only while fn runs. Not from within
- * fn. */
+/* Removes a waker. After it returns, fn is not running and will not run. Blocks only while fn runs.
+ * Must not be called by fn. Does nothing for a zeroed or removed waker. */
 void hf_cancel_remove_waker(struct hf_cancel_waker *waker);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The clock port: every reading of time and every timed wait of the library goes through it.
+ * The clock: every reading of time and every timed wait of the library goes through this interface,
+ * so that tests can replace it.
  *
- * All instants and deadlines in Holdfast are CLOCK_BOOTTIME nanoseconds (hf_nsec): it counts while
- * the machine is suspended, so a process that slept through its lease knows. Real time is for the
- * wire only, and is never compared. Monotonic time is for measuring durations of work.
+ * All instants and deadlines of Holdfast are CLOCK_BOOTTIME in nanoseconds (hf_nsec). Boot time
+ * goes on while the machine is suspended, so a process that was suspended past the end of its Lease
+ * notices. Real time is written to objects only, and never compared. Monotonic time measures how
+ * long work took.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -15,25 +17,30 @@ typedef int64_t hf_nsec; /* nanoseconds; int64 holds 292 years */
 #define HF_NSEC_PER_USEC INT64_C(1000)
 #define HF_NSEC_PER_MSEC INT64_C(1000000)
 #define HF_NSEC_PER_SEC  INT64_C(1000000000)
-#define HF_NSEC_NEVER    INT64_MAX /* a deadline that does not come */
+#define HF_NSEC_NEVER    INT64_MAX /* a deadline that never comes */
 
+/* A clock. Thread: any, for each function; none of the first three blocks. */
 struct hf_clock {
         hf_nsec (*boot)(void *ctx);      /* CLOCK_BOOTTIME */
         hf_nsec (*monotonic)(void *ctx); /* CLOCK_MONOTONIC */
         hf_nsec (*real)(void *ctx);      /* CLOCK_REALTIME, nanoseconds since 1970 UTC */
         /*
-         * Waits on cond (made by hf_cond_init, mutex held) until it is signalled or boot time
-         * reaches deadline. Returns 0 or HF_E_TIMEOUT; may wake spuriously: test the predicate
-         * before and after.
+         * Waits on cond until it is signalled or boot time reaches deadline. cond was made by
+         * hf_cond_init, and the caller holds mutex. Returns 0 or HF_E_TIMEOUT. It may wake without
+         * a reason: test the predicate before and after each wait.
          */
         int (*wait)(void *ctx, pthread_cond_t *cond, pthread_mutex_t *mutex, hf_nsec deadline);
-        void *ctx;
+        void *ctx; /* passed to each function */
 };
 
-/* The system's clock. Static, valid for ever. Thread: any. */
+/* The system's clock. Static storage. Thread: any. */
 const struct hf_clock *hf_clock_system(void);
 
-/* Initialises a condition variable that waits on CLOCK_MONOTONIC. 0 or -errno. */
+/*
+ * Initialises a condition variable that waits on CLOCK_MONOTONIC, as `wait` of the system's clock
+ * needs it. 0 or -errno. The caller destroys it with pthread_cond_destroy.
+ */
 int hf_cond_init(pthread_cond_t *cond);
 
+/* The present boot time of clock. */
 static inline hf_nsec hf_now(const struct hf_clock *clock) { return clock->boot(clock->ctx); }

@@ -1,38 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Health checks by name, enumerable without our HTTP server.
+ * Health checks by name. They can be listed without Holdfast's HTTP server.
  *
- * A check is a function that says healthy or why not, at once (it reads a flag, it does no I/O). It
- * belongs to any of the three endpoints of the field. Checks are listed in the order they were
- * added.
+ * A check is a function that returns at once whether its subject is healthy: it reads a flag and
+ * does no I/O. Each check belongs to one or more of the endpoints of Kubernetes (healthz, livez,
+ * readyz). Checks are listed in the order in which they were added.
  *
- * Thread: any. Check functions run on the asking thread, under no lock of ours but the registry's
- * read side: they must not add or remove checks.
+ * Thread: any, for every function here. Check functions run on the thread that calls
+ * hf_health_each, which holds a read lock of the registry meanwhile: a check must not add or remove
+ * checks.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Endpoints, as bits. */
 #define HF_HEALTHZ 1u
 #define HF_LIVEZ   2u
 #define HF_READYZ  4u
 
 struct hf_health;
 
-/* Returns true when healthy; else writes one line into reason. */
+/* Returns true when healthy; otherwise writes one line into reason. Must not block. */
 typedef bool (*hf_health_fn)(void *ctx, char *reason, size_t max_reason);
 
+/* 0 or -errno. The caller owns the registry. */
 int hf_health_new(struct hf_health **ret_health);
-struct hf_health *hf_health_free(struct hf_health *health); /* accepts NULL */
+/* Frees the registry; no other call may be under way. Accepts NULL, returns NULL. */
+struct hf_health *hf_health_free(struct hf_health *health);
 
-/* endpoints: a sum of the above. name is copied. HF_E_EXISTS when the name is taken; health may be
- * NULL (nothing done). */
+/*
+ * Adds a check to each endpoint whose bit is set. name is copied. health may be NULL: then nothing
+ * happens. 0, HF_E_EXISTS when the name is taken, -EINVAL, -ENOMEM.
+ */
 int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints, hf_health_fn fn,
                   void *ctx);
-/* After it returns fn is not running and will not run. Removing an unknown name does nothing. */
+/* Removes a check. After it returns, fn is not running and will not run. Blocks while checks run.
+ * An unknown name is ignored, and health may be NULL. */
 void hf_health_remove(struct hf_health *health, const char *name);
 
-/* Calls each for every check of the endpoint. Returns how many were unhealthy. */
+/*
+ * Runs every check of one endpoint and calls each (may be NULL) with its result; reason is "" for a
+ * healthy one and borrowed for the time of the call. Returns the number of unhealthy checks.
+ */
 size_t hf_health_each(struct hf_health *health, unsigned endpoint,
                       void (*each)(void *ctx, const char *name, bool healthy, const char *reason),
                       void *ctx);

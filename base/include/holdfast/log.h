@@ -1,28 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The log sink: the library writes no line of its own anywhere, it hands lines to the host's
- * callback.
+ * The log: the library writes nothing to a file or to stderr. It passes each line to a callback of
+ * the host.
  *
- * A line is one event: level, component ("elector", "etcd"), a message without newline. The
- * callback may run on any thread, concurrently, and must not block for long nor call back into the
- * library. Errors that a function returns are not logged as well.
+ * A line is one event: a level, a component ("elector", "etcd") and a message without newline or
+ * other control characters. An error that a function returns is not logged as well.
  */
+
+/* The numbers of syslog. */
 enum hf_log_level {
         HF_LOG_ERROR = 3,
         HF_LOG_WARNING = 4,
         HF_LOG_NOTICE = 5,
         HF_LOG_INFO = 6,
         HF_LOG_DEBUG = 7
-}; /* syslog's numbers */
+};
 
 struct hf_log {
+        /*
+         * Writes one line; component and message are borrowed for the time of the call. NULL = no
+         * log. Thread: any, several at once. Must not block for long, and must not call back into
+         * the library.
+         */
         void (*write)(void *ctx, enum hf_log_level level, const char *component,
-                      const char *message); /* NULL = silent */
+                      const char *message);
         void *ctx;
         enum hf_log_level max_level; /* lines above it are not even formatted; 0 = HF_LOG_INFO */
 };
 
-/* Formats (up to 1 KiB) and hands over. log may be NULL. Thread: any. */
+/* Formats a line of up to 1 KiB and writes it to log, which may be NULL. Thread: any. */
 void hf_log(const struct hf_log *log, enum hf_log_level level, const char *component,
             const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Metrics: counters, gauges and histograms that cost one atomic operation, and an enumeration that
- * needs no server.
+ * Metrics: counters, gauges and histograms that cost one atomic operation each. They can be written
+ * out without Holdfast's HTTP server.
  *
- * A metric is made once with a name of the Prometheus form and fixed labels, and lives as long as
- * its registry. Asking again for the same name and labels gives the same metric. At most
- * HF_METRICS_MAX of them: a label value taken from what a client sends is a leak, use fixed sets.
+ * A metric is made once, with a name that Prometheus accepts and fixed labels, and lives as long as
+ * its registry. A second request for the same name and labels returns the same metric. A registry
+ * holds at most HF_METRICS_MAX metrics. Do not put values that clients send into labels: each new
+ * value stays in memory. Use values from a fixed set.
  *
- * Thread: any. Handles may be NULL everywhere (no registry, or it is full): then nothing is
- * counted.
+ * Thread: any, for every function here but hf_metrics_free. Every registry and metric may be NULL
+ * (no registry, or it is full): then nothing is counted.
  */
 #include <stddef.h>
 
@@ -20,14 +21,17 @@ struct hf_metric;
 
 enum hf_metric_kind { HF_METRIC_COUNTER, HF_METRIC_GAUGE, HF_METRIC_HISTOGRAM };
 
+/* 0 or -errno. The caller owns the registry. */
 int hf_metrics_new(struct hf_metrics **ret_metrics);
-struct hf_metrics *
-hf_metrics_free(struct hf_metrics *metrics); /* accepts NULL; returns NULL; all handles die */
+/* Frees the registry and all its metrics; no other call may be under way. Accepts NULL, returns
+ * NULL. */
+struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics);
 
 /*
- * labels: `name="value",...` already in Prometheus form, or "" (copied). Histograms have the
- * field's buckets for seconds (0.001 .. 60). metrics may be NULL. Returns NULL when out of memory,
- * full, or the kind differs from before.
+ * Returns the metric with this name and these labels, and makes it if there is none. labels:
+ * `name="value",...` in Prometheus form, or "". All strings are copied. A histogram has Kubernetes'
+ * usual buckets for seconds, from 0.001 to 60. Returns NULL when memory is out, when the registry
+ * is full, or when the name belongs to another kind. The registry owns the metric.
  */
 struct hf_metric *hf_metrics_get(struct hf_metrics *metrics, enum hf_metric_kind kind,
                                  const char *name, const char *help, const char *labels);
@@ -37,11 +41,17 @@ void hf_metric_set(struct hf_metric *metric, double value);     /* gauge */
 void hf_metric_observe(struct hf_metric *metric, double value); /* histogram */
 
 /*
- * Calls write for each chunk of the text exposition format (0.0.4), families together, with HELP
- * and TYPE. A gauge that is computed when read is a collector: added once, called by each
- * enumeration, on its thread, to set its metrics.
+ * Runs the collectors, then calls write with the text of each family in the Prometheus exposition
+ * format 0.0.4, including HELP and TYPE. text is borrowed for the time of the call. No lock is held
+ * during the calls.
  */
 void hf_metrics_write(struct hf_metrics *metrics,
                       void (*write)(void *ctx, const char *text, size_t n), void *ctx);
+/*
+ * A collector computes gauges when they are read: each hf_metrics_write calls it, on its own
+ * thread, before it writes. It must not block. 0 or -ENOMEM.
+ */
 int hf_metrics_add_collector(struct hf_metrics *metrics, void (*collect)(void *ctx), void *ctx);
+/* After it returns, collect is not running and will not run. Blocks while it runs, so do not call
+ * it from a collector. An unknown collector is ignored. */
 void hf_metrics_remove_collector(struct hf_metrics *metrics, void (*collect)(void *ctx), void *ctx);

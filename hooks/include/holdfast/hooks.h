@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Post-start and pre-shutdown hooks: pairs of start and stop under one name, so that what joins
- * also cancels.
+ * Post-start and pre-shutdown hooks, as in Kubernetes' API server. A hook has a start and a stop
+ * function under one name, so that the code that starts something also ends it.
  *
- * Starts run in dependency order (`after`), independent ones concurrently on threads of their own,
- * each with a deadline; stops in reverse dependency order, each with a deadline; one failing stop
- * never skips the others. Each hook is a health check `poststarthook/<name>` under healthz, livez
- * and readyz, "not finished" until its start returned 0. A stop asked for during the start fires
- * the shutting-down token, starts nothing more, and stops what has started.
+ * Starts run in the order of dependencies (`after`). Hooks that do not depend on each other start
+ * concurrently, each on a thread of its own. Stops run in the reverse order. Each start and stop
+ * has a deadline, and a stop that fails does not keep the others from running. Each hook is a
+ * health check `poststarthook/<name>` of healthz, livez and readyz: it reports "not finished" until
+ * the start has returned 0. If the process is asked to stop while hooks are starting, the
+ * shutting-down token fires, no further hook starts, and those that have started are stopped.
  *
- * Registration closes with hf_hooks_start. A hook gets two tokens: *shutting down* (stop working;
- * the API still answers) and *stopped* (the API is gone). reference: apiserver.md 1 and 2.4;
- * HK01-HK07.
+ * hf_hooks_start closes the registration. A hook sees two tokens of the registry: *shutting down*
+ * (stop working; the API still responds) and *stopped* (the API is gone).
+ *
+ * Thread: any for hf_hooks_add, hf_hooks_shut_down and hf_hooks_stop; the last may be called while
+ * another thread is in hf_hooks_start. The other functions of the registry: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,32 +25,34 @@
 #include <holdfast/host.h>
 
 struct hf_hooks;
-struct hf_hook_context; /* one per hook, valid from its start until hf_hooks_stop returned */
-struct hf_client;       /* <holdfast/client.h>; this module only hands the pointer on */
+struct hf_hook_context; /* one per hook; valid from its start until hf_hooks_stop has returned */
+struct hf_client;       /* <holdfast/client.h>; only passed on here */
 
 struct hf_hook {
-        const char *name;         /* required, unique; copied */
-        const char *const *after; /* names of hooks whose start must have returned 0 before; n_after
-                                     of them; copied */
+        const char *name; /* required, unique; copied */
+        /* Names of the hooks whose start must have returned 0 before this one starts; copied. */
+        const char *const *after;
         size_t n_after;
-        int (*start)(struct hf_hook_context *context, void *ctx,
-                     struct hf_status *reterr_status); /* required */
-        int (*stop)(struct hf_hook_context *context, void *ctx,
-                    struct hf_status *reterr_status); /* NULL = nothing to join */
-        hf_nsec start_deadline;                       /* relative; 0 = 60 s */
-        hf_nsec stop_deadline;                        /* relative; 0 = 30 s */
-        void *ctx;                                    /* borrowed */
+        /* Required. Runs on a thread of its own and may block, but not past its deadline. */
+        int (*start)(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status);
+        /* Ends what start began. NULL = nothing but the spawned threads. */
+        int (*stop)(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status);
+        hf_nsec start_deadline; /* relative; 0 = 60 s */
+        hf_nsec stop_deadline;  /* relative; 0 = 30 s */
+        void *ctx;              /* borrowed; passed to start and stop */
 };
 
-/* client may be NULL; borrowed until free. */
+/* host and client (may be NULL) are borrowed until hf_hooks_free. 0 or -errno. */
 int hf_hooks_new(const struct hf_host *host, struct hf_client *client, struct hf_hooks **ret_hooks);
-struct hf_hooks *
-hf_hooks_free(struct hf_hooks *hooks); /* after stop, or never started; accepts NULL */
+/* Frees the registry after hf_hooks_stop, or when it was never started. Keeps the memory when
+ * threads of a hook may still use it. Accepts NULL, returns NULL. */
+struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks);
 
 /*
- * caller says who registers ("server/main.c:120"), for the message of a later duplicate; copied.
- * HF_E_EXISTS duplicate, HF_E_INVALID empty name or missing function, HF_E_CLOSED after start:
- * reterr_status names the hook and who came first.
+ * Registers a hook. caller is copied and names the code that registers ("server/main.c:120"); an
+ * error message about a duplicate contains it. HF_E_EXISTS: the name is taken; HF_E_INVALID: an
+ * empty name, or no start function; HF_E_CLOSED: the hooks were started; or -errno. reterr_status
+ * names the hook, and for a duplicate the first caller.
  */
 int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hook, const char *caller,
                  struct hf_status *reterr_status);
@@ -56,31 +61,34 @@ int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *hook, const char 
 #define HF_HOOKS_HERE       __FILE__ ":" HF_HOOKS_STRING(__LINE__)
 
 /*
- * Checks `after` (unknown and circular names: HF_E_INVALID, the message names the circle), closes
- * registration and runs all starts. Blocks until all returned, one failed (its status comes back),
- * a deadline passed (HF_E_TIMEOUT naming the hook), or hf_hooks_shut_down was called
- * (HF_E_CANCELED). After any of these call hf_hooks_stop.
+ * Closes the registration, checks `after` (HF_E_INVALID for an unknown name or a circle, which the
+ * message names) and runs all starts. Blocks until all have returned 0, one has failed (its status
+ * is returned), a deadline has passed (HF_E_TIMEOUT, the message names the hook), or
+ * hf_hooks_shut_down was called (HF_E_CANCELED). Call hf_hooks_stop after any of these.
  */
 int hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status);
-/* Fires the shutting-down token; a running hf_hooks_start returns soon. Idempotent. Thread: any.
- * Never blocks. */
+/* Fires the shutting-down token, and makes a running hf_hooks_start return soon. Idempotent, never
+ * blocks. Thread: any. */
 void hf_hooks_shut_down(struct hf_hooks *hooks);
 /*
- * Fires shutting-down, runs the stops of all hooks whose start was begun, joins spawned threads of
- * each hook after its stop. Blocks up to the sum of deadlines along a dependency chain. Returns 0,
- * or the first error with reterr_status listing every hook that failed or overran; HF_E_STUCK when
- * a thread could not be joined (it stays, as do the objects: do not free).
+ * Fires the shutting-down token, runs the stops of all hooks whose start was begun, and joins the
+ * threads of each hook after its stop. Blocks at most for the sum of the deadlines along the
+ * longest chain of dependencies. Returns 0, or the first error; reterr_status then lists every hook
+ * that failed or missed its deadline. HF_E_STUCK: a thread could not be joined. It is still alive
+ * and uses the hook's objects, so do not free them.
  */
 int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status);
-/* Tells the hooks that the API is gone: fires the stopped token. After hf_hooks_stop, before
- * hf_hooks_free. */
+/* Fires the stopped token: the API is gone. After hf_hooks_stop and before hf_hooks_free. */
 void hf_hooks_stopped(struct hf_hooks *hooks);
 
-/* What a hook may ask of its context. Thread: any thread of the hook. */
+/* For hooks. Thread: any thread of the hook. */
 struct hf_cancel *hf_hook_shutting_down(struct hf_hook_context *context); /* borrowed */
 struct hf_cancel *hf_hook_stopped(struct hf_hook_context *context);       /* borrowed */
 struct hf_client *hf_hook_client(struct hf_hook_context *context); /* borrowed; may be NULL */
-/* A supervised thread: fn gets a token that fires when the hook's stop begins; the registry joins
- * it. 0 or -errno, HF_E_CLOSED. */
+/*
+ * Starts a thread of the hook. fn gets a token that fires when the stop of this hook begins; the
+ * registry joins the thread. 0 or -errno; HF_E_CLOSED when the hook is being stopped or the
+ * shutdown has begun.
+ */
 int hf_hook_spawn(struct hf_hook_context *context, const char *thread_name,
                   void (*fn)(void *ctx, struct hf_cancel *token), void *ctx);

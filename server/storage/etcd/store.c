@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/http/tls.h"
 #include "server/storage/etcd/call.h"
 #include "server/storage/etcd/etcd.h"
 #include "server/storage/etcd/watch.h"

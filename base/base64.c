@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The only base64 of the project. OpenSSL's is no substitute: libholdfast does not link OpenSSL,
+ * and EVP_DecodeUpdate neither reports where a text is bad nor accepts what Go's decoder accepts.
+ *
+ * hf__base64_decode and hf__base64_check share one scanner, so that a text that passes the check of
+ * an object's field can also be decoded.
+ */
+#include "base/base64.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/strbuf.h"
+
+static const char standard[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char url_safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/* Groups of 3 bytes become 4 digits; the last group may have fewer. */
+static void encode(struct hf__strbuf *out, const char alphabet[64], bool padded, const void *data,
+                   size_t n) {
+        const unsigned char *bytes = data;
+
+        assert(data || n == 0);
+        for (size_t i = 0; i < n; i += 3) {
+                size_t n_left = n - i < 3 ? n - i : 3;
+                uint32_t bits = 0;
+                char digits[4];
+
+                for (size_t k = 0; k < 3; k++)
+                        bits = bits << 8 | (k < n_left ? bytes[i + k] : 0);
+                for (size_t k = 0; k < 4; k++)
+                        digits[k] = k <= n_left ? alphabet[bits >> (18 - 6 * k) & 63] : '=';
+                hf__strbuf_add(out, digits, padded ? 4 : n_left + 1);
+        }
+}
+
+void hf__base64_encode(struct hf__strbuf *out, const void *data, size_t n) {
+        encode(out, standard, true, data, n);
+}
+
+void hf__base64url_encode(struct hf__strbuf *out, const void *data, size_t n) {
+        encode(out, url_safe, false, data, n);
+}
+
+/* The value of a digit, given the last two digits of the alphabet; -1 when c is not a digit. */
+static int value_of(char c, char digit_62, char digit_63) {
+        if (c >= 'A' && c <= 'Z')
+                return c - 'A';
+        if (c >= 'a' && c <= 'z')
+                return c - 'a' + 26;
+        if (c >= '0' && c <= '9')
+                return c - '0' + 52;
+        if (c == digit_62)
+                return 62;
+        return c == digit_63 ? 63 : -1;
+}
+
+static bool is_line_break(char c) { return c == '\n' || c == '\r'; }
+static bool is_blank(char c) { return is_line_break(c) || c == ' ' || c == '\t'; }
+
+/*
+ * Reads padded standard base64 of n bytes and passes over the bytes that is_skipped names. Writes
+ * to data, unless it is NULL, as many bytes as *ret_n tells on success. On failure *ret_n is the
+ * offset of the first bad byte, n when the end comes too early.
+ */
+static bool scan(const char *text, size_t n, bool (*is_skipped)(char c), char *data,
+                 size_t *ret_n) {
+        size_t n_digits = 0, n_padding = 0, i, at = 0;
+        uint32_t bits = 0;
+
+        for (i = 0; i < n; i++) {
+                int value = value_of(text[i], '+', '/');
+                if (value >= 0 && n_padding == 0) {
+                        bits = bits << 6 | (uint32_t)value;
+                        /* The first digit of a group completes no byte, each other digit one. */
+                        if (n_digits % 4 != 0 && data)
+                                data[at++] = (char)(bits >> (6 - 2 * (n_digits % 4)) & 0xff);
+                        n_digits++;
+                } else if (text[i] == '=' && n_digits % 4 >= 2 && n_digits % 4 + n_padding < 4) {
+                        n_padding++;
+                } else if (!is_skipped(text[i])) {
+                        break;
+                }
+        }
+        bool good = i == n && (n_digits + n_padding) % 4 == 0;
+        *ret_n = good ? n_digits * 3 / 4 : i;
+        return good;
+}
+
+int hf__base64_decode(const char *text, size_t n, char **ret_data, size_t *ret_n) {
+        char *data = malloc(n / 4 * 3 + 4);
+        size_t n_data;
+
+        assert(text || n == 0);
+        if (!data)
+                return -ENOMEM;
+        if (!scan(text, n, is_blank, data, &n_data)) {
+                free(data);
+                return HF_E_INVALID;
+        }
+        data[n_data] = '\0';
+        *ret_data = data;
+        *ret_n = n_data;
+        return 0;
+}
+
+bool hf__base64_check(const char *text, size_t *ret_n) {
+        return scan(text, strlen(text), is_line_break, NULL, ret_n);
+}
+
+bool hf__base64url_decode(const char *text, size_t n, void *data, size_t *ret_n) {
+        unsigned char *bytes = data;
+        size_t n_data = 0;
+        uint32_t bits = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                int value = value_of(text[i], '-', '_');
+                if (value < 0)
+                        return false;
+                bits = bits << 6 | (uint32_t)value;
+                if (i % 4 != 0)
+                        bytes[n_data++] = (unsigned char)(bits >> (6 - 2 * (i % 4)));
+        }
+        assert(n_data <= HF__BASE64URL_DECODED_MAX(n));
+        *ret_n = n_data;
+        return true;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The response to one request, as curl delivers it. Callbacks of curl; ctx is the exchange. Thread:
+ * the engine's.
+ */
+#include <stddef.h>
+
+/* CURLOPT_HEADERFUNCTION: one line of headers or trailers. */
+size_t hf__response_on_header(char *line, size_t size, size_t n, void *ctx);
+/* CURLOPT_WRITEFUNCTION: one piece of the body. */
+size_t hf__response_on_body(char *data, size_t size, size_t n, void *ctx);

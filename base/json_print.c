@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Prints values as JSON. The functions are declared in json.h.
+ *
+ * cJSON's own printer is not used, because it writes large whole numbers as "1e+15", which typed
+ * readers of Kubernetes' clients refuse, and because it copies the text once more. A double that is
+ * printed here reads back as the same double.
+ */
+#include "base/json.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+
+static void print_fraction(double value, struct hf__strbuf *out) {
+        char text[40];
+
+        /* The fewest digits that read back as the same value. */
+        for (int digits = 15; digits <= 17; digits++) {
+                (void)snprintf(text, sizeof text, "%.*g", digits, value);
+                if (strtod(text, NULL) == value)
+                        break;
+        }
+        /* printf and strtod use the decimal point of the host's locale. */
+        for (char *p = text; *p != '\0'; p++)
+                if (*p == ',')
+                        *p = '.';
+        hf__strbuf_puts(out, text);
+}
+
+static void print_number(double value, struct hf__strbuf *out) {
+        if (!isfinite(value)) /* JSON has no such numbers */
+                hf__strbuf_puts(out, "null");
+        else if (value >= 0 && value < 0x1p53 && value == (double)(uint64_t)value)
+                hf__strbuf_u64(out, (uint64_t)value); /* the most frequent case */
+        else if (value == floor(value) && fabs(value) < 1e21)
+                hf__strbuf_printf(out, "%.0f", value);
+        else
+                print_fraction(value, out);
+}
+
+static void print_string(const char *text, struct hf__strbuf *out) {
+        hf__strbuf_json(out, text, strlen(text));
+}
+
+static void print_new_line(struct hf__strbuf *out, int depth) {
+        hf__strbuf_putc(out, '\n');
+        for (int i = 0; i < depth; i++)
+                hf__strbuf_puts(out, "  ");
+}
+
+static void print(const cJSON *c, struct hf__strbuf *out, int depth);
+
+/* An array or an object. */
+static void print_container(const cJSON *c, struct hf__strbuf *out, int depth) {
+        bool is_object = cJSON_IsObject(c), pretty = depth >= 0;
+        int inner = pretty ? depth + 1 : depth;
+
+        hf__strbuf_putc(out, is_object ? '{' : '[');
+        for (const cJSON *m = c->child; m && out->error == 0; m = m->next) {
+                if (m != c->child)
+                        hf__strbuf_putc(out, ',');
+                if (pretty)
+                        print_new_line(out, inner);
+                if (is_object) {
+                        print_string(m->string ? m->string : "", out);
+                        hf__strbuf_puts(out, pretty ? ": " : ":");
+                }
+                print(m, out, inner);
+        }
+        if (pretty && c->child)
+                print_new_line(out, depth);
+        hf__strbuf_putc(out, is_object ? '}' : ']');
+}
+
+/* depth < 0: on one line. The recursion is as deep as the value: HF__JSON_DEPTH_MAX bounds parsed
+ * ones, and the code itself those that it builds. */
+static void print(const cJSON *c, struct hf__strbuf *out, int depth) {
+        if (cJSON_IsString(c))
+                print_string(c->valuestring, out);
+        else if (cJSON_IsNumber(c))
+                print_number(c->valuedouble, out);
+        else if (cJSON_IsArray(c) || cJSON_IsObject(c))
+                print_container(c, out, depth);
+        else if (cJSON_IsBool(c))
+                hf__strbuf_puts(out, cJSON_IsTrue(c) ? "true" : "false");
+        else
+                hf__strbuf_puts(out, "null");
+}
+
+void hf__json_print(const struct hf__json *json, struct hf__strbuf *out) {
+        if (json)
+                print((const cJSON *)(const void *)json, out, -1);
+}
+
+void hf__json_print_pretty(const struct hf__json *json, struct hf__strbuf *out) {
+        if (json)
+                print((const cJSON *)(const void *)json, out, 0);
+}

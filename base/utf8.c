@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks UTF-8.
+ *
+ * Request bodies pass through hf__utf8_valid whole, so it must stay fast for ASCII.
+ */
+#include "base/utf8.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The length that the first byte of a character announces; 0 = no character begins with it. */
+static size_t announced_length(unsigned char first) {
+        if (first < 0x80)
+                return 1;
+        if (first < 0xc2) /* a continuation byte, or an overlong form of ASCII */
+                return 0;
+        if (first < 0xe0)
+                return 2;
+        if (first < 0xf0)
+                return 3;
+        return first < 0xf5 ? 4 : 0; /* from 0xf5 on: above U+10FFFF */
+}
+
+size_t hf__utf8_length(const char *text, size_t n) {
+        const unsigned char *p = (const unsigned char *)text;
+        unsigned char low = 0x80, high = 0xbf;
+
+        assert(n > 0);
+        size_t length = announced_length(p[0]);
+        if (length < 2)
+                return length;
+        /* The range of the second byte excludes overlong forms, surrogates and what is above
+         * U+10FFFF. */
+        switch (p[0]) {
+        case 0xe0: low = 0xa0; break;
+        case 0xed: high = 0x9f; break;
+        case 0xf0: low = 0x90; break;
+        case 0xf4: high = 0x8f; break;
+        default: break;
+        }
+        if (length > n || p[1] < low || p[1] > high)
+                return 0;
+        for (size_t i = 2; i < length; i++)
+                if ((p[i] & 0xc0) != 0x80)
+                        return 0;
+        return length;
+}
+
+static bool are_eight_ascii(const char *p) {
+        uint64_t eight;
+
+        memcpy(&eight, p, sizeof eight);
+        return (eight & UINT64_C(0x8080808080808080)) == 0;
+}
+
+bool hf__utf8_valid(const char *data, size_t n) {
+        size_t i = 0;
+
+        while (i < n) {
+                if (n - i >= 8 && are_eight_ascii(data + i)) {
+                        i += 8;
+                        continue;
+                }
+                size_t length = hf__utf8_length(data + i, n - i);
+                if (length == 0)
+                        return false;
+                i += length;
+        }
+        return true;
+}

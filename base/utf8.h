@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* UTF-8 as RFC 3629 defines it: no overlong forms, no surrogates. Pure. Thread: any. */
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether the n bytes are valid UTF-8. */
+bool hf__utf8_valid(const char *data, size_t n);
+/* The length in bytes of the character at the beginning of the n bytes of text; n > 0. 0: no valid
+ * character is there. */
+size_t hf__utf8_length(const char *text, size_t n);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The dependencies between hooks: which hooks a hook starts after.
+ *
+ * Registration is closed when this runs, so the list of hooks does not change and is read without
+ * the lock. After a success the dependencies form no circle: so some hook can always start, and
+ * some hook can always stop.
+ */
+#include "hooks/dependencies.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hooks/registry.h"
+
+static size_t index_of(const struct hf_hooks *hooks, const struct hf_hook_context *hook) {
+        size_t i = 0;
+
+        while (hooks->list[i] != hook) {
+                i++;
+                assert(i < hooks->n);
+        }
+        return i;
+}
+
+/* A depth-first search with a stack of its own. */
+struct search {
+        struct hf_hooks *hooks;
+        enum mark {
+                UNSEEN,
+                ON_STACK,
+                FREE_OF_CIRCLES
+        } *
+                marks;                  /* by index in hooks->list; owned */
+        struct hf_hook_context **stack; /* owned */
+        size_t *next; /* of each hook on the stack: the dependency to look at next; owned */
+        size_t n;     /* hooks on the stack */
+};
+
+static void push(struct search *search, struct hf_hook_context *hook) {
+        assert(search->n < search->hooks->n);
+        search->marks[index_of(search->hooks, hook)] = ON_STACK;
+        search->stack[search->n] = hook;
+        search->next[search->n] = 0;
+        search->n++;
+}
+
+/* Writes `"a" after "b" after "a"`: the circle from the hook on the stack to the top and back. */
+static void describe_circle(const struct search *search, const struct hf_hook_context *hook,
+                            char *text, size_t max_text) {
+        size_t first = 0, used = 0;
+
+        while (search->stack[first] != hook)
+                first++;
+        for (size_t i = first; i <= search->n && used < max_text; i++) {
+                const char *name = search->stack[i < search->n ? i : first]->name;
+                int n = snprintf(text + used, max_text - used, "%s\"%s\"",
+                                 i > first ? " after " : "", name);
+                used += n > 0 ? (size_t)n : 0;
+        }
+}
+
+/* Looks for a circle that can be reached from root. */
+static int find_circle(struct search *search, struct hf_hook_context *root,
+                       struct hf_status *reterr_status) {
+        push(search, root);
+        while (search->n > 0) {
+                struct hf_hook_context *top = search->stack[search->n - 1];
+                size_t *next = &search->next[search->n - 1];
+                if (*next == top->n_after) {
+                        search->marks[index_of(search->hooks, top)] = FREE_OF_CIRCLES;
+                        search->n--;
+                        continue;
+                }
+                struct hf_hook_context *dependency = top->dependencies[(*next)++];
+                enum mark mark = search->marks[index_of(search->hooks, dependency)];
+                if (mark == ON_STACK) {
+                        char circle[320];
+                        describe_circle(search, dependency, circle, sizeof circle);
+                        return hf_fail(reterr_status, HF_E_INVALID,
+                                       "hooks wait for each other in a circle: %s", circle);
+                }
+                if (mark == UNSEEN)
+                        push(search, dependency);
+        }
+        return 0;
+}
+
+static int check_circles(struct hf_hooks *hooks, struct hf_status *reterr_status) {
+        size_t n = hooks->n + 1; /* calloc(0) may return NULL */
+        struct search search = {.hooks = hooks,
+                                .marks = calloc(n, sizeof *search.marks),
+                                .stack = calloc(n, sizeof(struct hf_hook_context *)),
+                                .next = calloc(n, sizeof *search.next)};
+        int r = 0;
+
+        if (!search.marks || !search.stack || !search.next)
+                r = hf_fail(reterr_status, -ENOMEM, "hooks: out of memory");
+        for (size_t i = 0; r == 0 && i < hooks->n; i++)
+                if (search.marks[i] == UNSEEN)
+                        r = find_circle(&search, hooks->list[i], reterr_status);
+        free(search.marks);
+        free(search.stack);
+        free(search.next);
+        return r;
+}
+
+static struct hf_hook_context *find_hook(const struct hf_hooks *hooks, const char *name) {
+        for (size_t i = 0; i < hooks->n; i++)
+                if (strcmp(hooks->list[i]->name, name) == 0)
+                        return hooks->list[i];
+        return NULL;
+}
+
+int hf__hook_dependencies_resolve(struct hf_hooks *hooks, struct hf_status *reterr_status) {
+        for (size_t i = 0; i < hooks->n; i++) {
+                struct hf_hook_context *hook = hooks->list[i];
+                for (size_t k = 0; k < hook->n_after; k++) {
+                        hook->dependencies[k] = find_hook(hooks, hook->after[k]);
+                        if (!hook->dependencies[k])
+                                return hf_fail(reterr_status, HF_E_INVALID,
+                                               "hook \"%s\" (by %s) is after \"%s\", which is not "
+                                               "registered",
+                                               hook->name, hook->caller, hook->after[k]);
+                }
+        }
+        return check_circles(hooks, reterr_status);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads as the library starts them, and what hf__mutex_assert_held sees. */
+#ifdef NDEBUG
+#define LIBRARY_ASSERTS false /* the library is built with the same flags */
+#else
+#define LIBRARY_ASSERTS true
+#endif
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/thread.h"
+
+static const struct hf_host host = {.size = sizeof host};
+
+struct seen {
+        char name[16];
+        sigset_t mask;
+};
+
+static void *look_around(void *ctx) {
+        struct seen *seen = ctx;
+
+        assert_int_equal(pthread_getname_np(pthread_self(), seen->name, sizeof seen->name), 0);
+        assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &seen->mask), 0);
+        return seen;
+}
+
+static void test_thread(void **state) {
+        struct seen seen = {0};
+        pthread_t thread;
+        sigset_t mask;
+        void *result;
+
+        assert_int_equal(hf__thread_start(&host, "a-name-that-is-cut", look_around, &seen, &thread),
+                         0);
+        assert_int_equal(pthread_join(thread, &result), 0);
+        assert_ptr_equal(result, &seen);
+        assert_string_equal(seen.name, "a-name-that-is-");
+        assert_int_equal(sigismember(&seen.mask, SIGTERM), 1);
+        assert_int_equal(sigismember(&seen.mask, SIGPIPE), 1);
+        assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &mask), 0);
+        assert_int_equal(sigismember(&mask, SIGTERM), 0);
+}
+
+static void test_small_stack(void **state) {
+        const struct hf_host small = {.size = sizeof small, .thread_stack_bytes = 4096};
+        pthread_t thread;
+
+        assert_int_equal(hf__thread_start(&small, "t", look_around, NULL, &thread), -EINVAL);
+}
+
+static void *ask(void *mutex) { return hf__mutex_is_held(mutex) ? mutex : NULL; }
+
+static void *ask_on_another_thread(pthread_mutex_t *mutex) {
+        pthread_t thread;
+        void *result;
+
+        assert_int_equal(hf__thread_start(&host, "asks", ask, mutex, &thread), 0);
+        assert_int_equal(pthread_join(thread, &result), 0);
+        return result;
+}
+
+static void test_mutex_held(void **state) {
+        pthread_mutex_t mutex;
+
+        assert_int_equal(hf__mutex_init(&mutex), 0);
+        assert_int_equal(pthread_mutex_lock(&mutex), 0);
+        assert_true(hf__mutex_is_held(&mutex));
+        hf__mutex_assert_held(&mutex);
+        if (LIBRARY_ASSERTS)
+                assert_null(ask_on_another_thread(&mutex));
+        assert_int_equal(pthread_mutex_unlock(&mutex), 0);
+        if (LIBRARY_ASSERTS) {
+                assert_false(hf__mutex_is_held(&mutex));
+                assert_null(ask_on_another_thread(&mutex));
+                /* Asking has not changed it. */
+                assert_int_equal(pthread_mutex_trylock(&mutex), 0);
+                assert_int_equal(pthread_mutex_unlock(&mutex), 0);
+        }
+        assert_int_equal(pthread_mutex_destroy(&mutex), 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_thread),
+                cmocka_unit_test(test_small_stack),
+                cmocka_unit_test(test_mutex_held),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
