@@ -11,7 +11,6 @@
 #include <stddef.h>
 
 struct hf__json;
-struct hf__step;
 struct hf__strbuf;
 
 #define HF__HASH_DIGITS 32
@@ -34,11 +33,3 @@ struct hf__content_seen {
 /* Reads stamp and content of an object that the server sent. 0, -ENOMEM, or HF_E_INVALID: it is not
  * JSON. */
 int hf__content_see(const char *object, size_t n, struct hf__content_seen *ret_seen);
-
-/* Appends the body of the step's create: its content and the stamp. 0, -ENOMEM, HF_E_TOO_LARGE. */
-int hf__content_print_new(const struct hf__step *step, struct hf__strbuf *out);
-/* Appends the body of an update that replaces the content of `present`, an object that the server
- * sent, by the step's. Identity, finalizers, owners and status of `present` stay. Errors are as
- * above, and HF_E_INVALID: `present` is not an object. */
-int hf__content_print_replacement(const struct hf__step *step, const char *present, size_t n,
-                                  struct hf__strbuf *out);

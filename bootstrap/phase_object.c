@@ -6,6 +6,7 @@
  * forgets all that is known, because a write may have happened.
  */
 #include "bootstrap/phase_object.h"
+#include "bootstrap/step_body.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static int send_object(struct hf__phase_run *run, struct hf_request *request,
 int hf__phase_object_create(struct hf__phase_run *run, struct hf_status *why) {
         struct hf_request request = request_for(run, HF_VERB_CREATE);
         struct hf__strbuf body = {0};
-        int r = hf__content_print_new(run->step, &body);
+        int r = hf__step_body_new(run->step, &body);
 
         if (r == 0)
                 r = send_object(run, &request, &body, HF__SEEN_CREATED, why);
@@ -97,7 +98,7 @@ int hf__phase_object_replace(struct hf__phase_run *run, bool dry_run, struct hf_
         struct hf__strbuf body = {0};
 
         assert(run->seen.state == HF__SEEN_PRESENT && run->present);
-        int r = hf__content_print_replacement(run->step, run->present, run->n_present, &body);
+        int r = hf__step_body_replacement(run->step, run->present, run->n_present, &body);
         if (dry_run)
                 request.query = WRITE_QUERY "&dryRun=All";
         if (r == 0)

@@ -200,13 +200,6 @@ int hfd_auth_impersonate(struct hfd_http_request *request, struct hfd_user *user
         return 0;
 }
 
-bool hfd_user_in_group(const struct hfd_user *user, const char *group) {
-        for (size_t i = 0; i < user->n_groups; i++)
-                if (strcmp(user->groups[i], group) == 0)
-                        return true;
-        return false;
-}
-
 /* Health and version, which everybody may read. */
 static bool is_public_path(const char *path) {
         static const char *const roots[] = {"/healthz", "/livez", "/readyz"};

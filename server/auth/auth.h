@@ -13,15 +13,8 @@
 
 #include <holdfast/error.h>
 
+#include "server/auth/user.h"
 #include "server/http/http.h"
-
-#define HFD_MAX_GROUPS 16
-
-struct hfd_user {
-        char name[256]; /* "system:anonymous" for a request without credentials */
-        char groups[HFD_MAX_GROUPS][128];
-        size_t n_groups;
-};
 
 struct hfd_auth;
 
@@ -58,4 +51,3 @@ struct hfd_attributes {
 };
 bool hfd_auth_allows(struct hfd_auth *auth, const struct hfd_user *user,
                      const struct hfd_attributes *attributes);
-bool hfd_user_in_group(const struct hfd_user *user, const char *group);

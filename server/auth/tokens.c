@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/auth/auth.h"
 #include "server/auth/files.h"
+#include "server/auth/user.h"
 
 /* One line of the file. All strings are parts of the table's text. */
 struct entry {

@@ -16,13 +16,7 @@
 
 #include <holdfast/host.h>
 
-enum hfd_lane {
-        HFD_LANE_READ,
-        HFD_LANE_MUTATE,
-        HFD_LANE_LEASE,
-        HFD_N_LANES,
-        HFD_LANE_NONE = HFD_N_LANES
-};
+#include "server/filters/lane.h"
 
 struct hfd_inflight;
 struct hfd_request_metrics;

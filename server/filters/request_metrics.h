@@ -8,7 +8,7 @@
 
 #include <holdfast/host.h>
 
-#include "server/filters/inflight.h"
+#include "server/filters/lane.h"
 
 struct hfd_request_metrics;
 

@@ -18,6 +18,7 @@
 #include "bootstrap/content.h"
 #include "bootstrap/ledger.h"
 #include "bootstrap/manifest.h"
+#include "bootstrap/step_body.h"
 
 static const char *const phases[] = {"phase-0", "phase-1"};
 
@@ -229,8 +230,7 @@ static void test_a_replacement_keeps_who_the_object_is(void **state) {
                                 .hash = "0123456789abcdef0123456789abcdef"};
         struct hf__strbuf body = {0};
 
-        assert_int_equal(hf__content_print_replacement(&step, present, sizeof present - 1, &body),
-                         0);
+        assert_int_equal(hf__step_body_replacement(&step, present, sizeof present - 1, &body), 0);
         struct hf__json *json = parse(body.data);
         assert_string_equal(hf__json_string(json, "metadata.uid"), "u");
         assert_string_equal(hf__json_string(json, "metadata.resourceVersion"), "7");
@@ -246,9 +246,9 @@ static void test_a_replacement_keeps_who_the_object_is(void **state) {
                             step.hash);
         hf__json_free(json);
         hf__strbuf_done(&body);
-        assert_int_equal(hf__content_print_replacement(&step, "{}", 2, &body), HF_E_INVALID);
+        assert_int_equal(hf__step_body_replacement(&step, "{}", 2, &body), HF_E_INVALID);
         hf__strbuf_done(&body);
-        assert_int_equal(hf__content_print_new(&step, &body), 0);
+        assert_int_equal(hf__step_body_new(&step, &body), 0);
         assert_non_null(strstr(body.data, HF__STAMP));
         hf__strbuf_done(&body);
 }

@@ -100,6 +100,7 @@ static int shield_unlock(pthread_mutex_t *mu) {
 #include "bootstrap/content.h"
 #include "bootstrap/ledger.h"
 #include "bootstrap/manifest.h"
+#include "bootstrap/step_body.h"
 
 #include <holdfast/bootstrap.h>
 #include <holdfast/informer.h>
@@ -425,7 +426,7 @@ static void ledger_life(int n) {
         r = r != 0 ? r : hf__json_parse(text.data, text.n, &json, NULL);
         r = r != 0 ? r : hf__ledger_read(json, phases, 1, &back, NULL);
         r = r != 0 ? r : hf__content_see(content, sizeof content - 1, &seen);
-        r = r != 0 ? r : hf__content_print_replacement(&step, content, sizeof content - 1, &body);
+        r = r != 0 ? r : hf__step_body_replacement(&step, content, sizeof content - 1, &body);
         disarm();
         assert_true(r == 0 || is_shortage(r));
         assert_true(r != 0 || (back.n_entries == 1 && back.n_completed == 1));

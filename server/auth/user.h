@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Who makes a request: a name and groups, as Kubernetes has them. Pure. Thread: any. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#define HFD_MAX_GROUPS 16
+
+struct hfd_user {
+        char name[256]; /* "system:anonymous" for a request without credentials */
+        char groups[HFD_MAX_GROUPS][128];
+        size_t n_groups;
+};
+
+bool hfd_user_in_group(const struct hfd_user *user, const char *group);
