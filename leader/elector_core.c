@@ -23,7 +23,7 @@
 
 #include <string.h>
 
-#include "leader/core_lease.h"
+#include "leader/elector_core_lease.h"
 
 enum { OP_NONE, OP_READ, OP_ACQUIRE, OP_RENEW, OP_RELEASE };
 

@@ -24,7 +24,7 @@
  * suspended machine or a stopped process goes on. It fires at least once a second, which is what
  * the watchdog counts.
  */
-#include "leader/core_lease.h"
+#include "leader/elector_core_lease.h"
 #include "leader/electors.h"
 
 #include <errno.h>

@@ -28,8 +28,8 @@ enum { IDLE, READING, WRITING_OLD, WRITING_NEW, UNDOING, GIVING_BACK };
 
 /* ---- what is known ---- */
 
-static bool written_by_me(const struct hf__two *two, const struct hf__record *record) {
-        unsigned n = two->n_taken < HF__TWO_TAKEN ? two->n_taken : HF__TWO_TAKEN;
+static bool written_by_me(const struct hf__two_lease *two, const struct hf__record *record) {
+        unsigned n = two->n_taken < HF__TWO_LEASE_TAKEN ? two->n_taken : HF__TWO_LEASE_TAKEN;
 
         if (!record->exists || strcmp(record->holder, two->identity) != 0)
                 return false;
@@ -39,12 +39,12 @@ static bool written_by_me(const struct hf__two *two, const struct hf__record *re
         return false;
 }
 
-static bool is_mine(const struct hf__two *two, enum hf__two_side side) {
+static bool is_mine(const struct hf__two_lease *two, enum hf__two_lease_side side) {
         return two->part[side].known && written_by_me(two, &two->part[side].record);
 }
 
-static void note(struct hf__two *two, enum hf__two_side side, const struct hf__record *record,
-                 hf_nsec now) {
+static void note(struct hf__two_lease *two, enum hf__two_lease_side side,
+                 const struct hf__record *record, hf_nsec now) {
         struct hf__record *known = &two->part[side].record;
 
         if (!two->part[side].known || !hf__record_same_fields(known, record))
@@ -56,7 +56,7 @@ static void note(struct hf__two *two, enum hf__two_side side, const struct hf__r
         }
         two->part[side].known = true;
         *known = *record;
-        if (!is_mine(two, HF__TWO_OLD) || is_mine(two, HF__TWO_NEW))
+        if (!is_mine(two, HF__TWO_LEASE_OLD) || is_mine(two, HF__TWO_LEASE_NEW))
                 two->half_since = 0;
         else if (two->half_since == 0)
                 two->half_since = now;
@@ -71,7 +71,7 @@ static bool is_older(const struct hf__record *record, const struct hf__record *k
 
 /* record NULL: there is none. A deletion has a revision of its own, and so has a creation after it.
  */
-static void note_answer(struct hf__two *two, enum hf__two_side side,
+static void note_answer(struct hf__two_lease *two, enum hf__two_lease_side side,
                         const struct hf__record *record, hf_nsec now) {
         const struct hf__record *known = &two->part[side].record;
         struct hf__record absent = {.rv_number = known->rv_number +
@@ -84,7 +84,7 @@ static void note_answer(struct hf__two *two, enum hf__two_side side,
 
 /* ---- what the two say together ---- */
 
-static int64_t longer(const struct hf__two *two, const struct hf__record *a,
+static int64_t longer(const struct hf__two_lease *two, const struct hf__record *a,
                       const struct hf__record *b) {
         int64_t otherwise = two->lease_duration / HF_NSEC_PER_SEC; /* where one does not say */
         int64_t x = a->duration_s > 0 ? a->duration_s : otherwise,
@@ -99,7 +99,7 @@ static void copy_holder(struct hf__record *to, const struct hf__record *from) {
         to->acquire_us = from->acquire_us;
 }
 
-static void compose_holder(const struct hf__two *two, const struct hf__record *old,
+static void compose_holder(const struct hf__two_lease *two, const struct hf__record *old,
                            const struct hf__record *new, struct hf__record *record) {
         bool whole = old->exists && new->exists &&strcmp(old->holder, new->holder) == 0 &&
                      old->acquire_us == new->acquire_us && old->duration_s == new->duration_s;
@@ -108,7 +108,7 @@ static void compose_holder(const struct hf__two *two, const struct hf__record *o
         if (old->holder[0] && new->holder[0]) {
                 record->duration_s = whole ? old->duration_s : longer(two, old, new);
                 if (strcmp(old->holder, new->holder) != 0) {
-                        strcpy(record->holder, HF__TWO_UNKNOWN);
+                        strcpy(record->holder, HF__TWO_LEASE_UNKNOWN);
                         record->acquire_us = 0;
                         return;
                 }
@@ -120,14 +120,14 @@ static void compose_holder(const struct hf__two *two, const struct hf__record *o
 
 static int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static void compose(const struct hf__two *two, struct hf__record *ret_record) {
-        const struct hf__record *old = &two->part[HF__TWO_OLD].record,
-                                *new = &two->part[HF__TWO_NEW].record;
+static void compose(const struct hf__two_lease *two, struct hf__record *ret_record) {
+        const struct hf__record *old = &two->part[HF__TWO_LEASE_OLD].record,
+                                *new = &two->part[HF__TWO_LEASE_NEW].record;
 
         *ret_record = (struct hf__record){.exists = old->exists || new->exists, .beat = two->beat};
-        ret_record->unsettled = two->part[HF__TWO_OLD].doubtful ||
-                                two->part[HF__TWO_NEW].doubtful ||
-                                is_mine(two, HF__TWO_OLD) != is_mine(two, HF__TWO_NEW);
+        ret_record->unsettled = two->part[HF__TWO_LEASE_OLD].doubtful ||
+                                two->part[HF__TWO_LEASE_NEW].doubtful ||
+                                is_mine(two, HF__TWO_LEASE_OLD) != is_mine(two, HF__TWO_LEASE_NEW);
         if ((!old->exists || old->rv_number) && (!new->exists || new->rv_number))
                 ret_record->rv_number = old->rv_number + new->rv_number;
         if (!ret_record->exists)
@@ -150,18 +150,18 @@ static bool is_refusal(int result) {
         return result > 0 && result != HF_E_TIMEOUT && result != HF_E_CANCELED;
 }
 
-static struct hf__two_command *push(struct hf__two_commands *commands,
-                                    enum hf__two_command_type type) {
-        struct hf__two_command *command = &commands->list[commands->n++];
+static struct hf__two_lease_command *push(struct hf__two_lease_commands *commands,
+                                          enum hf__two_lease_command_type type) {
+        struct hf__two_lease_command *command = &commands->list[commands->n++];
 
-        memset(command, 0, offsetof(struct hf__two_command, record));
+        memset(command, 0, offsetof(struct hf__two_lease_command, record));
         command->type = type;
         return command;
 }
 
-static void ask(struct hf__two *two, enum hf__two_command_type type, enum hf__two_side side,
-                struct hf__two_commands *commands) {
-        struct hf__two_command *command = push(commands, type);
+static void ask(struct hf__two_lease *two, enum hf__two_lease_command_type type,
+                enum hf__two_lease_side side, struct hf__two_lease_commands *commands) {
+        struct hf__two_lease_command *command = push(commands, type);
 
         two->part[side].asked = ++two->next_id;
         two->part[side].told_since = false;
@@ -170,10 +170,10 @@ static void ask(struct hf__two *two, enum hf__two_command_type type, enum hf__tw
         command->deadline = two->deadline;
 }
 
-static void response(struct hf__two *two, int result, hf_nsec retry_after,
-                     struct hf__two_commands *commands) {
+static void response(struct hf__two_lease *two, int result, hf_nsec retry_after,
+                     struct hf__two_lease_commands *commands) {
         if (two->op_id) {
-                struct hf__two_command *command = push(commands, HF__TWO_RESPONSE);
+                struct hf__two_lease_command *command = push(commands, HF__TWO_LEASE_RESPONSE);
                 command->op_id = two->op_id;
                 command->result = result;
                 command->retry_after = retry_after;
@@ -181,11 +181,11 @@ static void response(struct hf__two *two, int result, hf_nsec retry_after,
         }
         two->stage = IDLE;
         two->op_id = 0;
-        two->part[HF__TWO_OLD].asked = two->part[HF__TWO_NEW].asked = 0;
+        two->part[HF__TWO_LEASE_OLD].asked = two->part[HF__TWO_LEASE_NEW].asked = 0;
 }
 
-static void begin(struct hf__two *two, uint32_t op_id, hf_nsec deadline,
-                  struct hf__two_commands *commands) {
+static void begin(struct hf__two_lease *two, uint32_t op_id, hf_nsec deadline,
+                  struct hf__two_lease_commands *commands) {
         commands->n = 0;
         if (two->stage != IDLE)
                 response(two, HF_E_TIMEOUT, 0, commands);
@@ -196,42 +196,43 @@ static void begin(struct hf__two *two, uint32_t op_id, hf_nsec deadline,
 
 /* ---- reading ---- */
 
-static void read_ends(struct hf__two *two, struct hf__two_commands *commands) {
-        bool exists = two->part[HF__TWO_OLD].record.exists || two->part[HF__TWO_NEW].record.exists;
+static void read_ends(struct hf__two_lease *two, struct hf__two_lease_commands *commands) {
+        bool exists = two->part[HF__TWO_LEASE_OLD].record.exists ||
+                      two->part[HF__TWO_LEASE_NEW].record.exists;
 
         response(two, exists ? 0 : HF_E_NOT_FOUND, 0, commands);
 }
 
-static void give_back(struct hf__two *two, int stage, struct hf__core_time now,
-                      struct hf__two_commands *commands) {
+static void give_back(struct hf__two_lease *two, int stage, struct hf__core_time now,
+                      struct hf__two_lease_commands *commands) {
         two->stage = stage;
-        ask(two, HF__TWO_WRITE, HF__TWO_OLD, commands);
+        ask(two, HF__TWO_LEASE_WRITE, HF__TWO_LEASE_OLD, commands);
         struct hf__record *record = &commands->list[commands->n - 1].record;
-        *record = two->part[HF__TWO_OLD].record;
+        *record = two->part[HF__TWO_LEASE_OLD].record;
         record->holder[0] = record->successor[0] = '\0';
         record->duration_s = 1; /* the API refuses 0 */
         record->acquire_us = record->renew_us = now.real_us;
 }
 
-static bool is_half_for_long(const struct hf__two *two, hf_nsec now) {
+static bool is_half_for_long(const struct hf__two_lease *two, hf_nsec now) {
         return two->half_since && now - two->half_since >= two->lease_duration;
 }
 
-void hf__two_read(struct hf__two *two, uint32_t op_id, hf_nsec deadline, struct hf__core_time now,
-                  struct hf__two_commands *ret_commands) {
+void hf__two_lease_read(struct hf__two_lease *two, uint32_t op_id, hf_nsec deadline,
+                        struct hf__core_time now, struct hf__two_lease_commands *ret_commands) {
         begin(two, op_id, deadline, ret_commands);
         two->stage = READING;
-        ask(two, HF__TWO_READ, HF__TWO_OLD, ret_commands);
-        ask(two, HF__TWO_READ, HF__TWO_NEW, ret_commands);
+        ask(two, HF__TWO_LEASE_READ, HF__TWO_LEASE_OLD, ret_commands);
+        ask(two, HF__TWO_LEASE_READ, HF__TWO_LEASE_NEW, ret_commands);
 }
 
-static void read_answered(struct hf__two *two, int result, hf_nsec retry_after,
-                          struct hf__core_time now, struct hf__two_commands *commands) {
+static void read_answered(struct hf__two_lease *two, int result, hf_nsec retry_after,
+                          struct hf__core_time now, struct hf__two_lease_commands *commands) {
         if (result != 0 && result != HF_E_NOT_FOUND) {
                 response(two, result, retry_after, commands);
                 return;
         }
-        if (two->part[HF__TWO_OLD].asked || two->part[HF__TWO_NEW].asked)
+        if (two->part[HF__TWO_LEASE_OLD].asked || two->part[HF__TWO_LEASE_NEW].asked)
                 return;
         if (is_half_for_long(two, now.boot) && now.boot < two->deadline)
                 give_back(two, GIVING_BACK, now, commands);
@@ -241,11 +242,13 @@ static void read_answered(struct hf__two *two, int result, hf_nsec retry_after,
 
 /* ---- writing ---- */
 
-static bool is_taking(const struct hf__two *two) { return two->record.cause != HF__CAUSE_NONE; }
-static bool is_release(const struct hf__two *two) { return two->record.holder[0] == '\0'; }
+static bool is_taking(const struct hf__two_lease *two) {
+        return two->record.cause != HF__CAUSE_NONE;
+}
+static bool is_release(const struct hf__two_lease *two) { return two->record.holder[0] == '\0'; }
 
 /* Whether the write starts from what is known now. */
-static bool is_current(const struct hf__two *two) {
+static bool is_current(const struct hf__two_lease *two) {
         struct hf__record now;
 
         compose(two, &now);
@@ -253,17 +256,17 @@ static bool is_current(const struct hf__two *two) {
                strcmp(now.rv, now.exists ? two->record.rv : "") == 0;
 }
 
-static void write_side(struct hf__two *two, enum hf__two_side side,
-                       struct hf__two_commands *commands) {
+static void write_side(struct hf__two_lease *two, enum hf__two_lease_side side,
+                       struct hf__two_lease_commands *commands) {
         const struct hf__record *known = &two->part[side].expected;
 
-        two->stage = side == HF__TWO_OLD ? WRITING_OLD : WRITING_NEW;
+        two->stage = side == HF__TWO_LEASE_OLD ? WRITING_OLD : WRITING_NEW;
         /* Where somebody has been faster, which is known by now, the write is refused, and there is
          * nothing to settle. */
         if (is_taking(two) && known->exists == two->part[side].record.exists &&
             strcmp(known->rv, two->part[side].record.rv) == 0)
                 two->part[side].doubtful = true;
-        ask(two, HF__TWO_WRITE, side, commands);
+        ask(two, HF__TWO_LEASE_WRITE, side, commands);
         struct hf__record *record = &commands->list[commands->n - 1].record;
         *record = two->record;
         record->exists = known->exists;
@@ -274,12 +277,12 @@ static void write_side(struct hf__two *two, enum hf__two_side side,
 }
 
 /* Goes on with the sides from this one on. */
-static void write_from(struct hf__two *two, enum hf__two_side side, struct hf__core_time now,
-                       struct hf__two_commands *commands) {
-        while (side < HF__TWO_SIDES && is_release(two) && !is_mine(two, side) &&
+static void write_from(struct hf__two_lease *two, enum hf__two_lease_side side,
+                       struct hf__core_time now, struct hf__two_lease_commands *commands) {
+        while (side < HF__TWO_LEASE_SIDES && is_release(two) && !is_mine(two, side) &&
                !two->part[side].doubtful)
                 side++;
-        if (side == HF__TWO_SIDES)
+        if (side == HF__TWO_LEASE_SIDES)
                 response(two, 0, 0, commands);
         else if (now.boot >= two->deadline)
                 response(two, HF_E_TIMEOUT, 0, commands);
@@ -287,42 +290,43 @@ static void write_from(struct hf__two *two, enum hf__two_side side, struct hf__c
                 write_side(two, side, commands);
 }
 
-void hf__two_write(struct hf__two *two, uint32_t op_id, const struct hf__record *record,
-                   hf_nsec deadline, struct hf__core_time now,
-                   struct hf__two_commands *ret_commands) {
+void hf__two_lease_write(struct hf__two_lease *two, uint32_t op_id, const struct hf__record *record,
+                         hf_nsec deadline, struct hf__core_time now,
+                         struct hf__two_lease_commands *ret_commands) {
         begin(two, op_id, deadline, ret_commands);
         two->record = *record;
-        if (!is_current(two) || (!is_taking(two) && !is_release(two) &&
-                                 !(is_mine(two, HF__TWO_OLD) && is_mine(two, HF__TWO_NEW)))) {
+        if (!is_current(two) ||
+            (!is_taking(two) && !is_release(two) &&
+             !(is_mine(two, HF__TWO_LEASE_OLD) && is_mine(two, HF__TWO_LEASE_NEW)))) {
                 response(two, HF_E_CONFLICT, 0, ret_commands);
                 return;
         }
         if (is_taking(two) &&
             (two->n_taken == 0 ||
-             two->taken[(two->n_taken - 1) % HF__TWO_TAKEN] != record->acquire_us))
-                two->taken[two->n_taken++ % HF__TWO_TAKEN] = record->acquire_us;
-        two->part[HF__TWO_OLD].expected = two->part[HF__TWO_OLD].record;
-        two->part[HF__TWO_NEW].expected = two->part[HF__TWO_NEW].record;
-        write_from(two, HF__TWO_OLD, now, ret_commands);
+             two->taken[(two->n_taken - 1) % HF__TWO_LEASE_TAKEN] != record->acquire_us))
+                two->taken[two->n_taken++ % HF__TWO_LEASE_TAKEN] = record->acquire_us;
+        two->part[HF__TWO_LEASE_OLD].expected = two->part[HF__TWO_LEASE_OLD].record;
+        two->part[HF__TWO_LEASE_NEW].expected = two->part[HF__TWO_LEASE_NEW].record;
+        write_from(two, HF__TWO_LEASE_OLD, now, ret_commands);
 }
 
-static void old_written(struct hf__two *two, int result, hf_nsec retry_after,
+static void old_written(struct hf__two_lease *two, int result, hf_nsec retry_after,
                         const struct hf__record *record, struct hf__core_time now,
-                        struct hf__two_commands *commands) {
+                        struct hf__two_lease_commands *commands) {
         if (result != 0) {
                 response(two, result, retry_after, commands);
                 return;
         }
         if (is_taking(two))
                 two->old_term = record->rv_number;
-        write_from(two, HF__TWO_NEW, now, commands);
+        write_from(two, HF__TWO_LEASE_NEW, now, commands);
 }
 
 /* The old Lease is written by now, so a failure that leaves it so is one whose outcome only a read
  * settles. */
-static void new_written(struct hf__two *two, int result, hf_nsec retry_after,
+static void new_written(struct hf__two_lease *two, int result, hf_nsec retry_after,
                         const struct hf__record *record, struct hf__core_time now,
-                        struct hf__two_commands *commands) {
+                        struct hf__two_lease_commands *commands) {
         bool is_told = result == HF_E_CONFLICT || result == HF_E_NOT_FOUND;
 
         if (result == 0) {
@@ -331,7 +335,7 @@ static void new_written(struct hf__two *two, int result, hf_nsec retry_after,
                         commands->list[commands->n - 1].record.term = record->rv_number;
                         strcpy(two->acquired_at, record->rv);
                 }
-        } else if (is_taking(two) && is_refusal(result) && is_mine(two, HF__TWO_OLD) &&
+        } else if (is_taking(two) && is_refusal(result) && is_mine(two, HF__TWO_LEASE_OLD) &&
                    now.boot < two->deadline) {
                 two->refusal = result;
                 two->refusal_retry_after = retry_after;
@@ -344,9 +348,9 @@ static void new_written(struct hf__two *two, int result, hf_nsec retry_after,
 
 /* ---- events ---- */
 
-void hf__two_response(struct hf__two *two, enum hf__two_side side, uint32_t op_id, int result,
-                      hf_nsec retry_after, const struct hf__record *record,
-                      struct hf__core_time now, struct hf__two_commands *ret_commands) {
+void hf__two_lease_response(struct hf__two_lease *two, enum hf__two_lease_side side, uint32_t op_id,
+                            int result, hf_nsec retry_after, const struct hf__record *record,
+                            struct hf__core_time now, struct hf__two_lease_commands *ret_commands) {
         ret_commands->n = 0;
         if (two->part[side].asked != op_id || op_id == 0)
                 return; /* to a request that was given up */
@@ -368,15 +372,16 @@ void hf__two_response(struct hf__two *two, enum hf__two_side side, uint32_t op_i
         }
 }
 
-void hf__two_watched(struct hf__two *two, enum hf__two_side side, const struct hf__record *record,
-                     struct hf__core_time now, struct hf__two_commands *ret_commands) {
+void hf__two_lease_watched(struct hf__two_lease *two, enum hf__two_lease_side side,
+                           const struct hf__record *record, struct hf__core_time now,
+                           struct hf__two_lease_commands *ret_commands) {
         ret_commands->n = 0;
         if (two->part[side].known && is_older(record, &two->part[side].record))
                 return;
         two->part[side].told_since = true;
         note(two, side, record, now.boot);
-        if (two->part[HF__TWO_OLD].known && two->part[HF__TWO_NEW].known)
-                compose(two, &push(ret_commands, HF__TWO_EVENT)->record);
+        if (two->part[HF__TWO_LEASE_OLD].known && two->part[HF__TWO_LEASE_NEW].known)
+                compose(two, &push(ret_commands, HF__TWO_LEASE_EVENT)->record);
         if (two->stage == IDLE &&
             is_half_for_long(two, now.boot)) { /* who is told everything by watches does not read */
                 two->deadline = now.boot + two->lease_duration / 3;
@@ -384,7 +389,7 @@ void hf__two_watched(struct hf__two *two, enum hf__two_side side, const struct h
         }
 }
 
-void hf__two_init(struct hf__two *two, const char *identity, hf_nsec lease_duration) {
+void hf__two_lease_init(struct hf__two_lease *two, const char *identity, hf_nsec lease_duration) {
         memset(two, 0, sizeof *two);
         (void)snprintf(two->identity, sizeof two->identity, "%s", identity);
         two->lease_duration = lease_duration;

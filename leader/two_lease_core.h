@@ -11,8 +11,8 @@
  *
  *      the same holder, acquire time and duration in both      that record
  *      one has a holder, the other none or does not exist      its holder; where that is me, half a
- * lock: mine to take, no term two holders HF__TWO_UNKNOWN, who is waited for as long as either
- * renews
+ * lock: mine to take, no term two holders HF__TWO_LEASE_UNKNOWN, who is waited for as long as
+ * either renews
  *
  * Rules:
  *  - The old Lease first. Whoever knows only the old one, and whoever knows both, thus meet at the
@@ -28,34 +28,34 @@
  */
 #include "leader/elector_core.h"
 
-#define HF__TWO_UNKNOWN                                                                            \
+#define HF__TWO_LEASE_UNKNOWN                                                                      \
         "leaderelection.k8s.io/unknown" /* the field's name for holders that differ */
-#define HF__TWO_TAKEN 8
+#define HF__TWO_LEASE_TAKEN 8
 
-enum hf__two_side { HF__TWO_OLD, HF__TWO_NEW, HF__TWO_SIDES };
+enum hf__two_lease_side { HF__TWO_LEASE_OLD, HF__TWO_LEASE_NEW, HF__TWO_LEASE_SIDES };
 
-enum hf__two_command_type {
-        HF__TWO_READ,     /* side, op_id, deadline */
-        HF__TWO_WRITE,    /* side, op_id, deadline, record */
-        HF__TWO_RESPONSE, /* op_id of the caller's operation, result, retry_after, record: what it
-                           came to */
-        HF__TWO_EVENT,    /* record: as the watches tell it */
+enum hf__two_lease_command_type {
+        HF__TWO_LEASE_READ,     /* side, op_id, deadline */
+        HF__TWO_LEASE_WRITE,    /* side, op_id, deadline, record */
+        HF__TWO_LEASE_RESPONSE, /* op_id of the caller's operation, result, retry_after, record:
+                           what it came to */
+        HF__TWO_LEASE_EVENT,    /* record: as the watches tell it */
 };
-struct hf__two_command {
-        enum hf__two_command_type type;
-        enum hf__two_side side;
+struct hf__two_lease_command {
+        enum hf__two_lease_command_type type;
+        enum hf__two_lease_side side;
         uint32_t op_id;
         hf_nsec deadline;
         int result;
         hf_nsec retry_after;
         struct hf__record record;
 };
-struct hf__two_commands {
-        struct hf__two_command list[3]; /* carry out in order */
+struct hf__two_lease_commands {
+        struct hf__two_lease_command list[3]; /* carry out in order */
         unsigned n;
 };
 
-struct hf__two {
+struct hf__two_lease {
         char identity[HF_IDENTITY_MAX + 1]; /* immutable */
         hf_nsec lease_duration;             /* immutable */
 
@@ -66,12 +66,12 @@ struct hf__two {
                 struct hf__record expected; /* by the write under way */
                 bool doubtful;              /* a taking may yet be applied at this revision */
                 uint32_t asked;             /* id of the request under way; 0 = none */
-        } part[HF__TWO_SIDES];
+        } part[HF__TWO_LEASE_SIDES];
         uint32_t next_id;
         uint64_t version; /* changes with either Lease's revision: the pair's resourceVersion */
         uint64_t beat;    /* changes with either Lease's fields: a sign of life */
 
-        int64_t taken[HF__TWO_TAKEN]; /* acquire times I wrote, a ring */
+        int64_t taken[HF__TWO_LEASE_TAKEN]; /* acquire times I wrote, a ring */
         unsigned n_taken;
         hf_nsec half_since; /* boot time since which the old Lease is known to be mine and the new
                                one not; 0 = not so */
@@ -89,17 +89,18 @@ struct hf__two {
         char acquired_at[HF__REVISION_MAX];
 };
 
-void hf__two_init(struct hf__two *two, const char *identity, hf_nsec lease_duration);
+void hf__two_lease_init(struct hf__two_lease *two, const char *identity, hf_nsec lease_duration);
 /* ret_commands is overwritten by each. */
-void hf__two_read(struct hf__two *two, uint32_t op_id, hf_nsec deadline, struct hf__core_time now,
-                  struct hf__two_commands *ret_commands);
-void hf__two_write(struct hf__two *two, uint32_t op_id, const struct hf__record *record,
-                   hf_nsec deadline, struct hf__core_time now,
-                   struct hf__two_commands *ret_commands);
+void hf__two_lease_read(struct hf__two_lease *two, uint32_t op_id, hf_nsec deadline,
+                        struct hf__core_time now, struct hf__two_lease_commands *ret_commands);
+void hf__two_lease_write(struct hf__two_lease *two, uint32_t op_id, const struct hf__record *record,
+                         hf_nsec deadline, struct hf__core_time now,
+                         struct hf__two_lease_commands *ret_commands);
 /* The answer to a command's request; record is read when result is 0. An answer to another one than
  * is under way does nothing. */
-void hf__two_response(struct hf__two *two, enum hf__two_side side, uint32_t op_id, int result,
-                      hf_nsec retry_after, const struct hf__record *record,
-                      struct hf__core_time now, struct hf__two_commands *ret_commands);
-void hf__two_watched(struct hf__two *two, enum hf__two_side side, const struct hf__record *record,
-                     struct hf__core_time now, struct hf__two_commands *ret_commands);
+void hf__two_lease_response(struct hf__two_lease *two, enum hf__two_lease_side side, uint32_t op_id,
+                            int result, hf_nsec retry_after, const struct hf__record *record,
+                            struct hf__core_time now, struct hf__two_lease_commands *ret_commands);
+void hf__two_lease_watched(struct hf__two_lease *two, enum hf__two_lease_side side,
+                           const struct hf__record *record, struct hf__core_time now,
+                           struct hf__two_lease_commands *ret_commands);

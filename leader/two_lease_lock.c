@@ -29,7 +29,7 @@
 /* What a Lease lock calls back with. */
 struct side {
         struct two_lease_lock *lock;
-        enum hf__two_side which;
+        enum hf__two_lease_side which;
         struct hf__lock *lease; /* owned */
 };
 
@@ -37,7 +37,7 @@ struct two_lease_lock {
         struct hf__lock base; /* first */
         /* immutable */
         const struct hf_clock *clock;
-        struct side sides[HF__TWO_SIDES];
+        struct side sides[HF__TWO_LEASE_SIDES];
         char old_ns[HF_NAME_MAX + 1], old_name[HF_NAME_MAX + 1];
 
         pthread_mutex_t mu;
@@ -45,7 +45,7 @@ struct two_lease_lock {
         /* guarded by mu */
         bool closed;
         unsigned n_carrying_out;
-        struct hf__two two;
+        struct hf__two_lease two;
 };
 
 static struct hf__core_time now_of(const struct two_lease_lock *lock) {
@@ -65,7 +65,7 @@ static bool enter(struct two_lease_lock *lock) {
         return false;
 }
 
-static void tell(struct two_lease_lock *lock, const struct hf__two_command *command,
+static void tell(struct two_lease_lock *lock, const struct hf__two_lease_command *command,
                  const struct hf_status *why) {
         struct hf__lock_reply reply = {.result = command->result,
                                        .retry_after = command->retry_after};
@@ -81,22 +81,24 @@ static void tell(struct two_lease_lock *lock, const struct hf__two_command *comm
 }
 
 /* Lets mu go. why: of the answer that led to the commands; may be NULL. */
-static void carry_out(struct two_lease_lock *lock, const struct hf__two_commands *commands,
+static void carry_out(struct two_lease_lock *lock, const struct hf__two_lease_commands *commands,
                       const struct hf_status *why) {
         pthread_mutex_unlock(&lock->mu);
         for (unsigned i = 0; i < commands->n; i++) {
-                const struct hf__two_command *command = &commands->list[i];
+                const struct hf__two_lease_command *command = &commands->list[i];
                 struct hf__lock *lease = lock->sides[command->side].lease;
                 switch (command->type) {
-                case HF__TWO_READ:
+                case HF__TWO_LEASE_READ:
                         lease->ops->read(lease, command->op_id, command->deadline);
                         break;
-                case HF__TWO_WRITE:
+                case HF__TWO_LEASE_WRITE:
                         lease->ops->write(lease, command->op_id, &command->record,
                                           command->deadline);
                         break;
-                case HF__TWO_RESPONSE: tell(lock, command, why); break;
-                case HF__TWO_EVENT: lock->base.on_record(lock->base.ctx, &command->record); break;
+                case HF__TWO_LEASE_RESPONSE: tell(lock, command, why); break;
+                case HF__TWO_LEASE_EVENT:
+                        lock->base.on_record(lock->base.ctx, &command->record);
+                        break;
                 }
         }
         pthread_mutex_lock(&lock->mu);
@@ -110,24 +112,24 @@ static void carry_out(struct two_lease_lock *lock, const struct hf__two_commands
 static void on_done(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply) {
         struct side *side = ctx;
         struct two_lease_lock *lock = side->lock;
-        struct hf__two_commands commands;
+        struct hf__two_lease_commands commands;
 
         if (!enter(lock))
                 return;
-        hf__two_response(&lock->two, side->which, op_id, reply->result, reply->retry_after,
-                         &reply->record, now_of(lock), &commands);
+        hf__two_lease_response(&lock->two, side->which, op_id, reply->result, reply->retry_after,
+                               &reply->record, now_of(lock), &commands);
         carry_out(lock, &commands, reply->result ? &reply->status : NULL);
 }
 
 static void on_record(void *ctx, const struct hf__record *record) {
         struct side *side = ctx;
         struct two_lease_lock *lock = side->lock;
-        struct hf__two_commands commands = {.n = 0};
+        struct hf__two_lease_commands commands = {.n = 0};
 
         if (!enter(lock))
                 return;
         if (record) {
-                hf__two_watched(&lock->two, side->which, record, now_of(lock), &commands);
+                hf__two_lease_watched(&lock->two, side->which, record, now_of(lock), &commands);
                 carry_out(lock, &commands, NULL);
                 return;
         }
@@ -141,36 +143,36 @@ static void on_record(void *ctx, const struct hf__record *record) {
 
 static void two_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
-        struct hf__two_commands commands;
+        struct hf__two_lease_commands commands;
 
         if (!enter(lock))
                 return;
-        hf__two_read(&lock->two, op_id, deadline, now_of(lock), &commands);
+        hf__two_lease_read(&lock->two, op_id, deadline, now_of(lock), &commands);
         carry_out(lock, &commands, NULL);
 }
 
 static void two_write(struct hf__lock *base, uint32_t op_id, const struct hf__record *record,
                       hf_nsec deadline) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
-        struct hf__two_commands commands;
+        struct hf__two_lease_commands commands;
 
         if (!enter(lock))
                 return;
-        hf__two_write(&lock->two, op_id, record, deadline, now_of(lock), &commands);
+        hf__two_lease_write(&lock->two, op_id, record, deadline, now_of(lock), &commands);
         carry_out(lock, &commands, NULL);
 }
 
 static void two_watch(struct hf__lock *base) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
 
-        for (int i = 0; i < HF__TWO_SIDES; i++)
+        for (int i = 0; i < HF__TWO_LEASE_SIDES; i++)
                 lock->sides[i].lease->ops->watch(lock->sides[i].lease);
 }
 
 static void two_unwatch(struct hf__lock *base) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
 
-        for (int i = 0; i < HF__TWO_SIDES; i++)
+        for (int i = 0; i < HF__TWO_LEASE_SIDES; i++)
                 lock->sides[i].lease->ops->unwatch(lock->sides[i].lease);
 }
 
@@ -188,7 +190,7 @@ static void two_grant(struct hf__lock *base, struct hf_fence *fence,
 }
 
 static void destroy(struct two_lease_lock *lock) {
-        for (int i = 0; i < HF__TWO_SIDES; i++)
+        for (int i = 0; i < HF__TWO_LEASE_SIDES; i++)
                 if (lock->sides[i].lease)
                         lock->sides[i].lease->ops->free(lock->sides[i].lease);
         pthread_cond_destroy(&lock->quiet);
@@ -208,11 +210,11 @@ static void two_free(struct hf__lock *base) {
 }
 
 static int make_side(const struct hf_host *host, const struct hf_elector_config *config,
-                     struct two_lease_lock *lock, enum hf__two_side which) {
+                     struct two_lease_lock *lock, enum hf__two_lease_side which) {
         struct hf_elector_config one = *config;
         struct side *side = &lock->sides[which];
 
-        if (which == HF__TWO_OLD) {
+        if (which == HF__TWO_LEASE_OLD) {
                 one.ns = lock->old_ns;
                 one.name = lock->old_name;
         }
@@ -246,9 +248,9 @@ int hf__two_lease_lock_new(const struct hf_host *host, const struct hf_elector_c
         (void)snprintf(lock->old_ns, sizeof lock->old_ns, "%s",
                        config->migrate_from_ns ? config->migrate_from_ns : config->ns);
         (void)snprintf(lock->old_name, sizeof lock->old_name, "%s", config->migrate_from);
-        hf__two_init(&lock->two, config->identity, lease_duration);
-        r = make_side(host, config, lock, HF__TWO_OLD);
-        r = r != 0 ? r : make_side(host, config, lock, HF__TWO_NEW);
+        hf__two_lease_init(&lock->two, config->identity, lease_duration);
+        r = make_side(host, config, lock, HF__TWO_LEASE_OLD);
+        r = r != 0 ? r : make_side(host, config, lock, HF__TWO_LEASE_NEW);
         if (r != 0) {
                 destroy(lock);
                 return r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "leader/core_lease.h"
+#include "leader/elector_core_lease.h"
 
 #include <string.h>
 
