@@ -1,35 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The core's knowledge of the Lease: what it has seen, when, whose it is, when it may be taken, and
- * the records it writes. Private to elector_core.c, but for what the loop tells of it. Pure.
+ * The part of the elector's core that judges Lease records: which record is the newest, whose it
+ * is, when the Lease may be taken, and what this process writes into it. Pure. Private to the core
+ * (elector_core*.c), except that the loop reports hf__core_free_at.
  */
 #include "leader/elector_core.h"
 
-/* Whether the record is the one of the term I lead: holder, acquire time and duration. */
-bool hf__core_is_mine(const struct hf__core *core, const struct hf__record *record);
-/* Whether the record was written by this very core, in this term, a former one, or by a write whose
- * reply was lost. */
-bool hf__core_is_own(const struct hf__core *core, const struct hf__record *record);
-/* Whether somebody else goes by my identity. */
-bool hf__core_is_twin(const struct hf__core *core, const struct hf__record *record);
+/* ---- whose it is ---- */
 
-/* News from the watch or a write. False: it is older than what is known, and nothing changed. */
+/* Whether the record is that of the term we lead: the same holder, acquire time and duration. */
+bool hf__core_is_mine(const struct hf__core *core, const struct hf__record *record);
+/* Whether this core wrote the record: in this term, in an earlier one, or by a write whose reply
+ * was lost. */
+bool hf__core_is_own(const struct hf__core *core, const struct hf__record *record);
+/* Whether another process holds the Lease under our identity. */
+bool hf__core_is_collision(const struct hf__core *core, const struct hf__record *record);
+
+/* ---- what is known ---- */
+
+/* Takes in a record from the watch or from a write. False: it is older than what is known. */
 bool hf__core_learn(struct hf__core *core, const struct hf__record *record, hf_nsec now);
 /*
- * The answer to a read; record NULL = not found. It decides, whatever its revision, unless the
- * watch told something since the read was sent. False: it is older than that. must_read is set
- * where the two cannot be ordered.
+ * Takes in the result of a read; record NULL = the Lease does not exist. It counts whatever its
+ * revision (a restored backup makes revisions go back), unless the watch reported a change since
+ * the read was sent. False: it is older than that change. If the two cannot be ordered, must_read
+ * is set.
  */
 bool hf__core_learn_read(struct hf__core *core, const struct hf__record *record, hf_nsec now);
 
-/* Whether my last write, if its outcome is unknown, may yet be applied: what it expects is still
- * so. */
+/* ---- what may be done ---- */
+
+/* Whether our last write, if its outcome is unknown, may still be applied: the Lease is still at
+ * the revision that the write expects. */
 bool hf__core_may_still_apply(const struct hf__core *core);
-/* Coordinated: whether the record names me, is not expired, and nobody else is preferred. */
+/* Coordinated: whether the record names us, is not expired, and no other holder is preferred. */
 bool hf__core_is_named(const struct hf__core *core, hf_nsec now);
-/* Boot time from which the observed record may be taken; 0 = it is free. */
+/* Coordinated: whether the coordinator wants the present holder to end its term. */
+bool hf__core_is_other_preferred(const struct hf__core *core);
+/* The boot time from which the observed Lease may be taken; 0 = it is free, or our own. */
 hf_nsec hf__core_free_at(const struct hf__core *core);
+
+/* ---- what is written ---- */
 
 void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now,
                            struct hf__record *ret_record);

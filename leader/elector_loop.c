@@ -89,7 +89,7 @@ void hf__elector_on_record(void *ctx, const struct hf__record *record) {
 static void publish(struct hf_elector *elector, hf_nsec now) {
         const struct hf__core *core = &elector->core;
         bool led = core->state == HF_LEADING || core->state == HF_DRAINING;
-        bool new_holder, new_twin;
+        bool new_holder, is_new_collision;
 
         pthread_mutex_lock(&elector->electors->mu);
         struct hf_leader_info *info = &elector->info;
@@ -102,8 +102,8 @@ static void publish(struct hf_elector *elector, hf_nsec now) {
         info->n_terms = core->n_terms;
         info->free_at = hf__core_free_at(core);
         info->heard_at = core->heard_at;
-        new_twin = core->twin && !info->identity_taken;
-        info->identity_taken = core->twin;
+        is_new_collision = core->collision && !info->identity_taken;
+        info->identity_taken = core->collision;
         (void)snprintf(info->last_end, sizeof info->last_end, "%s",
                        core->last_end ? core->last_end : "");
         if (core->state == HF_STUCK && elector->work && !info->stuck_controller[0])
@@ -113,8 +113,8 @@ static void publish(struct hf_elector *elector, hf_nsec now) {
 
         if (new_holder && core->observed.holder[0])
                 hf_metric_add(elector->metrics.transitions, 1);
-        if (new_twin)
-                hf_metric_add(elector->metrics.twins, 1);
+        if (is_new_collision)
+                hf_metric_add(elector->metrics.collisions, 1);
 }
 
 /* Boot time until which somebody leads, as far as this process can see. */

@@ -64,7 +64,7 @@ void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf
                                "holdfast_leader_leaderless_seconds_total",
                                "Seconds in which, as far as this process could see, nobody led",
                                labels);
-        metrics->twins = hf_metrics_get(registry, HF_METRIC_COUNTER,
+        metrics->collisions = hf_metrics_get(registry, HF_METRIC_COUNTER,
                                         "holdfast_leader_identity_collisions_total",
                                         "Times the Lease was found under this process's identity "
                                         "but not taken by it",

@@ -25,7 +25,7 @@ struct hf__leader_metrics {
         struct hf_metric *silence;       /* seconds since the Lease last answered or told */
         struct hf_metric *leaderless;    /* seconds, in total, in which nobody was seen to lead */
         struct hf_metric
-                *twins; /* times the Lease was seen to bear our identity by another's hand */
+                *collisions; /* times the Lease was seen to bear our identity by another's hand */
 };
 
 void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf_host *host,
