@@ -27,7 +27,7 @@ static hf_nsec now_of(const struct hf_elector *elector) {
 
 static bool is_alive(struct hf_elector *elector, char *reason, size_t max_reason) {
         struct hf_leader_info info;
-        hf__elector_info(elector, &info);
+        hf_elector_info(elector, &info);
         if (info.state == HF_STUCK) {
                 (void)snprintf(reason, max_reason, "controller %s of %s ignores its tokens",
                                info.stuck_controller, elector->label);
@@ -55,7 +55,7 @@ static bool can_lead(struct hf_elector *elector, char *reason, size_t max_reason
         struct hf_leader_info info;
         char why[sizeof elector->last_failure];
         hf_nsec now = now_of(elector);
-        hf__elector_info(elector, &info);
+        hf_elector_info(elector, &info);
         if (info.state == HF_STOPPED)
                 return true;
         pthread_mutex_lock(&elector->electors->mu);
@@ -97,7 +97,7 @@ static void collect(void *ctx) {
                 struct hf_elector *elector = electors->list[i];
                 struct hf_leader_info info;
                 hf_nsec now = now_of(elector), left = hf__gate_valid_until(&elector->gate) - now;
-                hf__elector_info(elector, &info);
+                hf_elector_info(elector, &info);
                 hf_metric_set(elector->metrics.remaining,
                               left > 0 ? (double)left / (double)HF_NSEC_PER_SEC : 0);
                 hf_metric_set(elector->metrics.silence,

@@ -64,11 +64,12 @@ void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf
                                "holdfast_leader_leaderless_seconds_total",
                                "Seconds in which, as far as this process could see, nobody led",
                                labels);
-        metrics->collisions = hf_metrics_get(registry, HF_METRIC_COUNTER,
-                                        "holdfast_leader_identity_collisions_total",
-                                        "Times the Lease was found under this process's identity "
-                                        "but not taken by it",
-                                        labels);
+        metrics->collisions =
+                hf_metrics_get(registry, HF_METRIC_COUNTER,
+                               "holdfast_leader_identity_collisions_total",
+                               "Times the Lease was found under this process's identity "
+                               "but not taken by it",
+                               labels);
         for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++) {
                 (void)snprintf(labels, sizeof labels, "lease=\"%s/%s\",reason=\"%s\"", ns, name,
                                reasons[i]);
