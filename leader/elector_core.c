@@ -50,11 +50,7 @@ static void on_watched(struct hf__core *core, const struct hf__record *record, h
                 return;
         core->event_since_send = true;
         if (hf__core_leads(core) && !hf__core_is_mine(core, record))
-                hf__core_abort_term(core, now,
-                                    record->exists
-                                            ? "the Lease's record was changed by somebody else"
-                                            : "the Lease was deleted",
-                                    actions);
+                hf__core_lose_lease(core, now, record->exists, actions);
 }
 
 static void on_watch_lost(struct hf__core *core, hf_nsec now) {
@@ -66,8 +62,8 @@ static void on_watch_lost(struct hf__core *core, hf_nsec now) {
                                   hf__core_jittered(core, hf__core_timing(core)->retry_period));
 }
 
-/* What is known of the Lease may be wrong and the read that tells is not sent or not answered yet,
- * or only a release settles it. */
+/* What is known of the Lease may be wrong and has not been read again yet, or only a release
+ * settles it. */
 static bool is_unsettled(const struct hf__core *core) {
         return core->observed.unsettled || core->must_read ||
                (core->op_kind == HF__OP_READ && core->op_resolves_doubt && core->observed_once);

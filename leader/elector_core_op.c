@@ -25,9 +25,6 @@
 #include "leader/elector_core_lease.h"
 #include "leader/elector_core_term.h"
 
-static const char changed_by_another[] = "the Lease's record was changed by somebody else";
-static const char deleted[] = "the Lease was deleted";
-
 /* ---- sending ---- */
 
 /* Not enough is known of the Lease to write it: read first. */
@@ -230,7 +227,7 @@ static void op_failed(struct hf__core *core, enum hf__core_op kind, int result, 
         assert(core->op_kind == HF__OP_NONE && result != 0);
         if (core->op_is_final_read) /* nothing depends on it */
                 return;
-        /* The Lease is not as it was thought to be, or the outcome is unknown: a read tells. */
+        /* The Lease is not as it was thought to be, or the outcome is unknown: read it. */
         bool odd = result == HF_E_CONFLICT || result == HF_E_EXISTS || result == HF_E_NOT_FOUND ||
                    result == HF_E_TIMEOUT;
 
@@ -301,7 +298,7 @@ static void renewed(struct hf__core *core, const struct hf__record *record, hf_n
         if (!hf__core_leads(core))
                 return;
         if (!hf__core_is_mine(core, &core->observed)) {
-                hf__core_abort_term(core, now, changed_by_another, actions);
+                hf__core_lose_lease(core, now, true, actions);
                 return;
         }
         if (valid_until <= core->valid_until)
@@ -316,7 +313,7 @@ static void write_done(struct hf__core *core, enum hf__core_op kind,
         if (event->result != 0) {
                 op_failed(core, kind, event->result, event->retry_after, now);
                 if (event->result == HF_E_NOT_FOUND && hf__core_leads(core))
-                        hf__core_abort_term(core, now.boot, deleted, actions);
+                        hf__core_lose_lease(core, now.boot, false, actions);
                 return;
         }
         core->n_failures = 0;
@@ -357,7 +354,7 @@ static void read_done(struct hf__core *core, const struct hf__core_event *event,
         if (!hf__core_leads(core) && hf__core_free_at(core) > now.boot)
                 core->n_failures = 0; /* another process holds the Lease: that contest is over */
         if (hf__core_leads(core) && !hf__core_is_mine(core, &core->observed))
-                hf__core_abort_term(core, now.boot, found ? changed_by_another : deleted, actions);
+                hf__core_lose_lease(core, now.boot, found, actions);
 }
 
 void hf__core_op_done(struct hf__core *core, const struct hf__core_event *event,

@@ -85,6 +85,14 @@ void hf__core_abort_term(struct hf__core *core, hf_nsec now, const char *why,
                 core->n_short_terms = 0;
 }
 
+void hf__core_lose_lease(struct hf__core *core, hf_nsec now, bool exists,
+                         struct hf__core_actions *actions) {
+        hf__core_abort_term(core, now,
+                            exists ? "another process changed the Lease's record"
+                                   : "the Lease was deleted",
+                            actions);
+}
+
 void hf__core_drain_term(struct hf__core *core, hf_nsec now, const char *why,
                          struct hf__core_actions *actions) {
         assert(core->state == HF_LEADING && !core->joined);

@@ -29,6 +29,10 @@ void hf__core_start_term(struct hf__core *core, hf_nsec now, const struct hf__re
 /* LEADING, DRAINING -> ABORTING. why: static. */
 void hf__core_abort_term(struct hf__core *core, hf_nsec now, const char *why,
                          struct hf__core_actions *actions);
+/* The same because the Lease was lost. exists: another process changed the record; else the Lease
+ * was deleted. */
+void hf__core_lose_lease(struct hf__core *core, hf_nsec now, bool exists,
+                         struct hf__core_actions *actions);
 /* LEADING -> DRAINING. why: static. */
 void hf__core_drain_term(struct hf__core *core, hf_nsec now, const char *why,
                          struct hf__core_actions *actions);
