@@ -95,6 +95,8 @@ static hf_nsec jittered(struct hf_candidate *candidate, hf_nsec duration) {
 
 /* ---- the watch ---- */
 
+/* 0 = absent or malformed: older than every time. */
+
 static int64_t read_time(const struct hf__json *object, const char *path) {
         const char *text = hf__json_string(object, path);
         int64_t usec = 0;
@@ -102,6 +104,7 @@ static int64_t read_time(const struct hf__json *object, const char *path) {
         return text && hf__microtime_parse(text, &usec) == 0 ? usec : 0;
 }
 
+/* Whether the coordinator waits for an answer. */
 static bool is_pinged(const struct hf__json *object) {
         return read_time(object, "spec.pingTime") > read_time(object, "spec.renewTime");
 }
@@ -137,6 +140,7 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         unref(candidate);
 }
 
+/* The watch's reference is dropped by on_end, also if the watch could not be opened. */
 static void open_watch(struct hf_candidate *candidate) {
         struct hf_watch_spec spec = {.resource = candidates,
                                      .ns = candidate->config.ns,
@@ -212,6 +216,8 @@ static int write_object(struct hf_candidate *candidate, struct hf__json *object,
         return r;
 }
 
+/* Reads the object, then creates or updates it. The update carries the resourceVersion that was
+ * read, so that it does not overwrite a ping of the coordinator; a conflict is retried. */
 static int publish(struct hf_candidate *candidate, struct hf_status *reterr_status) {
         struct hf_request get = {.verb = HF_VERB_GET,
                                  .resource = candidates,
@@ -261,6 +267,7 @@ static hf_nsec publish_once(struct hf_candidate *candidate) {
         return now(candidate) + retry_after(candidate);
 }
 
+/* The thread: waits until something is due, then publishes or reopens the watch, unlocked. */
 static void *candidate_main(void *ctx) {
         struct hf_candidate *candidate = ctx;
         const struct hf_clock *clock = hf_host_clock(candidate->host);
@@ -300,6 +307,7 @@ static void *candidate_main(void *ctx) {
 
 /* ---- construction, start, stop ---- */
 
+/* Replaces the borrowed *text by a copy; NULL and "" by a copy of the fallback. */
 static int copy_text(const char **text, const char *fallback) {
         const char *from = *text && **text ? *text : fallback;
 

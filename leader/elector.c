@@ -35,6 +35,7 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
 
 /* ---- checks ---- */
 
+/* The characters of a DNS subdomain name, as Kubernetes requires for a Lease. */
 static bool is_object_name(const char *text) {
         size_t n = text ? strlen(text) : 0;
         return n > 0 && n <= HF_NAME_MAX &&
@@ -104,10 +105,13 @@ static int check_config(const struct hf_elector_config *config, struct hf_leader
                 return hf_fail(reterr_status, r, "elector %s/%s: %.300s", config->ns, config->name,
                                why.message);
         r = check_labels(config->labels, reterr_status);
-        r = r != 0 ? r : check_migration(config, reterr_status);
+        if (r == 0)
+                r = check_migration(config, reterr_status);
+        if (r != 0)
+                return r;
         *timing = config->timing;
         hf_leader_timing_defaults(timing);
-        return r != 0 ? r : hf_leader_timing_check(timing, reterr_status);
+        return hf_leader_timing_check(timing, reterr_status);
 }
 
 /* ---- construction ---- */
@@ -136,6 +140,8 @@ static int copy_controllers(struct hf_electors *electors, struct hf_elector *ele
         return 0;
 }
 
+/* Two electors of one process would have the same identity, and each would take the other's record
+ * for its own. */
 static int check_leases_are_free(struct hf_electors *electors, const struct hf_elector *elector,
                                  struct hf_status *reterr_status) {
         const char *mine[] = {elector->label, elector->old_label};
@@ -165,12 +171,14 @@ static void copy_config(struct hf_elector *elector, const struct hf_elector_conf
         elector->ctx = config->ctx;
 }
 
+/* Also fills `info`, so that the elector can be asked before its first step. heard_at is now: the
+ * health check must not fail before the Lease could be read. */
 static void init_core(struct hf_elector *elector, bool coordinated) {
         const struct hf_clock *clock = hf_host_clock(elector->electors->host);
         struct hf__core_config core = {.timing = elector->timing, .coordinated = coordinated};
 
         if (getrandom(&core.seed, sizeof core.seed, GRND_NONBLOCK) != (ssize_t)sizeof core.seed)
-                core.seed = (uint64_t)hf_now(clock); /* it only spreads retries */
+                core.seed = (uint64_t)hf_now(clock); /* for the jitter any seed will do */
         memcpy(core.identity, elector->identity, sizeof core.identity);
         hf__core_init(&elector->core, &core,
                       (struct hf__core_time){hf_now(clock),
@@ -183,8 +191,18 @@ static void init_core(struct hf_elector *elector, bool coordinated) {
         memcpy(elector->info.identity, elector->identity, sizeof elector->identity);
 }
 
-static int fill(struct hf_electors *electors, struct hf_elector *elector,
-                const struct hf_elector_config *config, struct hf_status *reterr_status) {
+static int init_lock(struct hf_elector *elector, const struct hf_elector_config *config) {
+        const struct hf_host *host = elector->electors->host;
+
+        if (config->migrate_from)
+                return hf__two_lease_lock_new(host, config, elector->timing.lease_duration,
+                                              &elector->lock);
+        return hf__lease_lock_new(host, config, &elector->lock);
+}
+
+/* On failure the elector is half-built, and hf__elector_free frees what there is. */
+static int init_elector(struct hf_electors *electors, struct hf_elector *elector,
+                        const struct hf_elector_config *config, struct hf_status *reterr_status) {
         elector->electors = electors;
         copy_config(elector, config);
         int r = check_leases_are_free(electors, elector, reterr_status);
@@ -193,14 +211,8 @@ static int fill(struct hf_electors *electors, struct hf_elector *elector,
         if (r != 0)
                 return r;
         init_core(elector, config->coordinated);
-        if (config->migrate_from)
-                r = hf__two_lease_lock_new(electors->host, config, elector->timing.lease_duration,
-                                           &elector->lock);
-        else
-                r = hf__lease_lock_new(electors->host, config, &elector->lock);
-        if (r != 0)
-                return r;
-        if (config->events)
+        r = init_lock(elector, config);
+        if (r == 0 && config->events)
                 r = hf__lease_events_new(electors->host, config->client, elector->ns, elector->name,
                                          elector->identity, &elector->events);
         if (r != 0)
@@ -222,12 +234,13 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
                 return hf_fail(reterr_status, -ENOMEM, "elector %s/%s: out of memory", config->ns,
                                config->name);
         elector->timing = timing;
-        r = fill(electors, elector, config, &status);
+        r = init_elector(electors, elector, config, &status);
         if (r == 0) {
                 *ret_elector = elector;
                 return 0;
         }
         hf__elector_free(elector);
+        /* A failure below this file has a code but no words. */
         if (!status.message[0])
                 (void)hf_fail(&status, r, "elector %s/%s: %s", config->ns, config->name,
                               hf_strerror(r));

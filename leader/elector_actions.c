@@ -232,10 +232,7 @@ void hf__elector_actions_carry_out(struct hf_elector *elector,
                 case HF__ACT_TERM_ABORT: end_term(elector, action, now.boot); break;
                 case HF__ACT_GATE_SHUT: break; /* done above */
                 case HF__ACT_STUCK: report_stuck(elector); break;
-                case HF__ACT_REPORT:
-                        report_change(elector, action->text, is_notified);
-                        is_notified = true;
-                        break;
+                case HF__ACT_REPORT: report_change(elector, action->text, is_notified); break;
                 case HF__ACT_STOPPED: report_stopped(elector, action->released); break;
                 }
         }

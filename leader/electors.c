@@ -99,6 +99,8 @@ int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config
 
 /* ---- starting ---- */
 
+/* Controllers of class HF_EVERY_INSTANCE have returned. Called on a controller's thread; the mutex
+ * makes sure that a waiting stop does not miss it. */
 static void on_instance_joined(void *ctx) {
         struct hf_electors *electors = ctx;
         pthread_mutex_lock(&electors->mu);
@@ -106,6 +108,7 @@ static void on_instance_joined(void *ctx) {
         pthread_mutex_unlock(&electors->mu);
 }
 
+/* Some of the controllers alone are not enough: if a thread cannot be created, the start fails. */
 static int start_instance(struct hf_elector *elector) {
         struct hf__term_config config = {
                 .controllers = elector->controllers,
@@ -166,6 +169,7 @@ static bool stop_instances(struct hf_electors *electors, hf_nsec until) {
         return true;
 }
 
+/* CLOCK_BOOTTIME, because a Lease also expires while the machine is suspended. */
 static int open_loop(struct hf_electors *electors) {
         struct epoll_event event = {.events = EPOLLIN};
         electors->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -197,6 +201,7 @@ static void log_timing(const struct hf_elector *elector) {
                elector->label, elector->identity, takeover, act, overlap);
 }
 
+/* The loop's thread comes last, so a failure before it leaves nothing that contends. */
 static int start_all(struct hf_electors *electors) {
         int r = open_loop(electors);
         for (size_t i = 0; r == 0 && i < electors->n; i++)
@@ -261,6 +266,8 @@ static bool wait_for_loop(struct hf_electors *electors, hf_nsec until) {
         return over;
 }
 
+/* The stop's result: the worst of all electors, first a stuck controller, then a Lease that was not
+ * released. */
 static int outcome(struct hf_electors *electors, bool instances_joined,
                    struct hf_status *reterr_status) {
         int r = 0;
