@@ -211,11 +211,11 @@ struct hf__core {
         bool event_since_send;       /* the watch reported a change while it was under way */
         struct hf__record op_record; /* what the last write sends or sent */
         /* operations in general */
-        bool in_doubt;           /* a write of ours may have been applied without our knowledge */
-        hf_nsec op_duration;     /* of the last one that was answered */
-        hf_nsec next_op_at;      /* none before this: the pace after a failure */
-        hf_nsec final_read_done; /* the expiry for which the last final read was sent */
-        unsigned n_failures;     /* in a row */
+        bool in_doubt;          /* a write of ours may have been applied without our knowledge */
+        hf_nsec op_duration;    /* of the last one that was answered */
+        hf_nsec next_op_at;     /* none before this: the pace after a failure */
+        hf_nsec final_read_for; /* the expiry for which the last final read was sent */
+        unsigned n_failures;    /* in a row */
 
         /* the term. mine: the write that began it, by which a record is recognised as ours */
         struct hf__record mine;

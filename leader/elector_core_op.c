@@ -97,7 +97,7 @@ static hf_nsec final_read_at(const struct hf__core *core, hf_nsec write_at) {
         hf_nsec margin = hf__later(core->op_duration + core->op_duration / 4, retry / 1024);
         hf_nsec at = write_at - hf__earlier(margin, retry / 4);
         bool is_wanted = core->observed.holder[0] != '\0' && core->heard_at < at &&
-                         core->final_read_done != write_at;
+                         core->final_read_for != write_at;
 
         return is_wanted ? at : HF_NSEC_NEVER;
 }
@@ -145,7 +145,7 @@ static hf_nsec start_due_following(struct hf__core *core, struct hf__core_time n
         send_op(core, HF__OP_READ, now, actions);
         core->op_is_final_read = is_final;
         if (is_final)
-                core->final_read_done = write_at;
+                core->final_read_for = write_at;
         return write_at;
 }
 
