@@ -81,6 +81,7 @@ static void write_unref(struct write *write) {
 }
 
 static void write_end_locked(struct write *write) {
+        hf__mutex_assert_held(&write->client->mu);
         assert(!write->answered);
         write->answered = true;
         *write->at = write->next;

@@ -105,6 +105,7 @@ struct hf__lease_events *hf__lease_events_free(struct hf__lease_events *events) 
 
 /* A free note, else the waiting note with the oldest Event, else NULL. */
 static struct note *find_slot_locked(struct hf__lease_events *events) {
+        hf__mutex_assert_held(&events->mu);
         struct note *place = NULL;
         for (size_t i = 0; i < MAX_NOTES; i++) {
                 struct note *note = &events->notes[i];
@@ -177,6 +178,7 @@ static void print_event(const struct note *note, const char *event_name, struct 
 
 /* Handles the end of an attempt. False: the note is given up. */
 static bool note_done_locked(struct note *note, int error) {
+        hf__mutex_assert_held(&note->events->mu);
         hf_nsec now = hf_now(hf_host_clock(note->events->host));
         assert(note->state == UNDER_WAY);
         bool other_verb = error == (note->create ? HF_E_EXISTS : HF_E_NOT_FOUND);

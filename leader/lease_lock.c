@@ -118,6 +118,7 @@ static void op_unref(struct op *op) {
 }
 
 static void op_end_locked(struct op *op) {
+        hf__mutex_assert_held(&op->lock->mu);
         op->over = true;
         for (struct op **at = &op->lock->ops; *at; at = &(*at)->next)
                 if (*at == op) {
@@ -162,6 +163,7 @@ static void op_not_started(struct op *op) {
  */
 static void remember_locked(struct lease_lock *lock, struct hf__json *lease,
                             const struct hf__record *record, bool watched) {
+        hf__mutex_assert_held(&lock->mu);
         bool older = record->rv_number && lock->last_record.rv_number &&
                      record->rv_number < lock->last_record.rv_number;
         if (watched && older) {

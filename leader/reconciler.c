@@ -131,6 +131,7 @@ static void *worker_main(void *ctx);
 /* Called with mu held, so that join_workers knows every worker. If no thread can be created, the
  * work is slower, not wrong. */
 static void start_worker_locked(struct run *run) {
+        hf__mutex_assert_held(&run->mu);
         const struct hf_host *host = hf_term_host(run->term);
         unsigned n_more = run->reconciler.n_workers > 1 ? run->reconciler.n_workers - 1 : 0;
         struct worker *worker = run->workers, *end = worker + n_more;

@@ -58,7 +58,7 @@ static struct hf__core_time now_of(const struct two_lease_lock *lock) {
 }
 
 /* False: closed, and mu is not held. True: mu is held, and carry_out_unlocking must follow. */
-static bool enter_locked(struct two_lease_lock *lock) {
+static bool enter_locking(struct two_lease_lock *lock) {
         pthread_mutex_lock(&lock->mu);
         if (!lock->closed) {
                 lock->n_carrying_out++;
@@ -88,6 +88,7 @@ static void reply_to_elector(struct two_lease_lock *lock,
 static void carry_out_unlocking(struct two_lease_lock *lock,
                                 const struct hf__two_lease_commands *commands,
                                 const struct hf_status *why) {
+        hf__mutex_assert_held(&lock->mu);
         pthread_mutex_unlock(&lock->mu);
         for (unsigned i = 0; i < commands->n; i++) {
                 const struct hf__two_lease_command *command = &commands->list[i];
@@ -120,7 +121,7 @@ static void on_reply(void *ctx, uint32_t op_id, const struct hf__lock_reply *rep
         struct two_lease_lock *lock = side->lock;
         struct hf__two_lease_commands commands;
 
-        if (!enter_locked(lock))
+        if (!enter_locking(lock))
                 return;
         hf__two_lease_response(&lock->two, side->which, op_id, reply->result, reply->retry_after,
                                &reply->record, now_of(lock), &commands);
@@ -132,7 +133,7 @@ static void on_record(void *ctx, const struct hf__record *record) {
         struct two_lease_lock *lock = side->lock;
         struct hf__two_lease_commands commands = {.n = 0};
 
-        if (!enter_locked(lock))
+        if (!enter_locking(lock))
                 return;
         if (record) {
                 hf__two_lease_watched(&lock->two, side->which, record, now_of(lock), &commands);
@@ -152,7 +153,7 @@ static void lock_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
         struct hf__two_lease_commands commands;
 
-        if (!enter_locked(lock))
+        if (!enter_locking(lock))
                 return;
         hf__two_lease_read(&lock->two, op_id, deadline, now_of(lock), &commands);
         carry_out_unlocking(lock, &commands, NULL);
@@ -163,7 +164,7 @@ static void lock_write(struct hf__lock *base, uint32_t op_id, const struct hf__r
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
         struct hf__two_lease_commands commands;
 
-        if (!enter_locked(lock))
+        if (!enter_locking(lock))
                 return;
         hf__two_lease_write(&lock->two, op_id, record, deadline, now_of(lock), &commands);
         carry_out_unlocking(lock, &commands, NULL);
