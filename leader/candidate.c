@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Model. One thread publishes: at the start, when it is poked, and when the last renewal is old. A
- * watch of the one object pokes it (a ping that is not answered yet, a deletion) from the client's
- * threads; opened anew it begins with the object as it is, so that a ping is never missed for good.
- * Publishing reads first, for the coordinator writes to the same object.
+ * Keeps a LeaseCandidate object up to date.
  *
  *      NEW --start--> RUNNING --stop--> STOPPED
  *
- * The watch holds a reference: its end may come after the candidate was freed, and then finds it
- * closed.
+ * One thread publishes: at the start, when it is woken, and when the last renewal is old. A watch
+ * of the object wakes it, from the client's threads, when the object was deleted or contains a ping
+ * that is not answered yet.
+ *
+ * Invariants:
+ *  - Publishing reads the object first, because the coordinator writes to it too.
+ *  - No ping is missed for good: a reopened watch begins with the object as it is.
+ *  - The watch holds a reference. Its end may come after the candidate was freed, and touches only
+ *    the candidate's own memory then.
  */
 #include <holdfast/candidate.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +29,9 @@
 
 #define COMPONENT   "candidate"
 #define REFRESH     (300 * HF_NSEC_PER_SEC)
-#define RETRY_FIRST (500 * HF_NSEC_PER_MSEC)
-#define RETRY_MOST  (30 * HF_NSEC_PER_SEC)
-#define WATCH_AGAIN HF_NSEC_PER_SEC
+#define RETRY_MIN   (500 * HF_NSEC_PER_MSEC)
+#define RETRY_MAX   (30 * HF_NSEC_PER_SEC)
+#define WATCH_RETRY HF_NSEC_PER_SEC
 
 enum state { NEW, RUNNING, STOPPED };
 
@@ -42,11 +47,11 @@ struct hf_candidate {
         /* guarded by mu */
         int refs; /* the owner's and the watch's */
         enum state state;
-        bool woken; /* something asks for a renewal */
+        bool woken; /* the object must be published now */
         bool watching;
-        hf_nsec watch_again_at;
+        hf_nsec watch_retry_at;
 
-        /* the thread's only */
+        /* the candidate's thread only */
         uint64_t watch_id;
         unsigned n_failures; /* in a row */
         uint64_t rng;
@@ -55,6 +60,7 @@ struct hf_candidate {
 static const struct hf_resource candidates = {"coordination.k8s.io", "v1beta1", "leasecandidates"};
 
 static void destroy(struct hf_candidate *candidate) {
+        assert(candidate->state != RUNNING && !candidate->watching);
         free((char *)candidate->config.ns);
         free((char *)candidate->config.name);
         free((char *)candidate->config.lease_name);
@@ -69,6 +75,7 @@ static void destroy(struct hf_candidate *candidate) {
 
 static void unref(struct hf_candidate *candidate) {
         pthread_mutex_lock(&candidate->mu);
+        assert(candidate->refs > 0);
         bool gone = --candidate->refs == 0;
         pthread_mutex_unlock(&candidate->mu);
         if (gone)
@@ -79,7 +86,7 @@ static hf_nsec now(const struct hf_candidate *candidate) {
         return hf_now(hf_host_clock(candidate->host));
 }
 
-/* duration x [1, 1.2): candidates of a fleet that starts at once spread. */
+/* duration x [1, 1.2): spreads the candidates of a fleet that started at the same time. */
 static hf_nsec jittered(struct hf_candidate *candidate, hf_nsec duration) {
         candidate->rng =
                 candidate->rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -88,15 +95,18 @@ static hf_nsec jittered(struct hf_candidate *candidate, hf_nsec duration) {
 
 /* ---- the watch ---- */
 
-static int64_t time_at(const struct hf__json *object, const char *path) {
+/* 0 = absent or malformed: older than every time. */
+
+static int64_t read_time(const struct hf__json *object, const char *path) {
         const char *text = hf__json_string(object, path);
         int64_t usec = 0;
 
         return text && hf__microtime_parse(text, &usec) == 0 ? usec : 0;
 }
 
+/* Whether the coordinator waits for an answer. */
 static bool is_pinged(const struct hf__json *object) {
-        return time_at(object, "spec.pingTime") > time_at(object, "spec.renewTime");
+        return read_time(object, "spec.pingTime") > read_time(object, "spec.renewTime");
 }
 
 static void on_event(void *ctx, const struct hf_event *event) {
@@ -122,14 +132,15 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
 
         pthread_mutex_lock(&candidate->mu);
         candidate->watching = false;
-        /* Its host may be gone with the owner. */
+        /* If the candidate was stopped, its host may be gone too. */
         if (candidate->state == RUNNING)
-                candidate->watch_again_at = now(candidate) + WATCH_AGAIN;
+                candidate->watch_retry_at = now(candidate) + WATCH_RETRY;
         pthread_cond_broadcast(&candidate->changed);
         pthread_mutex_unlock(&candidate->mu);
         unref(candidate);
 }
 
+/* The watch's reference is dropped by on_end, also if the watch could not be opened. */
 static void open_watch(struct hf_candidate *candidate) {
         struct hf_watch_spec spec = {.resource = candidates,
                                      .ns = candidate->config.ns,
@@ -148,13 +159,13 @@ static void open_watch(struct hf_candidate *candidate) {
 
 /* ---- publishing ---- */
 
-/* Writes what this process says of itself into the object. The time is later than the ping's,
- * whatever the two clocks say. */
-static int fill(const struct hf_candidate *candidate, struct hf__json *object) {
+/* Writes this process's own fields into the object. renewTime must be later than pingTime, also if
+ * this machine's clock is behind the coordinator's. */
+static int fill_object(const struct hf_candidate *candidate, struct hf__json *object) {
         const struct hf_clock *clock = hf_host_clock(candidate->host);
         const struct hf_candidate_config *config = &candidate->config;
-        int64_t at = clock->real(clock->ctx) / HF_NSEC_PER_USEC,
-                pinged = time_at(object, "spec.pingTime");
+        int64_t at = clock->real(clock->ctx) / HF_NSEC_PER_USEC;
+        int64_t pinged = read_time(object, "spec.pingTime");
         char renewed[HF__MICROTIME_MAX];
 
         hf__microtime_format(at > pinged ? at : pinged + 1, renewed);
@@ -184,7 +195,7 @@ static int fill(const struct hf_candidate *candidate, struct hf__json *object) {
 static int write_object(struct hf_candidate *candidate, struct hf__json *object, enum hf_verb verb,
                         struct hf_status *reterr_status) {
         struct hf__strbuf text = {0};
-        int r = object ? fill(candidate, object) : -ENOMEM;
+        int r = object ? fill_object(candidate, object) : -ENOMEM;
 
         if (r == 0) {
                 hf__json_print(object, &text);
@@ -205,6 +216,8 @@ static int write_object(struct hf_candidate *candidate, struct hf__json *object,
         return r;
 }
 
+/* Reads the object, then creates or updates it. The update carries the resourceVersion that was
+ * read, so that it does not overwrite a ping of the coordinator; a conflict is retried. */
 static int publish(struct hf_candidate *candidate, struct hf_status *reterr_status) {
         struct hf_request get = {.verb = HF_VERB_GET,
                                  .resource = candidates,
@@ -230,15 +243,15 @@ static int publish(struct hf_candidate *candidate, struct hf_status *reterr_stat
 }
 
 static hf_nsec retry_after(struct hf_candidate *candidate) {
-        hf_nsec delay = RETRY_FIRST;
+        hf_nsec delay = RETRY_MIN;
 
-        for (unsigned i = 1; i < candidate->n_failures && delay < RETRY_MOST; i++)
+        for (unsigned i = 1; i < candidate->n_failures && delay < RETRY_MAX; i++)
                 delay *= 2;
-        return jittered(candidate, delay < RETRY_MOST ? delay : RETRY_MOST);
+        return jittered(candidate, delay < RETRY_MAX ? delay : RETRY_MAX);
 }
 
-/* Publishes and returns when to do so again. */
-static hf_nsec iteration(struct hf_candidate *candidate) {
+/* Publishes, and returns the boot time at which to publish again. */
+static hf_nsec publish_once(struct hf_candidate *candidate) {
         struct hf_status status = {0};
         int r = publish(candidate, &status);
 
@@ -254,7 +267,8 @@ static hf_nsec iteration(struct hf_candidate *candidate) {
         return now(candidate) + retry_after(candidate);
 }
 
-static void *run(void *ctx) {
+/* The thread: waits until something is due, then publishes or reopens the watch, unlocked. */
+static void *candidate_main(void *ctx) {
         struct hf_candidate *candidate = ctx;
         const struct hf_clock *clock = hf_host_clock(candidate->host);
         hf_nsec due = 0;
@@ -263,18 +277,18 @@ static void *run(void *ctx) {
                 pthread_mutex_lock(&candidate->mu);
                 for (;;) {
                         hf_nsec at = now(candidate), until = due;
-                        /* A failed attempt sets the pace, pokes or not. */
+                        /* After a failure the backoff decides, whether woken or not. */
                         bool publish_now =
                                 at >= due || (candidate->woken && candidate->n_failures == 0);
-                        bool watch_now = !candidate->watching && at >= candidate->watch_again_at;
+                        bool watch_now = !candidate->watching && at >= candidate->watch_retry_at;
                         if (candidate->state == STOPPED || publish_now || watch_now)
                                 break;
-                        if (!candidate->watching && candidate->watch_again_at < until)
-                                until = candidate->watch_again_at;
+                        if (!candidate->watching && candidate->watch_retry_at < until)
+                                until = candidate->watch_retry_at;
                         (void)clock->wait(clock->ctx, &candidate->changed, &candidate->mu, until);
                 }
                 bool stopped = candidate->state == STOPPED, watching = candidate->watching;
-                bool open = !watching && now(candidate) >= candidate->watch_again_at;
+                bool open = !watching && now(candidate) >= candidate->watch_retry_at;
                 bool woken = candidate->woken && candidate->n_failures == 0;
                 candidate->woken = candidate->woken && !woken;
                 pthread_mutex_unlock(&candidate->mu);
@@ -287,14 +301,15 @@ static void *run(void *ctx) {
                 if (open)
                         open_watch(candidate);
                 if (woken || now(candidate) >= due)
-                        due = iteration(candidate);
+                        due = publish_once(candidate);
         }
 }
 
-/* ---- the owner's ---- */
+/* ---- construction, start, stop ---- */
 
-static int copy_text(const char **text, const char *otherwise) {
-        const char *from = *text && **text ? *text : otherwise;
+/* Replaces the borrowed *text by a copy; NULL and "" by a copy of the fallback. */
+static int copy_text(const char **text, const char *fallback) {
+        const char *from = *text && **text ? *text : fallback;
 
         *text = strdup(from);
         return *text ? 0 : -ENOMEM;
@@ -308,8 +323,7 @@ static int copy_config(struct hf_candidate *candidate, const struct hf_candidate
                                 &to->binary_version,
                                 &to->emulation_version,
                                 &to->strategy};
-        const char *otherwise[] =
-                {"", "", "", "", config->binary_version, "OldestEmulationVersion"};
+        const char *fallback[] = {"", "", "", "", config->binary_version, "OldestEmulationVersion"};
         const char *given[] = {config->ns,
                                config->name,
                                config->lease_name,
@@ -320,10 +334,10 @@ static int copy_config(struct hf_candidate *candidate, const struct hf_candidate
 
         *to = *config;
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-                *texts[i] = NULL; /* what is not copied is not ours to free */
+                *texts[i] = NULL; /* only copies are freed */
         for (size_t i = 0; r == 0 && i < sizeof texts / sizeof texts[0]; i++) {
                 *texts[i] = given[i];
-                r = copy_text(texts[i], otherwise[i]);
+                r = copy_text(texts[i], fallback[i]);
         }
         if (to->refresh == 0)
                 to->refresh = REFRESH;
@@ -351,21 +365,25 @@ static int check_config(const struct hf_candidate_config *config, struct hf_stat
         return 0;
 }
 
-static int make(const struct hf_host *host, const struct hf_candidate_config *config,
-                struct hf_candidate **ret_candidate) {
+static int make_candidate(const struct hf_host *host, const struct hf_candidate_config *config,
+                          struct hf_candidate **ret_candidate) {
         struct hf_candidate *candidate = calloc(1, sizeof *candidate);
         int r = candidate ? hf__mutex_init(&candidate->mu) : -ENOMEM;
 
-        if (r == 0 && (r = hf_cond_init(&candidate->changed)) != 0)
-                pthread_mutex_destroy(&candidate->mu);
         if (r != 0) {
+                free(candidate);
+                return r;
+        }
+        r = hf_cond_init(&candidate->changed);
+        if (r != 0) {
+                pthread_mutex_destroy(&candidate->mu);
                 free(candidate);
                 return r;
         }
         candidate->host = host;
         candidate->refs = 1;
         candidate->rng = (uint64_t)hf_now(hf_host_clock(host)) ^
-                         (uint64_t)(uintptr_t)candidate; /* it only spreads */
+                         (uint64_t)(uintptr_t)candidate; /* for the jitter any seed will do */
         r = copy_config(candidate, config);
         if (r == 0)
                 r = hf_cancel_new(NULL, hf_host_clock(host), &candidate->stop);
@@ -388,22 +406,23 @@ int hf_candidate_new(const struct hf_host *host, const struct hf_candidate_confi
 
         if (r != 0)
                 return hf_fail(reterr_status, r,
-                               "candidate: the configuration's size is not set, or it says more "
-                               "than this version knows");
+                               "candidate: the configuration's size is not set, or it sets members "
+                               "that this version does not know");
         r = check_config(&mine, reterr_status);
         if (r != 0)
                 return r;
-        r = make(host, &mine, ret_candidate);
-        return r == 0 ? 0
-                      : hf_fail(reterr_status, r, "candidate %s/%s: %s", mine.ns, mine.name,
-                                hf_strerror(r));
+        r = make_candidate(host, &mine, ret_candidate);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "candidate %s/%s: %s", mine.ns, mine.name,
+                               hf_strerror(r));
+        return 0;
 }
 
 int hf_candidate_start(struct hf_candidate *candidate) {
         pthread_mutex_lock(&candidate->mu);
         int r = candidate->state == NEW ? 0 : HF_E_CLOSED;
         if (r == 0)
-                r = hf__thread_start(candidate->host, "hf-candidate", run, candidate,
+                r = hf__thread_start(candidate->host, "hf-candidate", candidate_main, candidate,
                                      &candidate->thread);
         if (r == 0)
                 candidate->state = RUNNING;
@@ -413,12 +432,12 @@ int hf_candidate_start(struct hf_candidate *candidate) {
 
 void hf_candidate_stop(struct hf_candidate *candidate) {
         pthread_mutex_lock(&candidate->mu);
-        bool joins = candidate->state == RUNNING;
+        bool was_running = candidate->state == RUNNING;
         candidate->state = STOPPED;
         pthread_cond_broadcast(&candidate->changed);
         pthread_mutex_unlock(&candidate->mu);
         hf_cancel_fire(candidate->stop, HF_CANCEL_STOPPING);
-        if (joins)
+        if (was_running)
                 (void)pthread_join(candidate->thread, NULL);
 }
 

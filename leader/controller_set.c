@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies and checks the controllers of an elector, once, at registration. Every mistake is reported
+ * there with the controller's name, so that a term never has to deal with one.
+ *
+ * Invariant: in a set that was copied, every name in `after` resolves, and the relation has no
+ * circle. struct hf__term relies on both: with a circle its controllers would wait for ever.
+ */
 #include "leader/controller_set.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +56,8 @@ const struct hf_controller *hf__controller_set_find(const struct hf_controller *
         return NULL;
 }
 
+/* ---- checks ---- */
+
 static int check_after(const struct hf_controller *set, size_t n,
                        const struct hf_controller *controller, const char *label,
                        struct hf_status *reterr_status) {
@@ -62,8 +72,8 @@ static int check_after(const struct hf_controller *set, size_t n,
                 if (before->class != controller->class)
                         return hf_fail(reterr_status, HF_E_INVALID,
                                        "elector %s: controller \"%s\" is after \"%s\", which is of "
-                                       "the other class: one runs while it "
-                                       "leads, the other always",
+                                       "the other class: one runs while it leads, the other "
+                                       "always",
                                        label, controller->name, names[i]);
                 for (size_t k = 0; k < i; k++)
                         if (strcmp(names[k], names[i]) == 0)
@@ -75,7 +85,8 @@ static int check_after(const struct hf_controller *set, size_t n,
         return 0;
 }
 
-/* The first that `controller` is after and that has no place in the order yet; n = none. */
+/* Index of the first controller that `controller` comes after and that is not placed in the order
+ * yet; n = none. */
 static size_t waits_for(const struct hf_controller *set, size_t n, const bool *placed,
                         size_t controller) {
         for (const char *const *name = set[controller].after; name && *name; name++) {
@@ -86,12 +97,13 @@ static size_t waits_for(const struct hf_controller *set, size_t n, const bool *p
         return n;
 }
 
-/* From one that cannot be placed, along those that hold it up, one gets into a circle. Writes "a"
- * after "b" after "a". */
+/* Describes a circle: "a" after "b" after "a". A controller that cannot be placed waits for another
+ * one that cannot be placed, and so on; n steps along this chain end inside a circle. */
 static void name_circle(const struct hf_controller *set, size_t n, const bool *placed, size_t at,
                         char *text, size_t max_text) {
         for (size_t i = 0; i < n; i++)
-                at = waits_for(set, n, placed, at); /* in the circle by now */
+                at = waits_for(set, n, placed, at);
+        assert(at < n);
         size_t first = at, used = (size_t)snprintf(text, max_text, "\"%s\"", set[at].name);
         do {
                 at = waits_for(set, n, placed, at);
@@ -101,8 +113,8 @@ static void name_circle(const struct hf_controller *set, size_t n, const bool *p
         } while (at != first);
 }
 
-/* Places one after the other those that nothing holds up. What cannot be placed is in a circle or
- * comes after one. */
+/* Places, one after the other, the controllers that need not wait for an unplaced one. A controller
+ * that cannot be placed is in a circle or comes after one. */
 static int check_order(const struct hf_controller *set, size_t n, const char *label,
                        struct hf_status *reterr_status) {
         bool *placed = calloc(n ? n : 1, sizeof *placed);
@@ -124,15 +136,17 @@ static int check_order(const struct hf_controller *set, size_t n, const char *la
         if (n_placed < n)
                 name_circle(set, n, placed, left, circle, sizeof circle);
         free(placed);
-        return n_placed == n
-                       ? 0
-                       : hf_fail(reterr_status, HF_E_INVALID,
-                                 "elector %s: controllers wait for each other in a circle: %s",
-                                 label, circle);
+        if (n_placed == n)
+                return 0;
+        return hf_fail(reterr_status, HF_E_INVALID,
+                       "elector %s: controllers wait for each other in a circle: %s", label,
+                       circle);
 }
 
-static int copy(const struct hf_controller *from, size_t n, const char *label,
-                struct hf_controller *set, struct hf_status *reterr_status) {
+/* ---- copying ---- */
+
+static int fill_set(const struct hf_controller *from, size_t n, const char *label,
+                    struct hf_controller *set, struct hf_status *reterr_status) {
         for (size_t i = 0; i < n; i++) {
                 if (!from[i].name || !*from[i].name || !from[i].run)
                         return hf_fail(reterr_status, HF_E_INVALID,
@@ -158,7 +172,7 @@ int hf__controller_set_copy(const struct hf_controller *from, size_t n, const ch
                             struct hf_controller **ret_controllers,
                             struct hf_status *reterr_status) {
         struct hf_controller *set = calloc(n ? n : 1, sizeof *set);
-        int r = set ? copy(from, n, label, set, reterr_status) : -ENOMEM;
+        int r = set ? fill_set(from, n, label, set, reterr_status) : -ENOMEM;
         if (r != 0) {
                 hf__controller_set_free(set, n);
                 return r;

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The set of controllers of one elector: copied, with names that are unique and an order that
- * exists. */
+/*
+ * The set of controllers of one elector, copied and checked: names are unique, every name in
+ * `after` is in the set and of the same class, and there is no circle. So an order exists.
+ */
 #include <holdfast/leader.h>
 
-/* Owned by the caller, freed with hf__controller_set_free. label: "namespace/name" of the Lease,
- * for the error. */
+/*
+ * Copies n controllers with their names; contexts and functions stay borrowed. label:
+ * "namespace/name" of the Lease, for the error line. HF_E_INVALID, HF_E_EXISTS (a name twice) or
+ * -ENOMEM. The caller frees with hf__controller_set_free.
+ */
 int hf__controller_set_copy(const struct hf_controller *from, size_t n, const char *label,
                             struct hf_controller **ret_controllers,
                             struct hf_status *reterr_status);
-struct hf_controller *hf__controller_set_free(struct hf_controller *controllers,
-                                              size_t n); /* accepts NULL, returns NULL */
+/* Accepts NULL, returns NULL. */
+struct hf_controller *hf__controller_set_free(struct hf_controller *controllers, size_t n);
+/* NULL = there is none of that name. */
 const struct hf_controller *hf__controller_set_find(const struct hf_controller *controllers,
-                                                    size_t n, const char *name); /* NULL = none */
+                                                    size_t n, const char *name);

@@ -1,46 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The elector's core: a pure state machine, step(state, event, now) -> actions and the next
- * wake-up. It has no thread, clock, lock, memory or I/O; the shell (elector_loop.c) and the
- * simulator (tests/sim) drive the very same code.
+ * The elector's core: it decides when this process reads and writes the Lease, when a term of its
+ * own begins, and when that term ends.
  *
- *      FOLLOWING --acquired--> LEADING --stop asked--> DRAINING --joined--> RELEASING --> STOPPED
- *          ^                      |                        |
- *          |                    lost                 drain deadline, lost
- *          |                      v                        v
- *          +---joined, backoff-- ABORTING <----------------+        ABORTING --stop grace over-->
- * STUCK
+ * The core is a pure state machine: step(state, event, now) -> actions and the next wake-up. It has
+ * no thread, clock, lock, memory allocation or I/O of its own. The shell (elector_loop.c) delivers
+ * events and carries out the actions. The simulator (tests/sim) drives the same code through
+ * millions of schedules in virtual time.
  *
- * Rules it keeps (design 5; the scenario IDs are in the tests):
- *  - At most one lock operation (read or write) is under way; an answer to another one is ignored
- * by its id. The core ends an operation itself when its deadline passes, so that a hung request
- * hides nothing.
- *  - Validity runs from the send time of the last successful write to + renew_deadline. Nothing
- * else extends it.
- *  - While leading, a record that is not exactly mine (holder, acquire time, duration), or its
- * absence, ends the term at once; a record older than my own last write (by rv_number) says
- * nothing; where rv is no number, a fresh read decides.
- *  - A write without an answer (timed out) is neither failure nor success: read, then decide.
- *  - A record of mine that asks for a hand-over (the annotation) is obeyed, as HF__EV_HAND_OVER is.
- *  - A record with my identity that I do not lead by (a lost acquire) is acquired anew: new acquire
- * time, new term.
- *  - A follower waits out the recorded duration from its own observation of the last change of the
- * holder's fields, takes an empty or absent record at once, and writes without reading first when
- * it has watched the record. It looks at an expiring one once more, as late as the answer may still
- * come in time, and waits for that answer no longer than the expiry. If a successor is named who is
- * not me, it holds back one retry period. A lost watch is replaced by polling (jittered) and
- * re-opened.
- *  - After the work of a term has joined: release if stopping and the record is still mine, else
- * contend again after a backoff that grows with short terms and resets after a term of at least one
- * lease duration.
- *  - A stop does not leave behind an acquire that may yet be applied: while it may, the Lease is
- * read again, and as soon as it may be taken the record of a release is written, which takes from
- * the acquire the revision that it expects.
- *  - Coordinated: a Lease is never created, nor taken because it is free or expired, but only while
- * it names me, unexpired; each time with an acquire time of my own, so that the term is told from
- * the naming. When another is preferred, nothing is renewed any more: drain, join, release, follow.
- *  - Work that has not joined stop_grace after abort: STUCK, for ever; nothing is released.
+ * States
+ *
+ *      FOLLOWING   another process holds the Lease, or nobody does. This process contends for it.
+ *      LEADING     a term: the gate is open and the controllers run.
+ *      DRAINING    a planned end of the term: the controllers finish what they have in hand. The
+ *                  gate stays open and the Lease is still renewed.
+ *      ABORTING    the term is over: the gate is shut and the controllers must return at once.
+ *      RELEASING   the controllers have returned. The Lease is given up.
+ *      STOPPED     final: the elector was stopped.
+ *      STUCK       final: a controller did not return in time. Its threads may still write, so the
+ *                  Lease is never released. It expires.
+ *
+ *      from                event                                         to
+ *      FOLLOWING           acquire succeeded                             LEADING
+ *      FOLLOWING           stop asked, the Lease may be held by us       RELEASING
+ *      FOLLOWING           stop asked, the Lease is not held by us       STOPPED
+ *      LEADING             stop or hand-over asked                       DRAINING
+ *      LEADING, DRAINING   Lease lost, or not renewed in time            ABORTING
+ *      DRAINING            drain deadline passed                         ABORTING
+ *      DRAINING, ABORTING  controllers returned, stop or hand-over asked RELEASING
+ *      ABORTING            controllers returned, neither was asked       FOLLOWING, after a backoff
+ *      ABORTING            stop_grace passed                             STUCK
+ *      RELEASING           released or given up, stop was asked          STOPPED
+ *      RELEASING           released or given up, hand-over was asked     FOLLOWING
+ *
+ * Rules, and why each holds
+ *
+ *  1. At most one operation (a read or a write of the Lease) is under way. The core itself ends an
+ *     operation whose deadline passes, and ignores a reply with another id. So a request that hangs
+ *     hides neither a stop nor a watch event, and a late reply does no harm.
+ *
+ *  2. A term is valid until renew_deadline after the last successful write was *sent*. The server
+ *     cannot have applied the write earlier than that, so every standby begins to wait no earlier,
+ *     and it waits longer (lease_duration). Reads, watch events and lost replies extend nothing:
+ *     none of them proves when the record was written.
+ *
+ *  3. While leading, a record that differs from ours in holder, acquire time or duration ends the
+ *     term at once, and so does a missing Lease: another process may lead already. Only a record
+ *     that is older than our own last write (by its numeric revision) is ignored. If revisions are
+ *     not numbers, nothing can be ordered and a fresh read decides. A record that is ours under a
+ *     newer revision (somebody edited a label) is taken over, and the term goes on.
+ *
+ *  4. A write without a reply may have been applied or not. The core never assumes either: it reads
+ *     the Lease and then decides.
+ *
+ *  5. A standby waits for the recorded lease duration, counted from the moment at which it saw the
+ *     holder's fields change last. It never compares another machine's timestamps with its own
+ *     clock. It takes a Lease without a holder, or a deleted one, at once.
+ *
+ *  6. A standby that watches the Lease acquires it without reading it first. Shortly before a Lease
+ *     expires it reads once more (the final read), as late as the reply can still arrive in time,
+ *     because the watch may lag behind a renewal. It does not wait for that reply longer than until
+ *     the expiry. When the watch is lost, the standby polls, with jitter, and reopens the watch.
+ *
+ *  7. Every term has an acquire time of its own, which identifies it. A record with our identity
+ * and an acquire time that this core wrote, but under which it does not lead (the reply to an
+ *     acquire was lost), is acquired again with a new acquire time. A record with our identity that
+ *     this core did not write comes from another process with the same identity (a collision). It
+ *     is treated like any other holder's.
+ *
+ *  8. The Lease is released only after all controllers of the term have returned, and only while
+ *     the record is still ours. A controller that has not returned stop_grace after the abort leads
+ *     to STUCK, and nothing is released.
+ *
+ *  9. After a term that was lost, the core waits before it contends again. The wait doubles with
+ *     each short term in a row and is reset by a term of at least one lease duration. A leader that
+ *     cannot keep the Lease must not keep others from it.
+ *
+ * 10. A hand-over releases the Lease with the successor's name in it. For one retry period only the
+ *     named standby takes it. A hand-over is asked for by HF__EV_HAND_OVER or by an annotation on
+ *     the record. The process that handed over contends again after two retry periods, or as soon
+ *     as the Lease names another holder.
+ *
+ * 11. A stop does not leave an acquire behind that may still be applied later. While that is
+ *     possible the Lease is read again. As soon as it is free to take, the core writes a release:
+ *     that write uses up the revision that the acquire expects, so the acquire can only fail.
+ *
+ * 12. In a coordinated election (KEP-4355) a coordinator names the holder. The core never creates
+ *     the Lease and never takes a free or expired one. It acquires the Lease only while the record
+ *     names this process and is not expired, and writes an acquire time of its own, which tells the
+ *     term from the naming. When the coordinator prefers another holder, the core stops renewing,
+ *     drains, joins, releases and follows.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,58 +100,59 @@
 #include "leader/record.h"
 
 struct hf__core_time {
-        hf_nsec boot;    /* all decisions */
-        int64_t real_us; /* only to be written onto the wire */
+        hf_nsec boot;    /* CLOCK_BOOTTIME; every decision uses this one */
+        int64_t real_us; /* microseconds since 1970; only written into records */
 };
 
 enum hf__core_event_type {
-        HF__EV_TICK,       /* a wake-up, or nothing at all */
-        HF__EV_READ_DONE,  /* op_id, result (0, HF_E_NOT_FOUND, other), record, retry_after */
-        HF__EV_WRITE_DONE, /* op_id, result (0, HF_E_CONFLICT, HF_E_EXISTS, HF_E_NOT_FOUND,
-                              HF_E_TIMEOUT, other), record as returned, retry_after */
-        HF__EV_WATCHED,    /* record (exists = false: deleted; rv of the deletion) */
-        HF__EV_WATCH_LOST,
-        HF__EV_STOP,      /* planned stop of this elector for good */
-        HF__EV_HAND_OVER, /* successor ("" = whoever comes): drain, join, release to it, then follow
-                           */
-        HF__EV_JOINED,    /* all work of the term has returned; counts only after TERM_DRAIN or
-                             TERM_ABORT, once per term */
-        HF__EV_STALE_TERM, /* a write of the term was refused by the fence, or its echo was missing,
-                              or the store's history was replaced: a term ends, and what is known of
-                              the Lease counts for nothing until it is read */
+        HF__EV_TICK,       /* the wake-up time was reached; may also come early */
+        HF__EV_READ_DONE,  /* op_id; result: 0, HF_E_NOT_FOUND or another error; record if 0;
+                              retry_after */
+        HF__EV_WRITE_DONE, /* op_id; result: 0, HF_E_CONFLICT, HF_E_EXISTS, HF_E_NOT_FOUND,
+                              HF_E_TIMEOUT (outcome unknown) or another error; record as the
+                              server returned it if 0; retry_after */
+        HF__EV_WATCHED,    /* record; exists = false: the Lease was deleted, rv is the deletion's */
+        HF__EV_WATCH_LOST, /* the watch ended or could not be opened */
+        HF__EV_STOP,       /* stop this elector for good */
+        HF__EV_HAND_OVER,  /* successor ("" = any standby): drain, join, release, then follow */
+        HF__EV_JOINED,     /* all controllers of the term have returned. Sent once per term, after
+                              HF__ACT_TERM_DRAIN or HF__ACT_TERM_ABORT */
+        HF__EV_STALE_TERM, /* the fence refused a write of the term, or the server did not confirm
+                              the fence, or the store was replaced by a backup. A term ends, and
+                              nothing known of the Lease counts until it has been read again */
 };
 
 struct hf__core_event {
         enum hf__core_event_type type;
         uint32_t op_id;
         int result;
-        hf_nsec retry_after;      /* 0 = not said */
-        struct hf__record record; /* valid where the table above says so and result is 0 */
+        hf_nsec retry_after;      /* the server's Retry-After; 0 = none */
+        struct hf__record record; /* valid where the table above says so */
         char successor[HF_IDENTITY_MAX + 1];
 };
 
 enum hf__core_action_type {
-        HF__ACT_READ,  /* op_id, deadline */
-        HF__ACT_WRITE, /* op_id, deadline, record: write it; record.exists = false: create, else
-                          update at record.rv */
-        HF__ACT_WATCH, /* (re)open the watch of the Lease, which tells the record as it is first;
-                          the shell reports HF__EV_WATCH_LOST when it ends or cannot open */
-        HF__ACT_UNWATCH,
-        HF__ACT_TERM_START, /* term, valid_until, record: open the gate, start the work */
-        HF__ACT_EXTEND,     /* valid_until */
-        HF__ACT_TERM_DRAIN, /* fire drain */
-        HF__ACT_GATE_SHUT,  /* before anything else of the same step is carried out */
-        HF__ACT_TERM_ABORT, /* fire abort; text says why */
-        HF__ACT_STUCK,      /* stop_grace is over; the shell reports it, livez fails */
-        HF__ACT_REPORT,  /* holder or state changed: on_change, metrics, log; text may say more */
-        HF__ACT_STOPPED, /* the elector is done; released tells whether the Lease is free of us */
+        HF__ACT_READ,       /* op_id, deadline: read the Lease */
+        HF__ACT_WRITE,      /* op_id, deadline, record: write the Lease. record.exists = false:
+                               create it; true: update it at revision record.rv */
+        HF__ACT_WATCH,      /* open the watch, or open it anew. It begins with the Lease as it is.
+                               Report HF__EV_WATCH_LOST when it ends or cannot be opened */
+        HF__ACT_UNWATCH,    /* close the watch */
+        HF__ACT_TERM_START, /* term, valid_until, record: open the gate, start the controllers */
+        HF__ACT_EXTEND,     /* valid_until: extend the gate */
+        HF__ACT_TERM_DRAIN, /* fire the controllers' drain tokens */
+        HF__ACT_GATE_SHUT,  /* shut the gate, before anything else of the same step */
+        HF__ACT_TERM_ABORT, /* fire the abort token; text says why */
+        HF__ACT_STUCK,      /* stop_grace is over: report it and fail livez */
+        HF__ACT_REPORT,  /* holder or state changed: on_change, log; text (or NULL) is a warning */
+        HF__ACT_STOPPED, /* the elector has stopped; released: the Lease does not name it */
 };
 
 struct hf__core_action {
         enum hf__core_action_type type;
         uint32_t op_id;
-        hf_nsec deadline;    /* boot */
-        hf_nsec valid_until; /* boot */
+        hf_nsec deadline;    /* boot time */
+        hf_nsec valid_until; /* boot time */
         uint64_t term;
         bool released;
         const char *text; /* static */
@@ -112,75 +163,86 @@ struct hf__core_action {
 #define HF__CORE_OWN_ACQUIRES 8
 
 struct hf__core_actions {
-        struct hf__core_action list[HF__CORE_MAX_ACTIONS]; /* carry out in order */
+        struct hf__core_action list[HF__CORE_MAX_ACTIONS]; /* carry out in this order */
         unsigned n;
         hf_nsec wake_at; /* call again with HF__EV_TICK at this boot time at the latest */
 };
 
 struct hf__core_config {
-        struct hf_leader_timing timing; /* checked */
+        struct hf_leader_timing timing; /* checked by hf_leader_timing_check */
         char identity[HF_IDENTITY_MAX + 1];
-        bool coordinated; /* somebody else names the holder */
-        uint64_t seed;    /* of the jitter */
+        bool coordinated; /* a coordinator names the holder (rule 12) */
+        uint64_t seed;    /* of the jitter; the same seed gives the same run */
 };
+
+enum hf__core_op { HF__OP_NONE, HF__OP_READ, HF__OP_ACQUIRE, HF__OP_RENEW, HF__OP_RELEASE };
 
 struct hf__core {
         struct hf__core_config config; /* immutable */
         enum hf_leader_state state;
         bool stop_asked, hand_over_asked;
-        bool watching;   /* the watch is open as far as we know */
-        bool watch_told; /* it has told something since it was opened; until then polling goes on */
-        hf_nsec watch_retry_at;
-        uint64_t rng;
+        char successor[HF_IDENTITY_MAX + 1]; /* if hand_over_asked; "" = any standby */
+        uint64_t rng;                        /* of the jitter */
+
+        /* the watch */
+        bool watching;          /* open, as far as the core knows */
+        bool watch_reported;    /* it has delivered an event since it was opened. Until then the
+                                   core polls */
+        hf_nsec watch_retry_at; /* if not watching: reopen it at this time */
 
         /* what is known of the Lease */
         bool observed_once;
-        bool twin;                  /* it bears my identity, by somebody else's hand */
+        bool must_read;             /* it may be wrong: read before the next write */
         struct hf__record observed; /* the newest record seen */
-        hf_nsec observed_at;        /* boot time when its holder's fields last changed for us */
-        hf_nsec heard_at;           /* boot time of the last news of it, changed or not */
-        /* of the last record that was there, for the history alone */
+        hf_nsec observed_at;        /* when its holder's fields last changed for us */
+        hf_nsec heard_at;           /* when it was last reported, changed or not */
+        bool collision;             /* another process has our identity and holds it (rule 7) */
+        /* of the last record that existed; only for the history in the record */
         bool saw_lease;
-        char last_holder[HF_IDENTITY_MAX + 1]; /* the last that was not empty */
+        char last_holder[HF_IDENTITY_MAX + 1]; /* the last one that was not empty */
         int64_t last_renew_us;
 
-        /* the one operation under way; op_kind 0 = none */
-        int op_kind;
+        /* the one operation under way */
+        enum hf__core_op op_kind; /* HF__OP_NONE = none */
         uint32_t op_id, next_op_id;
         hf_nsec op_sent_at, op_deadline;
-        hf_nsec op_took;             /* the last that was answered */
-        bool op_looks;               /* a read, the last before the Lease expires */
-        hf_nsec looked_for;          /* the expiry of the last such */
-        struct hf__record op_record; /* what a write sends */
-        hf_nsec next_op_at;          /* not before */
+        bool op_resolves_doubt;      /* a read that must succeed; a mere poll may fail */
+        bool op_is_final_read;       /* rule 6 */
+        bool event_since_send;       /* the watch reported a change while it was under way */
+        struct hf__record op_record; /* what the last write sends or sent */
+        /* operations in general */
+        bool in_doubt;          /* a write of ours may have been applied without our knowledge */
+        hf_nsec op_duration;    /* of the last one that was answered */
+        hf_nsec next_op_at;     /* none before this: the pace after a failure */
+        hf_nsec final_read_for; /* the expiry for which the last final read was sent */
+        unsigned n_failures;    /* in a row */
 
-        /* the term: mine.* are the fields by which a record is recognised as mine */
+        /* the term. mine: the write that began it, by which a record is recognised as ours */
         struct hf__record mine;
-        uint64_t term;
+        uint64_t term; /* the number that the fence compares; 0 = no term */
         hf_nsec term_started_at, valid_until, drain_until, abort_at, release_until;
-        bool joined;
-        bool must_read;        /* a doubt (lost reply, odd revision) that only a read settles */
-        bool in_doubt;         /* a write of mine may or may not have been applied */
-        bool op_settles;       /* the read under way is to settle a doubt; a mere poll may fail */
-        bool event_since_send; /* the watch told something new while the operation was under way */
-        unsigned n_failures;   /* of operations, in a row */
-        hf_nsec renew_at;      /* leading: the next renewal is due */
-        hf_nsec poll_at;       /* following without a watch: the next read is due */
-        hf_nsec contend_at;    /* following: no acquire before (backoff) */
-        hf_nsec yields_until;  /* following: nor before this until the Lease names somebody (after
-                                  release) */
-        int64_t own_acquires[HF__CORE_OWN_ACQUIRES]; /* acquire times written by this core, a ring:
-                                                        what else bears my identity is a twin */
+        hf_nsec renew_at;       /* the next renewal is due */
+        bool joined;            /* no controller of a term runs */
+        unsigned n_short_terms; /* in a row (rule 9) */
+        uint64_t n_terms;
+        const char *last_end; /* why the last term ended; static */
+
+        /* following */
+        hf_nsec poll_at;      /* without a watch: the next read is due */
+        hf_nsec contend_at;   /* no acquire before this: backoff */
+        hf_nsec yields_until; /* nor before this, unless the Lease names a holder: rule 10 */
+
+        /* acquire times written by this core, a ring: they tell our records from a collision */
+        int64_t own_acquires[HF__CORE_OWN_ACQUIRES];
         unsigned n_own_acquires;
         int64_t last_acquire_us;
-        char successor[HF_IDENTITY_MAX + 1];
-        unsigned n_short_terms; /* in a row */
-        uint64_t n_terms;
-        const char *last_end; /* static text */
 };
 
 void hf__core_init(struct hf__core *core, const struct hf__core_config *config,
                    struct hf__core_time now);
-/* Runs the machine. ret_actions is overwritten. The first call after init is with HF__EV_TICK. */
+/*
+ * Runs the machine. ret_actions is overwritten. The first call after init is with HF__EV_TICK. now
+ * must not run backwards (boot); it counts as the time at which the step's actions are carried out.
+ */
 void hf__core_step(struct hf__core *core, const struct hf__core_event *event,
                    struct hf__core_time now, struct hf__core_actions *ret_actions);

@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop: one thread that turns all elector cores of a process. Model: whatever happens (an
- * answer of the lock, a watch event, an order from outside, the end of the work, a point in time)
- * reaches the loop as a letter in its mailbox, as a flag with a poke, or through its timer; the
- * loop makes an event of it, steps the elector's core, and carries out the actions at once. Nothing
- * the loop does waits: lock operations are asynchronous, threads of a term are made but not waited
- * for (they are joined once they have reported), callbacks of the embedder must not block. What an
- * action is in the world stands in elector_actions.c.
+ * The elector loop: one thread that runs the cores of all electors of a process.
  *
- * Time is read anew for every step, immediately before it: the core takes it for the send time of
- * what it asks to be sent, from which validity counts. A pause between the reading and the sending
- * thus shortens validity and never lengthens it.
+ * Whatever happens (a reply of the lock, a watch event, a request of the embedder, the return of
+ * the controllers, a point in time) reaches the loop as a message in its mailbox, as a flag
+ * together with a wake-up, or through its timer. The loop turns it into an event, steps the
+ * elector's core, and carries out the actions at once (elector_actions.c).
  *
- * Flags instead of letters carry what belongs to a term (`stale`, the term's own `joined`), because
- * a term may be gone before a letter is read: stale is set by the client of the present term, and
- * cleared when a term starts, for it may be a former one's; doubted is set by the host who ends
- * whichever term there is (hf_elector_end_term); joined is asked of the present term.
+ * Invariants:
+ *  - The loop never waits for anything but its epoll. Lock operations are asynchronous, the threads
+ *    of a term are joined only after they have reported their end, and the embedder's callbacks
+ *    must not block. (At the very end, when all electors have stopped, it waits up to 25 ms before
+ *    the last Events are sent.)
+ *  - The time of a step is read immediately before the step. The core takes it for the send time of
+ *    what the step sends, and validity counts from there. A pause between reading the clock and
+ *    sending can therefore only shorten validity.
  *
- * After a letter, or at its time, the loop turns the elector concerned; after a poke, and once a
- * second, all of them.
+ * What concerns "the present term" is a flag, not a message, because that term may be gone before a
+ * message is read: term_is_stale is set by the client of the present term and cleared when a term
+ * starts; end_asked is set by the embedder; whether the controllers have returned is asked of the
+ * present term.
  *
- * The timer is a timerfd on CLOCK_BOOTTIME with absolute times, so that it is due at once when a
- * suspended machine or a stopped process goes on. It fires at least once a second, which is what
- * the watchdog counts.
+ * An elector is looked at when a message for it arrives or when its time has come. All electors are
+ * looked at when a flag was set, and once a second.
+ *
+ * The timer is a timerfd on CLOCK_BOOTTIME with absolute times: it is due at once when a suspended
+ * machine or a stopped process continues. It fires at least once a second, and the embedder's
+ * watchdog counts these iterations.
  */
-#include "leader/core_lease.h"
-#include "leader/electors.h"
+#include "leader/elector_loop.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +39,11 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "leader/elector_actions.h"
+#include "leader/elector_core_lease.h"
+
 #define COMPONENT       "elector"
-#define SUCCESSOR_FIRST (25 * HF_NSEC_PER_MSEC) /* a few times what a hand-over takes */
+#define SUCCESSOR_FIRST (25 * HF_NSEC_PER_MSEC) /* a few times the duration of a hand-over */
 
 static const struct hf_clock *clock_of(const struct hf_elector *elector) {
         return hf_host_clock(elector->electors->host);
@@ -56,14 +63,14 @@ static void post(struct hf_elector *elector, const struct hf__elector_message *f
                 hf__mailbox_post(&elector->electors->mailbox, &message->message);
                 return;
         }
-        /* An answer that is lost is one that does not come: the core gives the operation up at its
-         * deadline. News that is lost is a lost watch: the core reads. */
+        /* Out of memory. A lost reply counts as one that never came: the core gives the operation
+         * up at its deadline. A lost event counts as a lost watch: the core reads. */
         if (!from->is_reply)
                 atomic_store(&elector->event_lost, true);
         hf__electors_wake(elector->electors);
 }
 
-void hf__elector_on_reply(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply) {
+void hf__elector_loop_on_reply(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply) {
         struct hf__elector_message message = {.is_reply = true};
         message.event.op_id = op_id;
         message.event.result = reply->result;
@@ -75,7 +82,7 @@ void hf__elector_on_reply(void *ctx, uint32_t op_id, const struct hf__lock_reply
         post(ctx, &message);
 }
 
-void hf__elector_on_record(void *ctx, const struct hf__record *record) {
+void hf__elector_loop_on_record(void *ctx, const struct hf__record *record) {
         struct hf__elector_message message = {0};
         message.event.type = record ? HF__EV_WATCHED : HF__EV_WATCH_LOST;
         if (record)
@@ -85,66 +92,60 @@ void hf__elector_on_record(void *ctx, const struct hf__record *record) {
 
 /* ---- what others may see ---- */
 
-/* Copies the core's state into the info. Tells whether state or holder changed. */
+/* Copies the core's state into `info`, and counts changes of the holder. */
 static void publish(struct hf_elector *elector, hf_nsec now) {
         const struct hf__core *core = &elector->core;
-        bool led = core->state == HF_LEADING || core->state == HF_DRAINING;
-        bool new_holder, new_twin;
+        bool leads = core->state == HF_LEADING || core->state == HF_DRAINING;
+        bool is_new_holder, is_new_collision;
 
         pthread_mutex_lock(&elector->electors->mu);
         struct hf_leader_info *info = &elector->info;
-        new_holder = strcmp(info->holder, core->observed.holder) != 0;
-        if (new_holder || info->state != core->state)
+        is_new_holder = strcmp(info->holder, core->observed.holder) != 0;
+        if (is_new_holder || info->state != core->state)
                 info->since = now;
         info->state = core->state;
         memcpy(info->holder, core->observed.holder, sizeof info->holder);
-        info->term = led ? core->term : 0;
+        info->term = leads ? core->term : 0;
         info->n_terms = core->n_terms;
         info->free_at = hf__core_free_at(core);
         info->heard_at = core->heard_at;
-        new_twin = core->twin && !info->identity_taken;
-        info->identity_taken = core->twin;
+        is_new_collision = core->collision && !info->identity_taken;
+        info->identity_taken = core->collision;
         (void)snprintf(info->last_end, sizeof info->last_end, "%s",
                        core->last_end ? core->last_end : "");
-        if (core->state == HF_STUCK && elector->work && !info->stuck_controller[0])
-                hf__term_stuck_name(elector->work, info->stuck_controller,
+        if (core->state == HF_STUCK && elector->term && !info->stuck_controller[0])
+                hf__term_stuck_name(elector->term, info->stuck_controller,
                                     sizeof info->stuck_controller);
         pthread_mutex_unlock(&elector->electors->mu);
 
-        if (new_holder && core->observed.holder[0])
+        if (is_new_holder && core->observed.holder[0])
                 hf_metric_add(elector->metrics.transitions, 1);
-        if (new_twin)
-                hf_metric_add(elector->metrics.twins, 1);
+        if (is_new_collision)
+                hf_metric_add(elector->metrics.collisions, 1);
 }
 
-/* Boot time until which somebody leads, as far as this process can see. */
+/* The boot time until which some process leads, as far as this one can see. */
 static hf_nsec led_until(const struct hf__core *core) {
         if (!core->observed_once)
-                return HF_NSEC_NEVER; /* nothing is known: nothing is counted */
+                return HF_NSEC_NEVER; /* nothing is known, so nothing is counted */
         if (core->state == HF_LEADING || core->state == HF_DRAINING)
                 return core->valid_until;
         return core->observed.exists && core->observed.holder[0] ? hf__core_free_at(core) : 0;
 }
 
-/* Called before what is known changes, and now and then. */
+/* Counts the time without a leader up to now. To be called before the core's knowledge changes. */
 static void count_leaderless(struct hf_elector *elector, hf_nsec now) {
-        hf_nsec until = led_until(&elector->core),
-                from = until > elector->counted_at ? until : elector->counted_at;
-        if (elector->counted_at && now > from)
+        hf_nsec from = elector->leaderless_from;
+        hf_nsec until = led_until(&elector->core);
+
+        if (from != 0 && until > from)
+                from = until;
+        if (from != 0 && now > from)
                 hf_metric_add(elector->metrics.leaderless, seconds(now - from));
-        elector->counted_at = now;
+        elector->leaderless_from = now;
 }
 
-void hf__elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info) {
-        pthread_mutex_lock(&elector->electors->mu);
-        *ret_info = elector->info;
-        pthread_mutex_unlock(&elector->electors->mu);
-        ret_info->valid_until = ret_info->state == HF_LEADING || ret_info->state == HF_DRAINING
-                                        ? hf__gate_valid_until(&elector->gate)
-                                        : 0;
-}
-
-/* ---- the turns ---- */
+/* ---- steps ---- */
 
 static void step(struct hf_elector *elector, const struct hf__core_event *event) {
         struct hf__core_actions actions;
@@ -157,7 +158,7 @@ static void step(struct hf_elector *elector, const struct hf__core_event *event)
         elector->wake_at = actions.wake_at;
         elector->stepped = true;
         publish(elector, now.boot);
-        hf__elector_carry_out(elector, &actions, now);
+        hf__elector_actions_carry_out(elector, &actions, now);
 }
 
 static void step_plain(struct hf_elector *elector, enum hf__core_event_type type) {
@@ -165,6 +166,7 @@ static void step_plain(struct hf_elector *elector, enum hf__core_event_type type
         step(elector, &event);
 }
 
+/* Completes the event of a lock's reply, and records its outcome for health, metrics and log. */
 static void note_reply(struct hf_elector *elector, struct hf__elector_message *message) {
         bool write = message->event.op_id == elector->write_id;
         int result = message->event.result;
@@ -203,64 +205,64 @@ static void take_messages(struct hf_electors *electors) {
         }
 }
 
-static bool work_is_over(const struct hf_elector *elector) {
+/* ---- iterations ---- */
+
+static bool is_term_joined(const struct hf_elector *elector) {
         if (elector->core.state != HF_DRAINING && elector->core.state != HF_ABORTING)
                 return false;
-        return !elector->work || hf__term_is_joined(elector->work);
+        return !elector->term || hf__term_is_joined(elector->term);
 }
 
-static void join_work(struct hf_elector *elector) {
-        /* The client is silenced and the threads have made their last step: this is a matter of
-         * their exit. */
-        elector->work = hf__term_free(elector->work);
+static void join_term(struct hf_elector *elector) {
+        /* This joins threads, but they have nothing left to do except to exit. */
+        elector->term = hf__term_free(elector->term);
         hf_metric_observe(elector->metrics.stop_seconds,
                           seconds(hf_now(clock_of(elector)) - elector->ending_at));
         elector->ending_at = 0;
         step_plain(elector, HF__EV_JOINED);
 }
 
-static void iteration(struct hf_elector *elector) {
+static void iterate(struct hf_elector *elector) {
         elector->stepped = false;
         count_leaderless(elector, hf_now(clock_of(elector)));
         if (atomic_exchange(&elector->event_lost, false))
                 step_plain(elector, HF__EV_WATCH_LOST);
-        bool stale = atomic_exchange(&elector->stale, false),
-             doubted = atomic_exchange(&elector->doubted, false);
-        if (stale || doubted)
+        bool is_stale = atomic_exchange(&elector->term_is_stale, false);
+        bool end_asked = atomic_exchange(&elector->end_asked, false);
+        if (is_stale || end_asked)
                 step_plain(elector, HF__EV_STALE_TERM);
-        if (atomic_load(&elector->electors->stop_asked) && !elector->stop_told) {
-                elector->stop_told = true;
+        if (atomic_load(&elector->electors->stop_asked) && !elector->stop_sent) {
+                elector->stop_sent = true;
                 step_plain(elector, HF__EV_STOP);
         }
         if (hf_now(clock_of(elector)) >= elector->wake_at)
                 step_plain(elector, HF__EV_TICK);
-        if (work_is_over(elector))
-                join_work(elector);
+        if (is_term_joined(elector))
+                join_term(elector);
         if (elector->events)
                 hf__lease_events_iterate(elector->events, hf_now(clock_of(elector)));
 }
 
-/* With a thousand electors most wake-ups are the business of one. */
-static void iteration_those_concerned(struct hf_electors *electors, hf_nsec now,
-                                      hf_nsec *seen_all_at) {
+/* With a thousand electors most wake-ups concern one of them, so the others are skipped. */
+static void iterate_concerned(struct hf_electors *electors, hf_nsec now, hf_nsec *all_seen_at) {
         bool all = atomic_exchange(&electors->attention, false) ||
-                   now - *seen_all_at >= HF_NSEC_PER_SEC;
+                   now - *all_seen_at >= HF_NSEC_PER_SEC;
 
         if (all)
-                *seen_all_at = now;
+                *all_seen_at = now;
         for (size_t i = 0; i < electors->n; i++)
                 if (all || electors->list[i]->stepped || now >= electors->list[i]->wake_at)
-                        iteration(electors->list[i]);
+                        iterate(electors->list[i]);
 }
 
-/* Sets the timer to the nearest wake-up. */
-static void arm(struct hf_electors *electors, hf_nsec now) {
+/* Sets the timer to the next wake-up of any elector, at most a second from now. */
+static void arm_timer(struct hf_electors *electors, hf_nsec now) {
         hf_nsec at = now + HF_NSEC_PER_SEC;
         for (size_t i = 0; i < electors->n; i++)
                 if (electors->list[i]->wake_at < at)
                         at = electors->list[i]->wake_at;
         if (at < 1)
-                at = 1; /* 0 would disarm */
+                at = 1; /* 0 would disarm the timer */
         struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(at / HF_NSEC_PER_SEC),
                                                .tv_nsec = (long)(at % HF_NSEC_PER_SEC)}};
         (void)timerfd_settime(electors->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
@@ -269,14 +271,14 @@ static void arm(struct hf_electors *electors, hf_nsec now) {
 static bool is_over(const struct hf_electors *electors) {
         for (size_t i = 0; i < electors->n; i++) {
                 enum hf_leader_state state = electors->list[i]->core.state;
-                if (!electors->list[i]->stop_told || (state != HF_STOPPED && state != HF_STUCK))
+                if (!electors->list[i]->stop_sent || (state != HF_STOPPED && state != HF_STUCK))
                         return false;
         }
         return atomic_load(&electors->stop_asked);
 }
 
-/* Who takes what was just released writes first: the Events of a stop wait for that, and the stop
- * for them to be sent. */
+/* Sends the Events of the stop itself, which would be lost otherwise. They wait a moment, so that
+ * the successor's first writes do not queue behind them at the server. */
 static void write_last_events(struct hf_electors *electors) {
         bool waited = false;
 
@@ -293,24 +295,32 @@ static void write_last_events(struct hf_electors *electors) {
         }
 }
 
-void *hf__electors_loop(void *ctx) {
+static void start_elector(struct hf_elector *elector) {
+        assert(elector->core.state == HF_FOLLOWING && !elector->term);
+        elector->lock->on_reply = hf__elector_loop_on_reply;
+        elector->lock->on_record = hf__elector_loop_on_record;
+        elector->lock->ctx = elector;
+        step_plain(elector, HF__EV_TICK);
+}
+
+void *hf__elector_loop_run(void *ctx) {
         struct hf_electors *electors = ctx;
         const struct hf_clock *clock = hf_host_clock(electors->host);
-        hf_nsec seen_all_at = 0;
+        hf_nsec all_seen_at = 0;
 
         for (size_t i = 0; i < electors->n; i++)
-                step_plain(electors->list[i], HF__EV_TICK);
+                start_elector(electors->list[i]);
         while (!is_over(electors)) {
                 struct epoll_event events[2];
                 uint64_t expirations;
-                arm(electors, hf_now(clock));
+                arm_timer(electors, hf_now(clock));
                 int n = epoll_wait(electors->epoll_fd, events, 2, 1000);
                 atomic_fetch_add(&electors->iterations, 1);
                 for (int i = 0; i < n; i++)
                         if (events[i].data.fd == electors->timer_fd)
                                 (void)!read(electors->timer_fd, &expirations, sizeof expirations);
                 take_messages(electors);
-                iteration_those_concerned(electors, hf_now(clock), &seen_all_at);
+                iterate_concerned(electors, hf_now(clock), &all_seen_at);
         }
         write_last_events(electors);
         pthread_mutex_lock(&electors->mu);

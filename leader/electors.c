@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The set of electors: what the embedder adds, starts and stops. The electing itself is in
- * elector_loop.c (when) and elector_core.c (what).
+ * The set of electors: the embedder adds electors, starts them and stops them here. The election
+ * itself is in elector_loop.c (when) and elector_core.c (what).
  *
  *      NEW --start--> STARTING --> RUNNING --stop--> STOPPING --> STOPPED
  *       +--stop--------------------------------------------------->
  *
  * HUNG takes the place of STOPPED when the loop itself did not end.
  *
- * Who may change what: the list of electors only while NEW; the state under `mu`; all else of an
- * elector belongs to the loop while it runs, and to the thread that stops once it has joined the
- * loop. A stop first waits for a start that is under way, and a start after a stop does nothing: so
- * no work begins after hf_electors_stop returned.
+ * Who may change what: the list of electors changes only while NEW, the state under `mu`.
+ * Everything else in an elector belongs to the loop while the loop runs, and afterwards to the
+ * thread that stopped and joined it.
  *
- * Stop: the loop is told, drains, joins and releases each elector by itself; then the controllers
- * of every instance are drained and joined; then the loop. Work that does not join is left as it
- * is, with all that it may touch.
+ * Invariants:
+ *  - After hf_electors_stop has returned, no controller begins: a stop waits for a start that is
+ *    under way, and a start after a stop is refused.
+ *  - A stop always ends. The loop drains, joins and releases every elector by itself; then the
+ *    controllers of class HF_EVERY_INSTANCE are drained and joined; then the loop. Each stage has a
+ *    time limit.
+ *  - What a controller that did not return may still touch is never freed.
  */
 #include "leader/electors.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,11 +34,11 @@
 #include "base/sized_config.h"
 #include "base/thread.h"
 #include "base/time_format.h"
+#include "leader/elector_loop.h"
 #include "leader/leader_health.h"
 
 #define COMPONENT "elector"
-#define SLACK                                                                                      \
-        (2 * HF_NSEC_PER_SEC) /* for the machine's own delays, on top of what the timings allow */
+#define SLACK     (2 * HF_NSEC_PER_SEC) /* for a busy machine, on top of what the timings allow */
 
 /* ---- adding ---- */
 
@@ -45,18 +49,24 @@ int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_elector
         electors->host = host;
         electors->epoll_fd = electors->timer_fd = -1;
         int r = hf__mutex_init(&electors->mu);
-        if (r == 0 && (r = hf_cond_init(&electors->changed)) != 0)
-                pthread_mutex_destroy(&electors->mu);
-        if (r == 0 && (r = hf__mailbox_init(&electors->mailbox)) != 0) {
-                pthread_cond_destroy(&electors->changed);
-                pthread_mutex_destroy(&electors->mu);
-        }
-        if (r != 0) {
-                free(electors);
-                return r;
-        }
+        if (r != 0)
+                goto no_mutex;
+        r = hf_cond_init(&electors->changed);
+        if (r != 0)
+                goto no_cond;
+        r = hf__mailbox_init(&electors->mailbox);
+        if (r != 0)
+                goto no_mailbox;
         *ret_electors = electors;
         return 0;
+
+no_mailbox:
+        pthread_cond_destroy(&electors->changed);
+no_cond:
+        pthread_mutex_destroy(&electors->mu);
+no_mutex:
+        free(electors);
+        return r;
 }
 
 int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *given,
@@ -68,7 +78,7 @@ int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config
                                   HF__SIZED_CONFIG_LEAST(struct hf_elector_config, client),
                                   given) != 0)
                 return hf_fail(reterr_status, -EINVAL,
-                               "the size of the elector's configuration is wrong, or it has "
+                               "the size of the elector's configuration is wrong, or it sets "
                                "members that this library does not know");
         if (electors->state != HF__ELECTORS_NEW)
                 return hf_fail(reterr_status, HF_E_CLOSED,
@@ -89,6 +99,8 @@ int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config
 
 /* ---- starting ---- */
 
+/* Controllers of class HF_EVERY_INSTANCE have returned. Called on a controller's thread; the mutex
+ * makes sure that a waiting stop does not miss it. */
 static void on_instance_joined(void *ctx) {
         struct hf_electors *electors = ctx;
         pthread_mutex_lock(&electors->mu);
@@ -96,6 +108,7 @@ static void on_instance_joined(void *ctx) {
         pthread_mutex_unlock(&electors->mu);
 }
 
+/* Some of the controllers alone are not enough: if a thread cannot be created, the start fails. */
 static int start_instance(struct hf_elector *elector) {
         struct hf__term_config config = {
                 .controllers = elector->controllers,
@@ -119,8 +132,8 @@ static bool all_instances_joined(struct hf_electors *electors) {
         return true;
 }
 
-/* Waits for the controllers of every instance. The lock orders it after on_instance_joined's
- * broadcast. */
+/* Waits for the controllers of class HF_EVERY_INSTANCE. They report their end with the lock held,
+ * so no report is missed between the test and the wait. */
 static bool wait_for_instances(struct hf_electors *electors, hf_nsec until) {
         const struct hf_clock *clock = hf_host_clock(electors->host);
         pthread_mutex_lock(&electors->mu);
@@ -133,7 +146,7 @@ static bool wait_for_instances(struct hf_electors *electors, hf_nsec until) {
         return joined;
 }
 
-/* Drains until `until`, then aborts. False when something is still alive a stop grace later. */
+/* Drains them until `until`, then aborts them. False if one still runs a stop grace later. */
 static bool stop_instances(struct hf_electors *electors, hf_nsec until) {
         hf_nsec grace = 0;
         for (size_t i = 0; i < electors->n; i++) {
@@ -156,6 +169,7 @@ static bool stop_instances(struct hf_electors *electors, hf_nsec until) {
         return true;
 }
 
+/* CLOCK_BOOTTIME, because a Lease also expires while the machine is suspended. */
 static int open_loop(struct hf_electors *electors) {
         struct epoll_event event = {.events = EPOLLIN};
         electors->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -171,7 +185,8 @@ static int open_loop(struct hf_electors *electors) {
                        : 0;
 }
 
-static void say_timing(const struct hf_elector *elector) {
+/* The worst cases that follow from the timing, so that an operator need not compute them. */
+static void log_timing(const struct hf_elector *elector) {
         char takeover[32], act[32], overlap[32];
         const struct hf_leader_timing *timing = &elector->timing;
         hf__duration_format(hf_leader_timing_worst_takeover(timing), takeover);
@@ -179,14 +194,14 @@ static void say_timing(const struct hf_elector *elector) {
         hf__duration_format(timing->lease_duration - timing->renew_deadline - timing->stop_grace,
                             overlap);
         hf_log(&elector->electors->host->log, HF_LOG_INFO, COMPONENT,
-               "%s: contending as %s; a dead leader is followed within %s at worst; one that is "
-               "cut off acts for %s after its last "
-               "renewal, "
-               "and its work has ended %s before another can lead (overlap 0 while clocks differ "
-               "by less than that)",
+               "%s: contending as %s; after a leader's death another leads within %s at worst; a "
+               "leader that is cut off acts for %s after its last renewal, and its controllers "
+               "have ended %s before another can lead (no overlap while clocks differ by less "
+               "than that)",
                elector->label, elector->identity, takeover, act, overlap);
 }
 
+/* The loop's thread comes last, so a failure before it leaves nothing that contends. */
 static int start_all(struct hf_electors *electors) {
         int r = open_loop(electors);
         for (size_t i = 0; r == 0 && i < electors->n; i++)
@@ -194,10 +209,11 @@ static int start_all(struct hf_electors *electors) {
         if (r == 0)
                 r = hf__leader_health_add(electors);
         for (size_t i = 0; r == 0 && i < electors->n; i++)
-                say_timing(electors->list[i]);
-        return r != 0 ? r
-                      : hf__thread_start(electors->host, "hf-elector", hf__electors_loop, electors,
-                                         &electors->thread);
+                log_timing(electors->list[i]);
+        if (r != 0)
+                return r;
+        return hf__thread_start(electors->host, "hf-elector", hf__elector_loop_run, electors,
+                                &electors->thread);
 }
 
 static void set_state(struct hf_electors *electors, enum hf__electors_state state) {
@@ -215,7 +231,7 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
         pthread_mutex_unlock(&electors->mu);
         if (!is_new)
                 return hf_fail(reterr_status, HF_E_CLOSED,
-                               "the electors were started or stopped already");
+                               "the electors have already been started or stopped");
         int r = start_all(electors);
         if (r != 0) {
                 (void)stop_instances(electors, 0);
@@ -227,7 +243,7 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
 
 /* ---- stopping ---- */
 
-/* How long the longest of the electors may take to drain, join and release. */
+/* How long the slowest of the electors may take to drain, join and release. */
 static hf_nsec stop_bound(const struct hf_electors *electors) {
         hf_nsec longest = 0;
         for (size_t i = 0; i < electors->n; i++) {
@@ -250,6 +266,8 @@ static bool wait_for_loop(struct hf_electors *electors, hf_nsec until) {
         return over;
 }
 
+/* The stop's result: the worst of all electors, first a stuck controller, then a Lease that was not
+ * released. */
 static int outcome(struct hf_electors *electors, bool instances_joined,
                    struct hf_status *reterr_status) {
         int r = 0;
@@ -257,34 +275,35 @@ static int outcome(struct hf_electors *electors, bool instances_joined,
                 struct hf_elector *elector = electors->list[i];
                 struct hf_leader_info info;
                 char name[64] = "";
-                hf__elector_info(elector, &info);
+                hf_elector_info(elector, &info);
                 if (elector->instance)
                         hf__term_stuck_name(elector->instance, name, sizeof name);
                 if (info.state == HF_STUCK)
                         return hf_fail(reterr_status, HF_E_STUCK,
-                                       "controller %s of %s ignores its tokens: its Lease is not "
-                                       "released",
+                                       "controller %s of %s does not return although it was told "
+                                       "to: its Lease is not released",
                                        info.stuck_controller, elector->label);
                 if (!instances_joined && name[0])
                         return hf_fail(reterr_status, HF_E_STUCK,
-                                       "controller %s of %s ignores its tokens", name,
-                                       elector->label);
+                                       "controller %s of %s does not return although it was told "
+                                       "to",
+                                       name, elector->label);
                 if (!elector->released && r == 0)
                         r = hf_fail(reterr_status, HF_E_TIMEOUT,
-                                    "the Lease %s could not be released: it may bear our name "
+                                    "the Lease %s could not be released: it may name this process "
                                     "until it expires",
                                     elector->label);
         }
         return r;
 }
 
-/* Claims the stop for the caller, or waits for the one under way. False when there is nothing to
- * do: *ret_result tells what came of it. */
+/* True: the caller is to stop the electors. False: there is nothing to do, or another thread's stop
+ * has ended meanwhile, and *ret_result is its result. */
 static bool begin_stop(struct hf_electors *electors, int *ret_result,
                        struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_host_clock(electors->host);
         pthread_mutex_lock(&electors->mu);
-        /* A start waits for nothing, and each stage of a stop has its bound. */
+        /* This wait ends: a start waits for nothing, and each stage of a stop has its limit. */
         while (electors->state == HF__ELECTORS_STARTING || electors->state == HF__ELECTORS_STOPPING)
                 (void)clock->wait(clock->ctx, &electors->changed, &electors->mu, HF_NSEC_NEVER);
         bool mine = electors->state == HF__ELECTORS_RUNNING;
@@ -302,6 +321,7 @@ static bool begin_stop(struct hf_electors *electors, int *ret_result,
 static void end_stop(struct hf_electors *electors, enum hf__electors_state state, int result,
                      const struct hf_status *status) {
         pthread_mutex_lock(&electors->mu);
+        assert(electors->state == HF__ELECTORS_STOPPING);
         electors->stop_result = result;
         electors->stop_status = *status;
         pthread_mutex_unlock(&electors->mu);
@@ -326,7 +346,7 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
         } else {
                 state = HF__ELECTORS_HUNG;
                 r = hf_fail(&status, HF_E_STUCK,
-                            "the elector loop does not end: an on_change callback may hang");
+                            "the elector loop does not end: an on_change callback may be blocked");
         }
         if (r != 0 && reterr_status)
                 *reterr_status = status;
@@ -334,26 +354,32 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
         return r;
 }
 
+/* Whether nothing runs any more that could touch the electors. */
+static bool is_quiet(const struct hf_electors *electors) {
+        if (electors->state != HF__ELECTORS_NEW && electors->state != HF__ELECTORS_STOPPED)
+                return false;
+        for (size_t i = 0; i < electors->n; i++) {
+                const struct hf_elector *elector = electors->list[i];
+                if ((elector->term && !hf__term_is_joined(elector->term)) ||
+                    (elector->instance && !hf__term_is_joined(elector->instance)))
+                        return false;
+        }
+        return true;
+}
+
 struct hf_electors *hf_electors_free(struct hf_electors *electors) {
         if (!electors)
                 return NULL;
         hf__leader_health_remove(electors);
-        /* Work that is still alive may touch all of this: it stays. */
-        if (electors->state != HF__ELECTORS_NEW && electors->state != HF__ELECTORS_STOPPED)
-                return NULL;
+        if (!is_quiet(electors))
+                return NULL; /* leaked on purpose: a stuck controller may touch all of it */
         for (size_t i = 0; i < electors->n; i++) {
-                struct hf_elector *elector = electors->list[i];
-                if ((elector->work && !hf__term_is_joined(elector->work)) ||
-                    (elector->instance && !hf__term_is_joined(elector->instance)))
-                        return NULL;
-        }
-        for (size_t i = 0; i < electors->n; i++) {
-                electors->list[i]->work = hf__term_free(electors->list[i]->work);
+                electors->list[i]->term = hf__term_free(electors->list[i]->term);
                 electors->list[i]->instance = hf__term_free(electors->list[i]->instance);
                 hf__elector_free(electors->list[i]);
         }
         struct hf__message *message = hf__mailbox_take(&electors->mailbox);
-        while (message) { /* answers that came after the loop had ended */
+        while (message) { /* replies that came after the loop had ended */
                 struct hf__message *next = message->next;
                 free((struct hf__elector_message *)message);
                 message = next;
@@ -392,7 +418,7 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
                 .after = after,
                 .start = start_controllers,
                 .stop = stop_controllers,
-                /* The electors' own bounds end it; this one is for what is wrong with them. */
+                /* The electors keep their own limits. This one is for a fault in them. */
                 .stop_deadline = 2 * stop_bound(electors) + 10 * HF_NSEC_PER_SEC,
                 .ctx = electors,
         };
@@ -401,20 +427,12 @@ int hf_controllers_install(struct hf_hooks *hooks, struct hf_electors *electors,
         return hf_hooks_add(hooks, &hook, HF_HOOKS_HERE, reterr_status);
 }
 
-/* ---- asking ---- */
+/* ---- requests to the loop ---- */
 
-void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info) {
-        hf__elector_info(elector, ret_info);
-}
-
-bool hf_elector_may_act(struct hf_elector *elector) {
-        return hf__gate_may_act(&elector->gate, hf_now(hf_host_clock(elector->electors->host)));
-}
-
-/* successor "" = whoever comes. */
+/* successor "" = any standby. */
 static int give_up_lease(struct hf_elector *elector, const char *successor) {
         struct hf_leader_info info;
-        hf__elector_info(elector, &info);
+        hf_elector_info(elector, &info);
         if (info.state != HF_LEADING)
                 return HF_E_NOT_LEADER;
         struct hf__elector_message *message = calloc(1, sizeof *message);
@@ -428,13 +446,13 @@ static int give_up_lease(struct hf_elector *elector, const char *successor) {
 }
 
 int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
-        return hf__is_identity(identity) ? give_up_lease(elector, identity) : -EINVAL;
+        return hf__elector_is_identity(identity) ? give_up_lease(elector, identity) : -EINVAL;
 }
 
 int hf_elector_step_down(struct hf_elector *elector) { return give_up_lease(elector, ""); }
 
 void hf_elector_end_term(struct hf_elector *elector) {
-        atomic_store(&elector->doubted, true);
+        atomic_store(&elector->end_asked, true);
         hf__electors_wake(elector->electors);
 }
 

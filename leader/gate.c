@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gate is two atomics and no lock, because every write of a leader asks it.
+ *
+ * Invariant: valid_until alone decides. pid is written before it and does not change while the gate
+ * is open, so a thread that reads a valid_until also reads the pid that belongs to it.
+ */
 #include "leader/gate.h"
 
+#include <assert.h>
 #include <unistd.h>
 
-/*
- * The deadline is the one word that decides; pid is written before it and never changes while the
- * gate is open, so that a reader that sees the deadline (acquire) sees the process it belongs to.
- */
 void hf__gate_open(struct hf__gate *gate, hf_nsec valid_until) {
+        assert(valid_until > 0);
         atomic_store_explicit(&gate->pid, (int64_t)getpid(), memory_order_relaxed);
         atomic_store_explicit(&gate->valid_until, valid_until, memory_order_release);
 }
@@ -29,7 +33,7 @@ void hf__gate_shut(struct hf__gate *gate) {
 bool hf__gate_may_act(struct hf__gate *gate, hf_nsec now) {
         int64_t valid_until = atomic_load_explicit(&gate->valid_until, memory_order_seq_cst);
 
-        /* The process is asked for last: it is a system call. */
+        /* getpid comes last, because it is a system call. */
         return valid_until != 0 && now < valid_until &&
                atomic_load_explicit(&gate->pid, memory_order_relaxed) == (int64_t)getpid();
 }

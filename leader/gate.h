@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The gate (P1): may this process act now? Open with a deadline, extended by each acknowledged
- * renewal, closed by hand.
+ * The gate: may this process act as leader now?
  *
- * It holds one number, the boot time until which acting is allowed, and is asked at the point of
- * use, so that a process that was stopped, suspended or cut off is inert the moment it wakes.
- * Closed = 0. Only the elector core's actions move it. A fork after opening is detected: in the
- * child it is shut. Pure but for getpid. Thread: open, extend and close by the elector loop;
- * may_act by any.
+ * The gate holds one number, the boot time until which acting is allowed. It is opened with such a
+ * time, every acknowledged renewal extends it, and it is shut by hand or by the passing of time. It
+ * is asked immediately before every write. So a process that was stopped, suspended or cut off from
+ * the network cannot act when it wakes up, before it has learned anything.
+ *
+ * Only the actions of the elector's core change it. In the child of a fork it is shut, because the
+ * child does not renew the Lease.
+ *
+ * Thread: open, extend and shut by the elector loop; may_act and valid_until by any. Never blocks.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,8 +25,8 @@ struct hf__gate {
 };
 
 void hf__gate_open(struct hf__gate *gate, hf_nsec valid_until);
-void hf__gate_extend(struct hf__gate *gate,
-                     hf_nsec valid_until); /* never backwards; does nothing on a shut gate */
-void hf__gate_shut(struct hf__gate *gate);
+/* Never shortens, and does nothing if the gate is shut. */
+void hf__gate_extend(struct hf__gate *gate, hf_nsec valid_until);
+void hf__gate_shut(struct hf__gate *gate); /* idempotent */
 bool hf__gate_may_act(struct hf__gate *gate, hf_nsec now);
-hf_nsec hf__gate_valid_until(struct hf__gate *gate);
+hf_nsec hf__gate_valid_until(struct hf__gate *gate); /* 0 = shut */

@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gated and fenced client. Model: three questions are asked of every write, at the point of
- * use.
+ * The gated and fenced client. It guards every write at three moments:
  *
- *      before it is sent      may this process act now (the gate), and is the term not aborted?
- *      while it is under way  its deadline ends with the validity that was known when it was sent;
- * abort cancels it when it is answered    did the server compare the fence? If it says stale, or
- * does not say, the term ends
+ *      before sending   Is the gate open, and is the term not aborted? Else the write is refused.
+ *      under way        Its deadline is not later than the end of the validity that was known when
+ *                       it was sent. An abort cancels it.
+ *      response         Did the server compare the fence? If the server says that the term is
+ *                       stale, or does not confirm the fence, the term ends.
  *
- * The gate alone cannot close the window between the check and the commit (a pause may fall into
- * it); the fence does. Refusals come through `done`, on the calling thread, like any other answer.
+ * The gate alone is not enough: the process may be paused between the check and the commit. The
+ * fence closes that window. A refusal is delivered through `done`, on the calling thread, like any
+ * other response.
  *
- * Each write under way is a `struct write` on the list, which holds a reference on the client.
- * Watches and reads change nothing and go to the inner client as they are, with its ids; so do the
- * ids of writes.
+ * Invariants:
+ *  - every write under way is a `struct write` on the list and holds a reference on the client;
+ *  - no lock is held while the inner client or `done` is called. `stale` alone is called under the
+ *    lock, so that release can guarantee that it is not called afterwards.
+ *
+ * Reads and watches change nothing and go to the inner client as they are. All ids are the inner
+ * client's.
  */
 #include "leader/leader_client.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,31 +31,35 @@
 #include "base/thread.h"
 
 struct write {
-        struct write *next, **at; /* on the list; guarded by client->mu, like all below */
-        struct leader_client *client;
+        /* immutable once it is sent */
+        struct leader_client *client; /* holds a reference */
         hf_response_fn done;
         void *ctx;
-        uint64_t inner_id; /* 0 = not known yet */
+        bool dry_run; /* commits nothing, so the server neither compares nor confirms the fence */
+
+        /* guarded by client->mu */
+        struct write *next, **at; /* the list */
+        uint64_t inner_id;        /* the inner client's; 0 = not known yet */
         bool answered, cancel_wanted;
-        bool dry_run; /* immutable: nothing is committed, so nothing is compared, nor echoed */
-        int refs;     /* the starter's and the callback's */
+        int refs; /* the starter's and the callback's */
 };
 
 struct leader_client {
-        struct hf_client base; /* first */
-        /* immutable, but for what release takes away under mu */
-        struct hf__leader_client_config config;
+        struct hf_client base;                  /* first */
+        struct hf__leader_client_config config; /* immutable */
 
         pthread_mutex_t mu;
         /* guarded by mu */
-        int refs; /* the owner's, and one for each write */
+        int refs; /* the owner's, and one for each write under way */
         bool aborted, released;
         struct write *writes;
 };
 
 static void client_unref(struct leader_client *client) {
         pthread_mutex_lock(&client->mu);
+        assert(client->refs > 0);
         bool gone = --client->refs == 0;
+        assert(!gone || (client->released && !client->writes));
         pthread_mutex_unlock(&client->mu);
         if (gone) {
                 pthread_mutex_destroy(&client->mu);
@@ -60,7 +70,9 @@ static void client_unref(struct leader_client *client) {
 static void write_unref(struct write *write) {
         struct leader_client *client = write->client;
         pthread_mutex_lock(&client->mu);
+        assert(write->refs > 0);
         bool gone = --write->refs == 0;
+        assert(!gone || write->answered);
         pthread_mutex_unlock(&client->mu);
         if (gone) {
                 free(write);
@@ -68,7 +80,9 @@ static void write_unref(struct write *write) {
         }
 }
 
-static void write_over_locked(struct write *write) {
+static void write_end_locked(struct write *write) {
+        hf__mutex_assert_held(&write->client->mu);
+        assert(!write->answered);
         write->answered = true;
         *write->at = write->next;
         if (write->next)
@@ -99,8 +113,7 @@ static void refuse(hf_response_fn done, void *ctx, int error, const char *why) {
 
 static void report_stale(struct leader_client *client, int error) {
         pthread_mutex_lock(&client->mu);
-        /* Under the lock, so that release can promise silence; all it does is set a flag and poke
-         * the loop. */
+        /* Under the lock: see the invariants. It only sets a flag and wakes the loop. */
         if (!client->released && client->config.stale)
                 client->config.stale(client->config.ctx, error);
         pthread_mutex_unlock(&client->mu);
@@ -114,29 +127,30 @@ static void on_written(void *ctx, const struct hf_response *from) {
             !write->dry_run) {
                 reply.error = HF_E_UNFENCED;
                 (void)hf_fail(&reply.status, HF_E_UNFENCED,
-                              "the server did not say that it compared the fence of term %llu: the "
-                              "write was made without it, the term "
-                              "ends",
+                              "the server did not confirm the fence of term %llu: the write may "
+                              "have "
+                              "been made without it, so the term ends",
                               (unsigned long long)client->config.fence.term);
         }
         if (reply.error == HF_E_UNFENCED || reply.error == HF_E_STALE_TERM)
                 report_stale(client, reply.error);
         pthread_mutex_lock(&client->mu);
-        write_over_locked(write);
+        write_end_locked(write);
         pthread_mutex_unlock(&client->mu);
         write->done(write->ctx, &reply);
         write_unref(write);
 }
 
-/* Is the write to be sent? Caps its deadline. 0, or the refusal. */
-static int admit(struct leader_client *client, struct hf_request *request, const char **ret_why) {
+/* 0: the write may be sent, and its deadline is capped. Else the error to refuse it with. */
+static int admit_write(struct leader_client *client, struct hf_request *request,
+                       const char **ret_why) {
         pthread_mutex_lock(&client->mu);
         bool aborted = client->aborted;
         hf_nsec now = hf_now(hf_host_clock(client->base.host));
         bool may_act = !aborted && hf__gate_may_act(client->config.gate, now);
         hf_nsec valid_until = aborted ? 0 : hf__gate_valid_until(client->config.gate);
         pthread_mutex_unlock(&client->mu);
-        /* The proof of the fence: only the server stands between a deposed leader and its write,
+        /* A test of the fence: only the server protects against a leader that has lost its Lease,
          * also after the abort. */
         if (client->config.gate_off)
                 return 0;
@@ -149,9 +163,8 @@ static int admit(struct leader_client *client, struct hf_request *request, const
         return 0;
 }
 
-/* A delete may say it in its options instead: then they are a small object, and say it in a list.
- */
-static bool options_say_dry_run(const struct hf_request *request) {
+/* A delete may carry DeleteOptions as its body, with a list dryRun. */
+static bool is_dry_run_by_options(const struct hf_request *request) {
         struct hf__json *options = NULL;
 
         if ((request->verb != HF_VERB_DELETE && request->verb != HF_VERB_DELETE_COLLECTION) ||
@@ -165,7 +178,7 @@ static bool options_say_dry_run(const struct hf_request *request) {
 
 static bool is_dry_run(const struct hf_request *request) {
         const char *at = request->query ? strstr(request->query, "dryRun=All") : NULL;
-        return (at && (at == request->query || at[-1] == '&')) || options_say_dry_run(request);
+        return (at && (at == request->query || at[-1] == '&')) || is_dry_run_by_options(request);
 }
 
 static int send_write(struct leader_client *client, const struct hf_request *from,
@@ -178,7 +191,7 @@ static int send_write(struct leader_client *client, const struct hf_request *fro
         if (!write)
                 return -ENOMEM;
         write->dry_run = is_dry_run(from);
-        int r = admit(client, &request, &why);
+        int r = admit_write(client, &request, &why);
         bool refused = r != 0;
         if (!refused)
                 r = hf_client_request(client->config.inner, &request, on_written, write, &id);
@@ -186,13 +199,13 @@ static int send_write(struct leader_client *client, const struct hf_request *fro
         write->inner_id = id;
         bool cancel = r == 0 && write->cancel_wanted && !write->answered;
         if (r != 0)
-                write_over_locked(write);
+                write_end_locked(write);
         pthread_mutex_unlock(&client->mu);
         if (cancel)
                 hf_client_cancel(client->config.inner, id);
         write_unref(write);
         if (r != 0)
-                write_unref(write); /* the callback's: it does not come */
+                write_unref(write); /* the callback's reference: there will be no callback */
         if (refused) {
                 refuse(done, ctx, r, why);
                 r = 0;
@@ -209,8 +222,8 @@ static bool is_aborted(struct leader_client *client) {
         return aborted;
 }
 
-static int leader_call(struct hf_client *self, const struct hf_request *request,
-                       hf_response_fn done, void *ctx, uint64_t *ret_id) {
+static int leader_request(struct hf_client *self, const struct hf_request *request,
+                          hf_response_fn done, void *ctx, uint64_t *ret_id) {
         struct leader_client *client = (struct leader_client *)self;
         if (request->verb != HF_VERB_GET && request->verb != HF_VERB_LIST)
                 return send_write(client, request, done, ctx, ret_id);
@@ -222,7 +235,7 @@ static int leader_call(struct hf_client *self, const struct hf_request *request,
         return 0;
 }
 
-/* Ids are the inner client's; 0 stands for a call that was refused and answered at once. */
+/* 0 is the id of a request that was refused, and answered, at once. */
 static void leader_cancel(struct hf_client *self, uint64_t id) {
         if (id)
                 hf_client_cancel(((struct leader_client *)self)->config.inner, id);
@@ -231,9 +244,9 @@ static void leader_cancel(struct hf_client *self, uint64_t id) {
 static int leader_watch(struct hf_client *self, const struct hf_watch_spec *spec,
                         hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
         struct leader_client *client = (struct leader_client *)self;
-        return is_aborted(client)
-                       ? HF_E_CLOSED
-                       : hf_client_watch(client->config.inner, spec, on_event, on_end, ctx, ret_id);
+        if (is_aborted(client))
+                return HF_E_CLOSED;
+        return hf_client_watch(client->config.inner, spec, on_event, on_end, ctx, ret_id);
 }
 
 static void leader_watch_cancel(struct hf_client *self, uint64_t id) {
@@ -265,6 +278,7 @@ void hf__leader_client_release(struct hf_client *self) {
         hf__leader_client_abort(self);
         struct leader_client *client = (struct leader_client *)self;
         pthread_mutex_lock(&client->mu);
+        assert(!client->released);
         client->released = true;
         pthread_mutex_unlock(&client->mu);
         client_unref(client);
@@ -273,12 +287,13 @@ void hf__leader_client_release(struct hf_client *self) {
 int hf__leader_client_new(const struct hf_host *host, const struct hf__leader_client_config *config,
                           struct hf_client **ret_client) {
         static const struct hf_client_ops ops = {
-                .request = leader_call,
+                .request = leader_request,
                 .cancel = leader_cancel,
                 .watch = leader_watch,
                 .watch_cancel = leader_watch_cancel,
                 .free = hf__leader_client_release,
         };
+        assert(config->inner && config->gate);
         struct leader_client *client = calloc(1, sizeof *client);
         if (!client)
                 return -ENOMEM;

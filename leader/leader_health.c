@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two questions, kept apart because different things follow from the answers.
+ * Two health checks. They are separate because different actions follow from them.
  *
- *      leaderElection        healthz, livez   does the election work in this process? Red: work
- * ignores its tokens, or the loop hangs with its gate open. Only a restart helps.
- *      leaderElection-lock   healthz          does the Lease answer, and is the name on it ours
- * alone? Red: a standby that could not take over, seen before it has to. Never under livez, for a
- * restart mends nothing, nor under readyz, for who cannot lead can serve.
+ *      leaderElection        healthz, livez   Does the election work in this process? It fails when
+ *                                             a controller does not return, or when the loop hangs
+ *                                             with its gate open. Only a restart helps.
+ *      leaderElection-lock   healthz          Can the Lease be reached, and is our identity ours
+ *                                             alone? It fails on a standby that could not take
+ *                                             over, before it has to.
+ *
+ * The second one is never under livez, because a restart would not help, and never under readyz,
+ * because a process that cannot lead can still serve.
+ *
+ * Thread: the checks run on any thread; they read the electors' `info` under its mutex.
  */
 #include "leader/leader_health.h"
 
@@ -27,14 +33,14 @@ static hf_nsec now_of(const struct hf_elector *elector) {
 
 static bool is_alive(struct hf_elector *elector, char *reason, size_t max_reason) {
         struct hf_leader_info info;
-        hf__elector_info(elector, &info);
+        hf_elector_info(elector, &info);
         if (info.state == HF_STUCK) {
                 (void)snprintf(reason, max_reason, "controller %s of %s ignores its tokens",
                                info.stuck_controller, elector->label);
                 return false;
         }
-        /* The loop shuts the gate when validity is over. One that is open beyond the lease's end
-         * tells of a loop that hangs. */
+        /* The loop shuts the gate when the validity ends. If the gate is still open when the Lease
+         * has expired, the loop hangs. (The text is the one that client-go's check has.) */
         hf_nsec lease_end =
                 info.valid_until + elector->timing.lease_duration - elector->timing.renew_deadline;
         if (info.valid_until && now_of(elector) > lease_end) {
@@ -45,8 +51,8 @@ static bool is_alive(struct hf_elector *elector, char *reason, size_t max_reason
         return true;
 }
 
-/* A quiet Lease is read after half a lease duration; an answer that is due since is missing. Still
- * before the Lease can run out. */
+/* A Lease of which nothing is heard is read after half a lease duration. If the reply is overdue
+ * too, something is wrong; and this is still before the Lease can expire. */
 static hf_nsec silence_allowed(const struct hf_elector *elector) {
         return elector->timing.lease_duration / 2 + elector->timing.request_timeout;
 }
@@ -55,7 +61,7 @@ static bool can_lead(struct hf_elector *elector, char *reason, size_t max_reason
         struct hf_leader_info info;
         char why[sizeof elector->last_failure];
         hf_nsec now = now_of(elector);
-        hf__elector_info(elector, &info);
+        hf_elector_info(elector, &info);
         if (info.state == HF_STOPPED)
                 return true;
         pthread_mutex_lock(&elector->electors->mu);
@@ -76,28 +82,29 @@ static bool can_lead(struct hf_elector *elector, char *reason, size_t max_reason
         return true;
 }
 
-static bool all_are(struct hf_electors *electors, bool (*is)(struct hf_elector *, char *, size_t),
-                    char *reason, size_t max_reason) {
+static bool check_all(struct hf_electors *electors,
+                      bool (*is_good)(struct hf_elector *, char *, size_t), char *reason,
+                      size_t max_reason) {
         for (size_t i = 0; i < electors->n; i++)
-                if (!is(electors->list[i], reason, max_reason))
+                if (!is_good(electors->list[i], reason, max_reason))
                         return false;
         return true;
 }
 
-static bool check_live(void *ctx, char *reason, size_t max_reason) {
-        return all_are(ctx, is_alive, reason, max_reason);
+static bool check_is_alive(void *ctx, char *reason, size_t max_reason) {
+        return check_all(ctx, is_alive, reason, max_reason);
 }
-static bool check_lock(void *ctx, char *reason, size_t max_reason) {
-        return all_are(ctx, can_lead, reason, max_reason);
+static bool check_can_lead(void *ctx, char *reason, size_t max_reason) {
+        return check_all(ctx, can_lead, reason, max_reason);
 }
 
-static void collect(void *ctx) {
+static void collect_metrics(void *ctx) {
         struct hf_electors *electors = ctx;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
                 struct hf_leader_info info;
                 hf_nsec now = now_of(elector), left = hf__gate_valid_until(&elector->gate) - now;
-                hf__elector_info(elector, &info);
+                hf_elector_info(elector, &info);
                 hf_metric_set(elector->metrics.remaining,
                               left > 0 ? (double)left / (double)HF_NSEC_PER_SEC : 0);
                 hf_metric_set(elector->metrics.silence,
@@ -107,26 +114,26 @@ static void collect(void *ctx) {
 
 int hf__leader_health_add(struct hf_electors *electors) {
         struct hf_health *health = electors->host->health;
-        int r = hf_health_add(health, LIVE_CHECK, HF_HEALTHZ | HF_LIVEZ, check_live, electors);
+        int r = hf_health_add(health, LIVE_CHECK, HF_HEALTHZ | HF_LIVEZ, check_is_alive, electors);
         if (r != 0)
                 return r;
-        r = hf_health_add(health, LOCK_CHECK, HF_HEALTHZ, check_lock, electors);
+        r = hf_health_add(health, LOCK_CHECK, HF_HEALTHZ, check_can_lead, electors);
         if (r != 0) {
                 hf_health_remove(health, LIVE_CHECK);
                 return r;
         }
         electors->has_health = true;
-        return electors->host->metrics
-                       ? hf_metrics_add_collector(electors->host->metrics, collect, electors)
-                       : 0;
+        return electors->host->metrics ? hf_metrics_add_collector(electors->host->metrics,
+                                                                  collect_metrics, electors)
+                                       : 0;
 }
 
 void hf__leader_health_remove(struct hf_electors *electors) {
-        /* The checks of that name may be those of other electors, which were there first. */
+        /* Checks with these names may be those of other electors, which were there first. */
         if (electors->has_health) {
                 hf_health_remove(electors->host->health, LIVE_CHECK);
                 hf_health_remove(electors->host->health, LOCK_CHECK);
         }
         if (electors->host->metrics)
-                hf_metrics_remove_collector(electors->host->metrics, collect, electors);
+                hf_metrics_remove_collector(electors->host->metrics, collect_metrics, electors);
 }

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Registers the metrics of one elector. Their names and labels are part of the interface:
+ * dashboards and alerts use them.
+ */
 #include "leader/leader_metrics.h"
 
 #include <stdio.h>
@@ -6,15 +10,20 @@
 #include <holdfast/error.h>
 #include <holdfast/fence.h>
 
+enum reason { CONFLICT, TIMEOUT, UNAVAILABLE, REFUSED, TOO_MANY, OTHER };
+/* The label's values, by enum reason. */
 static const char *const reasons[] = {"conflict", "timeout",  "unavailable",
                                       "refused",  "too_many", "other"};
+_Static_assert(sizeof reasons / sizeof *reasons ==
+                       sizeof((struct hf__leader_metrics *)0)->failed_by / sizeof(void *),
+               "a metric for each reason");
 
 void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf_host *host,
                              const char *ns, const char *name) {
         char labels[2 * HF_NAME_MAX + 64];
         struct hf_metrics *registry = host->metrics;
 
-        /* The field labels by the Lease's name alone. */
+        /* client-go labels these by the Lease's name alone. */
         (void)snprintf(labels, sizeof labels, "name=\"%s\"", name);
         metrics->master_status =
                 hf_metrics_get(registry, HF_METRIC_GAUGE, "leader_election_master_status",
@@ -64,11 +73,12 @@ void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf
                                "holdfast_leader_leaderless_seconds_total",
                                "Seconds in which, as far as this process could see, nobody led",
                                labels);
-        metrics->twins = hf_metrics_get(registry, HF_METRIC_COUNTER,
-                                        "holdfast_leader_identity_collisions_total",
-                                        "Times the Lease was found under this process's identity "
-                                        "but not taken by it",
-                                        labels);
+        metrics->collisions =
+                hf_metrics_get(registry, HF_METRIC_COUNTER,
+                               "holdfast_leader_identity_collisions_total",
+                               "Times the Lease was found under this process's identity "
+                               "but not taken by it",
+                               labels);
         for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++) {
                 (void)snprintf(labels, sizeof labels, "lease=\"%s/%s\",reason=\"%s\"", ns, name,
                                reasons[i]);
@@ -81,16 +91,17 @@ void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf
 }
 
 void hf__leader_metrics_failed(struct hf__leader_metrics *metrics, int error) {
-        unsigned i = 5;
+        enum reason reason = OTHER;
+
         switch (error) {
         case HF_E_CONFLICT:
-        case HF_E_EXISTS: i = 0; break;
-        case HF_E_TIMEOUT: i = 1; break;
-        case HF_E_UNAVAILABLE: i = 2; break;
+        case HF_E_EXISTS: reason = CONFLICT; break;
+        case HF_E_TIMEOUT: reason = TIMEOUT; break;
+        case HF_E_UNAVAILABLE: reason = UNAVAILABLE; break;
         case HF_E_UNAUTHORIZED:
-        case HF_E_FORBIDDEN: i = 3; break;
-        case HF_E_TOO_MANY: i = 4; break;
+        case HF_E_FORBIDDEN: reason = REFUSED; break;
+        case HF_E_TOO_MANY: reason = TOO_MANY; break;
         default: break;
         }
-        hf_metric_add(metrics->failed_by[i], 1);
+        hf_metric_add(metrics->failed_by[reason], 1);
 }

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The metrics of one elector: the field's names where the field has them, holdfast_leader_* else.
- * Handles may be NULL.
+ * The metrics of one elector. Where client-go has a metric, it has client-go's name; the others are
+ * called holdfast_leader_*. Handles are NULL if the host has no metrics.
  */
 #include <holdfast/host.h>
 #include <holdfast/metrics.h>
 
 struct hf__leader_metrics {
-        struct hf_metric *master_status; /* leader_election_master_status{name}: 1 while leading */
-        struct hf_metric *slowpath; /* leader_election_slowpath_total{name}: reads a leader needed
-                                       to settle a renewal */
-        struct hf_metric *term;     /* of ours, 0 = not leading */
-        struct hf_metric *transitions; /* changes of holder seen */
-        struct hf_metric *gap_seconds; /* before our last term: since the former holder's last sign
-                                          of life or release */
-        struct hf_metric *remaining;   /* seconds until this process may no longer act */
-        struct hf_metric *renew_seconds; /* successful lease writes, from sending to the answer */
-        struct hf_metric *stop_seconds;  /* from drain or abort to joined */
+        struct hf_metric *master_status; /* leader_election_master_status: 1 while leading */
+        struct hf_metric *slowpath;      /* leader_election_slowpath_total: reads that a leader
+                                            needed to complete a renewal */
+        struct hf_metric *term;          /* this process's term; 0 = it does not lead */
+        struct hf_metric *transitions;   /* changes of the holder that were seen */
+        struct hf_metric *gap_seconds;   /* from the previous holder's last renewal or release to
+                                            our last acquire */
+        struct hf_metric *remaining;     /* seconds for which this process may still act */
+        struct hf_metric *renew_seconds; /* duration of successful writes of the Lease */
+        struct hf_metric *stop_seconds;  /* from drain or abort to the return of all controllers */
         struct hf_metric *stale_writes;  /* writes that ended a term: refused by the fence, or
-                                            without its echo */
-        struct hf_metric *failed_by[6];  /* lease operations by reason */
-        struct hf_metric *is_stuck;      /* 1 = work ignored its tokens */
-        struct hf_metric *silence;       /* seconds since the Lease last answered or told */
-        struct hf_metric *leaderless;    /* seconds, in total, in which nobody was seen to lead */
-        struct hf_metric
-                *twins; /* times the Lease was seen to bear our identity by another's hand */
+                                            answered without confirming it */
+        struct hf_metric *failed_by[6];  /* failed operations on the Lease, by reason */
+        struct hf_metric *is_stuck;      /* 1 = a controller did not return */
+        struct hf_metric *silence;       /* seconds since the Lease was last heard of */
+        struct hf_metric *leaderless;    /* seconds, in total, without a leader in sight */
+        struct hf_metric *collisions;    /* times the Lease was held by another process under our
+                                            identity */
 };
 
 void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf_host *host,
                              const char *ns, const char *name);
+/* Counts a failed read or write of the Lease by the reason that the error stands for. */
 void hf__leader_metrics_failed(struct hf__leader_metrics *metrics, int error);

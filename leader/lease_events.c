@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Model. A fixed number of notes: free, waiting for their time, or under way. The owner (the
- * elector loop) makes and sends them; the answer, on any thread, frees one, or sets it back to
- * waiting with a later time. When all are taken the one that waits longest is given up for a new
- * one. Each call under way holds a reference, so that the owner can leave at any time.
+ * Writes Events about who leads, behind the election's back.
  *
- * An Event's name is made of the Lease's and of the count of its transitions modulo a small number,
- * so that the Events of a Lease are bounded also on a server that never removes any: the newest
- * take the place of the oldest. Hence they are put, not created; a server that does not create what
- * is put is asked to create.
+ *      FREE --noted--> WAITING --due--> UNDER_WAY --written, or given up--> FREE
+ *                         ^                 |
+ *                         +-----failed------+
+ *
+ * There is a fixed number of notes. The owner (the elector loop) notes and sends; the response, on
+ * any thread, frees a note or sets it back to WAITING with a later time. If all are in use, the
+ * oldest waiting one is dropped for a new one.
+ *
+ * Invariants:
+ *  - A note UNDER_WAY is changed by its request's response only, and holds a reference, so the
+ *    owner may free the events at any time.
+ *  - The number of Event objects of a Lease is bounded, also on a server that never deletes any:
+ *    the name is made of the Lease's name and its count of transitions modulo KEPT_TERMS, so the
+ *    newest Event overwrites the oldest. Therefore an Event is written with PUT. If the server does
+ *    not create objects on PUT, it is written with POST.
  */
 #include "leader/lease_events.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,22 +30,22 @@
 #include "base/thread.h"
 #include "base/time_format.h"
 
-#define MAX_NOTES    8
-#define MAX_ATTEMPTS 12
-#define AGAIN        (5 * HF_NSEC_PER_SEC)
-#define PATIENCE     (10 * HF_NSEC_PER_SEC) /* of one call */
-#define KEPT         16                     /* terms of a Lease whose Events are kept */
+#define MAX_NOTES       8
+#define MAX_ATTEMPTS    12
+#define RETRY_AFTER     (5 * HF_NSEC_PER_SEC)
+#define REQUEST_TIMEOUT (10 * HF_NSEC_PER_SEC)
+#define KEPT_TERMS      16 /* terms of a Lease whose Events are kept; a power of two */
 
 enum note_state { FREE, WAITING, UNDER_WAY };
 
 struct note {
-        struct hf__lease_events *events;
+        struct hf__lease_events *events; /* borrowed; while UNDER_WAY a reference is held */
         /* guarded by events->mu */
         enum note_state state;
-        hf_nsec due;
+        hf_nsec due; /* boot time */
         unsigned n_attempts;
-        bool create; /* the server has none by that name and does not make one of a put */
-        /* the owner's, while not FREE */
+        bool create; /* POST, because the object does not exist and PUT does not create it */
+        /* immutable while UNDER_WAY, else guarded by events->mu */
         bool began;
         int64_t real_us, transitions;
         char uid[40], rv[40];
@@ -79,6 +88,7 @@ int hf__lease_events_new(const struct hf_host *host, struct hf_client *client, c
 
 static void unref(struct hf__lease_events *events) {
         pthread_mutex_lock(&events->mu);
+        assert(events->refs > 0);
         bool gone = --events->refs == 0;
         pthread_mutex_unlock(&events->mu);
         if (gone) {
@@ -93,8 +103,9 @@ struct hf__lease_events *hf__lease_events_free(struct hf__lease_events *events) 
         return NULL;
 }
 
-/* A free one, else the one that waits with the earliest time, else NULL. */
-static struct note *place_locked(struct hf__lease_events *events) {
+/* A free note, else the waiting note with the oldest Event, else NULL. */
+static struct note *find_slot_locked(struct hf__lease_events *events) {
+        hf__mutex_assert_held(&events->mu);
         struct note *place = NULL;
         for (size_t i = 0; i < MAX_NOTES; i++) {
                 struct note *note = &events->notes[i];
@@ -109,7 +120,7 @@ static struct note *place_locked(struct hf__lease_events *events) {
 void hf__lease_events_note(struct hf__lease_events *events, bool began,
                            const struct hf__record *lease, int64_t real_us, hf_nsec due) {
         pthread_mutex_lock(&events->mu);
-        struct note *note = place_locked(events);
+        struct note *note = find_slot_locked(events);
         if (note) {
                 *note = (struct note){.events = events,
                                       .state = WAITING,
@@ -132,12 +143,12 @@ bool hf__lease_events_waiting(struct hf__lease_events *events) {
         return waiting;
 }
 
-static void member(struct hf__strbuf *out, const char *key, const char *value) {
+static void put_member(struct hf__strbuf *out, const char *key, const char *value) {
         hf__strbuf_printf(out, ",\"%s\":", key);
         hf__strbuf_json(out, value, strlen(value));
 }
 
-static void compose(const struct note *note, const char *event_name, struct hf__strbuf *out) {
+static void print_event(const struct note *note, const char *event_name, struct hf__strbuf *out) {
         const struct hf__lease_events *events = note->events;
         char at[HF__MICROTIME_MAX], message[HF_IDENTITY_MAX + 32];
         hf__time_format(note->real_us / 1000000, at);
@@ -145,61 +156,66 @@ static void compose(const struct note *note, const char *event_name, struct hf__
                        note->began ? "became leader" : "stopped leading");
         hf__strbuf_puts(out, "{\"kind\":\"Event\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":");
         hf__strbuf_json(out, event_name, strlen(event_name));
-        member(out, "namespace", events->ns);
+        put_member(out, "namespace", events->ns);
         hf__strbuf_puts(out, "},\"involvedObject\":{\"kind\":\"Lease\",\"apiVersion\":"
                              "\"coordination.k8s.io/v1\"");
-        member(out, "namespace", events->ns);
-        member(out, "name", events->name);
+        put_member(out, "namespace", events->ns);
+        put_member(out, "name", events->name);
         if (note->uid[0])
-                member(out, "uid", note->uid);
+                put_member(out, "uid", note->uid);
         if (note->rv[0])
-                member(out, "resourceVersion", note->rv);
+                put_member(out, "resourceVersion", note->rv);
         hf__strbuf_puts(out, "},\"type\":\"Normal\",\"reason\":\"LeaderElection\",\"count\":1");
-        member(out, "message", message);
-        member(out, "firstTimestamp", at);
-        member(out, "lastTimestamp", at);
-        member(out, "reportingComponent", events->name);
-        member(out, "reportingInstance", events->identity);
+        put_member(out, "message", message);
+        put_member(out, "firstTimestamp", at);
+        put_member(out, "lastTimestamp", at);
+        put_member(out, "reportingComponent", events->name);
+        put_member(out, "reportingInstance", events->identity);
         hf__strbuf_puts(out, ",\"source\":{\"component\":");
         hf__strbuf_json(out, events->name, strlen(events->name));
         hf__strbuf_puts(out, "}}");
 }
 
-/* False: it is given up. */
-static bool settle_locked(struct note *note, int error) {
+/* Handles the end of an attempt. False: the note is given up. */
+static bool note_done_locked(struct note *note, int error) {
+        hf__mutex_assert_held(&note->events->mu);
         hf_nsec now = hf_now(hf_host_clock(note->events->host));
+        assert(note->state == UNDER_WAY);
         bool other_verb = error == (note->create ? HF_E_EXISTS : HF_E_NOT_FOUND);
         bool in_vain = error == HF_E_INVALID || error == HF_E_CLOSED || error == HF_E_TOO_LARGE;
         note->n_attempts++;
         note->create ^= other_verb;
         note->state = error == 0 || in_vain || note->n_attempts == MAX_ATTEMPTS ? FREE : WAITING;
-        note->due = other_verb ? now : now + AGAIN;
+        note->due = other_verb ? now : now + RETRY_AFTER;
         return error == 0 || note->state == WAITING;
 }
 
-static void settle(struct note *note, int error) {
+static void note_done(struct note *note, int error) {
         struct hf__lease_events *events = note->events;
         pthread_mutex_lock(&events->mu);
-        bool ok = settle_locked(note, error);
+        bool ok = note_done_locked(note, error);
         pthread_mutex_unlock(&events->mu);
         if (!ok)
                 hf_log(&events->host->log, HF_LOG_DEBUG, "elector",
-                       "%s/%s: an Event about who leads is given up: %s", events->ns, events->name,
+                       "%s/%s: giving up an Event about who leads: %s", events->ns, events->name,
                        hf_strerror(error));
         unref(events);
 }
 
-static void on_reply(void *ctx, const struct hf_response *reply) { settle(ctx, reply->error); }
+static void on_response(void *ctx, const struct hf_response *reply) {
+        note_done(ctx, reply->error);
+}
 
-/* The note is UNDER_WAY: it is this thread's until the call is made, then the answer's. */
-static void send(struct note *note) {
+/* The note is UNDER_WAY: it belongs to this thread until the request is sent, then to the
+ * response. */
+static void send_note(struct note *note) {
         struct hf__lease_events *events = note->events;
         struct hf__strbuf body = {0};
         char name[HF_NAME_MAX + 1];
         (void)snprintf(name, sizeof name, "%.200s.leader-%u-%s", events->name,
-                       (unsigned)(note->transitions & (KEPT - 1)),
+                       (unsigned)(note->transitions & (KEPT_TERMS - 1)),
                        note->began ? "became" : "stopped");
-        compose(note, name, &body);
+        print_event(note, name, &body);
         int r = body.error;
         if (r == 0) {
                 const struct hf_request request = {.verb = note->create ? HF_VERB_CREATE
@@ -210,12 +226,12 @@ static void send(struct note *note) {
                                                    .body = body.data,
                                                    .n_body = body.n,
                                                    .deadline = hf_now(hf_host_clock(events->host)) +
-                                                               PATIENCE};
-                r = hf_client_request(events->client, &request, on_reply, note, NULL);
+                                                               REQUEST_TIMEOUT};
+                r = hf_client_request(events->client, &request, on_response, note, NULL);
         }
         hf__strbuf_done(&body);
         if (r != 0)
-                settle(note, r);
+                note_done(note, r);
 }
 
 void hf__lease_events_iterate(struct hf__lease_events *events, hf_nsec now) {
@@ -230,5 +246,5 @@ void hf__lease_events_iterate(struct hf__lease_events *events, hf_nsec now) {
         pthread_mutex_unlock(&events->mu);
         for (unsigned i = 0; is_due; i++, is_due >>= 1)
                 if (is_due & 1)
-                        send(&events->notes[i]);
+                        send_note(&events->notes[i]);
 }

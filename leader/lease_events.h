@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The Events that tell people who led: "<identity> became leader" and "<identity> stopped leading",
- * reason LeaderElection, on the Lease. Best effort: they are written behind the election's back, a
- * few are kept and tried again while the server does not answer, and nothing waits for them.
+ * The Events that report who leads, as client-go writes them: "<identity> became leader" and
+ * "<identity> stopped leading", reason LeaderElection, on the Lease.
+ *
+ * Best effort: a few are kept and retried while the server does not respond; nothing waits for
+ * them.
  */
 #include <stdbool.h>
 
@@ -13,19 +15,20 @@
 
 struct hf__lease_events;
 
-/* Texts are copied; the client is borrowed and must outlive every answer. 0 or -errno. */
+/* Texts are copied. client is borrowed and must outlive every response. 0 or -errno. */
 int hf__lease_events_new(const struct hf_host *host, struct hf_client *client, const char *ns,
                          const char *name, const char *identity,
                          struct hf__lease_events **ret_events);
 /*
- * Notes that a term began or ended; lease is the record it was led under. Written by the next turn
- * that is not before `due`. Thread: owner only, as for turn. Never blocks.
+ * Notes that a term began or ended. lease: the record of the term. The Event is sent by the first
+ * hf__lease_events_iterate at or after boot time `due`. Thread: owner only. Never blocks.
  */
 void hf__lease_events_note(struct hf__lease_events *events, bool began,
                            const struct hf__record *lease, int64_t real_us, hf_nsec due);
-/* Writes what is due. */
+/* Sends what is due. Thread: owner only. Never blocks. */
 void hf__lease_events_iterate(struct hf__lease_events *events, hf_nsec now);
-/* Whether any is noted that was not sent, or is to be sent again. Thread: any. */
+/* Whether an Event waits to be sent, or to be sent again. Thread: any. */
 bool hf__lease_events_waiting(struct hf__lease_events *events);
-/* What is under way goes on, and touches nothing but its own memory. Accepts NULL, returns NULL. */
+/* Requests under way go on; their responses touch only memory of their own. Accepts NULL, returns
+ * NULL. */
 struct hf__lease_events *hf__lease_events_free(struct hf__lease_events *events);

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parses and prints the history annotation: a JSON array of entries, oldest first.
+ *
+ * Invariants: the text may come from anybody, so every limit is checked; what is printed has at
+ * most HF__LEASE_HISTORY_MAX entries, whatever was read.
+ */
 #include "leader/lease_history.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,8 +30,8 @@ const char *hf__cause_text(enum hf__cause cause) {
         return "";
 }
 
-/* False: no string is there, or one that does not fit. */
-static bool take_text(const struct hf__json *entry, const char *key, char *to, size_t size) {
+/* False: there is no string of that name, or it does not fit. */
+static bool read_text(const struct hf__json *entry, const char *key, char *to, size_t size) {
         const char *text = hf__json_string(entry, key);
 
         if (!text || strlen(text) >= size)
@@ -33,15 +40,14 @@ static bool take_text(const struct hf__json *entry, const char *key, char *to, s
         return true;
 }
 
-static bool take_entry(const struct hf__json *entry,
-                       struct hf__lease_history_entry *ret_transition) {
-        struct hf__lease_history_entry *to = ret_transition;
+static bool read_entry(const struct hf__json *entry, struct hf__lease_history_entry *ret_entry) {
+        struct hf__lease_history_entry *to = ret_entry;
         const char *at = hf__json_string(entry, "at");
 
         return at && hf__microtime_parse(at, &to->at_us) == 0 &&
-               take_text(entry, "holder", to->holder, sizeof to->holder) &&
-               take_text(entry, "previous", to->previous, sizeof to->previous) &&
-               take_text(entry, "cause", to->cause, sizeof to->cause) &&
+               read_text(entry, "holder", to->holder, sizeof to->holder) &&
+               read_text(entry, "previous", to->previous, sizeof to->previous) &&
+               read_text(entry, "cause", to->cause, sizeof to->cause) &&
                hf__json_i64(entry, "gapMs", &to->gap_ms) && to->gap_ms >= 0;
 }
 
@@ -55,11 +61,15 @@ unsigned hf__lease_history_read(const char *text, struct hf__lease_history_entry
         const struct hf__json *entry = hf__json_is_array(json) ? hf__json_first(json) : NULL;
         for (size_t skip = hf__json_count(json); entry && skip > HF__LEASE_HISTORY_MAX; skip--)
                 entry = hf__json_next(entry);
-        for (; entry; entry = hf__json_next(entry), n_list++)
-                if (!take_entry(entry, &ret_list[n_list])) {
-                        n_list = 0;
+        while (entry) {
+                assert(n_list < HF__LEASE_HISTORY_MAX);
+                if (!read_entry(entry, &ret_list[n_list])) {
+                        n_list = 0; /* one bad entry spoils the history */
                         break;
                 }
+                n_list++;
+                entry = hf__json_next(entry);
+        }
         hf__json_free(json);
         return n_list;
 }
@@ -83,12 +93,14 @@ static void print_entry(struct hf__strbuf *out, const struct hf__lease_history_e
 void hf__lease_history_append(const char *text, const struct hf__record *record,
                               struct hf__strbuf *out) {
         struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX + 1];
-        unsigned n = hf__lease_history_read(text, list), first = n == HF__LEASE_HISTORY_MAX;
+        unsigned n = hf__lease_history_read(text, list);
+        unsigned first = n == HF__LEASE_HISTORY_MAX ? 1 : 0; /* the oldest one goes */
         struct hf__lease_history_entry *entry = &list[n];
         const char *previous = record->previous;
 
-        /* A released Lease does not say who had it; who has just come learns it from the history.
-         */
+        assert(record->cause != HF__CAUSE_NONE);
+        /* A released Lease does not name its previous holder. A process that has not seen it held
+         * finds the name in the history. */
         if (!previous[0] && n &&
             (record->cause == HF__CAUSE_RELEASED || record->cause == HF__CAUSE_HANDED_OVER))
                 previous = list[n - 1].holder;

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lock port over an API client: a coordination.k8s.io/v1 Lease.
+ * The lock port with one coordination.k8s.io/v1 Lease behind an API client.
  *
- * Model. The owner thread (the elector loop) starts operations; the client answers on threads of
- * its own, at times even before the starting call has returned. Each call in flight holds a
- * reference on the lock, so a late answer finds the lock's memory and sees `closed`. Freeing
- * closes, cancels what is under way, and waits for callbacks that are handing over at this instant
- * (they only post to a mailbox); after that none runs.
+ * Threads. The owner (the elector loop) starts operations. The client calls back on threads of its
+ * own, sometimes before the starting call has returned. Each operation under way holds a reference
+ * on the lock, so a late response finds the lock's memory and sees `closed`. lock_free closes the
+ * lock, cancels what is under way, and waits for callbacks that are inside the elector's functions
+ * at this moment (those only post to a mailbox). After that none runs.
  *
- * `last` is the newest Lease object seen. An update is that object with our fields changed, so that
- * everybody else's fields survive. An update of a revision other than last's is answered
- * HF_E_CONFLICT without asking the server: the elector then reads, and both are of one mind again.
- * A deleted Lease stays there as it last was, under a record that matches nothing: a new one goes
- * on with its history.
+ * `last` is the newest Lease object seen. An update sends that object with our fields changed, so
+ * that the fields of others survive. An update at another revision than last's fails with
+ * HF_E_CONFLICT without a request: the elector then reads, and the two agree again. After a
+ * deletion `last` keeps the deleted object, under a record that matches no revision: a Lease that
+ * is created later continues its history.
  *
- * A write that was answered by anything from which it does not follow that nothing was written
- * (canceled, a client's own failure, an answer that cannot be read) is reported as HF_E_TIMEOUT:
- * outcome unknown.
+ * Invariants:
+ *  - no lock is held while the client or the elector is called;
+ *  - a write is reported as failed only if the server certainly did not apply it. Every other
+ *    failure (cancelled, a local failure after sending, an unreadable response) is reported as
+ *    HF_E_TIMEOUT: outcome unknown.
  */
-#include "leader/lock_port.h"
+#include "leader/lease_lock.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <holdfast/leader.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
@@ -34,14 +35,17 @@
 enum op_kind { OP_READ, OP_WRITE, OP_WATCH };
 
 struct op {
-        struct op *next; /* guarded by lock->mu, like all that is not said to be immutable */
-        struct lease_lock *lock; /* immutable; a reference is held */
-        enum op_kind kind;       /* immutable */
-        uint32_t id;             /* immutable; the elector's */
-        uint64_t client_id;      /* 0 = not known yet */
-        bool over;               /* answered; gone from the list */
+        /* immutable */
+        struct lease_lock *lock; /* holds a reference */
+        enum op_kind kind;
+        uint32_t id; /* the elector's */
+
+        /* guarded by lock->mu */
+        struct op *next;
+        uint64_t client_id; /* the client's; 0 = not known yet */
+        bool over;          /* its last callback came, or never comes; off the list */
         bool cancel_wanted;
-        bool superseded; /* a watch that was replaced: its news is not wanted */
+        bool superseded; /* a watch that was replaced: its events are not reported */
         int refs;        /* the starter's and the callback's */
 };
 
@@ -57,15 +61,16 @@ struct lease_lock {
         /* guarded by mu */
         int refs; /* the owner's, and one for each op */
         bool closed;
-        unsigned n_calling;    /* callbacks inside base.done or base.on_record */
-        struct op *ops;        /* under way; owned */
-        struct hf__json *last; /* owned; NULL = none was ever seen */
-        struct hf__record last_record;
+        unsigned n_in_callback;        /* threads inside base.on_reply or base.on_record */
+        struct op *ops;                /* under way; owned */
+        struct hf__json *last;         /* owned; NULL = no Lease was ever seen */
+        struct hf__record last_record; /* of last; exists = false: it is deleted */
 };
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
 
 static void lock_destroy(struct lease_lock *lock) {
+        assert(!lock->ops && lock->n_in_callback == 0);
         for (size_t i = 0; lock->labels && lock->labels[i]; i++)
                 free(lock->labels[i]);
         free(lock->labels);
@@ -79,6 +84,7 @@ static void lock_destroy(struct lease_lock *lock) {
 
 static void lock_unref(struct lease_lock *lock) {
         pthread_mutex_lock(&lock->mu);
+        assert(lock->refs > 0);
         bool gone = --lock->refs == 0;
         pthread_mutex_unlock(&lock->mu);
         if (gone)
@@ -101,7 +107,9 @@ static struct op *op_new(struct lease_lock *lock, enum op_kind kind, uint32_t id
 static void op_unref(struct op *op) {
         struct lease_lock *lock = op->lock;
         pthread_mutex_lock(&lock->mu);
+        assert(op->refs > 0);
         bool gone = --op->refs == 0;
+        assert(!gone || op->over);
         pthread_mutex_unlock(&lock->mu);
         if (gone) {
                 free(op);
@@ -109,7 +117,8 @@ static void op_unref(struct op *op) {
         }
 }
 
-static void op_over_locked(struct op *op) {
+static void op_end_locked(struct op *op) {
+        hf__mutex_assert_held(&op->lock->mu);
         op->over = true;
         for (struct op **at = &op->lock->ops; *at; at = &(*at)->next)
                 if (*at == op) {
@@ -125,7 +134,7 @@ static void cancel_at_client(struct lease_lock *lock, enum op_kind kind, uint64_
                 hf_client_cancel(lock->client, client_id);
 }
 
-/* After the client has taken the call: notes its id, and cancels it if that was wanted meanwhile.
+/* The client has accepted the request: notes its id, and cancels it if that was wanted meanwhile.
  * Drops the starter's reference. */
 static void op_started(struct op *op, uint64_t client_id) {
         struct lease_lock *lock = op->lock;
@@ -138,21 +147,23 @@ static void op_started(struct op *op, uint64_t client_id) {
         op_unref(op);
 }
 
-/* The client refused the call: there will be no callback. */
+/* The client did not accept the request: there will be no callback. Drops both references. */
 static void op_not_started(struct op *op) {
         pthread_mutex_lock(&op->lock->mu);
-        op_over_locked(op);
+        op_end_locked(op);
         pthread_mutex_unlock(&op->lock->mu);
         op_unref(op);
         op_unref(op);
 }
 
 /*
- * Keeps what was seen. A watch may lag behind an answer, so its news does not replace something
- * newer; an answer always counts, for a restored backup makes revisions go back. Takes lease.
+ * Keeps a Lease that was seen. A watch may lag behind a response, so its event does not replace a
+ * newer object. A response always counts, because a restored backup makes revisions go back. Takes
+ * ownership of lease.
  */
 static void remember_locked(struct lease_lock *lock, struct hf__json *lease,
                             const struct hf__record *record, bool watched) {
+        hf__mutex_assert_held(&lock->mu);
         bool older = record->rv_number && lock->last_record.rv_number &&
                      record->rv_number < lock->last_record.rv_number;
         if (watched && older) {
@@ -165,8 +176,8 @@ static void remember_locked(struct lease_lock *lock, struct hf__json *lease,
 }
 
 /* Parses an object into a record and keeps it. */
-static int see(struct lease_lock *lock, const char *text, size_t n, bool watched, bool deleted,
-               struct hf__record *ret_record) {
+static int take_object(struct lease_lock *lock, const char *text, size_t n, bool watched,
+                       bool deleted, struct hf__record *ret_record) {
         struct hf__json *lease = NULL;
         int r = hf__json_parse(text ? text : "", text ? n : 0, &lease, NULL);
         if (r == 0)
@@ -186,26 +197,27 @@ static int see(struct lease_lock *lock, const char *text, size_t n, bool watched
         return 0;
 }
 
-/* Is news of op wanted? Then the hand-over must end in leave(). */
-static bool enter(struct op *op) {
+/* True: the elector may be called for op, and leave_callback() must follow. */
+static bool enter_callback(struct op *op) {
         struct lease_lock *lock = op->lock;
         pthread_mutex_lock(&lock->mu);
         bool wanted = !lock->closed && !op->superseded;
-        lock->n_calling += wanted;
+        lock->n_in_callback += wanted;
         pthread_mutex_unlock(&lock->mu);
         return wanted;
 }
 
-static void leave(struct op *op) {
+static void leave_callback(struct op *op) {
         struct lease_lock *lock = op->lock;
         pthread_mutex_lock(&lock->mu);
-        if (--lock->n_calling == 0)
+        if (--lock->n_in_callback == 0)
                 pthread_cond_broadcast(&lock->quiet);
         pthread_mutex_unlock(&lock->mu);
 }
 
-/* From these it follows that the server wrote nothing. */
-static bool nothing_written(int error) {
+/* Whether it follows from the error that the server wrote nothing. (With HF_E_UNAVAILABLE that is
+ * likely but not certain; the core doubts it by itself.) */
+static bool is_nothing_written(int error) {
         switch (error) {
         case HF_E_CONFLICT:
         case HF_E_EXISTS:
@@ -225,69 +237,67 @@ static bool nothing_written(int error) {
         }
 }
 
-static void response(struct lease_lock *lock, uint32_t id, int error, const char *what) {
+static void fail_op(struct lease_lock *lock, uint32_t id, int error, const char *what) {
         struct hf__lock_reply reply = {.result = error};
         (void)hf_fail(&reply.status, error, "lease %s/%s: %s: %s", lock->ns, lock->name, what,
                       hf_strerror(error));
-        lock->base.done(lock->base.ctx, id, &reply);
+        lock->base.on_reply(lock->base.ctx, id, &reply);
 }
 
-static void on_reply(void *ctx, const struct hf_response *from) {
+static void on_response(void *ctx, const struct hf_response *from) {
         struct op *op = ctx;
         struct lease_lock *lock = op->lock;
         struct hf__lock_reply reply = {.result = from->error};
         if (from->error == 0) {
-                reply.result = see(lock, from->body, from->n_body, false, false, &reply.record);
+                reply.result =
+                        take_object(lock, from->body, from->n_body, false, false, &reply.record);
                 if (reply.result != 0)
                         (void)hf_fail(&reply.status, reply.result,
-                                      "lease %s/%s: the server's answer is not a Lease", lock->ns,
+                                      "lease %s/%s: the server's response is not a Lease", lock->ns,
                                       lock->name);
         } else {
                 reply.status = from->status;
                 reply.retry_after = (hf_nsec)from->status.retry_after_s * HF_NSEC_PER_SEC;
         }
         if (op->kind == OP_WRITE && reply.result != 0 &&
-            (from->error == 0 || !nothing_written(reply.result)))
+            (from->error == 0 || !is_nothing_written(reply.result)))
                 reply.result = HF_E_TIMEOUT;
-        if (from->error == HF_E_NOT_FOUND) {
-                pthread_mutex_lock(&lock->mu);
-                lock->last_record = (struct hf__record){0};
-                pthread_mutex_unlock(&lock->mu);
-        }
         pthread_mutex_lock(&lock->mu);
-        op_over_locked(op);
+        if (from->error == HF_E_NOT_FOUND)
+                lock->last_record = (struct hf__record){0};
+        op_end_locked(op);
         pthread_mutex_unlock(&lock->mu);
-        if (enter(op)) {
-                lock->base.done(lock->base.ctx, op->id, &reply);
-                leave(op);
+        if (enter_callback(op)) {
+                lock->base.on_reply(lock->base.ctx, op->id, &reply);
+                leave_callback(op);
         }
         op_unref(op);
 }
 
-static void start_call(struct lease_lock *lock, struct op *op, struct hf_request *request) {
+static void start_request(struct lease_lock *lock, struct op *op, struct hf_request *request) {
         uint64_t client_id = 0;
         uint32_t id = op->id;
         request->resource = leases;
         request->ns = lock->ns;
         request->name = lock->name;
         request->lane = HF_LANE_LEASE;
-        int r = hf_client_request(lock->client, request, on_reply, op, &client_id);
+        int r = hf_client_request(lock->client, request, on_response, op, &client_id);
         if (r == 0) {
                 op_started(op, client_id);
                 return;
         }
         op_not_started(op);
-        response(lock, id, r, "cannot ask the server");
+        fail_op(lock, id, r, "cannot ask the server");
 }
 
-static void lease_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
+static void lock_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
         struct lease_lock *lock = (struct lease_lock *)base;
         struct hf_request request = {.verb = HF_VERB_GET, .deadline = deadline};
         struct op *op = op_new(lock, OP_READ, op_id);
         if (op)
-                start_call(lock, op, &request);
+                start_request(lock, op, &request);
         else
-                response(lock, op_id, -ENOMEM, "cannot ask the server");
+                fail_op(lock, op_id, -ENOMEM, "cannot ask the server");
 }
 
 /* The text to write, from the last object. HF_E_CONFLICT: that object is of another revision. */
@@ -311,8 +321,8 @@ static int compose(struct lease_lock *lock, const struct hf__record *record,
         return r;
 }
 
-static void lease_write(struct hf__lock *base, uint32_t op_id, const struct hf__record *record,
-                        hf_nsec deadline) {
+static void lock_write(struct hf__lock *base, uint32_t op_id, const struct hf__record *record,
+                       hf_nsec deadline) {
         struct lease_lock *lock = (struct lease_lock *)base;
         struct hf__strbuf text = {0};
         int r = compose(lock, record, &text);
@@ -323,9 +333,9 @@ static void lease_write(struct hf__lock *base, uint32_t op_id, const struct hf__
                                              .body = text.data,
                                              .n_body = text.n,
                                              .deadline = deadline};
-                start_call(lock, op, &request);
+                start_request(lock, op, &request);
         } else {
-                response(lock, op_id, r ? r : -ENOMEM, "cannot write");
+                fail_op(lock, op_id, r ? r : -ENOMEM, "cannot write");
         }
         hf__strbuf_done(&text);
 }
@@ -335,31 +345,31 @@ static void on_event(void *ctx, const struct hf_event *event) {
         struct hf__record record;
         if (event->type == HF_EVENT_BOOKMARK)
                 return;
-        /* News that cannot be taken in, for want of memory say, is lost, and so is the watch: a new
-         * one tells how things are. */
-        bool seen = see(op->lock, event->object, event->n_object, true,
-                        event->type == HF_EVENT_DELETED, &record) == 0;
-        if (enter(op)) {
+        /* An event that cannot be parsed, for want of memory say, is lost. So the watch counts as
+         * lost: a new one begins with the Lease as it is. */
+        bool seen = take_object(op->lock, event->object, event->n_object, true,
+                                event->type == HF_EVENT_DELETED, &record) == 0;
+        if (enter_callback(op)) {
                 op->lock->base.on_record(op->lock->base.ctx, seen ? &record : NULL);
-                leave(op);
+                leave_callback(op);
         }
 }
 
 static void on_end(void *ctx, int error, const struct hf_status *status) {
         struct op *op = ctx;
         pthread_mutex_lock(&op->lock->mu);
-        op_over_locked(op);
+        op_end_locked(op);
         pthread_mutex_unlock(&op->lock->mu);
-        if (enter(op)) {
+        if (enter_callback(op)) {
                 op->lock->base.on_record(op->lock->base.ctx, NULL);
-                leave(op);
+                leave_callback(op);
         }
         op_unref(op);
 }
 
 /*
- * Wants an end of the ops of the lock: of watches only, or of all. Each pass takes one that is not
- * yet asked to end, and lets the lock go before it calls the client.
+ * Cancels the operations under way, or only the watches. Each pass takes one that was not cancelled
+ * yet, and unlocks before it calls the client.
  */
 static void cancel_ops(struct lease_lock *lock, bool watches_only) {
         for (;;) {
@@ -383,9 +393,8 @@ static void cancel_ops(struct lease_lock *lock, bool watches_only) {
         }
 }
 
-/* A new watch begins with the object as it is, so that nothing between the last read and now is
- * missed. */
-static void lease_watch(struct hf__lock *base) {
+/* A new watch begins with the object as it is, so no change since the last read is missed. */
+static void lock_watch(struct hf__lock *base) {
         struct lease_lock *lock = (struct lease_lock *)base;
         cancel_ops(lock, true);
         struct hf_watch_spec spec = {.resource = leases,
@@ -406,16 +415,17 @@ static void lease_watch(struct hf__lock *base) {
         lock->base.on_record(lock->base.ctx, NULL);
 }
 
-static void lease_unwatch(struct hf__lock *base) { cancel_ops((struct lease_lock *)base, true); }
+static void lock_unwatch(struct hf__lock *base) { cancel_ops((struct lease_lock *)base, true); }
 
-static void lease_free(struct hf__lock *base) {
+static void lock_free(struct hf__lock *base) {
         struct lease_lock *lock = (struct lease_lock *)base;
         pthread_mutex_lock(&lock->mu);
         lock->closed = true;
         pthread_mutex_unlock(&lock->mu);
         cancel_ops(lock, false);
         pthread_mutex_lock(&lock->mu);
-        while (lock->n_calling) /* only callbacks that are posting to the mailbox at this instant */
+        /* Short: the callbacks only post to the mailbox. */
+        while (lock->n_in_callback > 0)
                 pthread_cond_wait(&lock->quiet, &lock->mu);
         pthread_mutex_unlock(&lock->mu);
         lock_unref(lock);
@@ -428,23 +438,29 @@ static int copy_labels(struct lease_lock *lock, const char *const *labels) {
         lock->labels = calloc(n + 1, sizeof *lock->labels);
         if (!lock->labels)
                 return -ENOMEM;
-        for (size_t i = 0; i < n; i++)
-                if (!(lock->labels[i] = strdup(labels[i])))
+        for (size_t i = 0; i < n; i++) {
+                lock->labels[i] = strdup(labels[i]);
+                if (!lock->labels[i])
                         return -ENOMEM;
+        }
         return 0;
 }
 
 int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config,
                        struct hf__lock **ret_lock) {
-        static const struct hf__lock_ops ops = {lease_read, lease_write, lease_watch, lease_unwatch,
-                                                lease_free};
+        static const struct hf__lock_ops ops = {lock_read, lock_write, lock_watch, lock_unwatch,
+                                                lock_free};
         struct lease_lock *lock = calloc(1, sizeof *lock);
         if (!lock)
                 return -ENOMEM;
         int r = hf__mutex_init(&lock->mu);
-        if (r == 0 && (r = hf_cond_init(&lock->quiet)) != 0)
-                pthread_mutex_destroy(&lock->mu);
         if (r != 0) {
+                free(lock);
+                return r;
+        }
+        r = hf_cond_init(&lock->quiet);
+        if (r != 0) {
+                pthread_mutex_destroy(&lock->mu);
                 free(lock);
                 return r;
         }

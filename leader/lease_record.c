@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Converts between a Lease object and a record.
+ *
+ * Invariants:
+ *  - a Lease may have been written by anybody: reading accepts every JSON object, and what it
+ *    cannot understand counts as absent;
+ *  - writing changes only our own fields of the object, so that a Go process (client-go) and ours
+ *    can contend for one Lease, and other people's labels survive.
+ */
 #include "leader/lease_record.h"
 
 #include <errno.h>
@@ -13,9 +22,11 @@
 #include "base/time_format.h"
 #include "leader/lease_history.h"
 
+/* ---- reading ---- */
+
 /*
- * A foreign string may be longer than ours ever are. It is cut between two characters, for it may
- * be written again, and a mark that no identity of ours can have says so.
+ * A foreign string may be longer than any of ours. It is cut between two characters, because it may
+ * be written again, and ends in a mark that no identity of ours can contain.
  */
 static void copy_text(char *to, size_t max, const char *from) {
         static const char mark[] = "\xe2\x80\xa6"; /* an ellipsis */
@@ -39,8 +50,8 @@ static int64_t read_time(const struct hf__json *spec, const char *key) {
                 return 0;
         if (hf__microtime_parse(text, &usec) == 0)
                 return usec;
-        return hf__time_parse(text, &sec) == 0 ? sec * 1000000
-                                               : 0; /* written by hand, without the six digits */
+        /* A time written by hand may lack the six decimals. */
+        return hf__time_parse(text, &sec) == 0 ? sec * 1000000 : 0;
 }
 
 static uint64_t number_of(const char *rv) {
@@ -52,7 +63,7 @@ static uint64_t number_of(const char *rv) {
         return *end || errno ? 0 : value;
 }
 
-/* The annotation's name has a dot and a slash: no path but a key. NULL = none. */
+/* An annotation's name contains dots, so it is looked up as a key, not as a path. NULL = none. */
 static const char *annotation_of(const struct hf__json *lease, const char *key) {
         const struct hf__json *annotation =
                 hf__json_get(hf__json_path(lease, "metadata.annotations"), key);
@@ -72,9 +83,8 @@ int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record) 
         copy_text(record.successor, sizeof record.successor,
                   annotation_of(lease, HF__SUCCESSOR_ANNOTATION));
         const char *hand_over_to = annotation_of(lease, HF__HAND_OVER_ANNOTATION);
-        if (hand_over_to &&
-            strlen(hand_over_to) < sizeof record.hand_over_to) /* a longer one is nobody's, and cut
-                                                                  it could be somebody's */
+        /* A longer one is no identity of ours and is ignored. Cut, it could become one. */
+        if (hand_over_to && strlen(hand_over_to) < sizeof record.hand_over_to)
                 strcpy(record.hand_over_to, hand_over_to);
         record.preferred = spec && hf__json_string(spec, "preferredHolder") &&
                            *hf__json_string(spec, "preferredHolder");
@@ -84,6 +94,8 @@ int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record) 
         *ret_record = record;
         return 0;
 }
+
+/* ---- writing ---- */
 
 static int set_time(struct hf__json *spec, const char *key, int64_t usec) {
         char text[HF__MICROTIME_MAX];
@@ -95,8 +107,8 @@ static int set_time(struct hf__json *spec, const char *key, int64_t usec) {
         return hf__json_set_string(spec, key, text);
 }
 
-/* The member `key` of object as an object; what else stands there (null, absent) is replaced. NULL
- * = out of memory. */
+/* The member `key` of object, as an object. If it is absent or of another type, it is replaced by
+ * an empty object. NULL = out of memory. */
 static struct hf__json *member_object(struct hf__json *object, const char *key) {
         if (!hf__json_is_object(hf__json_get(object, key)) &&
             hf__json_put(object, key, hf__json_object()) != 0)
@@ -104,8 +116,8 @@ static struct hf__json *member_object(struct hf__json *object, const char *key) 
         return hf__json_get(object, key);
 }
 
-/* Labels and annotations: their keys have dots, so they are taken as they are, not as paths. value
- * NULL removes. */
+/* Sets a label or an annotation. Their names contain dots, so they are keys, not paths. value NULL
+ * removes. */
 static int set_in_map(struct hf__json *metadata, const char *map, const char *key,
                       const char *value) {
         if (!value) {
@@ -143,43 +155,65 @@ static int set_history(struct hf__json *metadata, const struct hf__json *last,
         return r;
 }
 
-static int fill(struct hf__json *lease, const char *ns, const char *name,
-                const struct hf__record *record, const char *const *labels) {
-        struct hf__json *metadata = member_object(lease, "metadata"),
-                        *spec = member_object(lease, "spec");
+static int fill_metadata(struct hf__json *metadata, const char *ns, const char *name,
+                         const struct hf__record *record, const char *const *labels) {
+        const char *successor = record->successor[0] ? record->successor : NULL;
+
+        int r = hf__json_set_string(metadata, "namespace", ns);
+        if (r == 0)
+                r = hf__json_set_string(metadata, "name", name);
+        if (!record->exists || !record->rv[0])
+                hf__json_remove(metadata, "resourceVersion");
+        else if (r == 0)
+                r = hf__json_set_string(metadata, "resourceVersion", record->rv);
+        if (r == 0)
+                r = set_labels(metadata, labels);
+        if (r == 0)
+                r = set_in_map(metadata, "annotations", HF__SUCCESSOR_ANNOTATION, successor);
+        /* A request to hand over was addressed to the record's previous state. */
+        if (r == 0)
+                r = set_in_map(metadata, "annotations", HF__HAND_OVER_ANNOTATION, NULL);
+        return r;
+}
+
+static int fill_spec(struct hf__json *spec, const struct hf__record *record) {
+        int r = hf__json_set_string(spec, "holderIdentity", record->holder);
+        if (record->duration_s <= 0)
+                hf__json_remove(spec, "leaseDurationSeconds"); /* 0 is not valid on the wire */
+        else if (r == 0)
+                r = hf__json_set_i64(spec, "leaseDurationSeconds", record->duration_s);
+        if (r == 0)
+                r = hf__json_set_i64(spec, "leaseTransitions", record->transitions);
+        if (r == 0)
+                r = set_time(spec, "acquireTime", record->acquire_us);
+        if (r == 0)
+                r = set_time(spec, "renewTime", record->renew_us);
+        return r;
+}
+
+static int fill_lease(struct hf__json *lease, const char *ns, const char *name,
+                      const struct hf__record *record, const char *const *labels) {
+        struct hf__json *metadata = member_object(lease, "metadata");
+        struct hf__json *spec = member_object(lease, "spec");
         if (!metadata || !spec)
                 return -ENOMEM;
         int r = hf__json_set_string(lease, "apiVersion", "coordination.k8s.io/v1");
-        r = r != 0 ? r : hf__json_set_string(lease, "kind", "Lease");
-        r = r != 0 ? r : hf__json_set_string(metadata, "namespace", ns);
-        r = r != 0 ? r : hf__json_set_string(metadata, "name", name);
-        if (record->exists && record->rv[0])
-                r = r != 0 ? r : hf__json_set_string(metadata, "resourceVersion", record->rv);
-        else
-                hf__json_remove(metadata, "resourceVersion");
-        r = r != 0 ? r : set_labels(metadata, labels);
-        r = r != 0 ? r
-                   : set_in_map(metadata, "annotations", HF__SUCCESSOR_ANNOTATION,
-                                record->successor[0] ? record->successor : NULL);
-        r = r != 0 ? r
-                   : set_in_map(metadata, "annotations", HF__HAND_OVER_ANNOTATION,
-                                NULL); /* it was for the record as it was */
-        r = r != 0 ? r : hf__json_set_string(spec, "holderIdentity", record->holder);
-        if (record->duration_s > 0)
-                r = r != 0 ? r : hf__json_set_i64(spec, "leaseDurationSeconds", record->duration_s);
-        else
-                hf__json_remove(spec, "leaseDurationSeconds"); /* 0 is not valid on the wire */
-        r = r != 0 ? r : hf__json_set_i64(spec, "leaseTransitions", record->transitions);
-        r = r != 0 ? r : set_time(spec, "acquireTime", record->acquire_us);
-        return r != 0 ? r : set_time(spec, "renewTime", record->renew_us);
+        if (r == 0)
+                r = hf__json_set_string(lease, "kind", "Lease");
+        if (r == 0)
+                r = fill_metadata(metadata, ns, name, record, labels);
+        if (r == 0)
+                r = fill_spec(spec, record);
+        return r;
 }
 
 void hf__lease_write(const struct hf__json *last, const char *ns, const char *name,
                      const struct hf__record *record, const char *const *labels,
                      struct hf__strbuf *out) {
         struct hf__json *lease = last && record->exists ? hf__json_dup(last) : hf__json_object();
-        int r = lease ? fill(lease, ns, name, record, labels) : -ENOMEM;
-        r = r != 0 ? r : set_history(hf__json_get(lease, "metadata"), last, record);
+        int r = lease ? fill_lease(lease, ns, name, record, labels) : -ENOMEM;
+        if (r == 0)
+                r = set_history(hf__json_get(lease, "metadata"), last, record);
         if (r == 0)
                 hf__json_print(lease, out);
         else if (out->error == 0)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The lock port: what an elector needs of the place where its record lives, asynchronous.
- * lease_lock.c implements it over an API client, two_lease_lock.c over two of those. Callbacks come
- * on any thread, exactly once per operation, and only post to the elector's mailbox.
+ * The lock port: how an elector reads, writes and watches its record. lease_lock.c implements it
+ * with one Lease behind an API client, two_lease_lock.c with two of those.
+ *
+ * All operations are asynchronous. The elector loop starts them and they never block. Callbacks
+ * come on any thread, exactly once per operation, possibly before the starting function has
+ * returned. They must not block: the elector's only post a message to its loop.
  */
 #include <holdfast/error.h>
 #include <holdfast/host.h>
@@ -13,25 +16,28 @@
 struct hf__lock;
 
 struct hf__lock_reply {
-        int result; /* as in HF__EV_READ_DONE and HF__EV_WRITE_DONE */
-        hf_nsec retry_after;
-        struct hf__record record; /* when result is 0 */
-        struct hf_status status;  /* when it is not */
+        int result;               /* as in HF__EV_READ_DONE and HF__EV_WRITE_DONE */
+        hf_nsec retry_after;      /* 0 = the server did not ask for one */
+        struct hf__record record; /* if result is 0 */
+        struct hf_status status;  /* if it is not */
 };
-typedef void (*hf__lock_fn)(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply);
-typedef void (*hf__lock_watch_fn)(
-        void *ctx, const struct hf__record *record); /* record NULL: the watch has ended */
+typedef void (*hf__lock_reply_fn)(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply);
+/* record: borrowed; NULL = the watch has ended */
+typedef void (*hf__lock_watch_fn)(void *ctx, const struct hf__record *record);
 
 struct hf__lock_ops {
         void (*read)(struct hf__lock *lock, uint32_t op_id, hf_nsec deadline);
+        /* record.exists = false: create the Lease; true: update it at revision record.rv. */
         void (*write)(struct hf__lock *lock, uint32_t op_id, const struct hf__record *record,
                       hf_nsec deadline);
-        void (*watch)(struct hf__lock *lock); /* (re)opens; a former watch's news no longer comes */
+        /* Opens the watch, or opens it anew; then the old one reports nothing more. */
+        void (*watch)(struct hf__lock *lock);
         void (*unwatch)(struct hf__lock *lock);
-        void (*free)(struct hf__lock *lock); /* cancels all; after it no callback runs */
+        /* Cancels everything under way. After it has returned no callback runs. */
+        void (*free)(struct hf__lock *lock);
         /*
-         * What the last write that succeeded in taking the lock gives to its term beyond the
-         * Lease's own name and the record's revision: a second Lease in the fence, the revision
+         * After a successful acquire: adds to the fence and to acquired_at what they need beyond
+         * the Lease's own name and the record's revision: a second Lease in the fence, the revision
          * that a cache must reach. NULL: nothing.
          */
         void (*grant)(struct hf__lock *lock, struct hf_fence *fence,
@@ -40,17 +46,7 @@ struct hf__lock_ops {
 
 struct hf__lock {
         const struct hf__lock_ops *ops;
-        hf__lock_fn done;            /* set by the elector before the first call */
+        hf__lock_reply_fn on_reply;  /* set by the elector before the first operation */
         hf__lock_watch_fn on_record; /* likewise */
-        void *ctx;
+        void *ctx;                   /* of both */
 };
-
-struct hf_elector_config;
-/* The coordination.k8s.io/v1 Lease. config is borrowed for the call only; its client for the lock's
- * life. 0 or -errno. */
-int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config,
-                       struct hf__lock **ret_lock);
-/* The Leases config->migrate_from (old) and config->name (new) as one. Likewise; lease_duration: as
- * it is recorded. */
-int hf__two_lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config,
-                           hf_nsec lease_duration, struct hf__lock **ret_lock);

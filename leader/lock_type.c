@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of locks in the field's configurations. Of what once were five types, one is left. */
+/*
+ * The lock types of Kubernetes configurations. client-go once had five and kept one, leases. A
+ * configuration that still names another one gets an error that says what to do.
+ */
 #include <string.h>
 
 #include <holdfast/error.h>

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may do what: a cache's thread only adds keys; workers take and work them; drain and abort
- * reach the queue through wakers, which only close it. The run is on the caller's stack and
- * outlives all of them: handlers are removed (they no longer run then) and workers joined before it
- * is left.
+ * The reconcile loop of one controller in one term.
  *
- * Workers come and go: the caller's thread is one from the first to the last; as long as there may
- * be more, one always waits for keys, so that a key that takes long holds up no other. Who takes a
- * key while nobody else waits makes another worker; one that has waited for a while beside others
- * leaves. At rest there is the caller's thread alone.
+ * Threads: an informer's thread only adds keys. Workers take keys and reconcile them. Drain and
+ * abort reach the queue through wakers, which only close it.
  *
- * A key that failed comes back through the queue's delay, so nothing that was seen is forgotten
- * while the term lasts; what is open at its end is replayed by the next leader's caches.
+ * The number of workers follows the load. The calling thread is a worker from beginning to end. As
+ * long as more are allowed, one worker always waits for keys, so that a key that takes long holds
+ * up no other: a worker that takes a key while no other one waits starts another worker. A worker
+ * that has waited for LINGER beside another one leaves. Without keys only the calling thread
+ * remains.
+ *
+ * Invariants:
+ *  - struct run is on the caller's stack. Before the function returns, all handlers are removed
+ *    (after that none runs), all workers are joined and both wakers are removed.
+ *  - No key is forgotten while the term lasts: a key that failed comes back after the queue's
+ * delay. What is left at the term's end is replayed by the next leader's informers.
  */
 #include <holdfast/reconciler.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -31,27 +36,28 @@ struct worker {
 };
 
 struct run {
-        /* immutable once it works */
-        struct hf_reconciler reconciler; /* complete */
+        /* immutable once a worker runs */
+        struct hf_reconciler reconciler; /* a copy, with all members of this version */
         struct hf_term *term;            /* borrowed */
         struct hf_workqueue *queue;      /* owned */
         struct feed *feeds;              /* owned, one per source */
 
-        /* guarded by mu */
         pthread_mutex_t mu;
-        struct worker workers[HF_RECONCILER_WORKERS_MAX - 1]; /* beside the caller's thread */
-        unsigned n_waiting;                                   /* for a key, or about to */
-        bool ending, complained;
+        /* guarded by mu */
+        struct worker workers[HF_RECONCILER_WORKERS_MAX - 1]; /* beside the calling thread */
+        unsigned n_waiting; /* workers in take_key, or about to be */
+        bool ending;        /* no further worker is started */
+        bool has_warned;    /* that no thread could be created */
 };
 
 struct feed {
         struct run *run;
         hf_reconciler_map_fn map;
         struct hf_informer *informer;        /* borrowed */
-        struct hf_informer_handler *handler; /* owned by the cache; NULL = not added */
+        struct hf_informer_handler *handler; /* owned by the informer; NULL = not added */
 };
 
-/* ---- what goes in ---- */
+/* ---- keys in ---- */
 
 static void on_object(void *ctx, enum hf_event_type type, const char *ns, const char *name,
                       const char *object, size_t n) {
@@ -61,9 +67,8 @@ static void on_object(void *ctx, enum hf_event_type type, const char *ns, const 
         if (feed->map)
                 feed->map(feed->run->reconciler.ctx, feed->run->queue, type, ns, name, object, n);
         else if (hf_key_make(key, ns, name) == 0)
-                (void)hf_workqueue_add(feed->run->queue,
-                                       key); /* out of memory: the next event or the next leader's
-                                                replay brings it */
+                /* If memory is short, the next event or the next leader's replay brings the key. */
+                (void)hf_workqueue_add(feed->run->queue, key);
 }
 
 static int add_handlers(struct run *run) {
@@ -97,93 +102,94 @@ static int wait_for_caches(struct run *run) {
         return r;
 }
 
-/* ---- what is done ---- */
+/* ---- reconciling ---- */
 
-static void work_on(struct run *run, const char *key) {
+static void reconcile_key(struct run *run, const char *key) {
         const struct hf_reconciler *reconciler = &run->reconciler;
-        hf_nsec again = 0;
+        hf_nsec look_again_after = 0;
 
-        int r = reconciler->reconcile(reconciler->ctx, run->term, key, &again);
+        int r = reconciler->reconcile(reconciler->ctx, run->term, key, &look_again_after);
         if (r == 0) {
                 hf_workqueue_forget(run->queue, key);
-                if (again > 0)
-                        (void)hf_workqueue_add_after(run->queue, key, again);
+                if (look_again_after > 0)
+                        (void)hf_workqueue_add_after(run->queue, key, look_again_after);
         } else {
-                /* That another wrote first is daily life. Of the others no word is lost: when the
-                 * term ends, the queue takes nothing more.
-                 */
+                /* A conflict is normal: another process wrote first. The other three come from the
+                 * term's end, when the queue accepts nothing more anyway. */
                 bool quiet = r == HF_E_CONFLICT || r == HF_E_CANCELED || r == HF_E_NOT_LEADER ||
                              r == HF_E_STALE_TERM;
                 hf_log(&hf_term_host(run->term)->log, quiet ? HF_LOG_DEBUG : HF_LOG_WARNING,
-                       reconciler->name, "%s: %s; will be tried again", key, hf_strerror(r));
+                       reconciler->name, "%s: %s; will be retried", key, hf_strerror(r));
                 (void)hf_workqueue_retry(run->queue, key);
         }
 }
 
 /* ---- workers ---- */
 
-static void *worker_thread(void *ctx);
+static void *worker_main(void *ctx);
 
-/* With fewer threads than asked for the work is slower, not wrong. The lock is held so that the one
- * who joins knows them all. */
-static void make_worker_locked(struct run *run) {
+/* Called with mu held, so that join_workers knows every worker. If no thread can be created, the
+ * work is slower, not wrong. */
+static void start_worker_locked(struct run *run) {
+        hf__mutex_assert_held(&run->mu);
         const struct hf_host *host = hf_term_host(run->term);
-        struct worker *worker = run->workers,
-                      *end = worker +
-                             (run->reconciler.n_workers > 1 ? run->reconciler.n_workers - 1 : 0);
+        unsigned n_more = run->reconciler.n_workers > 1 ? run->reconciler.n_workers - 1 : 0;
+        struct worker *worker = run->workers, *end = worker + n_more;
 
         while (worker < end && worker->state == WORKING)
                 worker++;
         if (worker == end || run->ending)
                 return;
+        /* A worker that has left takes no lock any more, so this join is short. */
         if (worker->state == LEFT)
-                (void)pthread_join(worker->thread,
-                                   NULL); /* it is on its way out, and takes no lock any more */
+                (void)pthread_join(worker->thread, NULL);
         *worker = (struct worker){.run = run};
-        int r = hf__thread_start(host, "hf-worker", worker_thread, worker, &worker->thread);
+        int r = hf__thread_start(host, "hf-worker", worker_main, worker, &worker->thread);
         if (r < 0) {
-                if (!run->complained)
+                if (!run->has_warned)
                         hf_log(&host->log, HF_LOG_WARNING, run->reconciler.name,
-                               "no thread for a further worker: %s", hf_strerror(r));
-                run->complained = true;
+                               "no thread for another worker: %s", hf_strerror(r));
+                run->has_warned = true;
                 return;
         }
         worker->state = WORKING;
-        run->n_waiting++; /* it is about to */
+        run->n_waiting++; /* it begins by waiting */
 }
 
-static int take(struct run *run, const char **ret_key, bool lingers) {
-        struct hf_cancel *abort = hf_term_abort(run->term), *patience = NULL;
+static int take_key(struct run *run, const char **ret_key, bool lingers) {
+        struct hf_cancel *abort = hf_term_abort(run->term), *linger = NULL;
 
-        if (lingers && hf_cancel_new(abort, hf_host_clock(hf_term_host(run->term)), &patience) == 0)
-                hf_cancel_set_deadline(patience,
+        if (lingers && hf_cancel_new(abort, hf_host_clock(hf_term_host(run->term)), &linger) == 0)
+                hf_cancel_set_deadline(linger,
                                        hf_now(hf_host_clock(hf_term_host(run->term))) + LINGER);
-        int r = hf_workqueue_take(run->queue, patience ? patience : abort, ret_key);
-        hf_cancel_unref(patience);
+        int r = hf_workqueue_take(run->queue, linger ? linger : abort, ret_key);
+        hf_cancel_unref(linger);
         return r;
 }
 
-/* Counted as waiting when it comes, and no more when it returns. */
-static void work(struct run *run, bool lingers) {
+/* The caller has counted this worker as waiting; when it returns it is not counted any more.
+ * lingers: it leaves after it has waited for LINGER beside another worker. */
+static void run_worker(struct run *run, bool lingers) {
         bool goes_on = true;
 
         while (goes_on) {
                 const char *key = NULL;
-                int r = take(run, &key, lingers);
+                int r = take_key(run, &key, lingers);
                 (void)pthread_mutex_lock(&run->mu);
+                assert(run->n_waiting > 0);
                 if (r != 0) {
-                        /* The time is up: the last who waits stays. Or the term ends. */
+                        /* LINGER is over, or the term ends. The last waiting worker stays. */
                         goes_on = lingers && r == HF_E_CANCELED &&
                                   !hf_cancel_fired(hf_term_abort(run->term)) && !run->ending &&
                                   run->n_waiting == 1;
                         run->n_waiting -= !goes_on;
                 } else if (--run->n_waiting == 0) {
-                        make_worker_locked(run);
+                        start_worker_locked(run);
                 }
                 (void)pthread_mutex_unlock(&run->mu);
                 if (r != 0)
                         continue;
-                work_on(run, key);
+                reconcile_key(run, key);
                 hf_workqueue_done(run->queue, key);
                 (void)pthread_mutex_lock(&run->mu);
                 run->n_waiting++;
@@ -191,11 +197,11 @@ static void work(struct run *run, bool lingers) {
         }
 }
 
-static void *worker_thread(void *ctx) {
+static void *worker_main(void *ctx) {
         struct worker *worker = ctx;
         struct run *run = worker->run;
 
-        work(run, true);
+        run_worker(run, true);
         (void)pthread_mutex_lock(&run->mu);
         worker->state = LEFT;
         (void)pthread_mutex_unlock(&run->mu);
@@ -216,12 +222,12 @@ static void join_workers(struct run *run) {
         }
 }
 
-/* ---- the run ---- */
+/* ---- the term ---- */
 
 static void on_drain(void *ctx) { hf_workqueue_drain(ctx); }
 static void on_abort(void *ctx) { hf_workqueue_drop(ctx); }
 
-static int lead(struct run *run) {
+static int run_term(struct run *run) {
         struct hf_cancel_waker drain, abort;
 
         hf_cancel_add_waker(hf_term_drain(run->term), &drain, on_drain, run->queue);
@@ -232,8 +238,9 @@ static int lead(struct run *run) {
         if (r == 0) {
                 hf_term_started(run->term);
                 run->n_waiting = 1;
-                work(run, false);
+                run_worker(run, false);
                 join_workers(run);
+                assert(run->n_waiting == 0);
         }
         remove_handlers(run);
         hf_cancel_remove_waker(&abort);
@@ -278,7 +285,7 @@ int hf_reconciler_run(const struct hf_reconciler *reconciler, struct hf_term *te
                 return r;
         r = prepare(&run, reconciler);
         if (r == 0)
-                r = lead(&run);
+                r = run_term(&run);
         hf_workqueue_free(run.queue);
         free(run.feeds);
         (void)pthread_mutex_destroy(&run.mu);

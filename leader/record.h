@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a Lease says about its holder: the part of the object that election decides on. Plain data,
- * no pointers.
+ * A Lease record: the part of a Lease that the election decides on. Plain data without pointers;
+ * lease_record.h converts it from and to the wire form.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,54 +10,58 @@
 
 #include <holdfast/fence.h>
 
-/* How the Lease was found by who takes it. */
+/* Why a term could begin: how the Lease was found by the process that acquired it. */
 enum hf__cause {
         HF__CAUSE_NONE,
-        HF__CAUSE_CREATED,     /* there was none, or nobody ever held it */
-        HF__CAUSE_DELETED,     /* there was one, and it was deleted */
-        HF__CAUSE_RELEASED,    /* its holder gave it up */
-        HF__CAUSE_HANDED_OVER, /* its holder gave it up to who takes it */
-        HF__CAUSE_EXPIRED,     /* its holder fell silent */
-        HF__CAUSE_CHOSEN,      /* a coordinator named the taker */
-        HF__CAUSE_REGAINED, /* it still bore the taker's own name: a term that was lost, or a write
-                               whose reply was */
+        HF__CAUSE_CREATED,     /* there was no Lease, or it was never held */
+        HF__CAUSE_DELETED,     /* the Lease was deleted */
+        HF__CAUSE_RELEASED,    /* its holder released it */
+        HF__CAUSE_HANDED_OVER, /* its holder released it to the process that acquired it */
+        HF__CAUSE_EXPIRED,     /* its holder stopped renewing it */
+        HF__CAUSE_CHOSEN,      /* a coordinator named the process that acquired it */
+        HF__CAUSE_REGAINED,    /* the process held it already, without leading: a term that was
+                                  lost, or an acquire whose reply was lost */
 };
 
 #define HF__REVISION_MAX 40 /* bytes of a resourceVersion and its NUL; a longer one is cut */
 
 struct hf__record {
         bool exists;
-        char holder[HF_IDENTITY_MAX +
-                    1];     /* "" = nobody. A longer foreign one is cut: it is then still not us */
-        int64_t duration_s; /* recorded leaseDurationSeconds; 0 = absent */
-        int64_t acquire_us, renew_us; /* microseconds since 1970; 0 = absent */
+
+        /* ---- of the Lease's spec and annotations ---- */
+        char holder[HF_IDENTITY_MAX + 1]; /* "" = nobody. A longer foreign one is cut, in a way that
+                                             makes it equal to no identity of ours */
+        int64_t duration_s;               /* leaseDurationSeconds; 0 = absent */
+        int64_t acquire_us, renew_us;     /* microseconds since 1970; 0 = absent */
         int64_t transitions;
         char successor[HF_IDENTITY_MAX + 1]; /* annotation holdfast.dev/successor; "" = none */
-        /* Annotation holdfast.dev/hand-over-to: somebody asks its holder to give it to this one.
-         * Read only: no record we write keeps it. */
+        /* Annotation holdfast.dev/hand-over-to: asks the holder to hand the Lease over to this
+         * identity. Only read: no record that we write keeps it. */
         char hand_over_to[HF_IDENTITY_MAX + 1];
-        char uid[40]; /* of the object, for references to it; "" = unknown. Read only; nothing
-                         decides by it */
+        bool preferred; /* spec.preferredHolder is set: a coordinator ends the holder's term */
+
+        /* ---- of the object ---- */
+        char uid[40];              /* for references to it; "" = unknown. Nothing decides by it */
         char rv[HF__REVISION_MAX]; /* resourceVersion, opaque; "" = unknown */
-        uint64_t rv_number;        /* the same as a number; 0 = it is not one */
-        bool preferred; /* spec.preferredHolder names somebody: a coordinator ends the holder's term
-                         */
-        bool unsettled; /* behind it lies what is mine in part, or may yet become so: a release
-                           settles it; false for a Lease */
-        uint64_t beat;  /* changes with what lies behind the record and shows in no other field; 0
-                           for a Lease */
-        uint64_t term;  /* only as returned by a write that began a term: its number; 0 = rv_number
-                           is */
-        /* Only in a record that is to be written and begins a term; what was read has none of it,
-         * and nothing decides by it. */
+        uint64_t rv_number;        /* the same as a number; 0 = it is not a number */
+
+        /* ---- of a lock that consists of two Leases; false and 0 for one Lease ---- */
+        bool unsettled; /* only one of the two is ours, or may become ours: only a release settles
+                           that */
+        uint64_t beat;  /* changes with any change of either Lease, also with one that shows in no
+                           other field */
+
+        /* ---- only in a record returned by the write that began a term ---- */
+        uint64_t term; /* the term's number; 0 = it is rv_number */
+
+        /* ---- only in a record to be written that begins a term; nothing decides by these ---- */
         enum hf__cause cause;
         char previous[HF_IDENTITY_MAX + 1]; /* the last holder that was seen; "" = none */
-        int64_t gap_us; /* from the last sign of life or the release to now, by real time; at least
-                           0 */
+        int64_t gap_us; /* real time since the last renewal or the release; never negative */
 };
 
-/* Whether the two say the same of the holder: a difference is a sign of life. Labels and revisions
- * are none. */
+/* Whether the two agree in every field that a holder changes. A difference shows that the holder is
+ * alive. Labels and revisions do not count. */
 static inline bool hf__record_same_fields(const struct hf__record *a, const struct hf__record *b) {
         return a->exists == b->exists && a->duration_s == b->duration_s &&
                a->acquire_us == b->acquire_us && a->renew_us == b->renew_us &&

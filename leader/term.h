@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The work of a term: one thread per controller, begun and drained in the order of `after`, one
- * client. The same struct, with the embedder's own client and no gate, runs the controllers of
- * every instance.
+ * The running controllers of one term.
+ *
+ * Two structs have nearly the same name:
+ *  - struct hf__term (here) is the whole term: all its controllers with a thread each, one gated
+ *    and fenced client, one abort token. The elector loop owns it.
+ *  - struct hf_term (public, leader.h) is the part of one controller in it: what that controller's
+ *    run() receives and may ask. It lives inside the struct hf__term and points back to it.
+ *
+ * The controllers of class HF_EVERY_INSTANCE run in a struct hf__term too: without a gate and a
+ * fence, with the embedder's own client, from the start of the electors to their stop.
  */
 #include <holdfast/leader.h>
 
@@ -13,32 +20,38 @@
 struct hf__term;
 
 struct hf__term_config {
-        const struct hf_controller *controllers; /* borrowed; checked by hf__controller_set_check */
+        /* Borrowed for the term's life; checked by hf__controller_set_copy. */
+        const struct hf_controller *controllers;
         size_t n_controllers;
         enum hf_controller_class class; /* only these are run */
         const char *label;              /* "namespace/name" of the Lease, for the log; borrowed */
-        /* leader only */
-        struct hf__leader_client_config
-                client;          /* its gate NULL = every instance: the client is used as it is */
-        const char *acquired_at; /* copied */
-        /* All work has returned after a drain or an abort. Any thread, once; only pokes. */
+        /* client.gate NULL = every instance: client.inner is used as it is. */
+        struct hf__leader_client_config client;
+        const char *acquired_at; /* the acquire's resourceVersion; copied; NULL = "" */
+        /* All controllers have returned after a drain or an abort. Called once, on any thread; must
+         * not block. */
         void (*joined)(void *ctx);
         void *ctx;
 };
 
 /*
- * Starts the threads; does not wait for anything. On failure nothing runs. When a thread could not
- * be made the work exists but is not complete: the caller aborts it, and it joins like any other.
+ * Starts the threads and returns at once. On failure nothing runs. If a thread cannot be created,
+ * the function still succeeds, but the term is not complete: the caller aborts it, and it joins
+ * like any other.
  */
 int hf__term_new(const struct hf_host *host, const struct hf__term_config *config,
-                 struct hf__term **ret_work);
-bool hf__term_is_complete(struct hf__term *work);
-void hf__term_fire_drain(struct hf__term *work); /* idempotent; never blocks */
-void hf__term_fire_abort(
-        struct hf__term *work,
-        enum hf_cancel_reason reason);          /* likewise; the client refuses from now on */
-bool hf__term_is_joined(struct hf__term *work); /* `joined` was called, or is about to be */
-/* The name of a controller that has not returned ("" = none), into name. */
-void hf__term_stuck_name(struct hf__term *work, char *name, size_t max_name);
-/* Only when joined: frees. Accepts NULL, returns NULL. */
-struct hf__term *hf__term_free(struct hf__term *work);
+                 struct hf__term **ret_term);
+/* Whether every controller got its thread. */
+bool hf__term_is_complete(struct hf__term *term);
+/* Planned end: drains the controllers, the last ones of the order first. Idempotent. Thread: any.
+ * Never blocks. */
+void hf__term_fire_drain(struct hf__term *term);
+/* From now on the client refuses everything, then all controllers are told at once. Otherwise as
+ * hf__term_fire_drain. */
+void hf__term_fire_abort(struct hf__term *term, enum hf_cancel_reason reason);
+/* Whether all controllers have returned: `joined` was called, or is about to be. Thread: any. */
+bool hf__term_is_joined(struct hf__term *term);
+/* Writes the name of a controller that has not returned into name ("" = none). Thread: any. */
+void hf__term_stuck_name(struct hf__term *term, char *name, size_t max_name);
+/* Joins the threads and frees. Only when hf__term_is_joined. Accepts NULL, returns NULL. */
+struct hf__term *hf__term_free(struct hf__term *term);

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The timing of an election, validated as a whole (design 5).
+ * The timing of an election, checked as a whole. Two rules follow from how leaders and standbys
+ * behave:
  *
- * A leader acts until renew_deadline after it sent its last successful renewal, its work may then
- * need stop_grace, and the two clocks may run at rates that differ by a twentieth: all of that fits
- * into the lease duration that a standby waits out. And within the renew deadline, one renewal may
- * hang for a whole request timeout and leave room for another.
+ *  - The lease duration, which a standby waits for, must cover three things: the time for which the
+ *    leader acts after it sent its last successful renewal (renew_deadline), the time its
+ *    controllers may then need to return (stop_grace), and a difference of a twentieth in the speed
+ *    of the two clocks.
+ *  - Within the renew deadline one renewal may hang for a whole request timeout, and there must be
+ *    time for another.
  */
+#include <assert.h>
+
 #include <holdfast/error.h>
 #include <holdfast/leader.h>
 
 #include "base/time_format.h"
 
-#define LONGEST                                                                                    \
-        (INT64_C(1)                                                                                \
-         << 31) /* seconds: what leaseDurationSeconds can say, and no sum of these overflows */
+/* Seconds. leaseDurationSeconds is 32 bits, and no sum of such times overflows. */
+#define LONGEST (INT64_C(1) << 31)
 
 static hf_nsec skew_margin(const struct hf_leader_timing *timing) {
         return timing->lease_duration / 20;
@@ -71,8 +75,8 @@ static int check_ranges(const struct hf_leader_timing *timing, struct hf_status 
         }
         hf__duration_format(timing->lease_duration, lease);
         hf__duration_format(timing->renew_deadline, renew);
-        /* Before the stop grace, whose default is nothing or less when this does not hold: the
-         * cause is what helps. */
+        /* Checked before the stop grace: its default would be zero or negative, and an error about
+         * that would hide the cause. */
         if (timing->lease_duration <= timing->renew_deadline)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "lease duration %s must exceed renew deadline %s", lease, renew);
@@ -112,11 +116,12 @@ int hf_leader_timing_check(const struct hf_leader_timing *timing, struct hf_stat
 }
 
 /*
- * The leader dies right after a renewal that took its whole request timeout to be applied; the
- * standby hears of it at its next poll, waits the duration out on a clock that is slow by the
- * margin, and its own acquire takes a timeout.
+ * In the worst case the leader dies right after a renewal that took its whole request timeout to be
+ * applied. The standby sees that renewal at its next poll, waits for the lease duration on a clock
+ * that is slow by the margin, and its own acquire takes a whole request timeout.
  */
 hf_nsec hf_leader_timing_worst_takeover(const struct hf_leader_timing *timing) {
+        assert(timing->lease_duration > timing->renew_deadline);
         return timing->request_timeout + jittered(timing->retry_period) + timing->lease_duration +
                skew_margin(timing) + timing->request_timeout;
 }

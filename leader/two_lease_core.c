@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model is in the header. One operation is under way at a time, as the elector's core asks for
- * them:
+ * The decisions of the lock with two Leases. The rules are in the header.
  *
- *      IDLE --read--> READING --both told--> answered, or GIVING_BACK when half a lock is too old
- * --> answered IDLE --write--> WRITING_OLD --> WRITING_NEW --> answered taking, refused --> UNDOING
- * --> answered IDLE --news, half a lock too old--> GIVING_BACK, which nobody asked for (op_id 0)
- * --> IDLE
+ * One operation is under way at a time. The elector's core starts reads and writes; the giving-back
+ * that an event triggers is nobody's operation (op_id 0).
  *
- * Both Leases are written at the revisions at which the write was decided: what the watch tells of
- * the new one while the old one is being written (somebody has just taken it) must refuse the
- * write, not be its new ground.
+ *      IDLE --read---> READING --both read--> replied to the elector, IDLE
+ *                         +--half-held for too long--> GIVING_BACK --> replied, IDLE
+ *      IDLE --write--> WRITING_OLD --> WRITING_NEW --> replied, IDLE
+ *                                          +--an acquire is refused--> UNDOING --> replied, IDLE
+ *      IDLE --event, half-held for too long--> GIVING_BACK --> IDLE
  *
- * What is known of a Lease grows by answers and by the watch, each Lease for itself: an answer
- * counts whatever its revision (a restored backup makes revisions go back), unless the watch has
- * told something newer since the request was sent. The sum of the two revisions then orders what
- * the pair was like, for every change makes one of them greater and none smaller.
+ * Invariants:
+ *  - Both Leases are written at the revisions that were known when the write was decided. If the
+ *    watch reports a change of the new Lease while the old one is being written (another process
+ *    has just taken it), the second write must be refused, not be based on the new revision.
+ *  - Each Lease is learned by itself. A response counts whatever its revision (a restored backup
+ *    makes revisions go back), unless the watch has reported a change since the request was sent.
+ *  - The sum of the two revisions orders the states of the pair: every change makes one of them
+ *    greater and none smaller.
  */
 #include "leader/two_lease_core.h"
 
@@ -24,12 +27,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { IDLE, READING, WRITING_OLD, WRITING_NEW, UNDOING, GIVING_BACK };
-
 /* ---- what is known ---- */
 
-static bool written_by_me(const struct hf__two *two, const struct hf__record *record) {
-        unsigned n = two->n_taken < HF__TWO_TAKEN ? two->n_taken : HF__TWO_TAKEN;
+static bool is_written_by_us(const struct hf__two_lease *two, const struct hf__record *record) {
+        unsigned n = two->n_taken < HF__TWO_LEASE_TAKEN ? two->n_taken : HF__TWO_LEASE_TAKEN;
 
         if (!record->exists || strcmp(record->holder, two->identity) != 0)
                 return false;
@@ -39,12 +40,12 @@ static bool written_by_me(const struct hf__two *two, const struct hf__record *re
         return false;
 }
 
-static bool is_mine(const struct hf__two *two, enum hf__two_side side) {
-        return two->part[side].known && written_by_me(two, &two->part[side].record);
+static bool is_ours(const struct hf__two_lease *two, enum hf__two_lease_side side) {
+        return two->part[side].known && is_written_by_us(two, &two->part[side].record);
 }
 
-static void note(struct hf__two *two, enum hf__two_side side, const struct hf__record *record,
-                 hf_nsec now) {
+static void note(struct hf__two_lease *two, enum hf__two_lease_side side,
+                 const struct hf__record *record, hf_nsec now) {
         struct hf__record *known = &two->part[side].record;
 
         if (!two->part[side].known || !hf__record_same_fields(known, record))
@@ -56,7 +57,7 @@ static void note(struct hf__two *two, enum hf__two_side side, const struct hf__r
         }
         two->part[side].known = true;
         *known = *record;
-        if (!is_mine(two, HF__TWO_OLD) || is_mine(two, HF__TWO_NEW))
+        if (!is_ours(two, HF__TWO_LEASE_OLD) || is_ours(two, HF__TWO_LEASE_NEW))
                 two->half_since = 0;
         else if (two->half_since == 0)
                 two->half_since = now;
@@ -69,26 +70,26 @@ static bool is_older(const struct hf__record *record, const struct hf__record *k
                (record->rv_number == known->rv_number && record->exists && !known->exists);
 }
 
-/* record NULL: there is none. A deletion has a revision of its own, and so has a creation after it.
- */
-static void note_answer(struct hf__two *two, enum hf__two_side side,
-                        const struct hf__record *record, hf_nsec now) {
+/* record NULL: the Lease does not exist. Its deletion has a revision of its own, greater than the
+ * last one known. */
+static void note_response(struct hf__two_lease *two, enum hf__two_lease_side side,
+                          const struct hf__record *record, hf_nsec now) {
         const struct hf__record *known = &two->part[side].record;
         struct hf__record absent = {.rv_number = known->rv_number +
                                                  (known->exists && known->rv_number != 0)};
 
-        if (two->part[side].told_since && (record ? is_older(record, known) : known->exists))
+        if (two->part[side].event_since_send && (record ? is_older(record, known) : known->exists))
                 return;
         note(two, side, record ? record : &absent, now);
 }
 
 /* ---- what the two say together ---- */
 
-static int64_t longer(const struct hf__two *two, const struct hf__record *a,
-                      const struct hf__record *b) {
-        int64_t otherwise = two->lease_duration / HF_NSEC_PER_SEC; /* where one does not say */
-        int64_t x = a->duration_s > 0 ? a->duration_s : otherwise,
-                y = b->duration_s > 0 ? b->duration_s : otherwise;
+static int64_t longer_duration(const struct hf__two_lease *two, const struct hf__record *a,
+                               const struct hf__record *b) {
+        int64_t fallback = two->lease_duration / HF_NSEC_PER_SEC; /* if a record has none */
+        int64_t x = a->duration_s > 0 ? a->duration_s : fallback;
+        int64_t y = b->duration_s > 0 ? b->duration_s : fallback;
 
         return x > y ? x : y;
 }
@@ -99,42 +100,43 @@ static void copy_holder(struct hf__record *to, const struct hf__record *from) {
         to->acquire_us = from->acquire_us;
 }
 
-static void compose_holder(const struct hf__two *two, const struct hf__record *old,
+static void compose_holder(const struct hf__two_lease *two, const struct hf__record *old,
                            const struct hf__record *new, struct hf__record *record) {
         bool whole = old->exists && new->exists &&strcmp(old->holder, new->holder) == 0 &&
                      old->acquire_us == new->acquire_us && old->duration_s == new->duration_s;
 
         copy_holder(record, old->holder[0] ? old : new);
         if (old->holder[0] && new->holder[0]) {
-                record->duration_s = whole ? old->duration_s : longer(two, old, new);
+                record->duration_s = whole ? old->duration_s : longer_duration(two, old, new);
                 if (strcmp(old->holder, new->holder) != 0) {
-                        strcpy(record->holder, HF__TWO_UNKNOWN);
+                        strcpy(record->holder, HF__TWO_LEASE_UNKNOWN);
                         record->acquire_us = 0;
                         return;
                 }
         }
-        /* By the duration that no Lease of mine has, half a lock is never taken for my term. */
+        /* No record that we write has a duration of 0, so the core never takes a half-held pair for
+         * its own term. */
         if (!whole && strcmp(record->holder, two->identity) == 0)
                 record->duration_s = 0;
 }
 
-static int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t greater_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static void compose(const struct hf__two *two, struct hf__record *ret_record) {
-        const struct hf__record *old = &two->part[HF__TWO_OLD].record,
-                                *new = &two->part[HF__TWO_NEW].record;
+static void compose_pair(const struct hf__two_lease *two, struct hf__record *ret_record) {
+        const struct hf__record *old = &two->part[HF__TWO_LEASE_OLD].record,
+                                *new = &two->part[HF__TWO_LEASE_NEW].record;
 
         *ret_record = (struct hf__record){.exists = old->exists || new->exists, .beat = two->beat};
-        ret_record->unsettled = two->part[HF__TWO_OLD].doubtful ||
-                                two->part[HF__TWO_NEW].doubtful ||
-                                is_mine(two, HF__TWO_OLD) != is_mine(two, HF__TWO_NEW);
+        ret_record->unsettled = two->part[HF__TWO_LEASE_OLD].doubtful ||
+                                two->part[HF__TWO_LEASE_NEW].doubtful ||
+                                is_ours(two, HF__TWO_LEASE_OLD) != is_ours(two, HF__TWO_LEASE_NEW);
         if ((!old->exists || old->rv_number) && (!new->exists || new->rv_number))
                 ret_record->rv_number = old->rv_number + new->rv_number;
         if (!ret_record->exists)
                 return;
         (void)snprintf(ret_record->rv, sizeof ret_record->rv, "pair-%" PRIu64, two->version);
-        ret_record->transitions = greater(old->transitions, new->transitions);
-        ret_record->renew_us = greater(old->renew_us, new->renew_us);
+        ret_record->transitions = greater_of(old->transitions, new->transitions);
+        ret_record->renew_us = greater_of(old->renew_us, new->renew_us);
         strcpy(ret_record->successor, old->successor[0] ? old->successor : new->successor);
         strcpy(ret_record->hand_over_to,
                new->hand_over_to[0] ? new->hand_over_to : old->hand_over_to);
@@ -145,125 +147,133 @@ static void compose(const struct hf__two *two, struct hf__record *ret_record) {
 
 /* ---- commands ---- */
 
-/* Whether it follows from the answer that the write was not done. */
+/* Whether it follows from the result that the write was not applied. */
 static bool is_refusal(int result) {
         return result > 0 && result != HF_E_TIMEOUT && result != HF_E_CANCELED;
 }
 
-static struct hf__two_command *push(struct hf__two_commands *commands,
-                                    enum hf__two_command_type type) {
-        struct hf__two_command *command = &commands->list[commands->n++];
+static struct hf__two_lease_command *push(struct hf__two_lease_commands *commands,
+                                          enum hf__two_lease_command_type type) {
+        assert(commands->n < sizeof commands->list / sizeof commands->list[0]);
+        struct hf__two_lease_command *command = &commands->list[commands->n++];
 
-        memset(command, 0, offsetof(struct hf__two_command, record));
+        memset(command, 0, offsetof(struct hf__two_lease_command, record));
         command->type = type;
         return command;
 }
 
-static void ask(struct hf__two *two, enum hf__two_command_type type, enum hf__two_side side,
-                struct hf__two_commands *commands) {
-        struct hf__two_command *command = push(commands, type);
+static void start_request(struct hf__two_lease *two, enum hf__two_lease_command_type type,
+                          enum hf__two_lease_side side, struct hf__two_lease_commands *commands) {
+        struct hf__two_lease_command *command = push(commands, type);
 
+        assert(two->stage != HF__TWO_LEASE_IDLE && two->part[side].asked == 0);
         two->part[side].asked = ++two->next_id;
-        two->part[side].told_since = false;
+        two->part[side].event_since_send = false;
         command->side = side;
         command->op_id = two->next_id;
         command->deadline = two->deadline;
 }
 
-static void response(struct hf__two *two, int result, hf_nsec retry_after,
-                     struct hf__two_commands *commands) {
+static void reply_to_elector(struct hf__two_lease *two, int result, hf_nsec retry_after,
+                             struct hf__two_lease_commands *commands) {
         if (two->op_id) {
-                struct hf__two_command *command = push(commands, HF__TWO_RESPONSE);
+                struct hf__two_lease_command *command = push(commands, HF__TWO_LEASE_RESPONSE);
                 command->op_id = two->op_id;
                 command->result = result;
                 command->retry_after = retry_after;
-                compose(two, &command->record);
+                compose_pair(two, &command->record);
         }
-        two->stage = IDLE;
+        two->stage = HF__TWO_LEASE_IDLE;
         two->op_id = 0;
-        two->part[HF__TWO_OLD].asked = two->part[HF__TWO_NEW].asked = 0;
+        two->part[HF__TWO_LEASE_OLD].asked = two->part[HF__TWO_LEASE_NEW].asked = 0;
 }
 
-static void begin(struct hf__two *two, uint32_t op_id, hf_nsec deadline,
-                  struct hf__two_commands *commands) {
+/* Begins an operation of the elector. One that is still under way is given up. */
+static void begin_op(struct hf__two_lease *two, uint32_t op_id, hf_nsec deadline,
+                     struct hf__two_lease_commands *commands) {
         commands->n = 0;
-        if (two->stage != IDLE)
-                response(two, HF_E_TIMEOUT, 0, commands);
         assert(op_id != 0);
+        if (two->stage != HF__TWO_LEASE_IDLE)
+                reply_to_elector(two, HF_E_TIMEOUT, 0, commands);
         two->op_id = op_id;
         two->deadline = deadline;
 }
 
 /* ---- reading ---- */
 
-static void read_ends(struct hf__two *two, struct hf__two_commands *commands) {
-        bool exists = two->part[HF__TWO_OLD].record.exists || two->part[HF__TWO_NEW].record.exists;
+static void end_read(struct hf__two_lease *two, struct hf__two_lease_commands *commands) {
+        bool exists = two->part[HF__TWO_LEASE_OLD].record.exists ||
+                      two->part[HF__TWO_LEASE_NEW].record.exists;
 
-        response(two, exists ? 0 : HF_E_NOT_FOUND, 0, commands);
+        reply_to_elector(two, exists ? 0 : HF_E_NOT_FOUND, 0, commands);
 }
 
-static void give_back(struct hf__two *two, int stage, struct hf__core_time now,
-                      struct hf__two_commands *commands) {
+static void give_back(struct hf__two_lease *two, enum hf__two_lease_stage stage,
+                      struct hf__core_time now, struct hf__two_lease_commands *commands) {
+        assert(stage == HF__TWO_LEASE_UNDOING || stage == HF__TWO_LEASE_GIVING_BACK);
         two->stage = stage;
-        ask(two, HF__TWO_WRITE, HF__TWO_OLD, commands);
+        start_request(two, HF__TWO_LEASE_WRITE, HF__TWO_LEASE_OLD, commands);
         struct hf__record *record = &commands->list[commands->n - 1].record;
-        *record = two->part[HF__TWO_OLD].record;
+        *record = two->part[HF__TWO_LEASE_OLD].record;
         record->holder[0] = record->successor[0] = '\0';
         record->duration_s = 1; /* the API refuses 0 */
         record->acquire_us = record->renew_us = now.real_us;
 }
 
-static bool is_half_for_long(const struct hf__two *two, hf_nsec now) {
+static bool is_half_for_long(const struct hf__two_lease *two, hf_nsec now) {
         return two->half_since && now - two->half_since >= two->lease_duration;
 }
 
-void hf__two_read(struct hf__two *two, uint32_t op_id, hf_nsec deadline, struct hf__core_time now,
-                  struct hf__two_commands *ret_commands) {
-        begin(two, op_id, deadline, ret_commands);
-        two->stage = READING;
-        ask(two, HF__TWO_READ, HF__TWO_OLD, ret_commands);
-        ask(two, HF__TWO_READ, HF__TWO_NEW, ret_commands);
+void hf__two_lease_read(struct hf__two_lease *two, uint32_t op_id, hf_nsec deadline,
+                        struct hf__core_time now, struct hf__two_lease_commands *ret_commands) {
+        begin_op(two, op_id, deadline, ret_commands);
+        two->stage = HF__TWO_LEASE_READING;
+        start_request(two, HF__TWO_LEASE_READ, HF__TWO_LEASE_OLD, ret_commands);
+        start_request(two, HF__TWO_LEASE_READ, HF__TWO_LEASE_NEW, ret_commands);
 }
 
-static void read_answered(struct hf__two *two, int result, hf_nsec retry_after,
-                          struct hf__core_time now, struct hf__two_commands *commands) {
+static void on_read(struct hf__two_lease *two, int result, hf_nsec retry_after,
+                    struct hf__core_time now, struct hf__two_lease_commands *commands) {
         if (result != 0 && result != HF_E_NOT_FOUND) {
-                response(two, result, retry_after, commands);
+                reply_to_elector(two, result, retry_after, commands);
                 return;
         }
-        if (two->part[HF__TWO_OLD].asked || two->part[HF__TWO_NEW].asked)
+        if (two->part[HF__TWO_LEASE_OLD].asked || two->part[HF__TWO_LEASE_NEW].asked)
                 return;
         if (is_half_for_long(two, now.boot) && now.boot < two->deadline)
-                give_back(two, GIVING_BACK, now, commands);
+                give_back(two, HF__TWO_LEASE_GIVING_BACK, now, commands);
         else
-                read_ends(two, commands);
+                end_read(two, commands);
 }
 
 /* ---- writing ---- */
 
-static bool is_taking(const struct hf__two *two) { return two->record.cause != HF__CAUSE_NONE; }
-static bool is_release(const struct hf__two *two) { return two->record.holder[0] == '\0'; }
+static bool is_acquire(const struct hf__two_lease *two) {
+        return two->record.cause != HF__CAUSE_NONE;
+}
+static bool is_release(const struct hf__two_lease *two) { return two->record.holder[0] == '\0'; }
 
-/* Whether the write starts from what is known now. */
-static bool is_current(const struct hf__two *two) {
+/* Whether the record to be written is based on what is known now. */
+static bool is_current(const struct hf__two_lease *two) {
         struct hf__record now;
 
-        compose(two, &now);
+        compose_pair(two, &now);
         return now.exists == two->record.exists &&
                strcmp(now.rv, now.exists ? two->record.rv : "") == 0;
 }
 
-static void write_side(struct hf__two *two, enum hf__two_side side,
-                       struct hf__two_commands *commands) {
+static void write_side(struct hf__two_lease *two, enum hf__two_lease_side side,
+                       struct hf__two_lease_commands *commands) {
         const struct hf__record *known = &two->part[side].expected;
 
-        two->stage = side == HF__TWO_OLD ? WRITING_OLD : WRITING_NEW;
-        /* Where somebody has been faster, which is known by now, the write is refused, and there is
-         * nothing to settle. */
-        if (is_taking(two) && known->exists == two->part[side].record.exists &&
+        two->stage =
+                side == HF__TWO_LEASE_OLD ? HF__TWO_LEASE_WRITING_OLD : HF__TWO_LEASE_WRITING_NEW;
+        /* If another process is known to have been faster, the write will be refused and leaves no
+         * doubt. */
+        if (is_acquire(two) && known->exists == two->part[side].record.exists &&
             strcmp(known->rv, two->part[side].record.rv) == 0)
                 two->part[side].doubtful = true;
-        ask(two, HF__TWO_WRITE, side, commands);
+        start_request(two, HF__TWO_LEASE_WRITE, side, commands);
         struct hf__record *record = &commands->list[commands->n - 1].record;
         *record = two->record;
         record->exists = known->exists;
@@ -273,118 +283,124 @@ static void write_side(struct hf__two *two, enum hf__two_side side,
         record->unsettled = false;
 }
 
-/* Goes on with the sides from this one on. */
-static void write_from(struct hf__two *two, enum hf__two_side side, struct hf__core_time now,
-                       struct hf__two_commands *commands) {
-        while (side < HF__TWO_SIDES && is_release(two) && !is_mine(two, side) &&
+/* Continues a write with this side, or with the next one that has to be written. */
+static void write_from(struct hf__two_lease *two, enum hf__two_lease_side side,
+                       struct hf__core_time now, struct hf__two_lease_commands *commands) {
+        while (side < HF__TWO_LEASE_SIDES && is_release(two) && !is_ours(two, side) &&
                !two->part[side].doubtful)
                 side++;
-        if (side == HF__TWO_SIDES)
-                response(two, 0, 0, commands);
+        if (side == HF__TWO_LEASE_SIDES)
+                reply_to_elector(two, 0, 0, commands);
         else if (now.boot >= two->deadline)
-                response(two, HF_E_TIMEOUT, 0, commands);
+                reply_to_elector(two, HF_E_TIMEOUT, 0, commands);
         else
                 write_side(two, side, commands);
 }
 
-void hf__two_write(struct hf__two *two, uint32_t op_id, const struct hf__record *record,
-                   hf_nsec deadline, struct hf__core_time now,
-                   struct hf__two_commands *ret_commands) {
-        begin(two, op_id, deadline, ret_commands);
+void hf__two_lease_write(struct hf__two_lease *two, uint32_t op_id, const struct hf__record *record,
+                         hf_nsec deadline, struct hf__core_time now,
+                         struct hf__two_lease_commands *ret_commands) {
+        begin_op(two, op_id, deadline, ret_commands);
         two->record = *record;
-        if (!is_current(two) || (!is_taking(two) && !is_release(two) &&
-                                 !(is_mine(two, HF__TWO_OLD) && is_mine(two, HF__TWO_NEW)))) {
-                response(two, HF_E_CONFLICT, 0, ret_commands);
+        if (!is_current(two) ||
+            (!is_acquire(two) && !is_release(two) &&
+             !(is_ours(two, HF__TWO_LEASE_OLD) && is_ours(two, HF__TWO_LEASE_NEW)))) {
+                reply_to_elector(two, HF_E_CONFLICT, 0, ret_commands);
                 return;
         }
-        if (is_taking(two) &&
+        if (is_acquire(two) &&
             (two->n_taken == 0 ||
-             two->taken[(two->n_taken - 1) % HF__TWO_TAKEN] != record->acquire_us))
-                two->taken[two->n_taken++ % HF__TWO_TAKEN] = record->acquire_us;
-        two->part[HF__TWO_OLD].expected = two->part[HF__TWO_OLD].record;
-        two->part[HF__TWO_NEW].expected = two->part[HF__TWO_NEW].record;
-        write_from(two, HF__TWO_OLD, now, ret_commands);
+             two->taken[(two->n_taken - 1) % HF__TWO_LEASE_TAKEN] != record->acquire_us))
+                two->taken[two->n_taken++ % HF__TWO_LEASE_TAKEN] = record->acquire_us;
+        two->part[HF__TWO_LEASE_OLD].expected = two->part[HF__TWO_LEASE_OLD].record;
+        two->part[HF__TWO_LEASE_NEW].expected = two->part[HF__TWO_LEASE_NEW].record;
+        write_from(two, HF__TWO_LEASE_OLD, now, ret_commands);
 }
 
-static void old_written(struct hf__two *two, int result, hf_nsec retry_after,
-                        const struct hf__record *record, struct hf__core_time now,
-                        struct hf__two_commands *commands) {
+static void on_old_written(struct hf__two_lease *two, int result, hf_nsec retry_after,
+                           const struct hf__record *record, struct hf__core_time now,
+                           struct hf__two_lease_commands *commands) {
         if (result != 0) {
-                response(two, result, retry_after, commands);
+                reply_to_elector(two, result, retry_after, commands);
                 return;
         }
-        if (is_taking(two))
+        if (is_acquire(two))
                 two->old_term = record->rv_number;
-        write_from(two, HF__TWO_NEW, now, commands);
+        write_from(two, HF__TWO_LEASE_NEW, now, commands);
 }
 
-/* The old Lease is written by now, so a failure that leaves it so is one whose outcome only a read
- * settles. */
-static void new_written(struct hf__two *two, int result, hf_nsec retry_after,
-                        const struct hf__record *record, struct hf__core_time now,
-                        struct hf__two_commands *commands) {
-        bool is_told = result == HF_E_CONFLICT || result == HF_E_NOT_FOUND;
+/* The old Lease has been written by now. If it stays so although the new one failed, only a read
+ * can settle the outcome: HF_E_TIMEOUT. */
+static void on_new_written(struct hf__two_lease *two, int result, hf_nsec retry_after,
+                           const struct hf__record *record, struct hf__core_time now,
+                           struct hf__two_lease_commands *commands) {
+        bool is_clear = result == HF_E_CONFLICT || result == HF_E_NOT_FOUND;
 
         if (result == 0) {
-                response(two, 0, 0, commands);
-                if (is_taking(two)) {
+                reply_to_elector(two, 0, 0, commands);
+                if (is_acquire(two)) {
                         commands->list[commands->n - 1].record.term = record->rv_number;
                         strcpy(two->acquired_at, record->rv);
                 }
-        } else if (is_taking(two) && is_refusal(result) && is_mine(two, HF__TWO_OLD) &&
+        } else if (is_acquire(two) && is_refusal(result) && is_ours(two, HF__TWO_LEASE_OLD) &&
                    now.boot < two->deadline) {
                 two->refusal = result;
                 two->refusal_retry_after = retry_after;
-                give_back(two, UNDOING, now, commands);
+                give_back(two, HF__TWO_LEASE_UNDOING, now, commands);
         } else {
-                response(two, !is_taking(two) && is_told ? result : HF_E_TIMEOUT, retry_after,
-                         commands);
+                reply_to_elector(two, !is_acquire(two) && is_clear ? result : HF_E_TIMEOUT,
+                                 retry_after, commands);
         }
 }
 
 /* ---- events ---- */
 
-void hf__two_response(struct hf__two *two, enum hf__two_side side, uint32_t op_id, int result,
-                      hf_nsec retry_after, const struct hf__record *record,
-                      struct hf__core_time now, struct hf__two_commands *ret_commands) {
+void hf__two_lease_response(struct hf__two_lease *two, enum hf__two_lease_side side, uint32_t op_id,
+                            int result, hf_nsec retry_after, const struct hf__record *record,
+                            struct hf__core_time now, struct hf__two_lease_commands *ret_commands) {
         ret_commands->n = 0;
         if (two->part[side].asked != op_id || op_id == 0)
-                return; /* to a request that was given up */
+                return; /* the request was given up */
         two->part[side].asked = 0;
-        if (two->stage != READING && (result == 0 || is_refusal(result)))
+        if (two->stage != HF__TWO_LEASE_READING && (result == 0 || is_refusal(result)))
                 two->part[side].doubtful = false;
-        if (result == 0 || (result == HF_E_NOT_FOUND && two->stage == READING))
-                note_answer(two, side, result == 0 ? record : NULL, now.boot);
+        if (result == 0 || (result == HF_E_NOT_FOUND && two->stage == HF__TWO_LEASE_READING))
+                note_response(two, side, result == 0 ? record : NULL, now.boot);
         switch (two->stage) {
-        case READING: read_answered(two, result, retry_after, now, ret_commands); break;
-        case WRITING_OLD: old_written(two, result, retry_after, record, now, ret_commands); break;
-        case WRITING_NEW: new_written(two, result, retry_after, record, now, ret_commands); break;
-        case UNDOING:
-                response(two, result == 0 ? two->refusal : HF_E_TIMEOUT, two->refusal_retry_after,
-                         ret_commands);
+        case HF__TWO_LEASE_READING: on_read(two, result, retry_after, now, ret_commands); break;
+        case HF__TWO_LEASE_WRITING_OLD:
+                on_old_written(two, result, retry_after, record, now, ret_commands);
                 break;
-        case GIVING_BACK: read_ends(two, ret_commands); break;
-        default: break;
+        case HF__TWO_LEASE_WRITING_NEW:
+                on_new_written(two, result, retry_after, record, now, ret_commands);
+                break;
+        case HF__TWO_LEASE_UNDOING:
+                reply_to_elector(two, result == 0 ? two->refusal : HF_E_TIMEOUT,
+                                 two->refusal_retry_after, ret_commands);
+                break;
+        case HF__TWO_LEASE_GIVING_BACK: end_read(two, ret_commands); break;
+        case HF__TWO_LEASE_IDLE: break;
         }
 }
 
-void hf__two_watched(struct hf__two *two, enum hf__two_side side, const struct hf__record *record,
-                     struct hf__core_time now, struct hf__two_commands *ret_commands) {
+void hf__two_lease_watched(struct hf__two_lease *two, enum hf__two_lease_side side,
+                           const struct hf__record *record, struct hf__core_time now,
+                           struct hf__two_lease_commands *ret_commands) {
         ret_commands->n = 0;
         if (two->part[side].known && is_older(record, &two->part[side].record))
                 return;
-        two->part[side].told_since = true;
+        two->part[side].event_since_send = true;
         note(two, side, record, now.boot);
-        if (two->part[HF__TWO_OLD].known && two->part[HF__TWO_NEW].known)
-                compose(two, &push(ret_commands, HF__TWO_EVENT)->record);
-        if (two->stage == IDLE &&
-            is_half_for_long(two, now.boot)) { /* who is told everything by watches does not read */
+        if (two->part[HF__TWO_LEASE_OLD].known && two->part[HF__TWO_LEASE_NEW].known)
+                compose_pair(two, &push(ret_commands, HF__TWO_LEASE_EVENT)->record);
+        /* A follower with working watches does not read, so this is decided here too. */
+        if (two->stage == HF__TWO_LEASE_IDLE && is_half_for_long(two, now.boot)) {
                 two->deadline = now.boot + two->lease_duration / 3;
-                give_back(two, GIVING_BACK, now, ret_commands);
+                give_back(two, HF__TWO_LEASE_GIVING_BACK, now, ret_commands);
         }
 }
 
-void hf__two_init(struct hf__two *two, const char *identity, hf_nsec lease_duration) {
+void hf__two_lease_init(struct hf__two_lease *two, const char *identity, hf_nsec lease_duration) {
         memset(two, 0, sizeof *two);
         (void)snprintf(two->identity, sizeof two->identity, "%s", identity);
         two->lease_duration = lease_duration;

@@ -1,105 +1,131 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Two Leases that are led as one: the decisions of the lock by which a running fleet moves from an
- * old Lease to a new one. Pure: the shell (two_lease_lock.c) and the tests drive the very same
- * code.
+ * Two Leases that are held as one: the decisions of the lock by which a running fleet migrates from
+ * an old Lease to a new one. Pure: the shell (two_lease_lock.c) and the tests drive the same code.
  *
- * To the elector's core it is one record. Reading reads both Leases. Taking writes the old one,
- * then the new one, and succeeds when both are written; so does a renewal, whose validity counts
- * from before the first write. What the two say together:
+ * To the elector's core the pair is one record. A read reads both Leases. An acquire writes the old
+ * one and then the new one, and succeeds when both are written. So does a renewal; its validity
+ * counts from before the first of the two writes. What the two records mean together:
  *
- *      the same holder, acquire time and duration in both      that record
- *      one has a holder, the other none or does not exist      its holder; where that is me, half a
- * lock: mine to take, no term two holders HF__TWO_UNKNOWN, who is waited for as long as either
- * renews
+ *      holder, acquire time, duration agree   that record
+ *      only one of them has a holder          that holder; if it is this process, a half-held pair:
+ *                                             it may be acquired, but it is no term
+ *      two different holders                  HF__TWO_LEASE_UNKNOWN. A standby waits as long as
+ *                                             either of them renews
  *
- * Rules:
- *  - The old Lease first. Whoever knows only the old one, and whoever knows both, thus meet at the
- * old one; whoever knows both and whoever knows only the new one meet at the new one. Those who
- * know only the old and those who know only the new do not meet.
- *  - When the new Lease refuses a taking, the old one is given back within the same operation: no
- * work has begun.
- *  - What is held by half after that (a lost reply, a new Lease that was stolen) is not renewed,
- * and the old one is given back a lease duration later, when the work of any term is over.
- *  - A release writes only those that are mine, and those to which a taking of mine may yet be
- * applied: that takes its condition away.
- *  - An operation that was given up, or whose deadline has passed, sends nothing more.
+ * Rules, and why each holds
+ *
+ *  1. The old Lease is written first. A process that knows only the old Lease and one that knows
+ *     both then compete for the old one; a process that knows both and one that knows only the new
+ *     one compete for the new one. (Processes that know only the old and processes that know only
+ *     the new one do not meet at all. They must never run together.)
+ *
+ *  2. If the new Lease refuses the acquire, the old one is given back within the same operation. No
+ *     controller has begun, so that is safe.
+ *
+ *  3. A pair that is held by half later on (a lost reply, a new Lease that another process took) is
+ *     not renewed. The old Lease is given back a lease duration later, when the controllers of any
+ *     term have certainly ended.
+ *
+ *  4. A release writes only the Leases that are ours, and those to which an acquire of ours may
+ *     still be applied: the write uses up the revision that the acquire expects.
+ *
+ *  5. An operation that was given up, or whose deadline has passed, sends nothing more.
  */
 #include "leader/elector_core.h"
 
-#define HF__TWO_UNKNOWN                                                                            \
-        "leaderelection.k8s.io/unknown" /* the field's name for holders that differ */
-#define HF__TWO_TAKEN 8
+/* client-go's MultiLock uses this name for holders that differ. */
+#define HF__TWO_LEASE_UNKNOWN "leaderelection.k8s.io/unknown"
+#define HF__TWO_LEASE_TAKEN   8
 
-enum hf__two_side { HF__TWO_OLD, HF__TWO_NEW, HF__TWO_SIDES };
+enum hf__two_lease_side { HF__TWO_LEASE_OLD, HF__TWO_LEASE_NEW, HF__TWO_LEASE_SIDES };
 
-enum hf__two_command_type {
-        HF__TWO_READ,     /* side, op_id, deadline */
-        HF__TWO_WRITE,    /* side, op_id, deadline, record */
-        HF__TWO_RESPONSE, /* op_id of the caller's operation, result, retry_after, record: what it
-                           came to */
-        HF__TWO_EVENT,    /* record: as the watches tell it */
+enum hf__two_lease_command_type {
+        HF__TWO_LEASE_READ,     /* side, op_id, deadline: read that Lease */
+        HF__TWO_LEASE_WRITE,    /* side, op_id, deadline, record: write that Lease */
+        HF__TWO_LEASE_RESPONSE, /* op_id of the elector's operation, result, retry_after, record:
+                                   reply to the elector */
+        HF__TWO_LEASE_EVENT,    /* record: report it to the elector as a watch event */
 };
-struct hf__two_command {
-        enum hf__two_command_type type;
-        enum hf__two_side side;
+struct hf__two_lease_command {
+        enum hf__two_lease_command_type type;
+        enum hf__two_lease_side side;
         uint32_t op_id;
         hf_nsec deadline;
         int result;
         hf_nsec retry_after;
         struct hf__record record;
 };
-struct hf__two_commands {
-        struct hf__two_command list[3]; /* carry out in order */
+struct hf__two_lease_commands {
+        struct hf__two_lease_command list[3]; /* carry out in this order */
         unsigned n;
 };
 
-struct hf__two {
-        char identity[HF_IDENTITY_MAX + 1]; /* immutable */
-        hf_nsec lease_duration;             /* immutable */
-
-        struct {
-                bool known;
-                bool told_since; /* the watch told something while a request was under way */
-                struct hf__record record;
-                struct hf__record expected; /* by the write under way */
-                bool doubtful;              /* a taking may yet be applied at this revision */
-                uint32_t asked;             /* id of the request under way; 0 = none */
-        } part[HF__TWO_SIDES];
-        uint32_t next_id;
-        uint64_t version; /* changes with either Lease's revision: the pair's resourceVersion */
-        uint64_t beat;    /* changes with either Lease's fields: a sign of life */
-
-        int64_t taken[HF__TWO_TAKEN]; /* acquire times I wrote, a ring */
-        unsigned n_taken;
-        hf_nsec half_since; /* boot time since which the old Lease is known to be mine and the new
-                               one not; 0 = not so */
-
-        /* the operation under way */
-        int stage;
-        uint32_t op_id;
-        hf_nsec deadline;
-        struct hf__record record; /* to be written */
-        int refusal;              /* of the new Lease, told after the old one was given back */
-        hf_nsec refusal_retry_after;
-
-        /* of the last taking that succeeded */
-        uint64_t old_term;
-        char acquired_at[HF__REVISION_MAX];
+/* One operation is under way at a time. The states are drawn in two_lease_core.c. */
+enum hf__two_lease_stage {
+        HF__TWO_LEASE_IDLE,
+        HF__TWO_LEASE_READING,
+        HF__TWO_LEASE_WRITING_OLD,
+        HF__TWO_LEASE_WRITING_NEW,
+        HF__TWO_LEASE_UNDOING,     /* gives the old Lease back after the new one refused (rule 2) */
+        HF__TWO_LEASE_GIVING_BACK, /* gives the old Lease back after a lease duration (rule 3) */
 };
 
-void hf__two_init(struct hf__two *two, const char *identity, hf_nsec lease_duration);
-/* ret_commands is overwritten by each. */
-void hf__two_read(struct hf__two *two, uint32_t op_id, hf_nsec deadline, struct hf__core_time now,
-                  struct hf__two_commands *ret_commands);
-void hf__two_write(struct hf__two *two, uint32_t op_id, const struct hf__record *record,
-                   hf_nsec deadline, struct hf__core_time now,
-                   struct hf__two_commands *ret_commands);
-/* The answer to a command's request; record is read when result is 0. An answer to another one than
- * is under way does nothing. */
-void hf__two_response(struct hf__two *two, enum hf__two_side side, uint32_t op_id, int result,
-                      hf_nsec retry_after, const struct hf__record *record,
-                      struct hf__core_time now, struct hf__two_commands *ret_commands);
-void hf__two_watched(struct hf__two *two, enum hf__two_side side, const struct hf__record *record,
-                     struct hf__core_time now, struct hf__two_commands *ret_commands);
+struct hf__two_lease {
+        /* immutable */
+        char identity[HF_IDENTITY_MAX + 1];
+        hf_nsec lease_duration;
+
+        /* each Lease */
+        struct {
+                bool known;
+                bool event_since_send;      /* the watch reported a change while a request was under
+                                               way */
+                struct hf__record record;   /* the newest seen */
+                struct hf__record expected; /* by the write under way: its revision */
+                bool doubtful;              /* an acquire may still be applied at this revision */
+                uint32_t asked;             /* id of the request under way; 0 = none */
+        } part[HF__TWO_LEASE_SIDES];
+        uint32_t next_id;
+
+        /* the pair */
+        uint64_t version;   /* changes with either Lease's revision: the pair's resourceVersion */
+        uint64_t beat;      /* changes with either Lease's fields: shows that the holder is alive */
+        hf_nsec half_since; /* boot time since which the old Lease is known to be ours and the new
+                               one not; 0 = it is not so */
+
+        /* acquire times that this process wrote, a ring: they tell our records from those of
+         * another process with the same identity */
+        int64_t taken[HF__TWO_LEASE_TAKEN];
+        unsigned n_taken;
+
+        /* the operation under way */
+        enum hf__two_lease_stage stage;
+        uint32_t op_id; /* the elector's; 0 = no one waits for it */
+        hf_nsec deadline;
+        struct hf__record record;    /* to be written */
+        int refusal;                 /* the new Lease's, reported once the old one is given back */
+        hf_nsec refusal_retry_after; /* likewise */
+
+        /* of the last acquire that succeeded */
+        uint64_t old_term;                  /* the old Lease's term */
+        char acquired_at[HF__REVISION_MAX]; /* the new Lease's revision */
+};
+
+void hf__two_lease_init(struct hf__two_lease *two, const char *identity, hf_nsec lease_duration);
+/* Each of the following overwrites ret_commands. op_id: not 0. An operation that is still under way
+ * is given up: it is answered with HF_E_TIMEOUT. */
+void hf__two_lease_read(struct hf__two_lease *two, uint32_t op_id, hf_nsec deadline,
+                        struct hf__core_time now, struct hf__two_lease_commands *ret_commands);
+void hf__two_lease_write(struct hf__two_lease *two, uint32_t op_id, const struct hf__record *record,
+                         hf_nsec deadline, struct hf__core_time now,
+                         struct hf__two_lease_commands *ret_commands);
+/* The response to a command's request. record is read if result is 0. A response to another request
+ * than the one under way does nothing. */
+void hf__two_lease_response(struct hf__two_lease *two, enum hf__two_lease_side side, uint32_t op_id,
+                            int result, hf_nsec retry_after, const struct hf__record *record,
+                            struct hf__core_time now, struct hf__two_lease_commands *ret_commands);
+void hf__two_lease_watched(struct hf__two_lease *two, enum hf__two_lease_side side,
+                           const struct hf__record *record, struct hf__core_time now,
+                           struct hf__two_lease_commands *ret_commands);

@@ -1,35 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lock port over two Lease locks. What is decided is in two_lease_core.c; here are its lock,
- * its threads, its end.
+ * The lock port with two Leases. two_lease_core.c decides; this file adds the mutex, the threads
+ * and the lifetime.
  *
- * Model. Each answer or piece of news of a Lease is handed to the pure part under `mu`, which says
- * what to do next; that is carried out after `mu` is let go, on the thread that brought it.
- * Carrying out asks a Lease lock for the next request, which may answer before it returns, or posts
- * to the elector's mailbox; neither blocks. What several threads carry out at once may reach the
- * mailbox in another order than it was decided in: the records' numbers tell the elector's core
- * which is the newer.
+ * Every reply and every event of one of the Leases is given to the pure part under `mu`. The pure
+ * part returns commands. They are carried out after `mu` is unlocked, on the same thread: they
+ * start the next request of a Lease lock, which may reply before it returns, or post to the
+ * elector's mailbox. Neither blocks.
  *
- * Freeing closes first, waits for those who are carrying out, and then frees the Lease locks, whose
- * late callbacks find it closed.
+ * Invariants:
+ *  - `mu` is not held while a Lease lock or the elector is called;
+ *  - commands that several threads carry out at the same time may reach the mailbox in another
+ *    order than they were decided in. That is harmless, because the elector's core orders records
+ *    by their revision numbers;
+ *  - lock_free closes the lock, waits for threads that carry out commands, and only then frees the
+ *    Lease locks. Their late callbacks find the lock closed.
  */
-#include "leader/lock_port.h"
+#include "leader/two_lease_lock.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/leader.h>
-
 #include "base/thread.h"
+#include "leader/lease_lock.h"
 #include "leader/two_lease_core.h"
 
-/* What a Lease lock calls back with. */
+/* One of the two Leases: the context of its lock's callbacks. */
 struct side {
         struct two_lease_lock *lock;
-        enum hf__two_side which;
+        enum hf__two_lease_side which;
         struct hf__lock *lease; /* owned */
 };
 
@@ -37,7 +40,7 @@ struct two_lease_lock {
         struct hf__lock base; /* first */
         /* immutable */
         const struct hf_clock *clock;
-        struct side sides[HF__TWO_SIDES];
+        struct side sides[HF__TWO_LEASE_SIDES];
         char old_ns[HF_NAME_MAX + 1], old_name[HF_NAME_MAX + 1];
 
         pthread_mutex_t mu;
@@ -45,7 +48,7 @@ struct two_lease_lock {
         /* guarded by mu */
         bool closed;
         unsigned n_carrying_out;
-        struct hf__two two;
+        struct hf__two_lease two;
 };
 
 static struct hf__core_time now_of(const struct two_lease_lock *lock) {
@@ -54,8 +57,8 @@ static struct hf__core_time now_of(const struct two_lease_lock *lock) {
                                                  HF_NSEC_PER_USEC};
 }
 
-/* False: closed, nothing is to be done any more. True: mu is held, and carry_out must follow. */
-static bool enter(struct two_lease_lock *lock) {
+/* False: closed, and mu is not held. True: mu is held, and carry_out_unlocking must follow. */
+static bool enter_locking(struct two_lease_lock *lock) {
         pthread_mutex_lock(&lock->mu);
         if (!lock->closed) {
                 lock->n_carrying_out++;
@@ -65,8 +68,9 @@ static bool enter(struct two_lease_lock *lock) {
         return false;
 }
 
-static void tell(struct two_lease_lock *lock, const struct hf__two_command *command,
-                 const struct hf_status *why) {
+static void reply_to_elector(struct two_lease_lock *lock,
+                             const struct hf__two_lease_command *command,
+                             const struct hf_status *why) {
         struct hf__lock_reply reply = {.result = command->result,
                                        .retry_after = command->retry_after};
 
@@ -77,29 +81,34 @@ static void tell(struct two_lease_lock *lock, const struct hf__two_command *comm
         else
                 (void)hf_fail(&reply.status, command->result, "the two Leases: %s",
                               hf_strerror(command->result));
-        lock->base.done(lock->base.ctx, command->op_id, &reply);
+        lock->base.on_reply(lock->base.ctx, command->op_id, &reply);
 }
 
-/* Lets mu go. why: of the answer that led to the commands; may be NULL. */
-static void carry_out(struct two_lease_lock *lock, const struct hf__two_commands *commands,
-                      const struct hf_status *why) {
+/* Unlocks mu and carries out the commands. why: of the reply that led to them; may be NULL. */
+static void carry_out_unlocking(struct two_lease_lock *lock,
+                                const struct hf__two_lease_commands *commands,
+                                const struct hf_status *why) {
+        hf__mutex_assert_held(&lock->mu);
         pthread_mutex_unlock(&lock->mu);
         for (unsigned i = 0; i < commands->n; i++) {
-                const struct hf__two_command *command = &commands->list[i];
+                const struct hf__two_lease_command *command = &commands->list[i];
                 struct hf__lock *lease = lock->sides[command->side].lease;
                 switch (command->type) {
-                case HF__TWO_READ:
+                case HF__TWO_LEASE_READ:
                         lease->ops->read(lease, command->op_id, command->deadline);
                         break;
-                case HF__TWO_WRITE:
+                case HF__TWO_LEASE_WRITE:
                         lease->ops->write(lease, command->op_id, &command->record,
                                           command->deadline);
                         break;
-                case HF__TWO_RESPONSE: tell(lock, command, why); break;
-                case HF__TWO_EVENT: lock->base.on_record(lock->base.ctx, &command->record); break;
+                case HF__TWO_LEASE_RESPONSE: reply_to_elector(lock, command, why); break;
+                case HF__TWO_LEASE_EVENT:
+                        lock->base.on_record(lock->base.ctx, &command->record);
+                        break;
                 }
         }
         pthread_mutex_lock(&lock->mu);
+        assert(lock->n_carrying_out > 0);
         if (--lock->n_carrying_out == 0)
                 pthread_cond_broadcast(&lock->quiet);
         pthread_mutex_unlock(&lock->mu);
@@ -107,76 +116,78 @@ static void carry_out(struct two_lease_lock *lock, const struct hf__two_commands
 
 /* ---- from the Lease locks ---- */
 
-static void on_done(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply) {
+static void on_reply(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply) {
         struct side *side = ctx;
         struct two_lease_lock *lock = side->lock;
-        struct hf__two_commands commands;
+        struct hf__two_lease_commands commands;
 
-        if (!enter(lock))
+        if (!enter_locking(lock))
                 return;
-        hf__two_response(&lock->two, side->which, op_id, reply->result, reply->retry_after,
-                         &reply->record, now_of(lock), &commands);
-        carry_out(lock, &commands, reply->result ? &reply->status : NULL);
+        hf__two_lease_response(&lock->two, side->which, op_id, reply->result, reply->retry_after,
+                               &reply->record, now_of(lock), &commands);
+        carry_out_unlocking(lock, &commands, reply->result ? &reply->status : NULL);
 }
 
 static void on_record(void *ctx, const struct hf__record *record) {
         struct side *side = ctx;
         struct two_lease_lock *lock = side->lock;
-        struct hf__two_commands commands = {.n = 0};
+        struct hf__two_lease_commands commands = {.n = 0};
 
-        if (!enter(lock))
+        if (!enter_locking(lock))
                 return;
         if (record) {
-                hf__two_watched(&lock->two, side->which, record, now_of(lock), &commands);
-                carry_out(lock, &commands, NULL);
+                hf__two_lease_watched(&lock->two, side->which, record, now_of(lock), &commands);
+                carry_out_unlocking(lock, &commands, NULL);
                 return;
         }
         pthread_mutex_unlock(&lock->mu);
-        lock->base.on_record(lock->base.ctx, NULL); /* one of two is none: both are opened again */
+        /* One watch alone is not enough: the elector opens both again. */
+        lock->base.on_record(lock->base.ctx, NULL);
         pthread_mutex_lock(&lock->mu);
-        carry_out(lock, &commands, NULL);
+        carry_out_unlocking(lock, &commands, NULL);
 }
 
 /* ---- from the elector ---- */
 
-static void two_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
+static void lock_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
-        struct hf__two_commands commands;
+        struct hf__two_lease_commands commands;
 
-        if (!enter(lock))
+        if (!enter_locking(lock))
                 return;
-        hf__two_read(&lock->two, op_id, deadline, now_of(lock), &commands);
-        carry_out(lock, &commands, NULL);
+        hf__two_lease_read(&lock->two, op_id, deadline, now_of(lock), &commands);
+        carry_out_unlocking(lock, &commands, NULL);
 }
 
-static void two_write(struct hf__lock *base, uint32_t op_id, const struct hf__record *record,
-                      hf_nsec deadline) {
+static void lock_write(struct hf__lock *base, uint32_t op_id, const struct hf__record *record,
+                       hf_nsec deadline) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
-        struct hf__two_commands commands;
+        struct hf__two_lease_commands commands;
 
-        if (!enter(lock))
+        if (!enter_locking(lock))
                 return;
-        hf__two_write(&lock->two, op_id, record, deadline, now_of(lock), &commands);
-        carry_out(lock, &commands, NULL);
+        hf__two_lease_write(&lock->two, op_id, record, deadline, now_of(lock), &commands);
+        carry_out_unlocking(lock, &commands, NULL);
 }
 
-static void two_watch(struct hf__lock *base) {
+static void lock_watch(struct hf__lock *base) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
 
-        for (int i = 0; i < HF__TWO_SIDES; i++)
+        for (int i = 0; i < HF__TWO_LEASE_SIDES; i++)
                 lock->sides[i].lease->ops->watch(lock->sides[i].lease);
 }
 
-static void two_unwatch(struct hf__lock *base) {
+static void lock_unwatch(struct hf__lock *base) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
 
-        for (int i = 0; i < HF__TWO_SIDES; i++)
+        for (int i = 0; i < HF__TWO_LEASE_SIDES; i++)
                 lock->sides[i].lease->ops->unwatch(lock->sides[i].lease);
 }
 
-/* The new Lease's revision is the later one of the two. */
-static void two_grant(struct hf__lock *base, struct hf_fence *fence,
-                      char acquired_at[HF__REVISION_MAX]) {
+/* The fence names both Leases. The new Lease was written last, so its revision is what caches must
+ * reach. */
+static void lock_grant(struct hf__lock *base, struct hf_fence *fence,
+                       char acquired_at[HF__REVISION_MAX]) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
 
         memcpy(fence->also_ns, lock->old_ns, sizeof lock->old_ns);
@@ -188,7 +199,8 @@ static void two_grant(struct hf__lock *base, struct hf_fence *fence,
 }
 
 static void destroy(struct two_lease_lock *lock) {
-        for (int i = 0; i < HF__TWO_SIDES; i++)
+        assert(lock->n_carrying_out == 0);
+        for (int i = 0; i < HF__TWO_LEASE_SIDES; i++)
                 if (lock->sides[i].lease)
                         lock->sides[i].lease->ops->free(lock->sides[i].lease);
         pthread_cond_destroy(&lock->quiet);
@@ -196,7 +208,7 @@ static void destroy(struct two_lease_lock *lock) {
         free(lock);
 }
 
-static void two_free(struct hf__lock *base) {
+static void lock_free(struct hf__lock *base) {
         struct two_lease_lock *lock = (struct two_lease_lock *)base;
 
         pthread_mutex_lock(&lock->mu);
@@ -207,12 +219,12 @@ static void two_free(struct hf__lock *base) {
         destroy(lock);
 }
 
-static int make_side(const struct hf_host *host, const struct hf_elector_config *config,
-                     struct two_lease_lock *lock, enum hf__two_side which) {
+static int init_side(const struct hf_host *host, const struct hf_elector_config *config,
+                     struct two_lease_lock *lock, enum hf__two_lease_side which) {
         struct hf_elector_config one = *config;
         struct side *side = &lock->sides[which];
 
-        if (which == HF__TWO_OLD) {
+        if (which == HF__TWO_LEASE_OLD) {
                 one.ns = lock->old_ns;
                 one.name = lock->old_name;
         }
@@ -221,7 +233,7 @@ static int make_side(const struct hf_host *host, const struct hf_elector_config 
                 return r;
         side->lock = lock;
         side->which = which;
-        side->lease->done = on_done;
+        side->lease->on_reply = on_reply;
         side->lease->on_record = on_record;
         side->lease->ctx = side;
         return 0;
@@ -229,15 +241,19 @@ static int make_side(const struct hf_host *host, const struct hf_elector_config 
 
 int hf__two_lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config,
                            hf_nsec lease_duration, struct hf__lock **ret_lock) {
-        static const struct hf__lock_ops ops = {two_read,    two_write, two_watch,
-                                                two_unwatch, two_free,  two_grant};
+        static const struct hf__lock_ops ops = {lock_read,    lock_write, lock_watch,
+                                                lock_unwatch, lock_free,  lock_grant};
         struct two_lease_lock *lock = calloc(1, sizeof *lock);
         if (!lock)
                 return -ENOMEM;
         int r = hf__mutex_init(&lock->mu);
-        if (r == 0 && (r = hf_cond_init(&lock->quiet)) != 0)
-                pthread_mutex_destroy(&lock->mu);
         if (r != 0) {
+                free(lock);
+                return r;
+        }
+        r = hf_cond_init(&lock->quiet);
+        if (r != 0) {
+                pthread_mutex_destroy(&lock->mu);
                 free(lock);
                 return r;
         }
@@ -246,9 +262,10 @@ int hf__two_lease_lock_new(const struct hf_host *host, const struct hf_elector_c
         (void)snprintf(lock->old_ns, sizeof lock->old_ns, "%s",
                        config->migrate_from_ns ? config->migrate_from_ns : config->ns);
         (void)snprintf(lock->old_name, sizeof lock->old_name, "%s", config->migrate_from);
-        hf__two_init(&lock->two, config->identity, lease_duration);
-        r = make_side(host, config, lock, HF__TWO_OLD);
-        r = r != 0 ? r : make_side(host, config, lock, HF__TWO_NEW);
+        hf__two_lease_init(&lock->two, config->identity, lease_duration);
+        r = init_side(host, config, lock, HF__TWO_LEASE_OLD);
+        if (r == 0)
+                r = init_side(host, config, lock, HF__TWO_LEASE_NEW);
         if (r != 0) {
                 destroy(lock);
                 return r;

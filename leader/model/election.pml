@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Election, gate, fence and release, as elector_core.c decides them, for spin: every order in which three contenders, their
- * requests and time can take their steps. tests/model/run.py says how it is run, docs/proof.md what is abstracted and why.
+ * Election, gate, fence and release, as elector_core*.c decide them, as a model for spin. Spin tries every order in which three
+ * contenders, their requests and time can take their steps. tests/model/run.py explains how it is run, docs/proof.md what is
+ * left out and why.
  *
- * Time is counted in ticks that come at any moment: a process that does nothing while ticks pass is one that was paused, or
- * whose request hangs. A leader may act for RENEW ticks after it sent its last successful renewal; a standby waits LEASE ticks
- * from when it saw the record last change.
+ * Time is counted in ticks, which may come at any moment. A process that does nothing while ticks pass is one that was paused,
+ * or whose request hangs. A leader may act for RENEW ticks after it sent its last successful renewal. A standby waits LEASE
+ * ticks from the moment at which it saw the record change last.
  *
- * Revisions are not counted. A write names the revision it expects; all that matters is whether that is still the Lease's own.
- * `fresh` says so of what a process knows. A request that was sent expects what is; when somebody else writes before it is
- * applied it will be refused, and its sender has to hear of the Lease before it writes again: which is what it has to do anyway
- * when what it knows is not fresh, so the request is dropped at once. Likewise a term is not a number: `term_now` says
- * whether the term record is still that of the process's own term, `fenced_now` the same for a leader's write under way.
+ * Revisions are not counted. A write names the revision that it expects; all that matters is whether the Lease still has it.
+ * `fresh` is true while a process knows the Lease as it is. When another process writes before a request is applied, that
+ * request will be refused, and its sender must read the Lease before it writes again. It must do that anyway when what it knows
+ * is not fresh, so the request is dropped at once. Likewise a term is not a number: `term_now` is true while the term record is
+ * that of the process's own term, `fenced_now` is the same for a leader's write under way.
  *
- * A request is sent, applied, answered, each at any time or never. Who gives up waiting may leave it behind (`left_*`): it is
- * applied later, or not. One leader's write (`fenced_*`) is followed at a time: the promise is about each by itself.
+ * A request is sent, applied and answered, each at any time or never. A process that gives up waiting may leave its request
+ * behind (`left_*`); it is applied later, or never. One leader's write (`fenced_*`) is followed at a time, because the promise
+ * is about each write by itself.
  *
- * With CALM everything that can fail does so only until `calm` is set, from when on time passes only while nothing else can
- * happen; then somebody has to lead (the formula `live`).
+ * With CALM, everything that can fail fails only until `calm` is set. From then on time passes only while nothing else can
+ * happen, and some process must come to lead (the formula `live`).
  *
- * M_... are mistakes; spin has to find each.
+ * The macros M_... are mistakes; spin must find each of them.
  */
 #define N     3
 #define LEASE 3
@@ -30,7 +32,7 @@
 #define DRAINING  2
 #define ABORTING  3
 #define RELEASING 4
-#define GONE      5 /* stopped, dead, or stuck with its work alive */
+#define GONE      5 /* stopped, dead, or stuck with controllers still running */
 
 #define NONE    0
 #define ACQUIRE 1
@@ -45,10 +47,10 @@ typedef process_t {
         unsigned state : 3;
         unsigned valid : 2;    /* ticks for which it may act */
         unsigned wait : 2;     /* ticks until it may take the Lease, by what it knows */
-        bit fresh;             /* what it knows is the Lease as it is */
+        bit fresh;             /* it knows the Lease as it is */
         unsigned op : 2;       /* its request under way */
         unsigned op_phase : 2;
-        bit op_fresh;          /* done: nobody has written since */
+        bit op_fresh;          /* done: no other process has written since */
         bit op_term;           /* an acquire that is done: the term record is still its own */
         unsigned op_left : 2;  /* ticks for which its success would allow to act */
         bit term_now;
@@ -58,17 +60,17 @@ typedef process_t {
 
 process_t p[N];
 byte holder;       /* 0 = nobody, else 1 + process */
-byte left_kind;    /* a request that nobody waits for any more; what it expects is still so */
+byte left_kind;    /* a request whose sender has given up; the Lease is still as it expects */
 byte left_by;      /* 0, or 1 + process */
 byte fenced_by;    /* 1 + process whose write is under way */
 bit fenced_now;
-byte n_gone;       /* of the contenders, or asked to stop */
+byte n_gone;       /* contenders that are gone or were asked to stop */
 bit calm;
 hidden byte j, kind_left, by_left; /* used within a step only */
 
 /*
- * The contenders are alike, so states that differ by a renaming of them are one: after each step they are put into an order.
- * (Spin runs one step at a time, and no contender keeps a place in its program from one to the next.)
+ * The contenders are alike, so states that differ only by swapping two of them are the same. After each step they are sorted.
+ * (Spin runs one step at a time, and no contender keeps a position in its program between two steps.)
  */
 c_decl {
         \#include <string.h>
@@ -118,13 +120,13 @@ inline forget_op(k) {
         p[k].op_left = 0
 }
 
-/* The Lease has another revision: all that was known is old, and what expects it will be refused. */
+/* The Lease has a new revision: everything known is outdated, and requests that expect the old one will be refused. */
 inline written() {
         for (j : 0 .. N - 1) {
                 p[j].fresh = 0;
                 p[j].op_fresh = 0;
 #ifndef M_SKIP_COMPARE
-                p[j].wait = 0; /* who has to hear of the Lease again begins to wait then */
+                p[j].wait = 0; /* a process that must read the Lease again begins to wait then */
                 if
                 :: p[j].op_phase == SENT -> forget_op(j)
                 :: else
@@ -152,10 +154,10 @@ inline store(k, kind) {
                 new_term();
                 holder = k + 1
         :: kind == RENEWAL ->
-                assert(holder == k + 1) /* nobody writes in another's name */
+                assert(holder == k + 1) /* no process writes in another's name */
         :: kind == RELEASE ->
-                assert(holder == k + 1); /* P6: a release clears nobody else's record */
-                assert(!p[k].work);      /* and comes after the work */
+                assert(holder == k + 1); /* P6: a release clears no other process's record */
+                assert(!p[k].work);      /* P6: and comes after the controllers have returned */
                 assert(!acts(k));
                 new_term();
                 holder = 0
@@ -189,7 +191,7 @@ inline learn(k) {
 #endif
         fi;
         if
-        :: leads(k) && !p[k].term_now -> lose(k) /* it is somebody else's */
+        :: leads(k) && !p[k].term_now -> lose(k) /* another process holds it */
         :: else
         fi
 }
@@ -201,7 +203,7 @@ inline send(k, kind) {
 }
 
 inline apply(k) {
-        p[k].op_phase = DONE; /* before the others' requests are looked through */
+        p[k].op_phase = DONE; /* before the requests of the others are checked */
         store(k, p[k].op);
         p[k].op_fresh = 1;
         if
@@ -230,7 +232,7 @@ inline extend(k) {
 }
 
 inline start_term(k) {
-        assert(!p[k].work); /* P5: nothing of the last term is alive */
+        assert(!p[k].work); /* P5: nothing of the last term still runs */
         assert(!p[k].stop); /* P6 */
         p[k].state = LEADING;
         p[k].work = 1;
@@ -261,7 +263,7 @@ inline answered(k) {
         check_p1()
 }
 
-/* The deadline of a request passes; it, or its answer, is lost, or it is applied later. */
+/* The deadline of a request passes. The request or its reply is lost, or it is applied later. */
 inline give_up(k) {
         if
         :: p[k].op_phase == SENT && left_kind == NONE ->
@@ -296,9 +298,9 @@ inline gone(k) {
 
 active [N] proctype contender() {
 end:    do
-        /* It hears of the Lease. */
+        /* It reads the Lease, or the watch reports it. */
         :: atomic { !p[me].fresh && !ended(me) -> learn(me); in_order() }
-        /* It takes the Lease; it renews. */
+        /* It acquires the Lease; it renews it. */
         :: atomic { p[me].state == FOLLOWING && p[me].op == NONE && knows(me) && p[me].wait == 0 -> send(me, ACQUIRE); in_order() }
         :: atomic { leads(me) && p[me].op == NONE && knows(me) && p[me].valid > 0 && p[me].valid < RENEW -> send(me, RENEWAL); in_order() }
         :: atomic { p[me].op_phase == SENT -> apply(me); in_order() }
@@ -332,7 +334,7 @@ end:    do
                 in_order()
         }
 #ifndef CALM
-        /* Its work writes, whether it may or not: also a clock that stands still is kept out by the fence. */
+        /* Its controllers write, whether they may or not: the fence must hold even if the clock stands still. */
         :: atomic { p[me].work && fenced_by == 0 && !calm -> fenced_by = me + 1; fenced_now = p[me].term_now; in_order() }
 #endif
         od

@@ -26,8 +26,8 @@
 #define S  HF_NSEC_PER_SEC
 #define MS HF_NSEC_PER_MSEC
 
-#define OLD HF__TWO_OLD
-#define NEW HF__TWO_NEW
+#define OLD HF__TWO_LEASE_OLD
+#define NEW HF__TWO_LEASE_NEW
 
 #define MAX_PROCS  3
 #define MAX_EVENTS 512
@@ -41,7 +41,7 @@ struct event {
         enum event_type type;
         int proc;
         unsigned incarnation, watch;
-        enum hf__two_side side;
+        enum hf__two_lease_side side;
         bool write;
         uint32_t op_id;
         hf_nsec deadline;
@@ -56,8 +56,8 @@ struct proc {
         unsigned incarnation, watch; /* watch: which opening of it */
         char identity[32];
         struct hf__core core;
-        struct hf__two two;
-        hf_nsec wake_at, paused_until, event_at[HF__TWO_SIDES];
+        struct hf__two_lease two;
+        hf_nsec wake_at, paused_until, event_at[HF__TWO_LEASE_SIDES];
         bool acts;    /* the gate is open */
         bool is_done; /* stopped, and said that no Lease bears its name */
         hf_nsec valid_until;
@@ -68,9 +68,9 @@ struct proc {
 struct world {
         hf_nsec now;
         uint64_t seed, rng, seq, revision;
-        struct hf__record lease[HF__TWO_SIDES];
-        uint64_t term[HF__TWO_SIDES];  /* as the term record has it */
-        hf_nsec put_at[HF__TWO_SIDES]; /* when its holder last gave a sign of life */
+        struct hf__record lease[HF__TWO_LEASE_SIDES];
+        uint64_t term[HF__TWO_LEASE_SIDES];  /* as the term record has it */
+        hf_nsec put_at[HF__TWO_LEASE_SIDES]; /* when its holder last gave a sign of life */
         struct event events[MAX_EVENTS];
         unsigned n_events;
         struct proc procs[MAX_PROCS];
@@ -97,7 +97,7 @@ static inline hf_nsec up_to(struct world *w, hf_nsec most) {
 static inline struct hf__core_time time_of(const struct world *w) {
         return (struct hf__core_time){.boot = w->now, .real_us = w->now / 1000};
 }
-static inline bool knows(enum kind kind, enum hf__two_side side) {
+static inline bool knows(enum kind kind, enum hf__two_lease_side side) {
         return kind == KNOWS_BOTH || (kind == KNOWS_OLD) == (side == OLD);
 }
 
@@ -119,7 +119,7 @@ static inline hf_nsec way(struct world *w) {
         return w->faults && chance(w, 30) ? up_to(w, 12 * S) : 1 + up_to(w, 5 * MS);
 }
 
-static inline void request(struct world *w, int proc, enum hf__two_side side, bool write,
+static inline void request(struct world *w, int proc, enum hf__two_lease_side side, bool write,
                            uint32_t op_id, hf_nsec deadline, const struct hf__record *record) {
         bool lost = w->faults && chance(w, 20);
         struct event *event =
@@ -137,7 +137,7 @@ static inline void request(struct world *w, int proc, enum hf__two_side side, bo
 
 /* ---- the store ---- */
 
-static inline void tell(struct world *w, int proc, enum hf__two_side side) {
+static inline void tell(struct world *w, int proc, enum hf__two_lease_side side) {
         struct proc *p = &w->procs[proc];
 
         if (!p->alive || p->watch == 0 || !knows(p->kind, side))
@@ -150,7 +150,7 @@ static inline void tell(struct world *w, int proc, enum hf__two_side side) {
         event->record = w->lease[side];
 }
 
-static inline void check_stays_stopped(const struct world *w, enum hf__two_side side,
+static inline void check_stays_stopped(const struct world *w, enum hf__two_lease_side side,
                                        const struct hf__record *record) {
         for (unsigned i = 0; i < w->n_procs; i++) {
                 const struct proc *p = &w->procs[i];
@@ -163,7 +163,8 @@ static inline void check_stays_stopped(const struct world *w, enum hf__two_side 
         }
 }
 
-static inline void put(struct world *w, enum hf__two_side side, const struct hf__record *record) {
+static inline void put(struct world *w, enum hf__two_lease_side side,
+                       const struct hf__record *record) {
         struct hf__record *lease = &w->lease[side];
 
         check_stays_stopped(w, side, record);
@@ -237,7 +238,7 @@ static inline void apply(struct world *w, const struct event *from) {
 static inline void step(struct world *w, int proc, struct hf__core_event *event);
 
 static inline void write_message(struct world *w, int proc, enum hf__core_event_type type,
-                                 const struct hf__two_command *command) {
+                                 const struct hf__two_lease_command *command) {
         struct event *event =
                 add_event(w, E_LETTER, proc,
                           w->now + 1 + up_to(w, w->faults && chance(w, 50) ? 50 * MS : MS / 5));
@@ -249,29 +250,29 @@ static inline void write_message(struct world *w, int proc, enum hf__core_event_
 }
 
 static inline void carry_out_two(struct world *w, int proc,
-                                 const struct hf__two_commands *commands) {
+                                 const struct hf__two_lease_commands *commands) {
         struct proc *p = &w->procs[proc];
 
         for (unsigned i = 0; i < commands->n; i++) {
-                const struct hf__two_command *command = &commands->list[i];
+                const struct hf__two_lease_command *command = &commands->list[i];
                 switch (command->type) {
-                case HF__TWO_READ:
-                case HF__TWO_WRITE:
-                        if (command->type == HF__TWO_WRITE && command->side == OLD &&
+                case HF__TWO_LEASE_READ:
+                case HF__TWO_LEASE_WRITE:
+                        if (command->type == HF__TWO_LEASE_WRITE && command->side == OLD &&
                             command->record.holder[0] == '\0' && p->core.state == HF_FOLLOWING) {
                                 w->n_given_back += p->core.op_kind != 2;
                                 w->n_undone += p->core.op_kind == 2;
                         }
-                        request(w, proc, command->side, command->type == HF__TWO_WRITE,
+                        request(w, proc, command->side, command->type == HF__TWO_LEASE_WRITE,
                                 command->op_id, command->deadline, &command->record);
                         break;
-                case HF__TWO_RESPONSE:
+                case HF__TWO_LEASE_RESPONSE:
                         write_message(w, proc,
                                       command->op_id == p->write_id ? HF__EV_WRITE_DONE
                                                                     : HF__EV_READ_DONE,
                                       command);
                         break;
-                case HF__TWO_EVENT: write_message(w, proc, HF__EV_WATCHED, command); break;
+                case HF__TWO_LEASE_EVENT: write_message(w, proc, HF__EV_WATCHED, command); break;
                 }
         }
 }
@@ -332,7 +333,7 @@ static inline void open_watch(struct world *w, int proc) {
 
 static inline void ask(struct world *w, int proc, const struct hf__core_action *action) {
         struct proc *p = &w->procs[proc];
-        struct hf__two_commands commands;
+        struct hf__two_lease_commands commands;
         bool write = action->type == HF__ACT_WRITE;
 
         if (p->kind != KNOWS_BOTH) {
@@ -343,10 +344,10 @@ static inline void ask(struct world *w, int proc, const struct hf__core_action *
         if (write)
                 p->write_id = action->op_id;
         if (write)
-                hf__two_write(&p->two, action->op_id, &action->record, action->deadline, time_of(w),
-                              &commands);
+                hf__two_lease_write(&p->two, action->op_id, &action->record, action->deadline,
+                                    time_of(w), &commands);
         else
-                hf__two_read(&p->two, action->op_id, action->deadline, time_of(w), &commands);
+                hf__two_lease_read(&p->two, action->op_id, action->deadline, time_of(w), &commands);
         carry_out_two(w, proc, &commands);
 }
 
@@ -399,7 +400,7 @@ static inline void start(struct world *w, int proc, enum kind kind, const char *
                 (void)snprintf(p->identity, sizeof p->identity, "p%d_%u", proc, incarnation);
         strcpy(config.identity, p->identity);
         hf_leader_timing_defaults(&config.timing);
-        hf__two_init(&p->two, p->identity, config.timing.lease_duration);
+        hf__two_lease_init(&p->two, p->identity, config.timing.lease_duration);
         hf__core_init(&p->core, &config, time_of(w));
         if (w->n_procs <= (unsigned)proc)
                 w->n_procs = (unsigned)proc + 1;
@@ -427,7 +428,7 @@ static inline void order(struct world *w, int proc, enum hf__core_event_type typ
 
 static inline void replied(struct world *w, const struct event *event) {
         struct proc *p = &w->procs[event->proc];
-        struct hf__two_commands commands;
+        struct hf__two_lease_commands commands;
         struct hf__core_event done = {.type = event->write ? HF__EV_WRITE_DONE : HF__EV_READ_DONE,
                                       .op_id = event->op_id,
                                       .result = event->result,
@@ -441,15 +442,15 @@ static inline void replied(struct world *w, const struct event *event) {
                 step(w, event->proc, &done);
                 return;
         }
-        hf__two_response(&p->two, event->side, event->op_id, event->result, 0, &event->record,
-                         time_of(w), &commands);
+        hf__two_lease_response(&p->two, event->side, event->op_id, event->result, 0, &event->record,
+                               time_of(w), &commands);
         carry_out_two(w, event->proc, &commands);
         w->n_halves += p->two.half_since != 0;
 }
 
 static inline void told(struct world *w, const struct event *event) {
         struct proc *p = &w->procs[event->proc];
-        struct hf__two_commands commands;
+        struct hf__two_lease_commands commands;
         struct hf__core_event observation = {.type = HF__EV_WATCHED, .record = event->record};
 
         if (event->watch != p->watch)
@@ -460,7 +461,7 @@ static inline void told(struct world *w, const struct event *event) {
         } else if (p->kind != KNOWS_BOTH) {
                 step(w, event->proc, &observation);
         } else {
-                hf__two_watched(&p->two, event->side, &event->record, time_of(w), &commands);
+                hf__two_lease_watched(&p->two, event->side, &event->record, time_of(w), &commands);
                 carry_out_two(w, event->proc, &commands);
         }
 }

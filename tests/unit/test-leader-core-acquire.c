@@ -243,13 +243,13 @@ static void test_a_twin_is_nobody_we_know(void **state) {
         watch(&rig, &record);
         assert_non_null(did(&rig, HF__ACT_TERM_ABORT));
         assert_non_null(did(&rig, HF__ACT_REPORT)->text);
-        assert_true(rig.core.twin);
+        assert_true(rig.core.collision);
         step(&rig, HF__EV_JOINED);
         assert_null(did(&rig, HF__ACT_WRITE)); /* its record is waited out like anybody's */
         record.holder[0] = '\0';
         set_rv(&rig, &record);
         watch(&rig, &record);
-        assert_false(rig.core.twin);
+        assert_false(rig.core.collision);
 }
 
 static void test_a_lost_acquire_is_acquired_anew(void **state) { /* ET09 */

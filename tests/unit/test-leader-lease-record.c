@@ -13,8 +13,8 @@
 #include <holdfast/leader.h>
 
 #include "base/utf8.h"
+#include "leader/lease_lock.h"
 #include "leader/lease_record.h"
-#include "leader/lock_port.h"
 
 static struct hf__record read_text(const char *text) {
         struct hf__json *json = NULL;
@@ -251,7 +251,7 @@ static struct fixture *fixture_new(void) {
         assert_int_equal(hf__lease_lock_new(&f->api->host, &config, &f->lock), 0);
         pthread_mutex_init(&f->heard.mu, NULL);
         hf_cond_init(&f->heard.changed);
-        f->lock->done = on_done;
+        f->lock->on_reply = on_done;
         f->lock->on_record = on_record;
         f->lock->ctx = &f->heard;
         return f;

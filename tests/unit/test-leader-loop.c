@@ -366,7 +366,7 @@ static void test_wrong_configurations_are_refused_with_a_line(void **state) {
         bad = good;
         bad.ns = NULL;
         assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID);
-        assert_non_null(strstr(status.message, "no namespace and name of a Lease"));
+        assert_non_null(strstr(status.message, "not the namespace and name of a Lease"));
         bad = good;
         bad.name = NULL;
         assert_int_equal(hf_electors_add(a->electors, &bad, NULL, &status), HF_E_INVALID);

@@ -13,7 +13,7 @@
 /* ---- the field's scenarios for a lock of two: the primary is the old Lease, the secondary the new
  * one ---- */
 
-static void given(struct world *w, enum hf__two_side side, const char *holder) {
+static void given(struct world *w, enum hf__two_lease_side side, const char *holder) {
         struct hf__record record = {.duration_s = *holder ? 10 : 1,
                                     .acquire_us = w->now / 1000 - 5,
                                     .renew_us = w->now / 1000 - 3};
@@ -95,7 +95,7 @@ static void test_of_two_holders_nobody_leads(void **state) { /* CG44, CG47 */
         start(w, 0, KNOWS_BOTH, "baz");
         for (int i = 0; i < 20; i++) { /* as long as one of them is renewed, whichever */
                 run_for(w, 5 * S);
-                expect_refused(w, HF__TWO_UNKNOWN, 102 + (uint64_t)i);
+                expect_refused(w, HF__TWO_LEASE_UNKNOWN, 102 + (uint64_t)i);
                 struct hf__record renewed = w->lease[i % 2];
                 renewed.renew_us = 1; /* also by a clock that is far behind */
                 renewed.transitions = i;
@@ -116,7 +116,7 @@ static void test_either_of_two_holders_keeps_the_lock(void **state) {
                 start(w, 0, KNOWS_BOTH, "baz");
                 for (int i = 0; i < 10; i++) {
                         run_for(w, 5 * S);
-                        expect_refused(w, HF__TWO_UNKNOWN, 102 + (uint64_t)i);
+                        expect_refused(w, HF__TWO_LEASE_UNKNOWN, 102 + (uint64_t)i);
                         renewed.renew_us = 1 + i;
                         put(w, living, &renewed);
                 }
@@ -134,7 +134,7 @@ static void test_waits_for_the_longer_of_two_holders(void **state) {
                 put(w, side, &longer);
                 start(w, 0, KNOWS_BOTH, "baz");
                 run_for(w, 29 * S);
-                expect_refused(w, HF__TWO_UNKNOWN, 103);
+                expect_refused(w, HF__TWO_LEASE_UNKNOWN, 103);
                 run_for(w, 2 * S);
                 expect_led(w, 1);
         }
@@ -143,8 +143,8 @@ static void test_waits_for_the_longer_of_two_holders(void **state) {
 static void test_takes_over_from_holders_that_nobody_knows(void **state) { /* CG45 */
         struct world *w = new_world(1);
 
-        given(w, OLD, HF__TWO_UNKNOWN);
-        given(w, NEW, HF__TWO_UNKNOWN);
+        given(w, OLD, HF__TWO_LEASE_UNKNOWN);
+        given(w, NEW, HF__TWO_LEASE_UNKNOWN);
         start(w, 0, KNOWS_BOTH, "baz");
         run_for(w, 11 * S);
         expect_led(w, 1);
@@ -289,32 +289,32 @@ static struct hf__record record_of(const char *holder, uint64_t revision) {
 }
 
 struct pair {
-        struct hf__two two;
-        struct hf__two_commands did;
+        struct hf__two_lease two;
+        struct hf__two_lease_commands did;
         struct hf__core_time now;
 };
 
-static void response(struct pair *pair, enum hf__two_side side, int result,
+static void response(struct pair *pair, enum hf__two_lease_side side, int result,
                      const struct hf__record *record) {
-        hf__two_response(&pair->two, side, pair->two.part[side].asked, result, 0, record, pair->now,
-                         &pair->did);
+        hf__two_lease_response(&pair->two, side, pair->two.part[side].asked, result, 0, record,
+                               pair->now, &pair->did);
 }
 
-static const struct hf__two_command *last_of(const struct pair *pair) {
+static const struct hf__two_lease_command *last_of(const struct pair *pair) {
         assert_true(pair->did.n > 0);
         return &pair->did.list[pair->did.n - 1];
 }
 
 static void expect_answer(const struct pair *pair, uint32_t op_id, int result) {
-        assert_int_equal(last_of(pair)->type, HF__TWO_RESPONSE);
+        assert_int_equal(last_of(pair)->type, HF__TWO_LEASE_RESPONSE);
         assert_int_equal(last_of(pair)->op_id, op_id);
         assert_int_equal(last_of(pair)->result, result);
 }
 
-static void expect_write(const struct pair *pair, enum hf__two_side side, const char *holder,
+static void expect_write(const struct pair *pair, enum hf__two_lease_side side, const char *holder,
                          uint64_t revision) {
         assert_int_equal(pair->did.n, 1);
-        assert_int_equal(last_of(pair)->type, HF__TWO_WRITE);
+        assert_int_equal(last_of(pair)->type, HF__TWO_LEASE_WRITE);
         assert_int_equal(last_of(pair)->side, side);
         assert_string_equal(last_of(pair)->record.holder, holder);
         assert_int_equal(last_of(pair)->record.rv_number, revision);
@@ -325,8 +325,8 @@ static void begin_pair(struct pair *pair, const struct hf__record *old,
                        const struct hf__record *new) {
         memset(pair, 0, sizeof *pair);
         pair->now = (struct hf__core_time){.boot = 1000 * S, .real_us = 1000000000};
-        hf__two_init(&pair->two, "baz", 15 * S);
-        hf__two_read(&pair->two, 1, pair->now.boot + 5 * S, pair->now, &pair->did);
+        hf__two_lease_init(&pair->two, "baz", 15 * S);
+        hf__two_lease_read(&pair->two, 1, pair->now.boot + 5 * S, pair->now, &pair->did);
         response(pair, OLD, 0, old);
         response(pair, NEW, 0, new);
         expect_answer(pair, 1, 0);
@@ -341,7 +341,8 @@ static void write_pair(struct pair *pair, uint32_t op_id, const char *holder,
         if (cause != HF__CAUSE_NONE)
                 record.acquire_us = pair->now.real_us;
         record.cause = cause;
-        hf__two_write(&pair->two, op_id, &record, pair->now.boot + 5 * S, pair->now, &pair->did);
+        hf__two_lease_write(&pair->two, op_id, &record, pair->now.boot + 5 * S, pair->now,
+                            &pair->did);
 }
 
 /* What the write asked for, as the server returns it. */
@@ -377,13 +378,13 @@ static void test_older_news_does_not_count(void **state) {
         struct pair pair;
 
         begin_pair(&pair, &old, &new);
-        hf__two_read(&pair.two, 2, pair.now.boot + 5 * S, pair.now, &pair.did);
-        hf__two_watched(&pair.two, OLD, &newer, pair.now, &pair.did);
+        hf__two_lease_read(&pair.two, 2, pair.now.boot + 5 * S, pair.now, &pair.did);
+        hf__two_lease_watched(&pair.two, OLD, &newer, pair.now, &pair.did);
         response(&pair, OLD, 0, &old); /* it was on its way when the watch told more */
         response(&pair, NEW, 0, &new);
         expect_answer(&pair, 2, 0);
         assert_string_equal(last_of(&pair)->record.holder, "bing");
-        hf__two_watched(&pair.two, OLD, &old, pair.now, &pair.did);
+        hf__two_lease_watched(&pair.two, OLD, &old, pair.now, &pair.did);
         assert_int_equal(pair.did.n, 0);
         assert_string_equal(pair.two.part[OLD].record.holder, "bing");
 }
@@ -396,10 +397,10 @@ static void test_an_operation_that_was_given_up_sends_nothing(void **state) {
         write_pair(&pair, 2, "baz", HF__CAUSE_RELEASED);
         mine = written(&pair, 12);
         uint32_t asked = pair.two.part[OLD].asked;
-        hf__two_read(&pair.two, 3, pair.now.boot + 5 * S, pair.now, &pair.did);
-        assert_int_equal(pair.did.list[0].type, HF__TWO_RESPONSE);
+        hf__two_lease_read(&pair.two, 3, pair.now.boot + 5 * S, pair.now, &pair.did);
+        assert_int_equal(pair.did.list[0].type, HF__TWO_LEASE_RESPONSE);
         assert_int_equal(pair.did.list[0].result, HF_E_TIMEOUT);
-        hf__two_response(&pair.two, OLD, asked, 0, 0, &mine, pair.now, &pair.did);
+        hf__two_lease_response(&pair.two, OLD, asked, 0, 0, &mine, pair.now, &pair.did);
         assert_int_equal(pair.did.n, 0);
         assert_int_not_equal(pair.two.part[OLD].asked, 0); /* the read is still to be answered */
 
@@ -447,7 +448,7 @@ static void test_a_release_outdates_a_taking(void **state) {
                 }
                 response(&pair, side, HF_E_TIMEOUT, NULL);
                 expect_answer(&pair, 2, HF_E_TIMEOUT);
-                hf__two_read(&pair.two, 3, pair.now.boot + 5 * S, pair.now, &pair.did);
+                hf__two_lease_read(&pair.two, 3, pair.now.boot + 5 * S, pair.now, &pair.did);
                 response(&pair, OLD, 0, &old);
                 response(&pair, NEW, 0, &new);
                 expect_answer(&pair, 3, 0);
@@ -474,8 +475,8 @@ static void test_half_a_lock_is_not_renewed(void **state) {
         for (int side = OLD; side <= NEW; side++)
                 for (int how = 0; how < 2; how++) {
                         lead_pair(&pair);
-                        hf__two_watched(&pair.two, side, how ? &stolen : &cleared, pair.now,
-                                        &pair.did);
+                        hf__two_lease_watched(&pair.two, side, how ? &stolen : &cleared, pair.now,
+                                              &pair.did);
                         write_pair(&pair, 3, "baz", HF__CAUSE_NONE);
                         assert_int_equal(pair.did.n, 1);
                         expect_answer(&pair, 3, HF_E_CONFLICT);

@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making an elector from what the embedder says: everything is checked first, and copied.
+ * The constructor of an elector. It checks the whole configuration before it makes anything, so
+ * that every mistake is reported at registration and none when a term begins, and it copies what it
+ * keeps.
+ *
+ * Invariant: within one set of electors no two contend for the same Lease (of a migration: for
+ * either of its two), and every controller's name is unique.
  */
-#include "leader/controller_set.h"
-#include "leader/electors.h"
+#include "leader/elector.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "leader/controller_set.h"
+#include "leader/electors.h"
+#include "leader/lease_lock.h"
+#include "leader/two_lease_lock.h"
+
 struct hf_elector *hf__elector_free(struct hf_elector *elector) {
         if (!elector)
                 return NULL;
+        assert(!elector->term && !elector->instance);
         if (elector->lock)
                 elector->lock->ops->free(elector->lock);
         hf__lease_events_free(elector->events);
@@ -22,13 +33,16 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
         return NULL;
 }
 
+/* ---- checks ---- */
+
+/* The characters of a DNS subdomain name, as Kubernetes requires for a Lease. */
 static bool is_object_name(const char *text) {
         size_t n = text ? strlen(text) : 0;
         return n > 0 && n <= HF_NAME_MAX &&
                strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") == n;
 }
 
-bool hf__is_identity(const char *text) {
+bool hf__elector_is_identity(const char *text) {
         size_t n = text ? strlen(text) : 0;
         for (size_t i = 0; i < n; i++)
                 if (text[i] <= ' ' || text[i] > '~')
@@ -45,7 +59,7 @@ static int check_labels(const char *const *labels, struct hf_status *reterr_stat
         return 0;
 }
 
-/* A Lease that is both the old and the new one would be taken from itself. */
+/* The old and the new Lease must differ: a lock of one Lease twice would take it from itself. */
 static int check_migration(const struct hf_elector_config *config,
                            struct hf_status *reterr_status) {
         const char *ns = config->migrate_from_ns ? config->migrate_from_ns : config->ns;
@@ -53,8 +67,8 @@ static int check_migration(const struct hf_elector_config *config,
                 return 0;
         if (!is_object_name(config->migrate_from) || !is_object_name(ns))
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "elector %s/%s: it cannot migrate from \"%.100s/%.100s\", no name "
-                               "of a Lease",
+                               "elector %s/%s: it cannot migrate from \"%.100s/%.100s\", which is "
+                               "not the name of a Lease",
                                config->ns, config->name, ns,
                                config->migrate_from ? config->migrate_from : "");
         if (config->coordinated)
@@ -74,29 +88,36 @@ static int check_config(const struct hf_elector_config *config, struct hf_leader
         struct hf_status why = {0};
         if (!is_object_name(config->ns) || !is_object_name(config->name))
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "elector: \"%.100s/%.100s\" is no namespace and name of a Lease",
+                               "elector: \"%.100s/%.100s\" is not the namespace and name of a "
+                               "Lease",
                                config->ns ? config->ns : "", config->name ? config->name : "");
-        if (!hf__is_identity(config->identity))
+        if (!hf__elector_is_identity(config->identity))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "elector %s/%s: the identity must be 1 to %d visible ASCII "
-                               "characters without spaces, it is \"%.100s\"",
+                               "characters without spaces, but it is \"%.100s\"",
                                config->ns, config->name, HF_IDENTITY_MAX,
                                config->identity ? config->identity : "");
         if (!config->client)
-                return hf_fail(reterr_status, -EINVAL, "elector %s/%s has no client", config->ns,
-                               config->name);
+                return hf_fail(reterr_status, -EINVAL, "elector %s/%s: it has no client",
+                               config->ns, config->name);
         int r = hf_leader_lock_type_check(config->lock_type, &why);
         if (r != 0)
                 return hf_fail(reterr_status, r, "elector %s/%s: %.300s", config->ns, config->name,
                                why.message);
         r = check_labels(config->labels, reterr_status);
-        r = r != 0 ? r : check_migration(config, reterr_status);
+        if (r == 0)
+                r = check_migration(config, reterr_status);
+        if (r != 0)
+                return r;
         *timing = config->timing;
         hf_leader_timing_defaults(timing);
-        return r != 0 ? r : hf_leader_timing_check(timing, reterr_status);
+        return hf_leader_timing_check(timing, reterr_status);
 }
 
-/* Names are unique in the process: metrics and logs go by them. */
+/* ---- construction ---- */
+
+/* Names are unique in the whole set, because metrics and log lines identify a controller by its
+ * name alone. */
 static int copy_controllers(struct hf_electors *electors, struct hf_elector *elector,
                             const struct hf_elector_config *config,
                             struct hf_status *reterr_status) {
@@ -111,16 +132,16 @@ static int copy_controllers(struct hf_electors *electors, struct hf_elector *ele
                         if (hf__controller_set_find(other->controllers, other->n_controllers,
                                                     elector->controllers[k].name))
                                 return hf_fail(reterr_status, HF_E_EXISTS,
-                                               "elector %s: controller \"%s\" is registered "
-                                               "already, with %s",
+                                               "elector %s: controller \"%s\" is already "
+                                               "registered with %s",
                                                elector->label, elector->controllers[k].name,
                                                other->label);
         }
         return 0;
 }
 
-/* No two electors of a process contend for one Lease, also not for one of the two of a migration.
- */
+/* Two electors of one process would have the same identity, and each would take the other's record
+ * for its own. */
 static int check_leases_are_free(struct hf_electors *electors, const struct hf_elector *elector,
                                  struct hf_status *reterr_status) {
         const char *mine[] = {elector->label, elector->old_label};
@@ -129,18 +150,12 @@ static int check_leases_are_free(struct hf_electors *electors, const struct hf_e
                         if (*mine[k] && (strcmp(electors->list[i]->label, mine[k]) == 0 ||
                                          strcmp(electors->list[i]->old_label, mine[k]) == 0))
                                 return hf_fail(reterr_status, HF_E_EXISTS,
-                                               "there is an elector for the Lease %s already",
+                                               "there already is an elector for the Lease %s",
                                                mine[k]);
         return 0;
 }
 
-static int fill(struct hf_electors *electors, struct hf_elector *elector,
-                const struct hf_elector_config *config, struct hf_status *reterr_status) {
-        struct hf__core_config core = {.timing = elector->timing,
-                                       .coordinated = config->coordinated};
-        const struct hf_clock *clock = hf_host_clock(electors->host);
-
-        elector->electors = electors;
+static void copy_config(struct hf_elector *elector, const struct hf_elector_config *config) {
         (void)snprintf(elector->ns, sizeof elector->ns, "%s", config->ns);
         (void)snprintf(elector->name, sizeof elector->name, "%s", config->name);
         (void)snprintf(elector->label, sizeof elector->label, "%s/%s", config->ns, config->name);
@@ -154,13 +169,16 @@ static int fill(struct hf_electors *electors, struct hf_elector *elector,
         elector->unsafe_gate_off = config->unsafe_gate_off;
         elector->on_change = config->on_change;
         elector->ctx = config->ctx;
-        int r = check_leases_are_free(electors, elector, reterr_status);
-        if (r == 0)
-                r = copy_controllers(electors, elector, config, reterr_status);
-        if (r != 0)
-                return r;
+}
+
+/* Also fills `info`, so that the elector can be asked before its first step. heard_at is now: the
+ * health check must not fail before the Lease could be read. */
+static void init_core(struct hf_elector *elector, bool coordinated) {
+        const struct hf_clock *clock = hf_host_clock(elector->electors->host);
+        struct hf__core_config core = {.timing = elector->timing, .coordinated = coordinated};
+
         if (getrandom(&core.seed, sizeof core.seed, GRND_NONBLOCK) != (ssize_t)sizeof core.seed)
-                core.seed = (uint64_t)hf_now(clock); /* it only spreads retries */
+                core.seed = (uint64_t)hf_now(clock); /* for the jitter any seed will do */
         memcpy(core.identity, elector->identity, sizeof core.identity);
         hf__core_init(&elector->core, &core,
                       (struct hf__core_time){hf_now(clock),
@@ -171,20 +189,34 @@ static int fill(struct hf_electors *electors, struct hf_elector *elector,
         memcpy(elector->info.ns, elector->ns, sizeof elector->ns);
         memcpy(elector->info.name, elector->name, sizeof elector->name);
         memcpy(elector->info.identity, elector->identity, sizeof elector->identity);
+}
+
+static int init_lock(struct hf_elector *elector, const struct hf_elector_config *config) {
+        const struct hf_host *host = elector->electors->host;
+
         if (config->migrate_from)
-                r = hf__two_lease_lock_new(electors->host, config, elector->timing.lease_duration,
-                                           &elector->lock);
-        else
-                r = hf__lease_lock_new(electors->host, config, &elector->lock);
+                return hf__two_lease_lock_new(host, config, elector->timing.lease_duration,
+                                              &elector->lock);
+        return hf__lease_lock_new(host, config, &elector->lock);
+}
+
+/* On failure the elector is half-built, and hf__elector_free frees what there is. */
+static int init_elector(struct hf_electors *electors, struct hf_elector *elector,
+                        const struct hf_elector_config *config, struct hf_status *reterr_status) {
+        elector->electors = electors;
+        copy_config(elector, config);
+        int r = check_leases_are_free(electors, elector, reterr_status);
+        if (r == 0)
+                r = copy_controllers(electors, elector, config, reterr_status);
         if (r != 0)
                 return r;
-        if (config->events &&
-            (r = hf__lease_events_new(electors->host, config->client, elector->ns, elector->name,
-                                      elector->identity, &elector->events)) != 0)
+        init_core(elector, config->coordinated);
+        r = init_lock(elector, config);
+        if (r == 0 && config->events)
+                r = hf__lease_events_new(electors->host, config->client, elector->ns, elector->name,
+                                         elector->identity, &elector->events);
+        if (r != 0)
                 return r;
-        elector->lock->done = hf__elector_on_reply;
-        elector->lock->on_record = hf__elector_on_record;
-        elector->lock->ctx = elector;
         hf__leader_metrics_init(&elector->metrics, electors->host, elector->ns, elector->name);
         return 0;
 }
@@ -193,6 +225,7 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
                     struct hf_elector **ret_elector, struct hf_status *reterr_status) {
         struct hf_leader_timing timing;
         struct hf_status status = {0};
+        assert(electors->state == HF__ELECTORS_NEW);
         int r = check_config(config, &timing, reterr_status);
         if (r != 0)
                 return r;
@@ -201,16 +234,31 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
                 return hf_fail(reterr_status, -ENOMEM, "elector %s/%s: out of memory", config->ns,
                                config->name);
         elector->timing = timing;
-        r = fill(electors, elector, config, &status);
+        r = init_elector(electors, elector, config, &status);
         if (r == 0) {
                 *ret_elector = elector;
                 return 0;
         }
         hf__elector_free(elector);
+        /* A failure below this file has a code but no words. */
         if (!status.message[0])
                 (void)hf_fail(&status, r, "elector %s/%s: %s", config->ns, config->name,
                               hf_strerror(r));
         if (reterr_status)
                 *reterr_status = status;
         return r;
+}
+
+/* ---- asking ---- */
+
+void hf_elector_info(struct hf_elector *elector, struct hf_leader_info *ret_info) {
+        pthread_mutex_lock(&elector->electors->mu);
+        *ret_info = elector->info;
+        pthread_mutex_unlock(&elector->electors->mu);
+        bool leads = ret_info->state == HF_LEADING || ret_info->state == HF_DRAINING;
+        ret_info->valid_until = leads ? hf__gate_valid_until(&elector->gate) : 0;
+}
+
+bool hf_elector_may_act(struct hf_elector *elector) {
+        return hf__gate_may_act(&elector->gate, hf_now(hf_host_clock(elector->electors->host)));
 }

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One elector: it contends for one Lease and runs a set of controllers while it holds it.
+ *
+ * The elector loop (elector_loop.h) owns it while the loop runs. Other threads reach it through the
+ * loop's mailbox, through the atomic flags below, and through the copy of its state in `info`.
+ */
+#include <stdatomic.h>
+
+#include <holdfast/leader.h>
+
+#include "leader/elector_core.h"
+#include "leader/gate.h"
+#include "leader/leader_metrics.h"
+#include "leader/lease_events.h"
+#include "leader/lock_port.h"
+#include "leader/term.h"
+
+struct hf_elector {
+        /* immutable once it is on the electors' list */
+        struct hf_electors *electors; /* borrowed; the set it belongs to */
+        char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1], identity[HF_IDENTITY_MAX + 1];
+        char label[2 * HF_NAME_MAX + 2];     /* "namespace/name" */
+        char old_label[2 * HF_NAME_MAX + 2]; /* of the Lease it migrates from; "" = none */
+        struct hf_client *client;            /* borrowed */
+        struct hf_leader_timing timing;
+        struct hf_controller *controllers; /* owned, with their names */
+        size_t n_controllers;
+        bool unfenced, unsafe_gate_off;
+        void (*on_change)(void *ctx, const struct hf_leader_info *info);
+        void *ctx;                       /* of on_change; borrowed */
+        struct hf__lock *lock;           /* owned */
+        struct hf__lease_events *events; /* owned; NULL = no Events are written */
+        struct hf__leader_metrics metrics;
+
+        /* any thread; whoever sets a flag calls hf__electors_wake */
+        struct hf__gate gate;
+        atomic_bool term_is_stale; /* the fence refused a write of the present term, or the server
+                                      did not confirm the fence */
+        atomic_bool end_asked;     /* the embedder ends whichever term there is, also one whose
+                                      acquire is under way */
+        atomic_bool event_lost;    /* a watch event was dropped for want of memory */
+
+        /* the loop's thread only */
+        struct hf__core core;
+        hf_nsec wake_at;
+        struct hf__term *term; /* owned; NULL = no term's controllers exist */
+        uint32_t write_id;     /* of the last write: tells its reply from a read's */
+        hf_nsec write_sent_at;
+        hf_nsec ending_at;       /* when the term's drain or abort began; 0 = it has not */
+        unsigned n_failed_ops;   /* in a row; only the first is logged as a warning */
+        bool stop_sent;          /* the core has received HF__EV_STOP */
+        bool stepped;            /* since its last iteration: the next one must not skip it */
+        bool term_announced;     /* an Event reports the beginning of the present term */
+        struct hf__record led;   /* if term_announced: the record of the term's beginning */
+        hf_nsec leaderless_from; /* time without a leader is counted up to here; 0 = not yet */
+
+        /* the thread that starts and stops the electors only */
+        struct hf__term *instance; /* owned; the controllers of class HF_EVERY_INSTANCE */
+
+        /* guarded by electors->mu */
+        struct hf_leader_info info;
+        bool released;          /* if HF_STOPPED: the Lease does not name this process */
+        char last_failure[160]; /* of the last read or write of the Lease; "" = it succeeded */
+};
+
+/* Checks config and copies it. The caller owns the elector until it is on the electors' list. */
+int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config *config,
+                    struct hf_elector **ret_elector, struct hf_status *reterr_status);
+/* No controller of it may run any more, and the loop must have ended. Accepts NULL, returns NULL.
+ * Waits only for lock callbacks that are posting to the mailbox at this moment. */
+struct hf_elector *hf__elector_free(struct hf_elector *elector);
+/* Whether text can be an identity: visible ASCII without spaces, 1 to HF_IDENTITY_MAX bytes. NULL:
+ * no. */
+bool hf__elector_is_identity(const char *text);

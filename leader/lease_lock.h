@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The lock port with one coordination.k8s.io/v1 Lease. */
+#include <holdfast/leader.h>
+
+#include "leader/lock_port.h"
+
+/* Uses ns, name, labels and client of config. config is borrowed for the call, its client until the
+ * lock has been freed and every response has arrived. 0 or -errno. */
+int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config,
+                       struct hf__lock **ret_lock);
