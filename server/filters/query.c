@@ -7,44 +7,7 @@
 
 #include <holdfast/error.h>
 
-#include "base/utf8.h"
-
-static int hex_digit(char c) {
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        if (c >= 'a' && c <= 'f')
-                return c - 'a' + 10;
-        if (c >= 'A' && c <= 'F')
-                return c - 'A' + 10;
-        return -1;
-}
-
-int hfd_percent_decode(const char *text, size_t n, bool plus_is_space, char *ret_text, size_t max) {
-        size_t n_out = 0;
-        if (n < max && !plus_is_space &&
-            !memchr(text, '%', n)) { /* the usual segment: there is nothing to decode */
-                memcpy(ret_text, text, n);
-                ret_text[n] = '\0';
-                return hf__utf8_valid(text, n) ? (int)n : -1;
-        }
-        for (size_t i = 0; i < n; i++) {
-                char c = text[i];
-                if (c == '%') {
-                        int high = i + 2 < n ? hex_digit(text[i + 1]) : -1;
-                        int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-                        if (low < 0)
-                                return -1;
-                        c = (char)(high * 16 + low);
-                        i += 2;
-                } else if (c == '+' && plus_is_space)
-                        c = ' ';
-                if (c == '\0' || n_out + 1 >= max)
-                        return -1;
-                ret_text[n_out++] = c;
-        }
-        ret_text[n_out] = '\0';
-        return hf__utf8_valid(ret_text, n_out) ? (int)n_out : -1;
-}
+#include "base/percent.h"
 
 int hfd_query_get(const char *query, const char *key, size_t nth, char *ret_value,
                   size_t max_value) {
@@ -55,11 +18,11 @@ int hfd_query_get(const char *query, const char *key, size_t nth, char *ret_valu
                 const char *equals = memchr(at, '=', (size_t)(end - at));
                 const char *name_end = equals ? equals : end;
                 int n_name =
-                        hfd_percent_decode(at, (size_t)(name_end - at), true, name, sizeof name);
+                        hf__percent_decode(at, (size_t)(name_end - at), true, name, sizeof name);
                 if (n_name >= 0 && (size_t)n_name == n_key && memcmp(name, key, n_key) == 0 &&
                     nth-- == 0) {
                         const char *value = equals ? equals + 1 : end;
-                        return hfd_percent_decode(value, (size_t)(end - value), true, ret_value,
+                        return hf__percent_decode(value, (size_t)(end - value), true, ret_value,
                                                   max_value) < 0
                                        ? HF_E_INVALID
                                        : 0;

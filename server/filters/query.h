@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Percent-encoding, and the parameters of a query string ("a=b&c=d"). Pure. Thread: any. */
+/* The parameters of a query string ("a=b&c=d"). Pure. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include <holdfast/fence.h> /* HF_NAME_MAX */
-
-/*
- * Decodes n bytes of text into at most max - 1 bytes and a NUL. Returns the decoded length. -1: bad
- * encoding, a NUL inside, too long, or not UTF-8: responses repeat what was asked for, and they are
- * JSON.
- */
-int hfd_percent_decode(const char *text, size_t n, bool plus_is_space, char *ret_text, size_t max);
 
 /*
  * The value of the nth (from 0) parameter called key, decoded ('+' is a space). A parameter without

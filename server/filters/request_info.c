@@ -15,6 +15,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/percent.h"
 #include "server/filters/query.h"
 
 /*
@@ -23,7 +24,7 @@
  * refuses raw control characters.
  */
 static int decode_segment(const char *text, size_t n, char *ret_text, size_t max) {
-        int length = hfd_percent_decode(text, n, false, ret_text, max);
+        int length = hf__percent_decode(text, n, false, ret_text, max);
         if (length <= 0 || strcmp(ret_text, ".") == 0 || strcmp(ret_text, "..") == 0)
                 return HF_E_INVALID;
         for (const char *c = ret_text; *c && (size_t)length < n; c++)

@@ -10,34 +10,13 @@
 #include <strings.h>
 
 #include "base/json.h"
-#include "base/utf8.h"
+#include "base/percent.h"
 #include "server/resources/meta.h"
 
-static int hex(char c) {
-        return c >= '0' && c <= '9'   ? c - '0'
-               : c >= 'a' && c <= 'f' ? c - 'a' + 10
-               : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                      : -1;
-}
+static bool decode_in_place(char *text) {
+        size_t n = strlen(text);
 
-static bool url_decode(char *text, bool plus) {
-        char *out = text;
-
-        for (char *c = text; *c; c++) {
-                if (*c == '%') {
-                        int high = hex(c[1]), low = high < 0 ? -1 : hex(c[2]);
-                        if (low < 0 || (high == 0 && low == 0))
-                                return false;
-                        *out++ = (char)(high * 16 + low);
-                        c += 2;
-                } else {
-                        *out++ = plus && *c == '+' ? ' ' : *c;
-                }
-        }
-        *out = '\0';
-        return hf__utf8_valid(text,
-                              (size_t)(out -
-                                       text)); /* what is asked for is said again in answers */
+        return hf__percent_decode(text, n, true, text, n + 1) >= 0;
 }
 
 void hfd_options_done(struct hfd_options *options) {
@@ -284,7 +263,7 @@ bool hfd_options_parse(struct hfd_request *request, const char *query,
                 char *value = strchr(item, '=');
                 if (value)
                         *value++ = '\0';
-                if (!url_decode(item, true) || (value && !url_decode(value, true))) {
+                if (!decode_in_place(item) || (value && !decode_in_place(value))) {
                         hfd_response_bad_request(response, "malformed query");
                         good = false;
                 } else if (!given_before(item, &given)) {

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decodes percent-encoded text.
+ *
+ * Invariant: the output never gets ahead of the input, so that decoding in place is safe.
+ */
+#include "base/percent.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+static int hex_digit(char c) {
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        if (c >= 'a' && c <= 'f')
+                return c - 'a' + 10;
+        if (c >= 'A' && c <= 'F')
+                return c - 'A' + 10;
+        return -1;
+}
+
+int hf__percent_decode(const char *text, size_t n, bool plus_is_space, char *ret_text, size_t max) {
+        size_t n_out = 0;
+
+        assert(max > 0);
+        /* Most path segments have nothing to decode. */
+        if (n < max && !plus_is_space && !memchr(text, '%', n) && !memchr(text, '\0', n)) {
+                memmove(ret_text, text, n);
+                ret_text[n] = '\0';
+                return hf__utf8_valid(text, n) ? (int)n : -1;
+        }
+        for (size_t i = 0; i < n; i++) {
+                char c = text[i];
+                if (c == '%') {
+                        int high = i + 2 < n ? hex_digit(text[i + 1]) : -1;
+                        int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
+                        if (low < 0)
+                                return -1;
+                        c = (char)(high * 16 + low);
+                        i += 2;
+                } else if (c == '+' && plus_is_space) {
+                        c = ' ';
+                }
+                if (c == '\0' || n_out + 1 >= max)
+                        return -1;
+                ret_text[n_out++] = c;
+        }
+        ret_text[n_out] = '\0';
+        return hf__utf8_valid(ret_text, n_out) ? (int)n_out : -1;
+}
