@@ -14,7 +14,7 @@
  * Invariants:
  *
  * Completeness. The transaction of every create compares the revision of the namespace
- * (server/registry/write_namespace.c), so whatever will ever be in a marked namespace was there
+ * (server/registry/write/namespace.c), so whatever will ever be in a marked namespace was there
  * before the mark. A list that is not older than the mark therefore shows all of it, and the
  * server's cache can answer it. What remains after the deletion is asked by a consistent read.
  *

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * deletecollection: one list of what is selected, then a delete of each, as if it had been asked
- * for by itself: with the same options, fenced as the call is, by the optimistic loop of write.c.
- * Only what was listed is deleted: one that was made anew under its name meanwhile stays. WIDTH of
- * them are under way at a time. What is gone by then is passed over; the first failure ends it, and
- * is the answer; what was deleted before stays deleted. The answer lists what was deleted, and has
- * to hold it, which the cache no longer does. Where more than ANSWER_MAX_BYTES are selected each
- * object is let go once it is deleted, and the answer is a Status, which is what the field's
- * OpenAPI says, and what its clients take as well.
+ * for by itself: with the same options, fenced as the call is, by the optimistic loop of
+ * write/write.c. Only what was listed is deleted: one that was made anew under its name meanwhile
+ * stays. WIDTH of them are under way at a time. What is gone by then is passed over; the first
+ * failure ends it, and is the answer; what was deleted before stays deleted. The answer lists what
+ * was deleted, and has to hold it, which the cache no longer does. Where more than ANSWER_MAX_BYTES
+ * are selected each object is let go once it is deleted, and the answer is a Status, which is what
+ * the field's OpenAPI says, and what its clients take as well.
  *
  *      list -> pump: start deletes while there is room <-- each delete's answer -> the last one:
  * answer
@@ -32,7 +32,7 @@
 #include "server/cacher/store_request.h"
 #include "server/registry/list.h"
 #include "server/registry/read.h"
-#include "server/registry/write_body.h"
+#include "server/registry/write/body.h"
 #include "server/storage/term_record.h"
 
 #define WIDTH            16

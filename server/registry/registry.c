@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which file carries out which verb: get (read.c), list (list.c), create, update, patch and delete
- * (write.c), deletecollection (delete_collection.c), watch (the cacher's watchers).
+ * (write/), deletecollection (delete_collection.c), watch (the cacher's watchers).
  */
 #include "server/registry/registry.h"
 
@@ -13,7 +13,7 @@
 #include "server/registry/list.h"
 #include "server/registry/read.h"
 #include "server/registry/request.h"
-#include "server/registry/write.h"
+#include "server/registry/write/write.h"
 
 int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
                      struct hfd_registry **ret_registry) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The end of a write. Each function answers the request and frees w. */
-#include "server/registry/write.h"
+#include "server/registry/write/write.h"
 
 void hfd_write_reply(struct hfd_write *w, struct hfd_response *response);
 void hfd_write_reply_no_memory(struct hfd_write *w);

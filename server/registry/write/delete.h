@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* One attempt of a delete. */
-#include "server/registry/write.h"
+#include "server/registry/write/write.h"
 
 void hfd_write_delete_attempt(struct hfd_write *w);
 /* Whether finalizers keep an object that is deleted. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a write sends: the object, or DeleteOptions, parsed and checked as far as that needs no
  * state. */
-#include "server/registry/write_body.h"
+#include "server/registry/write/body.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * which the store keeps beside it, and the epoch of the store, so that a deposed leader's write
  * never commits. A write of a Lease that changes its holder or acquireTime writes the term record.
  */
-#include "server/registry/write.h"
+#include "server/registry/write/write.h"
 #include "server/storage/term_record.h"
 
 #define HFD_WRITE_FENCE_COMPARES (2 * HFD_FENCE_LEASES + 1)

@@ -4,7 +4,7 @@
  * Objects are created only in a namespace that exists and is not being deleted. The transaction of
  * a create compares the namespace too, so that it cannot go between the look and the commit.
  */
-#include "server/registry/write.h"
+#include "server/registry/write/write.h"
 #include "server/storage/store.h"
 
 /*

@@ -3,7 +3,7 @@
  * The response of a write, and its end: everything that the write owns is freed before the request
  * is answered, because the caller may free the request at once.
  */
-#include "server/registry/write_reply.h"
+#include "server/registry/write/reply.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * transaction reads everything that it compared, so that the next attempt needs no further round
  * trip.
  */
-#include "server/registry/write_commit.h"
+#include "server/registry/write/commit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,9 +14,9 @@
 #include "base/json.h"
 #include "server/cacher/store_identity.h"
 #include "server/cacher/store_request.h"
-#include "server/registry/write_fence.h"
-#include "server/registry/write_namespace.h"
-#include "server/registry/write_reply.h"
+#include "server/registry/write/fence.h"
+#include "server/registry/write/namespace.h"
+#include "server/registry/write/reply.h"
 
 static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply) {
         struct hfd_object *found = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The body of a write. Each function that returns false has filled response. */
-#include "server/registry/write.h"
+#include "server/registry/write/write.h"
 
 /*
  * Parses the request's body, which must be an object. type names it in messages. The caller frees

@@ -5,14 +5,14 @@
  *
  * A write goes through these files, from top to bottom:
  *
- *      write.c            start; the loop; what the store says now
- *      write_body.c       the body: parsed, accepted in the normal form of its kind
- *      write_namespace.c  create: the namespace lets objects in
- *      write_update.c     attempt: create, update, patch
- *      write_delete.c     attempt: delete
- *      write_fence.c      the compares of a fence, and the term record of a Lease
- *      write_commit.c     the transaction; on conflict back to the loop
- *      write_reply.c      the response; the end of the write
+ *      write.c      start; the loop; what the store says now
+ *      body.c       the body: parsed, accepted in the normal form of its kind
+ *      namespace.c  create: the namespace lets objects in
+ *      update.c     attempt: create, update, patch
+ *      delete.c     attempt: delete
+ *      fence.c      the compares of a fence, and the term record of a Lease
+ *      commit.c     the transaction; on conflict back to the loop
+ *      reply.c      the response; the end of the write
  *
  * Thread: a write belongs to the thread that drives it; the store hands it from one to the next.
  * There is no lock. Invariant: after a call that may answer or send a transaction (attempt,

@@ -4,7 +4,7 @@
  * acquireTime, and its revision is the term: so a term that is over can never hold again, also when
  * the same holder takes the Lease once more.
  */
-#include "server/registry/write_fence.h"
+#include "server/registry/write/fence.h"
 
 #include <assert.h>
 #include <errno.h>

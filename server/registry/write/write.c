@@ -18,7 +18,7 @@
  * freed by the thread that made them, before the transaction is sent; an attempt after the first,
  * which is rare, parses the body once more.
  */
-#include "server/registry/write.h"
+#include "server/registry/write/write.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,11 +29,11 @@
 #include "base/json.h"
 #include "base/time_format.h"
 #include "server/cacher/store_request.h"
-#include "server/registry/write_body.h"
-#include "server/registry/write_delete.h"
-#include "server/registry/write_fence.h"
-#include "server/registry/write_reply.h"
-#include "server/registry/write_update.h"
+#include "server/registry/write/body.h"
+#include "server/registry/write/delete.h"
+#include "server/registry/write/fence.h"
+#include "server/registry/write/reply.h"
+#include "server/registry/write/update.h"
 
 /* ---- start ---- */
 

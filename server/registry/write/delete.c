@@ -4,7 +4,7 @@
  * propagationPolicy is kept as one of two finalizers that the garbage collector takes away again:
  * `orphan`, `foregroundDeletion`.
  */
-#include "server/registry/write_delete.h"
+#include "server/registry/write/delete.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 
 #include "base/json.h"
 #include "base/time_format.h"
-#include "server/registry/write_commit.h"
-#include "server/registry/write_reply.h"
+#include "server/registry/write/commit.h"
+#include "server/registry/write/reply.h"
 
 bool hfd_write_delete_is_held(const struct hfd_resource *resource, const struct hf__json *object) {
         return hf__json_count(hf__json_path(object, "metadata.finalizers")) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* create and update: one attempt each, on w->current. */
-#include "server/registry/write_update.h"
+#include "server/registry/write/update.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,12 +8,12 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/registry/write_body.h"
-#include "server/registry/write_commit.h"
-#include "server/registry/write_delete.h"
-#include "server/registry/write_fence.h"
-#include "server/registry/write_namespace.h"
-#include "server/registry/write_reply.h"
+#include "server/registry/write/body.h"
+#include "server/registry/write/commit.h"
+#include "server/registry/write/delete.h"
+#include "server/registry/write/fence.h"
+#include "server/registry/write/namespace.h"
+#include "server/registry/write/reply.h"
 #include "server/resources/meta.h"
 
 #define GENERATE_MAX 8

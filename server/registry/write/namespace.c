@@ -12,14 +12,14 @@
  * The system's namespaces cannot be deleted and are not compared. So the first Lease can be written
  * beside their creation.
  */
-#include "server/registry/write_namespace.h"
+#include "server/registry/write/namespace.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "server/cacher/store_request.h"
-#include "server/registry/write_reply.h"
+#include "server/registry/write/reply.h"
 
 static bool is_compared(const struct hfd_write *w) {
         return w->request->resource->namespaced && !hfd_is_system_namespace(w->request->ns);
