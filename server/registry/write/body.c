@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a write sends: the object, or DeleteOptions, parsed and checked as far as that needs no
- * state. */
+/*
+ * The body of a write: an object, a patch or DeleteOptions.
+ *
+ * Invariant: what passes here is valid UTF-8 and has no key twice. Stored objects are served as
+ * they are, inside of lists. One object that a client cannot decode would hide all others of the
+ * list from it.
+ */
 #include "server/registry/write/body.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +20,11 @@
 #include "server/resources/meta.h"
 #include "server/resources/unknown_fields.h"
 
-/* ---- objects ---- */
-
-/* Of two equal keys readers take the first or the last: neither is stored. False: answer is filled.
+/*
+ * Some readers take the first of two equal keys, others the last. One that was checked must not be
+ * mistaken for another that is stored, so such objects are refused. False: response is filled.
  */
-static bool keys_unique(const struct hf__json *json, struct hfd_response *response) {
+static bool check_unique_keys(const struct hf__json *json, struct hfd_response *response) {
         int r = hf__json_check_unique(json, NULL);
 
         if (r == -ENOMEM)
@@ -29,19 +35,26 @@ static bool keys_unique(const struct hf__json *json, struct hfd_response *respon
         return r == 0;
 }
 
-/* What fieldValidation asks for. False: answer is filled. */
-static bool fields_known(struct hfd_write *w, struct hf__json *object,
+/* ---- objects ---- */
+
+/* Warns of unknown fields, or refuses them, as fieldValidation says. False: response is filled. */
+static bool check_fields(struct hfd_write *w, struct hf__json *object,
                          struct hfd_response *response) {
-        const struct hfd_resource *r = w->request->resource;
+        const struct hfd_resource *resource = w->request->resource;
         struct hfd_options *o = &w->request->options;
         char list[1600], *save = NULL;
         size_t n = 0;
 
-        /* A retry has told already; but of a patch each attempt makes another object. */
-        if (o->field_validation == HFD_FIELDS_IGNORE || (w->tries && w->request->verb != HFD_PATCH))
+        if (o->field_validation == HFD_FIELDS_IGNORE)
+                return true;
+        /*
+         * The first attempt has checked the body, which does not change. But each attempt of a
+         * patch makes another object.
+         */
+        if (w->n_attempts > 0 && w->request->verb != HFD_PATCH)
                 return true;
         free(o->unknown_fields);
-        if (hfd_unknown_fields(r, object, &o->unknown_fields)) {
+        if (hfd_unknown_fields(resource, object, &o->unknown_fields) != 0) {
                 hfd_response_no_memory(response);
                 return false;
         }
@@ -53,23 +66,24 @@ static bool fields_known(struct hfd_write *w, struct hf__json *object,
         hfd_response_bad_request(response,
                                  "%s in version \"%s\" cannot be handled as a %s: strict decoding "
                                  "error: %s",
-                                 r->kind, r->version, r->kind, list);
+                                 resource->kind, resource->version, resource->kind, list);
         return false;
 }
 
 bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
                            struct hfd_response *response) {
-        const struct hfd_resource *r = w->request->resource;
+        const struct hfd_resource *resource = w->request->resource;
         char reason[320];
 
-        if (!hfd_meta_accept(r, w->request->ns, w->request->name, object, response) ||
-            !fields_known(w, object, response))
+        assert(hf__json_is_object(object));
+        if (!hfd_meta_accept(resource, w->request->ns, w->request->name, object, response) ||
+            !check_fields(w, object, response))
                 return false;
-        if ((r->decode && !r->decode(object, reason, sizeof reason)) ||
-            !hfd_field_types_check(r, object, reason, sizeof reason)) {
+        if ((resource->decode && !resource->decode(object, reason, sizeof reason)) ||
+            !hfd_field_types_check(resource, object, reason, sizeof reason)) {
                 hfd_response_bad_request(response,
                                          "%s in version \"%s\" cannot be handled as a %s: %s",
-                                         r->kind, r->version, r->kind, reason);
+                                         resource->kind, resource->version, resource->kind, reason);
                 return false;
         }
         return true;
@@ -77,11 +91,12 @@ bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
 
 bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
                           struct hf__json **ret_json, struct hfd_response *response) {
+        const char *body = request->body ? request->body : "";
         size_t offset = 0;
+        int r;
 
-        /* Clients read whole lists as UTF-8: one object that is not would hide all others from
-         * them. */
-        if (request->n_body && !hf__utf8_valid(request->body, request->n_body)) {
+        assert(request->body || request->n_body == 0);
+        if (!hf__utf8_valid(body, request->n_body)) {
                 hfd_response_bad_request(response,
                                          "the object provided is unrecognized (must be of type "
                                          "%s): "
@@ -89,8 +104,7 @@ bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
                                          type);
                 return false;
         }
-        int r = hf__json_parse(request->body ? request->body : "", request->n_body, ret_json,
-                               &offset);
+        r = hf__json_parse(body, request->n_body, ret_json, &offset);
         if (r == -ENOMEM) {
                 hfd_response_no_memory(response);
                 return false;
@@ -104,57 +118,17 @@ bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
                                          type, offset);
                 return false;
         }
-        return keys_unique(*ret_json, response);
+        return check_unique_keys(*ret_json, response);
 }
 
-/* False: answer is filled. */
-static bool parse_patch(struct hfd_write *w, struct hfd_response *response) {
-        bool json_patch = w->request->patch == HFD_PATCH_JSON;
-        char message[160];
-        size_t offset = 0, n;
+/* A create has no version yet, so the object must not name one. False: response is filled. */
+static bool take_object(struct hfd_write *w, struct hfd_response *response) {
+        const char *revision;
 
-        bool utf8 = hf__utf8_valid(w->request->body ? w->request->body : "", w->request->n_body);
-        int r = utf8 ? hf__json_parse(w->request->body ? w->request->body : "", w->request->n_body,
-                                      &w->sent, &offset)
-                     : HF_E_INVALID;
-        if (r == -ENOMEM) {
-                hfd_response_no_memory(response);
+        if (!hfd_write_body_parse(w->request, w->request->resource->kind, &w->sent, response) ||
+            !hfd_write_body_accept(w, w->sent, response))
                 return false;
-        }
-        if (r != 0 || (json_patch ? !hf__json_is_array(w->sent) : !hf__json_is_object(w->sent))) {
-                hfd_response_bad_request(response,
-                                         "error decoding patch: it is no JSON %s (offset %zu)",
-                                         json_patch ? "array" : "object", offset);
-                return false;
-        }
-        n = json_patch ? hf__json_count(w->sent) : 0;
-        if (n > HFD_PATCH_OPS_MAX) {
-                (void)snprintf(message, sizeof message,
-                               "Request entity too large: The allowed maximum operations in a JSON "
-                               "patch is %d, got %zu",
-                               HFD_PATCH_OPS_MAX, n);
-                hfd_response_status(response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message,
-                                    NULL);
-                return false;
-        }
-        return keys_unique(w->sent, response);
-}
-
-bool hfd_write_body_take(struct hfd_write *w, struct hfd_response *response) {
-        bool deletes = w->request->verb == HFD_DELETE_ONE;
-
-        if (w->request->verb == HFD_PATCH)
-                return parse_patch(w, response);
-        if ((!deletes || w->request->n_body) &&
-            !hfd_write_body_parse(w->request,
-                                  deletes ? "DeleteOptions" : w->request->resource->kind, &w->sent,
-                                  response))
-                return false;
-        if (deletes)
-                return hfd_options_read_delete(&w->request->options, w->sent, response);
-        if (!hfd_write_body_accept(w, w->sent, response))
-                return false;
-        const char *revision = hf__json_string(w->sent, "metadata.resourceVersion");
+        revision = hf__json_string(w->sent, "metadata.resourceVersion");
         if (w->request->verb == HFD_CREATE && revision && *revision && strcmp(revision, "0") != 0) {
                 hfd_response_bad_request(response,
                                          "resourceVersion should not be set on objects to be "
@@ -162,4 +136,63 @@ bool hfd_write_body_take(struct hfd_write *w, struct hfd_response *response) {
                 return false;
         }
         return true;
+}
+
+/* ---- patches ---- */
+
+static bool is_patch_of(enum hfd_patch patch, const struct hf__json *json) {
+        return patch == HFD_PATCH_JSON ? hf__json_is_array(json) : hf__json_is_object(json);
+}
+
+/* The number of operations bounds the work of a JSON patch. False: response is filled. */
+static bool check_operations(const struct hf__json *patch, struct hfd_response *response) {
+        size_t n = hf__json_count(patch);
+        char message[160];
+
+        if (n <= HFD_PATCH_OPS_MAX)
+                return true;
+        (void)snprintf(message, sizeof message,
+                       "Request entity too large: The allowed maximum operations in a JSON patch "
+                       "is %d, got %zu",
+                       HFD_PATCH_OPS_MAX, n);
+        hfd_response_status(response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message, NULL);
+        return false;
+}
+
+/* False: response is filled. */
+static bool take_patch(struct hfd_write *w, struct hfd_response *response) {
+        const char *body = w->request->body ? w->request->body : "";
+        enum hfd_patch patch = w->request->patch;
+        size_t offset = 0;
+        int r = HF_E_INVALID;
+
+        if (hf__utf8_valid(body, w->request->n_body))
+                r = hf__json_parse(body, w->request->n_body, &w->sent, &offset);
+        if (r == -ENOMEM) {
+                hfd_response_no_memory(response);
+                return false;
+        }
+        if (r != 0 || !is_patch_of(patch, w->sent)) {
+                hfd_response_bad_request(response,
+                                         "error decoding patch: it is no JSON %s (offset %zu)",
+                                         patch == HFD_PATCH_JSON ? "array" : "object", offset);
+                return false;
+        }
+        if (patch == HFD_PATCH_JSON && !check_operations(w->sent, response))
+                return false;
+        return check_unique_keys(w->sent, response);
+}
+
+/* ---- all of them ---- */
+
+bool hfd_write_body_take(struct hfd_write *w, struct hfd_response *response) {
+        assert(!w->sent && !w->at_store);
+        if (w->request->verb == HFD_PATCH)
+                return take_patch(w, response);
+        if (w->request->verb != HFD_DELETE_ONE)
+                return take_object(w, response);
+        if (w->request->n_body &&
+            !hfd_write_body_parse(w->request, "DeleteOptions", &w->sent, response))
+                return false;
+        return hfd_options_read_delete(&w->request->options, w->sent, response);
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The transaction of a write: what it compares (the object, the fence, the epoch, the namespace),
- * what it puts (the object, the term record), and what follows from its outcome. A failed
- * transaction reads everything that it compared, so that the next attempt needs no further round
- * trip.
+ * The transaction of a write.
+ *
+ *      compares  the object's version; the fence with the epoch; the namespace of a create
+ *      writes    the object; the term record of a Lease
+ *
+ * Invariant: nothing is written unless all compares hold. A failed transaction reads, in the same
+ * step, every key that it compared, so that the next attempt needs no further round trip.
  */
 #include "server/registry/write/commit.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,30 +21,41 @@
 #include "server/registry/write/namespace.h"
 #include "server/registry/write/reply.h"
 
-static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply) {
+/* ---- the outcome ---- */
+
+/* The object as the failed transaction has read it; NULL = there is none. False: out of memory. */
+static bool find_object(const struct hfd_write *w, const struct hfd_store_reply *reply,
+                        struct hfd_object **ret_object) {
+        *ret_object = NULL;
+        for (size_t i = 0; i < reply->n_kvs; i++)
+                if (strcmp(reply->kvs[i].key, w->key) == 0) {
+                        *ret_object =
+                                hfd_object_new(w->request->resource, w->path,
+                                               reply->kvs[i].mod_revision, reply->kvs[i].value);
+                        return *ret_object != NULL;
+                }
+        return true;
+}
+
+/* Another write was faster, or the term is over. */
+static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_reply *reply) {
         struct hfd_object *found = NULL;
 
         if (w->fence && hfd_write_fence_is_stale(w, reply)) {
                 hfd_write_reply_stale_term(w);
                 return;
         }
-        for (size_t i = 0; i < reply->n_kvs; i++)
-                if (strcmp(reply->kvs[i].key, w->key) == 0) {
-                        found = hfd_object_new(w->request->resource, w->path,
-                                               reply->kvs[i].mod_revision, reply->kvs[i].value);
-                        if (!found) {
-                                hfd_write_reply_no_memory(w);
-                                return;
-                        }
-                }
-        if (!hfd_write_namespace_found(w, reply->kvs, reply->n_kvs)) {
+        if (!find_object(w, reply, &found) ||
+            !hfd_write_namespace_found(w, reply->kvs, reply->n_kvs)) {
                 hfd_object_unref(found);
                 hfd_write_reply_no_memory(w);
                 return;
         }
         w->stored = hf__buf_unref(w->stored);
         w->last = hf__buf_unref(w->last);
-        w->created = w->unchanged = w->same_term = false;
+        w->unchanged = false;
+        w->created = false;
+        w->same_term = false;
         hfd_write_adopt(w, found);
         hfd_write_attempt(w);
 }
@@ -49,27 +63,33 @@ static void conflicted(struct hfd_write *w, const struct hfd_store_reply *reply)
 static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
 
-        w->fence_compared = w->request->fence && (!reply->error || reply->error == HF_E_CONFLICT);
+        assert(w->at_store);
+        w->at_store = false;
+        w->fence_compared = w->fence && (!reply->error || reply->error == HF_E_CONFLICT);
         if (!reply->error)
                 hfd_write_reply_committed(w, reply->revision);
         else if (reply->error == HF_E_CONFLICT)
-                conflicted(w, reply);
+                retry_after_conflict(w, reply);
         else
                 hfd_write_reply_store_error(w, reply->error, &reply->status);
 }
 
-/* The compares, puts and reads of a transaction, and the memory of their keys. */
+/* ---- the transaction ---- */
+
+/* A transaction with the memory of its keys. The store copies it when it is started. */
 struct commit {
         struct hfd_compare compares[2 + HFD_WRITE_FENCE_COMPARES];
         struct hfd_op ops[2];
         const char *reads[2 + HFD_WRITE_FENCE_READS];
         char term_key[HFD_KEY_MAX], ns_key[HFD_KEY_MAX], epoch_key[HFD_KEY_MAX];
-        struct hf__buf *term_value; /* owned */
+        struct hf__buf *term_value; /* owned; NULL = none */
         struct hfd_txn txn;
 };
 
+/* 0, -ENOMEM or HF_E_TOO_LARGE. The caller drops term_value, also after a failure. */
 static int commit_prepare(struct commit *commit, struct hfd_write *w) {
         struct hfd_txn *txn = &commit->txn;
+        int r;
 
         commit->compares[0] =
                 (struct hfd_compare){.kind = HFD_MOD_EQUALS,
@@ -87,7 +107,7 @@ static int commit_prepare(struct commit *commit, struct hfd_write *w) {
                                 .get_on_failure = commit->reads,
                                 .n_get_on_failure = 1,
                                 .urgent = w->request->resource->term_record};
-        int r = hfd_write_fence_term_op(w, commit->term_key, &commit->ops[1], &commit->term_value);
+        r = hfd_write_fence_term_op(w, commit->term_key, &commit->ops[1], &commit->term_value);
         if (r == 0 && commit->ops[1].key)
                 txn->n_ops = 2;
         if (r == 0 && w->fence)
@@ -104,27 +124,37 @@ static int commit_prepare(struct commit *commit, struct hfd_write *w) {
 
 void hfd_write_commit(struct hfd_write *w) {
         struct commit commit;
+        int r;
 
+        assert(w->key && !w->at_store);
+        /* One outcome: put, delete with or without a last state, or no change. */
+        assert((w->stored != NULL) + (w->last != NULL) + w->unchanged <= 1);
+        assert(w->stored || w->current);
+        assert(!w->created || (w->stored && !w->current));
         if (w->request->options.dry_run) {
                 hfd_write_reply_committed(w, w->current ? w->current->revision : 0);
                 return;
         }
-        /* The store was replaced, and the term that the fence names may not know yet that it is
-         * over. */
+        /* The store was replaced. That ends the term, but its leader may not know yet. */
         if (w->fence && hfd_store_identity_settling(w->registry->cacher)) {
                 w->fence_compared = true;
                 hfd_write_reply_stale_term(w);
                 return;
         }
-        int r = commit_prepare(&commit, w);
-        /* The reply comes on the store's thread. Freed there, the trees would leave this thread's
-         * allocator with nothing to reuse. */
+        r = commit_prepare(&commit, w);
+        /*
+         * The reply comes on a thread of the store. Trees that are freed there would leave this
+         * thread's allocator with nothing to reuse.
+         */
         w->object = hf__json_free(w->object);
         w->sent = hf__json_free(w->sent);
+        w->at_store = true;
         if (r == 0)
                 r = hfd_store_request_txn(w->registry->cacher, &commit.txn, w->request->deadline,
                                           on_committed, w);
         hf__buf_unref(commit.term_value);
-        if (r != 0)
+        if (r != 0) { /* on_committed is not called */
+                w->at_store = false;
                 hfd_write_reply_store_error(w, r, NULL);
+        }
 }

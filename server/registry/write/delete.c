@@ -1,125 +1,160 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delete: one attempt, on w->current. Finalizers hold the object: it is marked instead of deleted.
- * propagationPolicy is kept as one of two finalizers that the garbage collector takes away again:
- * `orphan`, `foregroundDeletion`.
+ * One attempt of a delete.
+ *
+ * Finalizers hold an object: it is not deleted but marked with a deletionTimestamp, and the update
+ * that removes the last finalizer deletes it (update.c). A propagationPolicy is stored as one of
+ * two finalizers, "orphan" and "foregroundDeletion", which the garbage collector removes after it
+ * has carried the policy out.
+ *
+ * Invariant: a delete that names a policy replaces the policies of earlier deletes; one that names
+ * none keeps them. Other finalizers are never touched.
  */
 #include "server/registry/write/delete.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "base/time_format.h"
 #include "server/registry/write/commit.h"
 #include "server/registry/write/reply.h"
 
+#define ORPHAN     "orphan"
+#define FOREGROUND "foregroundDeletion"
+
 bool hfd_write_delete_is_held(const struct hfd_resource *resource, const struct hf__json *object) {
-        return hf__json_count(hf__json_path(object, "metadata.finalizers")) ||
+        return hf__json_count(hf__json_path(object, "metadata.finalizers")) > 0 ||
                (resource->subresources & HFD_SUB_FINALIZE &&
-                hf__json_count(hf__json_path(object, "spec.finalizers")));
+                hf__json_count(hf__json_path(object, "spec.finalizers")) > 0);
 }
 
-/* Which finalizer says what the options say; NULL = none. False: they say nothing, what is there
- * stays. */
-static bool wanted_finalizer(const struct hfd_write *w, const char **ret_finalizer) {
+/* ---- the propagation policy ---- */
+
+/*
+ * The finalizer that stands for the policy of the options; NULL = none does. False: the options
+ * name no policy, and the finalizers stay as they are.
+ */
+static bool policy_finalizer(const struct hfd_write *w, const char **ret_finalizer) {
         const struct hfd_options *o = &w->request->options;
 
         *ret_finalizer = NULL;
         if (w->request->resource->owns_nothing)
                 return true;
-        if (o->has_orphan)
-                *ret_finalizer = o->orphan ? "orphan" : NULL;
-        else if (o->propagation == HFD_PROPAGATE_ORPHAN)
-                *ret_finalizer = "orphan";
+        if (o->has_orphan) {
+                if (o->orphan)
+                        *ret_finalizer = ORPHAN;
+                return true;
+        }
+        if (o->propagation == HFD_PROPAGATE_ORPHAN)
+                *ret_finalizer = ORPHAN;
         else if (o->propagation == HFD_PROPAGATE_FOREGROUND)
-                *ret_finalizer = "foregroundDeletion";
-        return o->has_orphan || o->propagation != HFD_PROPAGATE_UNSET;
+                *ret_finalizer = FOREGROUND;
+        return o->propagation != HFD_PROPAGATE_UNSET;
+}
+
+/* Copies all finalizers into list but for the policies, of which only wanted stays or is added. */
+static int copy_finalizers(struct hf__json *list, const struct hf__json *finalizers,
+                           const char *wanted) {
+        bool has_wanted = false;
+        int r = 0;
+
+        for (const struct hf__json *m = hf__json_first(finalizers); m && r == 0;
+             m = hf__json_next(m)) {
+                const char *text = hf__json_is_string(m) ? hf__json_text(m) : "";
+                bool is_policy = strcmp(text, ORPHAN) == 0 || strcmp(text, FOREGROUND) == 0;
+                bool is_wanted = is_policy && wanted && strcmp(text, wanted) == 0;
+                if (is_wanted)
+                        has_wanted = true;
+                if (!is_policy || is_wanted)
+                        r = hf__json_append_string(list, text);
+        }
+        if (r == 0 && wanted && !has_wanted)
+                r = hf__json_append_string(list, wanted);
+        return r;
 }
 
 /* Puts the policy into w->object's finalizers. 0 or -ENOMEM. */
-static int put_policy(struct hfd_write *w) {
-        const struct hf__json *had = hf__json_path(w->object, "metadata.finalizers");
+static int apply_policy(struct hfd_write *w) {
         const char *wanted;
-        bool there = false;
-        int r = 0;
+        struct hf__json *list;
+        int r;
 
-        if (!wanted_finalizer(w, &wanted))
+        if (!policy_finalizer(w, &wanted))
                 return 0;
-        struct hf__json *list = hf__json_array();
+        list = hf__json_array();
         if (!list)
                 return -ENOMEM;
-        for (const struct hf__json *m = hf__json_first(had); m && r == 0; m = hf__json_next(m)) {
-                const char *text = hf__json_is_string(m) ? hf__json_text(m) : "";
-                bool policy =
-                        strcmp(text, "orphan") == 0 || strcmp(text, "foregroundDeletion") == 0;
-                bool kept = !policy || (wanted && strcmp(text, wanted) == 0);
-                there |= policy && kept;
-                if (kept)
-                        r = hf__json_append_string(list, text);
-        }
-        if (r == 0 && wanted && !there)
-                r = hf__json_append_string(list, wanted);
-        if (r != 0 || !hf__json_count(list)) {
-                hf__json_free(list);
-                if (r == 0)
-                        hf__json_remove(w->object, "metadata.finalizers");
-                return r;
-        }
-        return hf__json_set(w->object, "metadata.finalizers", list);
+        r = copy_finalizers(list, hf__json_path(w->object, "metadata.finalizers"), wanted);
+        if (r == 0 && hf__json_count(list) > 0)
+                return hf__json_set(w->object, "metadata.finalizers", list);
+        hf__json_free(list);
+        if (r == 0)
+                hf__json_remove(w->object, "metadata.finalizers");
+        return r;
 }
 
-/* What a deleted object that is still held looks like. 0 or -ENOMEM. */
-static int mark(struct hfd_write *w) {
+/* ---- the delete ---- */
+
+/* Marks w->object as deleted, unless an earlier delete has. 0 or -ENOMEM. */
+static int mark_deleted(struct hfd_write *w) {
         const struct hf_clock *clock = hf_host_clock(w->registry->host);
-        const struct hfd_resource *r = w->request->resource;
+        const struct hfd_resource *resource = w->request->resource;
         char now[HF__MICROTIME_MAX];
         int64_t generation;
-        int e;
+        int r;
 
         if (hf__json_string(w->object, "metadata.deletionTimestamp"))
                 return 0;
         hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, now);
-        e = hf__json_set_string(w->object, "metadata.deletionTimestamp", now);
-        if (!e)
-                e = hf__json_set_i64(w->object, "metadata.deletionGracePeriodSeconds", 0);
-        if (!e && r->has_generation && hf__json_i64(w->object, "metadata.generation", &generation))
-                e = hf__json_set_i64(w->object, "metadata.generation", generation + 1);
-        if (!e && r->subresources & HFD_SUB_FINALIZE) {
-                if (!hf__json_is_object(hf__json_get(w->object, "status")))
-                        e = hf__json_set(w->object, "status", hf__json_object());
-                if (!e)
-                        e = hf__json_set_string(w->object, "status.phase", "Terminating");
-        }
-        return e;
+        r = hf__json_set_string(w->object, "metadata.deletionTimestamp", now);
+        if (r == 0)
+                r = hf__json_set_i64(w->object, "metadata.deletionGracePeriodSeconds", 0);
+        if (r == 0 && resource->has_generation &&
+            hf__json_i64(w->object, "metadata.generation", &generation))
+                r = hf__json_set_i64(w->object, "metadata.generation", generation + 1);
+        if (r != 0 || !(resource->subresources & HFD_SUB_FINALIZE))
+                return r;
+        if (!hf__json_is_object(hf__json_get(w->object, "status")))
+                r = hf__json_set(w->object, "status", hf__json_object());
+        if (r == 0)
+                r = hf__json_set_string(w->object, "status.phase", "Terminating");
+        return r;
 }
 
-/* Deletes, or marks. */
+/* Makes w->stored of what stays of a held object, or w->unchanged. 0 or -ENOMEM. */
+static int make_marked(struct hfd_write *w, const struct hf__json *old) {
+        int r = mark_deleted(w);
+
+        if (r != 0)
+                return r;
+        w->unchanged = hf__json_equal(w->object, old);
+        if (w->unchanged)
+                return 0;
+        w->stored = hfd_object_encode(w->request->resource, w->object);
+        return w->stored ? 0 : -ENOMEM;
+}
+
 static void delete_existing(struct hfd_write *w, struct hf__json *old) {
-        hf__json_remove(old, "metadata.resourceVersion");
+        int r;
+
+        assert(w->current && !w->stored);
+        hf__json_remove(old, "metadata.resourceVersion"); /* it is not stored */
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
         w->same_term = true;
-        int r = w->object ? put_policy(w) : -ENOMEM;
-        bool held = r == 0 && hfd_write_delete_is_held(w->request->resource, w->object);
-        if (held)
-                r = mark(w);
-        if (held && r == 0) {
-                w->unchanged = hf__json_equal(w->object, old);
-                w->stored =
-                        w->unchanged ? NULL : hfd_object_encode(w->request->resource, w->object);
-                r = w->unchanged || w->stored ? 0 : -ENOMEM;
-        }
+        r = w->object ? apply_policy(w) : -ENOMEM;
+        if (r == 0 && hfd_write_delete_is_held(w->request->resource, w->object))
+                r = make_marked(w, old);
         if (r != 0)
                 hfd_write_reply_no_memory(w);
         else
                 hfd_write_commit(w);
 }
 
-/* The store's word that there is none; the cache's only makes it ask. */
-static void finish_not_found(struct hfd_write *w) {
+static void reply_not_found(struct hfd_write *w) {
         struct hfd_response response = {0};
 
         if (!w->fresh) {
@@ -131,23 +166,31 @@ static void finish_not_found(struct hfd_write *w) {
 }
 
 void hfd_write_delete_attempt(struct hfd_write *w) {
+        const char *only_uid = w->request->only_uid;
         const char *uid = hf__json_string(w->sent, "preconditions.uid");
         const char *revision = hf__json_string(w->sent, "preconditions.resourceVersion");
-        char current[24];
+        const char *old_uid;
+        char current[HF__U64_TEXT_MAX];
+        struct hf__json *old;
 
+        assert(w->request->verb == HFD_DELETE_ONE);
         if (!w->current) {
-                finish_not_found(w);
+                reply_not_found(w);
                 return;
         }
-        struct hf__json *old = hfd_object_parse(w->current);
-        const char *old_uid = hf__json_string(old, "metadata.uid");
-        (void)snprintf(current, sizeof current, "%" PRIu64, w->current->revision);
-        if (!old)
+        old = hfd_object_parse(w->current);
+        if (!old) {
                 hfd_write_reply_no_memory(w);
-        else if (*w->request->only_uid && strcmp(w->request->only_uid, old_uid ? old_uid : "") != 0)
-                finish_not_found(w);
-        else if (uid && strcmp(uid, old_uid ? old_uid : "") != 0)
-                hfd_write_precondition_failed(w, "UID", uid, old_uid ? old_uid : "");
+                return;
+        }
+        (void)hf__u64_text(w->current->revision, current);
+        old_uid = hf__json_string(old, "metadata.uid");
+        if (!old_uid)
+                old_uid = "";
+        if (*only_uid && strcmp(only_uid, old_uid) != 0)
+                reply_not_found(w);
+        else if (uid && strcmp(uid, old_uid) != 0)
+                hfd_write_precondition_failed(w, "UID", uid, old_uid);
         else if (revision && strcmp(revision, current) != 0)
                 hfd_write_precondition_failed(w, "ResourceVersion", revision, current);
         else

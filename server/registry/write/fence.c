@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fence of a write, and the term record of a Lease. The term record names holder and
- * acquireTime, and its revision is the term: so a term that is over can never hold again, also when
- * the same holder takes the Lease once more.
+ * The fence of a write, and the term record of a Lease.
+ *
+ * Invariant: a term that is over never holds again. The term record contains holder and
+ * acquireTime, and its revision is the number of the term. So the term of the same holder that
+ * takes the Lease once more is another one. And as a restored backup may issue a revision twice,
+ * the contents are compared besides the revision.
  */
 #include "server/registry/write/fence.h"
 
@@ -16,61 +19,71 @@
 
 /* ---- the term record of a Lease ---- */
 
+/* An absent member is the same as an empty one. */
 static bool same_text(const struct hf__json *a, const struct hf__json *b, const char *key) {
-        const char *x = hf__json_string(a, key), *y = hf__json_string(b, key);
+        const char *x = hf__json_string(a, key);
+        const char *y = hf__json_string(b, key);
 
         return strcmp(x ? x : "", y ? y : "") == 0;
 }
 
 bool hfd_write_fence_same_term(const struct hf__json *a, const struct hf__json *b) {
-        const struct hf__json *x = hf__json_get(a, "spec"), *y = hf__json_get(b, "spec");
+        const struct hf__json *x = hf__json_get(a, "spec");
+        const struct hf__json *y = hf__json_get(b, "spec");
 
         return same_text(x, y, "holderIdentity") && same_text(x, y, "acquireTime");
 }
 
 int hfd_write_fence_term_op(struct hfd_write *w, char key[HFD_KEY_MAX], struct hfd_op *op,
                             struct hf__buf **ret_value) {
-        const struct hf__json *object = w->object;
+        const char *holder, *acquired;
 
+        assert(!op->key);
         *ret_value = NULL;
         if (!w->request->resource->term_record || w->unchanged)
                 return 0;
-        if (hfd_key_terms(key, w->registry->prefix, w->request->ns, hfd_write_name(w)))
+        if (hfd_key_terms(key, w->registry->prefix, w->request->ns, hfd_write_name(w)) != 0)
                 return HF_E_TOO_LARGE;
-        if (!w->stored) {
+        if (!w->stored) { /* the Lease is deleted */
                 *op = (struct hfd_op){.kind = HFD_DELETE, .key = key};
                 return 0;
         }
         if (w->current && w->same_term)
                 return 0;
-        const char *holder = hf__json_string(object, "spec.holderIdentity"),
-                   *acquired = hf__json_string(object, "spec.acquireTime");
+        holder = hf__json_string(w->object, "spec.holderIdentity");
+        acquired = hf__json_string(w->object, "spec.acquireTime");
         *ret_value = hfd_term_record_value(holder ? holder : "", acquired ? acquired : "");
+        if (!*ret_value)
+                return -ENOMEM;
         *op = (struct hfd_op){.kind = HFD_PUT, .key = key, .value = *ret_value};
-        return *ret_value ? 0 : -ENOMEM;
+        return 0;
 }
 
 /* ---- the fence ---- */
 
 int hfd_write_fence_make(struct hfd_write *w) {
+        assert(w->request->fence && !w->fence);
         w->fence = malloc(sizeof *w->fence);
         return w->fence ? hfd_fence_compares(w->fence, w->registry->prefix, w->request->fence)
                         : -ENOMEM;
 }
 
-/* The epoch as it was at the first attempt, so that one which changes between two attempts refuses
- * the second. */
+/*
+ * The epoch as it was known at the first commit: if it changes between two attempts, the second one
+ * is refused.
+ */
 static int compare_epoch(struct hfd_write *w, char *key, struct hfd_compare *ret_compare) {
         int r = hfd_store_identity_epoch_key(w->registry->cacher, key);
 
         if (!w->epoch)
                 w->epoch = hfd_store_identity_epoch_known(w->registry->cacher, &w->epoch_exists);
-        *ret_compare =
-                (struct hfd_compare){.kind = w->epoch_exists ? HFD_VALUE_EQUALS : HFD_MOD_EQUALS,
-                                     .key = key};
+        *ret_compare = (struct hfd_compare){.key = key};
         if (w->epoch && w->epoch_exists) {
+                ret_compare->kind = HFD_VALUE_EQUALS;
                 ret_compare->value = w->epoch->data;
                 ret_compare->n_value = w->epoch->n;
+        } else {
+                ret_compare->kind = HFD_MOD_EQUALS; /* revision 0: the key does not exist */
         }
         return r;
 }
@@ -78,20 +91,25 @@ static int compare_epoch(struct hfd_write *w, char *key, struct hfd_compare *ret
 int hfd_write_fence_compare(struct hfd_write *w, char epoch_key[HFD_KEY_MAX],
                             struct hfd_compare *compares, size_t *n_compares, const char **reads,
                             size_t *n_reads) {
-        assert(w->fence);
-        memcpy(&compares[*n_compares], w->fence->compares,
-               2 * w->fence->n_leases * sizeof *compares);
-        *n_compares += 2 * w->fence->n_leases;
-        for (size_t i = 0; i < w->fence->n_leases; i++)
-                reads[(*n_reads)++] = w->fence->key[i];
-        int r = compare_epoch(w, epoch_key, &compares[*n_compares]);
-        if (r == 0 && w->epoch) {
+        const struct hfd_fence_compares *fence = w->fence;
+        int r;
+
+        assert(fence && fence->n_leases <= HFD_FENCE_LEASES);
+        memcpy(&compares[*n_compares], fence->compares, 2 * fence->n_leases * sizeof *compares);
+        *n_compares += 2 * fence->n_leases;
+        for (size_t i = 0; i < fence->n_leases; i++)
+                reads[(*n_reads)++] = fence->key[i];
+        r = compare_epoch(w, epoch_key, &compares[*n_compares]);
+        if (r == 0 && w->epoch) { /* not known yet: there is nothing to compare */
                 ++*n_compares;
                 reads[(*n_reads)++] = epoch_key;
         }
         return r;
 }
 
+/* ---- a failed transaction ---- */
+
+/* compares: revision and value of one Lease's term record. */
 static bool term_holds(const struct hfd_compare compares[2], const struct hfd_store_reply *reply) {
         const struct hfd_compare *value = &compares[1];
 
@@ -112,20 +130,20 @@ static bool fence_holds(const struct hfd_write *w, const struct hfd_store_reply 
         return true;
 }
 
-/* Whether the store's epoch is another than the one the write compared, and what follows from that.
- */
-static bool is_another_epoch(struct hfd_write *w, const struct hfd_store_reply *reply) {
+/* Whether the store has another epoch than the write compared. If so, reports it to the cacher. */
+static bool report_other_epoch(struct hfd_write *w, const struct hfd_store_reply *reply) {
         const struct hf__buf *found = NULL;
         char key[HFD_KEY_MAX];
 
-        if (!w->epoch || hfd_store_identity_epoch_key(w->registry->cacher, key))
+        if (!w->epoch || hfd_store_identity_epoch_key(w->registry->cacher, key) != 0)
                 return false;
         for (size_t i = 0; i < reply->n_kvs; i++)
                 if (strcmp(reply->kvs[i].key, key) == 0)
                         found = reply->kvs[i].value;
-        if (w->epoch_exists == (found != NULL) &&
-            (!found ||
-             (found->n == w->epoch->n && memcmp(found->data, w->epoch->data, found->n) == 0)))
+        if (!found && !w->epoch_exists)
+                return false;
+        if (found && w->epoch_exists && found->n == w->epoch->n &&
+            memcmp(found->data, w->epoch->data, found->n) == 0)
                 return false;
         if (hfd_store_identity_epoch_changed(w->registry->cacher, found))
                 hfd_store_identity_replaced(w->registry->cacher, "the epoch key changed");
@@ -133,5 +151,6 @@ static bool is_another_epoch(struct hfd_write *w, const struct hfd_store_reply *
 }
 
 bool hfd_write_fence_is_stale(struct hfd_write *w, const struct hfd_store_reply *reply) {
-        return is_another_epoch(w, reply) || !fence_holds(w, reply);
+        assert(w->fence && reply->error == HF_E_CONFLICT);
+        return report_other_epoch(w, reply) || !fence_holds(w, reply);
 }

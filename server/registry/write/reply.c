@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The response of a write, and its end: everything that the write owns is freed before the request
- * is answered, because the caller may free the request at once.
+ * The response of a write, and its end.
+ *
+ * Invariant: everything that the write owns is freed before the request is answered, because the
+ * caller may free the request at once.
  */
 #include "server/registry/write/reply.h"
 
@@ -13,6 +15,8 @@
 void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         struct hfd_request *request = w->request;
 
+        assert(!w->at_store);
+        assert(response->code != 0);
         response->fence_compared = w->fence_compared;
         hf__json_free(w->sent);
         hf__json_free(w->object);
@@ -27,6 +31,8 @@ void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         hfd_response_done(response);
 }
 
+/* ---- failures ---- */
+
 void hfd_write_reply_no_memory(struct hfd_write *w) {
         struct hfd_response response = {0};
 
@@ -37,54 +43,65 @@ void hfd_write_reply_no_memory(struct hfd_write *w) {
 void hfd_write_reply_store_error(struct hfd_write *w, int error, const struct hf_status *status) {
         struct hfd_response response = {0};
 
+        assert(error != 0);
         hfd_response_store_error(&response, error, status);
-        hfd_write_reply(w, &response);
-}
-
-/* object is borrowed. */
-static void reply_object(struct hfd_write *w, int code, struct hfd_object *object) {
-        struct hfd_response response = {0};
-
-        hfd_response_ok(&response, code, object ? hf__buf_ref(object->bytes) : NULL);
         hfd_write_reply(w, &response);
 }
 
 void hfd_write_reply_stale_term(struct hfd_write *w) {
         struct hfd_response response = {0};
 
+        assert(w->fence);
         hfd_response_stale_term(&response, w->request->resource, hfd_write_name(w));
         hfd_write_reply(w, &response);
 }
 
+/* ---- success ---- */
+
 static int success_code(const struct hfd_write *w) {
-        /* Who asked for the dependents' deletion in the older words is told that more is to come.
-         */
-        if (w->request->verb == HFD_DELETE_ONE && w->request->options.has_orphan &&
-            !w->request->options.orphan)
+        const struct hfd_options *o = &w->request->options;
+
+        /* As Kubernetes: a delete with orphanDependents=false has more work to come. */
+        if (w->request->verb == HFD_DELETE_ONE && o->has_orphan && !o->orphan)
                 return 202;
         return w->created ? 201 : 200;
 }
 
-void hfd_write_reply_committed(struct hfd_write *w, uint64_t revision) {
+/* The object was deleted, and the response is a Status. */
+static void reply_deleted(struct hfd_write *w) {
         struct hfd_response response = {0};
+        struct hf__json *old = hfd_object_parse(w->current);
+
+        hfd_response_deleted(&response, w->request->resource, w->request->name,
+                             hf__json_string(old, "metadata.uid"));
+        hf__json_free(old);
+        hfd_write_reply(w, &response);
+}
+
+/* object is borrowed; NULL: out of memory. */
+static void reply_object(struct hfd_write *w, struct hfd_object *object) {
+        struct hfd_response response = {0};
+
+        hfd_response_ok(&response, success_code(w), object ? hf__buf_ref(object->bytes) : NULL);
+        hfd_write_reply(w, &response);
+}
+
+void hfd_write_reply_committed(struct hfd_write *w, uint64_t revision) {
         struct hfd_object *object;
 
         if (w->unchanged) {
-                reply_object(w, success_code(w), w->current);
+                reply_object(w, w->current);
                 return;
         }
         if (!w->stored && !w->last) {
-                struct hf__json *old = hfd_object_parse(w->current);
-                hfd_response_deleted(&response, w->request->resource, w->request->name,
-                                     hf__json_string(old, "metadata.uid"));
-                hf__json_free(old);
-                hfd_write_reply(w, &response);
+                reply_deleted(w);
                 return;
         }
         object = hfd_object_new(w->request->resource, w->path, revision,
                                 w->stored ? w->stored : w->last);
+        /* The next write of this instance begins with it, and need not wait for its watch. */
         if (object && w->stored && !w->request->options.dry_run)
                 hfd_cacher_note_write(w->registry->cacher, object);
-        reply_object(w, success_code(w), object);
+        reply_object(w, object);
         hfd_object_unref(object);
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* One attempt of a create, an update or a patch. */
+/*
+ * One attempt of a create, an update or a patch: it makes the new object, and commits it. Both
+ * functions end the write or give it to another thread.
+ */
 #include "server/registry/write/write.h"
 
 void hfd_write_update_create(struct hfd_write *w);
+/* An update or a patch. */
 void hfd_write_update_attempt(struct hfd_write *w);

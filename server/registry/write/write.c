@@ -1,33 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * create, update, delete: the optimistic loop of apiserver.md 4, one transaction in the normal
- * case.
+ * The beginning of a write, and its loop. The model is in write.h.
  *
- *      start -> attempt [-> namespace?] -> commit -> done
- *                                       ^  |        |
- *                               refetch +--+        +-- conflict: adopt what the transaction read,
- * attempt again
+ * Two rules. A refusal rests on what the store said, never on the cacher alone. And the loop has an
+ * end: it stops at the request's deadline, because others may win again and again on a busy object.
  *
- * An attempt works on w->current: the newest version the cache knows (not fresh: a refusal that
- * rests on it is checked against the store first), or what the store said (fresh). A transaction
- * compares the object's mod revision, and for a fenced call the term record (design 6); with a
- * Lease it writes the term record whenever holder or acquireTime change. An update that changes
- * nothing is a transaction with compares only: it writes nothing and is known to be still true.
- *
- * A write belongs to the thread that drives it; the store hands it from one to the next. Trees are
- * freed by the thread that made them, before the transaction is sent; an attempt after the first,
- * which is rare, parses the body once more.
+ * An update that changes nothing still sends a transaction, with compares only: it writes nothing,
+ * and its success proves that the version in the response is the present one.
  */
 #include "server/registry/write/write.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "base/time_format.h"
 #include "server/cacher/store_request.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/delete.h"
@@ -41,13 +30,18 @@ int hfd_write_make_key(struct hfd_write *w) {
         char key[HFD_KEY_MAX];
         int r = hfd_object_key(w->registry->prefix, w->request->resource, w->path, key);
 
+        assert(*w->path);
         free(w->key);
         w->key = r != 0 ? NULL : strdup(key);
-        return r != 0 || w->key ? r : -ENOMEM;
+        if (r != 0)
+                return r;
+        return w->key ? 0 : -ENOMEM;
 }
 
-/* Whatever its state, it is not deleted. True: answer is filled. */
-static bool is_immortal(const struct hfd_request *request, struct hfd_response *response) {
+/* The namespaces of the system cannot be deleted, whatever their state. True: response is filled.
+ */
+static bool refuse_system_namespace(const struct hfd_request *request,
+                                    struct hfd_response *response) {
         if (request->verb != HFD_DELETE_ONE || request->resource != hfd_resource_namespaces() ||
             !hfd_is_system_namespace(request->name))
                 return false;
@@ -56,11 +50,27 @@ static bool is_immortal(const struct hfd_request *request, struct hfd_response *
         return true;
 }
 
+/* A create finds its path later, when it has its name. 0, -ENOMEM or HF_E_TOO_LARGE. */
+static int find_current(struct hfd_write *w) {
+        const struct hfd_request *request = w->request;
+        bool synced; /* does not matter: a missing object is looked for in the store */
+        int r;
+
+        hfd_object_path(request->resource, request->ns, request->name, w->path);
+        r = hfd_write_make_key(w);
+        if (r == 0)
+                w->current =
+                        hfd_cacher_newest(w->registry->cacher, request->resource, w->path, &synced);
+        return r;
+}
+
 void hfd_write_start(struct hfd_registry *registry, struct hfd_request *request) {
         struct hfd_write *w = malloc(sizeof *w);
         struct hfd_response response = {0};
         int r = 0;
 
+        assert(request->resource && request->done);
+        assert(request->verb == HFD_CREATE || *request->name);
         if (!w) {
                 hfd_response_no_memory(&response);
                 request->done(request, &response);
@@ -68,20 +78,14 @@ void hfd_write_start(struct hfd_registry *registry, struct hfd_request *request)
                 return;
         }
         *w = (struct hfd_write){.registry = registry, .request = request};
-        if (is_immortal(request, &response) || !hfd_write_body_take(w, &response)) {
+        if (refuse_system_namespace(request, &response) || !hfd_write_body_take(w, &response)) {
                 hfd_write_reply(w, &response);
                 return;
         }
         if (request->fence)
                 r = hfd_write_fence_make(w);
-        if (r == 0 && request->verb != HFD_CREATE) {
-                bool synced;
-                hfd_object_path(request->resource, request->ns, request->name, w->path);
-                r = hfd_write_make_key(w);
-                if (r == 0)
-                        w->current = hfd_cacher_newest(registry->cacher, request->resource, w->path,
-                                                       &synced);
-        }
+        if (r == 0 && request->verb != HFD_CREATE)
+                r = find_current(w);
         if (r != 0)
                 hfd_write_reply_store_error(w, r, NULL);
         else
@@ -91,36 +95,44 @@ void hfd_write_start(struct hfd_registry *registry, struct hfd_request *request)
 /* ---- the loop ---- */
 
 const char *hfd_write_name(const struct hfd_write *w) {
-        const char *name = hf__json_string(w->object, "metadata.name"),
-                   *slash = strrchr(w->path, '/');
+        const char *name = hf__json_string(w->object, "metadata.name");
+        const char *slash = strrchr(w->path, '/');
 
-        if (*w->request->name || (!name && !*w->path))
+        if (*w->request->name)
                 return w->request->name;
-        return name ? name : slash ? slash + 1 : w->path;
+        if (name)
+                return name;
+        return slash ? slash + 1 : w->path;
 }
 
 void hfd_write_attempt(struct hfd_write *w) {
         struct hfd_response response = {0};
 
-        /* Others may win many times over on a busy object; what ends the loop is the call's own
-         * deadline. Nothing was written. */
-        if (w->tries++ && hfd_registry_now(w->registry) >= w->request->deadline) {
+        assert(!w->at_store);
+        assert(!w->stored && !w->last && !w->unchanged && !w->created && !w->same_term);
+        /* Nothing was written so far, so this is a conflict and not a timeout. */
+        if (w->n_attempts++ > 0 && hfd_registry_now(w->registry) >= w->request->deadline) {
                 hfd_response_conflict(&response, w->request->resource, hfd_write_name(w), NULL);
                 hfd_write_reply(w, &response);
-        } else if (!w->sent && !hfd_write_body_take(w, &response)) {
-                hfd_write_reply(w, &response);
-        } else if (w->request->verb == HFD_CREATE) {
-                hfd_write_update_create(w);
-        } else if (w->request->verb == HFD_UPDATE || w->request->verb == HFD_PATCH) {
-                hfd_write_update_attempt(w);
-        } else {
-                hfd_write_delete_attempt(w);
+                return;
         }
+        /* The previous attempt has used up the parsed body: parse it once more. That is rare. */
+        if (!w->sent && !hfd_write_body_take(w, &response)) {
+                hfd_write_reply(w, &response);
+                return;
+        }
+        if (w->request->verb == HFD_CREATE)
+                hfd_write_update_create(w);
+        else if (w->request->verb == HFD_UPDATE || w->request->verb == HFD_PATCH)
+                hfd_write_update_attempt(w);
+        else
+                hfd_write_delete_attempt(w);
 }
 
 /* ---- what the store says now ---- */
 
 void hfd_write_adopt(struct hfd_write *w, struct hfd_object *current) {
+        assert(!current || current != w->current);
         hfd_object_unref(w->current);
         w->current = current;
         w->fresh = true;
@@ -130,11 +142,12 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
         struct hfd_object *object = NULL;
 
-        if (reply->error) { /* a read: nothing was written, whatever became of it */
-                hfd_write_reply_store_error(w,
-                                            reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE
-                                                                         : reply->error,
-                                            &reply->status);
+        assert(w->at_store);
+        w->at_store = false;
+        if (reply->error) {
+                /* A late read has written nothing: the client need not wonder. */
+                int error = reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
+                hfd_write_reply_store_error(w, error, &reply->status);
                 return;
         }
         if (reply->n_kvs) {
@@ -150,11 +163,16 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
 }
 
 void hfd_write_refetch(struct hfd_write *w) {
-        int r = hfd_store_request_get(w->registry->cacher, w->key, w->request->deadline,
-                                      on_refetched, w);
+        int r;
 
-        if (r != 0)
+        assert(w->key && !w->fresh && !w->at_store);
+        w->at_store = true;
+        r = hfd_store_request_get(w->registry->cacher, w->key, w->request->deadline, on_refetched,
+                                  w);
+        if (r != 0) { /* on_refetched is not called */
+                w->at_store = false;
                 hfd_write_reply_store_error(w, r, NULL);
+        }
 }
 
 void hfd_write_precondition_failed(struct hfd_write *w, const char *what, const char *wanted,

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Applies a patch. The three kinds of patches are in server/patch/; here is what becomes of their
+ * results.
+ *
+ * Invariant: the patch itself is never changed or consumed, because the next attempt applies it to
+ * a newer version of the object. A patch that fails on an old version may fit the newest one, so a
+ * failure is sent only if the current version is fresh.
+ */
+#include "server/registry/write/patch.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "server/registry/write/body.h"
+#include "server/registry/write/reply.h"
+
+static void reply_failed(struct hfd_write *w, int r, const char *why) {
+        struct hfd_response response = {0};
+        char message[HFD_PATCH_WHY + 120];
+
+        assert(r != 0);
+        if (r == -ENOMEM) {
+                hfd_write_reply_no_memory(w);
+                return;
+        }
+        if (!w->fresh) {
+                hfd_write_refetch(w);
+                return;
+        }
+        if (r == HF_E_TOO_LARGE) {
+                (void)snprintf(message, sizeof message, "Request entity too large: %s", why);
+                hfd_response_status(&response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge",
+                                    message, NULL);
+        } else {
+                (void)snprintf(message, sizeof message,
+                               "the server rejected our request due to an error in our request: %s",
+                               why);
+                hfd_response_status(&response, HF_E_INVALID, 422, "Invalid", message, NULL);
+        }
+        hfd_write_reply(w, &response);
+}
+
+/* 0, or as server/patch/patch.h has it; why says why not. */
+static int patch_object(struct hfd_write *w, char why[HFD_PATCH_WHY]) {
+        int r;
+
+        if (w->request->patch == HFD_PATCH_JSON)
+                r = hfd_patch_json(&w->object, w->sent, why);
+        else if (w->request->patch == HFD_PATCH_MERGE)
+                r = hfd_patch_merge(&w->object, w->sent);
+        else
+                r = hfd_patch_strategic(w->request->resource, &w->object, w->sent, why);
+        if (r == 0 && !hf__json_is_object(w->object)) {
+                (void)snprintf(why, HFD_PATCH_WHY, "what the patch makes is no object");
+                r = HF_E_INVALID;
+        }
+        return r;
+}
+
+bool hfd_write_patch_apply(struct hfd_write *w, const struct hf__json *old) {
+        struct hfd_response response = {0};
+        char why[HFD_PATCH_WHY] = "";
+        int r;
+
+        assert(w->request->verb == HFD_PATCH && w->sent && w->current);
+        hf__json_free(w->object);
+        w->object = hf__json_dup(old);
+        r = w->object ? patch_object(w, why) : -ENOMEM;
+        if (r != 0) {
+                reply_failed(w, r, why);
+                return false;
+        }
+        if (hfd_write_body_accept(w, w->object, &response))
+                return true;
+        if (w->fresh) {
+                hfd_write_reply(w, &response);
+        } else {
+                hfd_response_done(&response);
+                hfd_write_refetch(w);
+        }
+        return false;
+}
