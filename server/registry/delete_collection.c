@@ -30,6 +30,7 @@
 #include "client/json_span.h"
 #include "server/cacher/store_identity.h"
 #include "server/cacher/store_request.h"
+#include "server/registry/delete_options.h"
 #include "server/registry/list.h"
 #include "server/registry/read.h"
 #include "server/registry/write/body.h"
@@ -277,7 +278,7 @@ static bool check(struct hfd_request *request, struct hfd_response *response) {
         }
         bool good = (!request->n_body ||
                      hfd_write_body_parse(request, "DeleteOptions", &sent, response)) &&
-                    hfd_options_read_delete(&request->options, sent, response);
+                    hfd_delete_options_read(&request->options, sent, response);
         hf__json_free(sent);
         return good;
 }

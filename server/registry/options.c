@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the query of a request into its options: first each parameter by itself, then their
+ * combination.
+ *
+ * Each parameter is a row of one table, with a function that sets its option. Invariants: of a
+ * repeated parameter the first value counts, also if it is empty, because the filters authorize by
+ * the first. No text gets through that is not valid UTF-8, because responses repeat it.
+ */
 #include "server/registry/options.h"
 
-#include "server/registry/request.h"
-
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/json.h"
 #include "base/percent.h"
-#include "server/resources/meta.h"
+#include "server/registry/request.h"
 
-static bool decode_in_place(char *text) {
-        size_t n = strlen(text);
-
-        return hf__percent_decode(text, n, true, text, n + 1) >= 0;
-}
+#define TIMEOUT_MAX_S 1000000
 
 void hfd_options_done(struct hfd_options *options) {
         hfd_selector_done(&options->labels);
@@ -27,26 +29,51 @@ void hfd_options_done(struct hfd_options *options) {
         *options = (struct hfd_options){0};
 }
 
-static bool read_u64(const char *text, uint64_t *ret_value) {
+/* ---- values ---- */
+
+/* Digits only: strtoull by itself would take "-1" and " 1". */
+static bool parse_u64(const char *text, uint64_t *ret_value) {
         char *end;
 
         if (*text < '0' || *text > '9')
                 return false;
         errno = 0;
         *ret_value = strtoull(text, &end, 10);
-        return !*end && !errno;
+        return *end == '\0' && errno == 0;
 }
 
-/* As Kubernetes reads it. */
-static bool read_bool(const char *text) {
+/* As Kubernetes does: everything is true but for these. */
+static bool parse_bool(const char *text) {
         return strcmp(text, "0") != 0 && strcasecmp(text, "false") != 0;
 }
 
-static bool bad(struct hfd_response *response, const char *name, const char *value) {
+bool hfd_propagation_parse(const char *text, enum hfd_propagation *ret_propagation) {
+        static const char *const names[] = {[HFD_PROPAGATE_UNSET] = "",
+                                            [HFD_PROPAGATE_ORPHAN] = "Orphan",
+                                            [HFD_PROPAGATE_BACKGROUND] = "Background",
+                                            [HFD_PROPAGATE_FOREGROUND] = "Foreground"};
+
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+                if (strcmp(names[i], text) == 0) {
+                        *ret_propagation = (enum hfd_propagation)i;
+                        return true;
+                }
+        return false;
+}
+
+/* 400. Returns false. */
+static bool refuse_value(struct hfd_response *response, const char *name, const char *value) {
         hfd_response_bad_request(response, "invalid value for query parameter %s: \"%.200s\"", name,
                                  value);
         return false;
 }
+
+/* ---- the parameters ---- */
+
+/*
+ * Each sets one option from a decoded value ("" if there is none). name is the parameter's, for
+ * messages. False: response is filled.
+ */
 
 static bool set_selector(struct hfd_request *request, bool fields, const char *value,
                          struct hfd_response *response) {
@@ -64,17 +91,88 @@ static bool set_selector(struct hfd_request *request, bool fields, const char *v
         return r == 0;
 }
 
-static bool set_match(struct hfd_options *o, const char *value, struct hfd_response *response) {
-        if (strcmp(value, "NotOlderThan") == 0)
-                o->match = HFD_MATCH_NOT_OLDER;
-        else if (strcmp(value, "Exact") == 0)
-                o->match = HFD_MATCH_EXACT;
-        else if (*value)
-                return bad(response, "resourceVersionMatch", value);
+static bool set_label_selector(struct hfd_request *request, const char *name, const char *value,
+                               struct hfd_response *response) {
+        return set_selector(request, false, value, response);
+}
+
+static bool set_field_selector(struct hfd_request *request, const char *name, const char *value,
+                               struct hfd_response *response) {
+        return set_selector(request, true, value, response);
+}
+
+static bool set_revision(struct hfd_request *request, const char *name, const char *value,
+                         struct hfd_response *response) {
+        struct hfd_options *o = &request->options;
+
+        o->has_revision = *value;
+        if (*value && !parse_u64(value, &o->revision))
+                return refuse_value(response, name, value);
         return true;
 }
 
-static bool set_field_validation(struct hfd_request *request, const char *value,
+static bool set_match(struct hfd_request *request, const char *name, const char *value,
+                      struct hfd_response *response) {
+        if (strcmp(value, "NotOlderThan") == 0)
+                request->options.match = HFD_MATCH_NOT_OLDER;
+        else if (strcmp(value, "Exact") == 0)
+                request->options.match = HFD_MATCH_EXACT;
+        else if (*value)
+                return refuse_value(response, name, value);
+        return true;
+}
+
+static bool set_limit(struct hfd_request *request, const char *name, const char *value,
+                      struct hfd_response *response) {
+        if (*value && !parse_u64(value, &request->options.limit))
+                return refuse_value(response, name, value);
+        return true;
+}
+
+/* What is in the token is list.c's matter. */
+static bool set_continue(struct hfd_request *request, const char *name, const char *value,
+                         struct hfd_response *response) {
+        if (!*value)
+                return true;
+        free(request->options.continue_token);
+        request->options.continue_token = strdup(value);
+        if (!request->options.continue_token)
+                hfd_response_no_memory(response);
+        return request->options.continue_token != NULL;
+}
+
+/* The limit keeps seconds from overflowing where they become nanoseconds. */
+static bool set_timeout(struct hfd_request *request, const char *name, const char *value,
+                        struct hfd_response *response) {
+        uint64_t seconds = 0;
+
+        if (*value && (!parse_u64(value, &seconds) || seconds > TIMEOUT_MAX_S))
+                return refuse_value(response, name, value);
+        request->options.timeout_s = (int64_t)seconds;
+        return true;
+}
+
+static bool set_bookmarks(struct hfd_request *request, const char *name, const char *value,
+                          struct hfd_response *response) {
+        request->options.bookmarks = parse_bool(value);
+        return true;
+}
+
+static bool set_send_initial(struct hfd_request *request, const char *name, const char *value,
+                             struct hfd_response *response) {
+        request->options.has_send_initial = *value;
+        request->options.send_initial = parse_bool(value);
+        return true;
+}
+
+/* "All" is the only value: no part of a write can be tried alone. */
+static bool set_dry_run(struct hfd_request *request, const char *name, const char *value,
+                        struct hfd_response *response) {
+        request->options.dry_run = true;
+        return strcmp(value, "All") == 0 || refuse_value(response, name, value);
+}
+
+static bool set_field_validation(struct hfd_request *request, const char *name, const char *value,
                                  struct hfd_response *response) {
         struct hfd_options *o = &request->options;
 
@@ -85,130 +183,132 @@ static bool set_field_validation(struct hfd_request *request, const char *value,
         else if (strcmp(value, "Strict") == 0)
                 o->field_validation = HFD_FIELDS_STRICT;
         else
-                return bad(response, "fieldValidation", value);
+                return refuse_value(response, name, value);
         return true;
 }
 
-static bool propagation_parse(const char *text, enum hfd_propagation *ret_propagation) {
-        static const char *const names[] = {"", "Orphan", "Background", "Foreground"};
-
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-                if (strcmp(names[i], text) == 0) {
-                        *ret_propagation = (enum hfd_propagation)i;
-                        return true;
-                }
-        return false;
+/* An unknown value means the default. */
+static bool set_include(struct hfd_request *request, const char *name, const char *value,
+                        struct hfd_response *response) {
+        if (strcmp(value, "None") == 0)
+                request->options.include = HFD_INCLUDE_NONE;
+        else if (strcmp(value, "Object") == 0)
+                request->options.include = HFD_INCLUDE_OBJECT;
+        else
+                request->options.include = HFD_INCLUDE_METADATA;
+        return true;
 }
 
-/* What a delete says without a body. True: name was one of these, and *ret_good says whether it was
- * good. */
-static bool set_delete_option(struct hfd_request *request, const char *name, const char *value,
-                              struct hfd_response *response, bool *ret_good) {
-        struct hfd_options *o = &request->options;
+static bool set_pretty(struct hfd_request *request, const char *name, const char *value,
+                       struct hfd_response *response) {
+        request->options.pretty = parse_bool(value);
+        return true;
+}
+
+static bool set_propagation(struct hfd_request *request, const char *name, const char *value,
+                            struct hfd_response *response) {
+        return hfd_propagation_parse(value, &request->options.propagation) ||
+               refuse_value(response, name, value);
+}
+
+/* The older form of propagationPolicy, which clients still send. */
+static bool set_orphan(struct hfd_request *request, const char *name, const char *value,
+                       struct hfd_response *response) {
+        request->options.has_orphan = *value;
+        request->options.orphan = parse_bool(value);
+        return true;
+}
+
+/* Checked, but without effect: no kind here has a grace period. */
+static bool set_grace_period(struct hfd_request *request, const char *name, const char *value,
+                             struct hfd_response *response) {
         uint64_t seconds;
 
-        if (request->verb != HFD_DELETE_ONE && request->verb != HFD_DELETE_MANY)
-                return false;
-        if (strcmp(name, "propagationPolicy") == 0) {
-                *ret_good = propagation_parse(value, &o->propagation) || bad(response, name, value);
-        } else if (strcmp(name, "orphanDependents") == 0) {
-                o->has_orphan = *value;
-                o->orphan = read_bool(value);
-        } else if (strcmp(name, "gracePeriodSeconds") == 0) {
-                *ret_good = !*value || read_u64(value, &seconds) || bad(response, name, value);
-        } else {
-                return false;
-        }
-        return true;
+        return !*value || parse_u64(value, &seconds) || refuse_value(response, name, value);
 }
 
-static bool set_option(struct hfd_request *request, const char *name, const char *value,
-                       struct hfd_response *response) {
-        struct hfd_options *o = &request->options;
-        uint64_t number = 0;
-        bool good = true;
+static const struct parameter {
+        const char *name;
+        bool of_delete; /* other verbs ignore it */
+        bool (*set)(struct hfd_request *request, const char *name, const char *value,
+                    struct hfd_response *response);
+} parameters[] = {
+        {"labelSelector", false, set_label_selector},
+        {"fieldSelector", false, set_field_selector},
+        {"resourceVersion", false, set_revision},
+        {"resourceVersionMatch", false, set_match},
+        {"limit", false, set_limit},
+        {"continue", false, set_continue},
+        {"timeoutSeconds", false, set_timeout},
+        {"allowWatchBookmarks", false, set_bookmarks},
+        {"sendInitialEvents", false, set_send_initial},
+        {"dryRun", false, set_dry_run},
+        {"fieldValidation", false, set_field_validation},
+        {"includeObject", false, set_include},
+        {"pretty", false, set_pretty},
+        {"propagationPolicy", true, set_propagation},
+        {"orphanDependents", true, set_orphan},
+        {"gracePeriodSeconds", true, set_grace_period},
+};
+#define N_PARAMETERS (sizeof parameters / sizeof parameters[0])
 
-        if (set_delete_option(request, name, value, response, &good))
-                return good;
-        if (strcmp(name, "labelSelector") == 0)
-                return set_selector(request, false, value, response);
-        if (strcmp(name, "fieldSelector") == 0)
-                return set_selector(request, true, value, response);
-        if (strcmp(name, "resourceVersionMatch") == 0)
-                return set_match(o, value, response);
-        if (strcmp(name, "fieldValidation") == 0)
-                return set_field_validation(request, value, response);
-        if (strcmp(name, "resourceVersion") == 0) {
-                o->has_revision = *value;
-                return !*value || read_u64(value, &o->revision) || bad(response, name, value);
-        }
-        if (strcmp(name, "limit") == 0)
-                return !*value || read_u64(value, &o->limit) || bad(response, name, value);
-        if (strcmp(name, "timeoutSeconds") == 0) {
-                if (*value && (!read_u64(value, &number) || number > 1000000))
-                        return bad(response, name, value);
-                o->timeout_s = (int64_t)number;
-        } else if (strcmp(name, "continue") == 0 && *value) {
-                free(o->continue_token);
-                o->continue_token = strdup(value);
-                if (!o->continue_token) {
-                        hfd_response_no_memory(response);
-                        return false;
-                }
-        } else if (strcmp(name, "allowWatchBookmarks") == 0) {
-                o->bookmarks = read_bool(value);
-        } else if (strcmp(name, "sendInitialEvents") == 0) {
-                o->has_send_initial = *value;
-                o->send_initial = read_bool(value);
-        } else if (strcmp(name, "dryRun") == 0) {
-                o->dry_run = true;
-                return strcmp(value, "All") == 0 || bad(response, name, value);
-        } else if (strcmp(name, "includeObject") == 0) {
-                o->include = strcmp(value, "None") == 0     ? HFD_INCLUDE_NONE
-                             : strcmp(value, "Object") == 0 ? HFD_INCLUDE_OBJECT
-                                                            : HFD_INCLUDE_METADATA;
-        } else if (strcmp(name, "pretty") == 0) {
-                o->pretty = read_bool(value);
-        }
-        return true;
+/* The row of a parameter; N_PARAMETERS = it is unknown, or other verbs have it. */
+static size_t find_parameter(const char *name, bool deletes) {
+        size_t i = 0;
+
+        while (i < N_PARAMETERS && strcmp(parameters[i].name, name) != 0)
+                i++;
+        return i < N_PARAMETERS && parameters[i].of_delete && !deletes ? N_PARAMETERS : i;
 }
 
-/* The combinations the field forbids (apiserver.md 3.6). */
-static bool check_options(struct hfd_request *request, struct hfd_response *response) {
-        const struct hfd_options *o = &request->options;
-        bool watch = request->verb == HFD_WATCH;
-        struct hfd_causes causes; /* 15 KiB, of which only what is counted is looked at: each page
-                                     touched stays with the thread */
+/* ---- combinations ---- */
 
-        causes.n = 0;
-        if (request->verb != HFD_LIST && request->verb != HFD_WATCH &&
-            request->verb != HFD_DELETE_MANY)
-                return true;
-        if (watch && o->match != HFD_MATCH_UNSET && !o->has_send_initial)
-                hfd_cause_forbidden(&causes, "resourceVersionMatch",
+static void check_watch(const struct hfd_options *o, struct hfd_causes *causes) {
+        if (o->match != HFD_MATCH_UNSET && !o->has_send_initial)
+                hfd_cause_forbidden(causes, "resourceVersionMatch",
                                     "resourceVersionMatch is forbidden for watch unless "
                                     "sendInitialEvents is provided");
-        if (watch && o->has_send_initial && o->match != HFD_MATCH_NOT_OLDER)
-                hfd_cause_forbidden(&causes, "resourceVersionMatch",
+        if (o->has_send_initial && o->match != HFD_MATCH_NOT_OLDER)
+                hfd_cause_forbidden(causes, "resourceVersionMatch",
                                     "sendInitialEvents requires setting resourceVersionMatch to "
                                     "NotOlderThan");
-        if (!watch && o->has_send_initial)
-                hfd_cause_forbidden(&causes, "sendInitialEvents",
+}
+
+static void check_list(const struct hfd_options *o, struct hfd_causes *causes) {
+        if (o->has_send_initial)
+                hfd_cause_forbidden(causes, "sendInitialEvents",
                                     "sendInitialEvents is forbidden for list");
-        if (!watch && o->match != HFD_MATCH_UNSET && !o->has_revision)
-                hfd_cause_forbidden(&causes, "resourceVersionMatch",
+        if (o->match != HFD_MATCH_UNSET && !o->has_revision)
+                hfd_cause_forbidden(causes, "resourceVersionMatch",
                                     "resourceVersionMatch is forbidden unless resourceVersion is "
                                     "provided");
-        if (!watch && o->match != HFD_MATCH_UNSET && o->continue_token)
-                hfd_cause_forbidden(&causes, "resourceVersionMatch",
+        if (o->match != HFD_MATCH_UNSET && o->continue_token)
+                hfd_cause_forbidden(causes, "resourceVersionMatch",
                                     "resourceVersionMatch is forbidden when continue is provided");
-        if (!watch && o->match == HFD_MATCH_EXACT && o->has_revision && !o->revision)
-                hfd_cause_forbidden(&causes, "resourceVersionMatch",
+        if (o->match == HFD_MATCH_EXACT && o->has_revision && !o->revision)
+                hfd_cause_forbidden(causes, "resourceVersionMatch",
                                     "resourceVersionMatch \"Exact\" is forbidden for "
                                     "resourceVersion \"0\"");
+}
+
+/* The combinations that Kubernetes' validation of ListOptions refuses. False: response is filled.
+ */
+static bool check_combination(const struct hfd_request *request, struct hfd_response *response) {
+        static const struct hfd_resource list_options = {.group = "meta.k8s.io",
+                                                         .kind = "ListOptions"};
+        const struct hfd_options *o = &request->options;
+        bool watch = request->verb == HFD_WATCH;
+        struct hfd_causes causes;
+
+        if (!watch && request->verb != HFD_LIST && request->verb != HFD_DELETE_MANY)
+                return true;
+        causes.n =
+                0; /* the items stay uninitialized, because touching them costs 15 KiB of stack */
+        if (watch)
+                check_watch(o, &causes);
+        else
+                check_list(o, &causes);
         if (causes.n) {
-                static const struct hfd_resource list_options = {.group = "meta.k8s.io",
-                                                                 .kind = "ListOptions"};
                 hfd_response_invalid(response, &list_options, "", &causes);
                 return false;
         }
@@ -221,151 +321,49 @@ static bool check_options(struct hfd_request *request, struct hfd_response *resp
         return true;
 }
 
-/* Whether it was given before: the first counts, here as in the filters, so that what is authorized
- * is what is done. */
-static bool given_before(const char *name, unsigned *given) {
-        static const char *const names[] = {"labelSelector",
-                                            "fieldSelector",
-                                            "resourceVersionMatch",
-                                            "resourceVersion",
-                                            "limit",
-                                            "timeoutSeconds",
-                                            "continue",
-                                            "watch",
-                                            "dryRun",
-                                            "pretty",
-                                            "allowWatchBookmarks",
-                                            "sendInitialEvents",
-                                            "includeObject",
-                                            "propagationPolicy",
-                                            "orphanDependents",
-                                            "gracePeriodSeconds"};
+/* ---- the query ---- */
 
-        for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-                if (strcmp(name, names[i]) == 0) {
-                        bool before = *given & 1u << i;
-                        *given |= 1u << i;
-                        return before;
-                }
-        return false;
+static bool decode_in_place(char *text) {
+        size_t n = strlen(text);
+
+        return hf__percent_decode(text, n, true, text, n + 1) >= 0;
+}
+
+/* item is "name=value" or "name", and is decoded in place. given: the rows that were set before. */
+static bool set_parameter(struct hfd_request *request, char *item, unsigned *given,
+                          struct hfd_response *response) {
+        bool deletes = request->verb == HFD_DELETE_ONE || request->verb == HFD_DELETE_MANY;
+        char *value = strchr(item, '=');
+        size_t i;
+
+        if (value)
+                *value++ = '\0';
+        if (!decode_in_place(item) || (value && !decode_in_place(value))) {
+                hfd_response_bad_request(response, "malformed query");
+                return false;
+        }
+        i = find_parameter(item, deletes);
+        if (i == N_PARAMETERS || *given & 1u << i)
+                return true;
+        *given |= 1u << i;
+        return parameters[i].set(request, item, value ? value : "", response);
 }
 
 bool hfd_options_parse(struct hfd_request *request, const char *query,
                        struct hfd_response *response) {
         char *copy = strdup(query ? query : ""), *save = NULL;
-        bool good = copy != NULL;
         unsigned given = 0;
+        bool good = true;
 
-        if (!copy)
+        static_assert(N_PARAMETERS <= 8 * sizeof given, "given has a bit for each parameter");
+        assert(request->resource);
+        if (!copy) {
                 hfd_response_no_memory(response);
-        for (char *item = good ? strtok_r(copy, "&", &save) : NULL; item && good;
-             item = strtok_r(NULL, "&", &save)) {
-                char *value = strchr(item, '=');
-                if (value)
-                        *value++ = '\0';
-                if (!decode_in_place(item) || (value && !decode_in_place(value))) {
-                        hfd_response_bad_request(response, "malformed query");
-                        good = false;
-                } else if (!given_before(item, &given)) {
-                        good = set_option(request, item, value ? value : "", response);
-                }
+                return false;
         }
+        for (char *item = strtok_r(copy, "&", &save); item && good;
+             item = strtok_r(NULL, "&", &save))
+                good = set_parameter(request, item, &given, response);
         free(copy);
-        return good && check_options(request, response);
-}
-
-/* ---- DeleteOptions ---- */
-
-/* An option of a type that cannot be read is refused, never passed over: a delete must not go
- * further than was meant. */
-static const char *unreadable(const struct hf__json *sent) {
-        static const char *const texts[] = {"kind", "apiVersion", "preconditions.uid",
-                                            "preconditions.resourceVersion", "propagationPolicy"};
-        const struct hf__json *dry = hf__json_get(sent, "dryRun"),
-                              *pre = hf__json_get(sent, "preconditions"),
-                              *orphan = hf__json_get(sent, "orphanDependents"),
-                              *grace = hf__json_get(sent, "gracePeriodSeconds");
-        int64_t seconds;
-
-        if (dry && !hf__json_is_null(dry) && !hf__json_is_array(dry))
-                return "dryRun";
-        for (const struct hf__json *m = hf__json_first(dry); m; m = hf__json_next(m))
-                if (!hf__json_is_string(m))
-                        return "dryRun";
-        if (pre && !hf__json_is_null(pre) && !hf__json_is_object(pre))
-                return "preconditions";
-        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-                const struct hf__json *value = hf__json_path(sent, texts[i]);
-                if (value && !hf__json_is_null(value) && !hf__json_is_string(value))
-                        return texts[i];
-        }
-        if (orphan && !hf__json_is_null(orphan) && !hf__json_is_bool(orphan))
-                return "orphanDependents";
-        if (grace && !hf__json_is_null(grace) &&
-            !hf__json_i64(sent, "gracePeriodSeconds", &seconds))
-                return "gracePeriodSeconds";
-        return NULL;
-}
-
-static void check_dry_run(const struct hf__json *dry, struct hfd_causes *causes) {
-        char value[300];
-
-        for (const struct hf__json *m = hf__json_first(dry); m; m = hf__json_next(m)) {
-                if (strcmp(hf__json_text(m), "All") == 0)
-                        continue;
-                hfd_quote_list(dry, value, sizeof value);
-                hfd_cause_unsupported(causes, "dryRun", value, "\"All\"");
-                return;
-        }
-}
-
-bool hfd_options_read_delete(struct hfd_options *options, const struct hf__json *sent,
-                             struct hfd_response *response) {
-        static const struct hfd_resource delete_options = {.group = "meta.k8s.io",
-                                                           .kind = "DeleteOptions"};
-        const struct hf__json *orphan = hf__json_get(sent, "orphanDependents"),
-                              *dry = hf__json_get(sent, "dryRun");
-        const char *bad = unreadable(sent), *policy = hf__json_string(sent, "propagationPolicy");
-        struct hfd_causes causes;
-        char quoted[300];
-
-        if (bad) {
-                hfd_response_bad_request(response,
-                                         "DeleteOptions in version \"v1\" cannot be handled: the "
-                                         "field %s cannot be read",
-                                         bad);
-                return false;
-        }
-        const char *kind = hf__json_string(sent, "kind");
-        if (kind && *kind &&
-            strcmp(kind, "DeleteOptions") != 0) { /* somebody meant something else */
-                hfd_response_bad_request(response,
-                                         "%s cannot be handled as a DeleteOptions: the kind in the "
-                                         "data does not match",
-                                         kind);
-                return false;
-        }
-        causes.n = 0;
-        options->dry_run |= hf__json_count(dry) > 0;
-        if (sent) { /* a body says all, as upstream has it */
-                options->has_orphan = hf__json_is_bool(orphan);
-                options->orphan = hf__json_bool(sent, "orphanDependents", false);
-                options->propagation = HFD_PROPAGATE_UNSET;
-                if (policy && !propagation_parse(policy, &options->propagation)) {
-                        hfd_quote(policy, quoted, sizeof quoted);
-                        hfd_cause_unsupported(&causes, "propagationPolicy", quoted,
-                                              "\"Foreground\", \"Background\", \"Orphan\", "
-                                              "\"nil\"");
-                }
-                check_dry_run(dry, &causes);
-        }
-        if (options->has_orphan && options->propagation != HFD_PROPAGATE_UNSET) {
-                static const char *const names[] = {"", "\"Orphan\"", "\"Background\"",
-                                                    "\"Foreground\""};
-                hfd_cause_invalid(&causes, "propagationPolicy", names[options->propagation],
-                                  "orphanDependents and deletionPropagation cannot be both set");
-        }
-        if (causes.n)
-                hfd_response_invalid(response, &delete_options, "", &causes);
-        return !causes.n;
+        return good && check_combination(request, response);
 }

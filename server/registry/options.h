@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The query parameters of a request, and DeleteOptions, which say the same in a body. Names and
- * combinations are those of Kubernetes' ListOptions, GetOptions and DeleteOptions. Pure.
+ * The options of a request, as its query gives them. Names and combinations are those of
+ * Kubernetes' ListOptions, GetOptions, CreateOptions and DeleteOptions; the last may come in a body
+ * instead (delete_options.h). Pure. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/json.h"
 #include "server/resources/response.h"
 #include "server/resources/selector.h"
 
@@ -35,29 +35,31 @@ struct hfd_options {
         bool has_revision;                  /* a resourceVersion that is not "" was given */
         uint64_t revision;
         enum hfd_match match;
-        uint64_t limit;
+        uint64_t limit;       /* of a list: objects in one response; 0 = all */
         char *continue_token; /* owned; NULL = none */
-        bool bookmarks;
+        bool bookmarks;       /* of a watch: wanted */
         bool has_send_initial, send_initial;
-        int64_t timeout_s; /* 0 = not given */
+        int64_t timeout_s; /* of a watch; 0 = not given */
         bool dry_run, pretty;
         enum hfd_propagation propagation; /* of a delete, from the query or the body */
         bool has_orphan, orphan; /* orphanDependents, the older form of propagationPolicy */
         enum hfd_field_validation field_validation;
-        /* owned; the unknown fields that were found and that Warnings name; NULL = none */
+        /* owned; lines: the unknown fields of the body, for Warning headers; NULL = none */
         char *unknown_fields;
         enum hfd_include include;
 };
 
 /*
- * Reads a query ("a=b&c=d", percent-encoded) into request->options. The request's verb and resource
- * must be set: whether it is a watch is decided already. False: response says why not (400, 422).
- * An unknown parameter is ignored, as Kubernetes does; of a repeated one the first value counts.
+ * Reads a query ("a=b&c=d", percent-encoded; NULL = none) into request->options, which are empty.
+ * The request's verb and resource must be set; whether it is a watch is decided already. False:
+ * response says why not (400, 422). The caller calls hfd_options_done in any case.
+ *
+ * Unknown parameters are ignored, as Kubernetes does. Of a repeated one the first value counts, as
+ * in the filters, so that what is authorized is what is done.
  */
 bool hfd_options_parse(struct hfd_request *request, const char *query,
                        struct hfd_response *response);
-/* Reads a body. sent: DeleteOptions; NULL = there was no body. False: response says why not. */
-bool hfd_options_read_delete(struct hfd_options *options, const struct hf__json *sent,
-                             struct hfd_response *response);
 /* Frees what options own, and empties them. */
 void hfd_options_done(struct hfd_options *options);
+/* Reads a propagationPolicy; "" is HFD_PROPAGATE_UNSET. False: there is no such policy. */
+bool hfd_propagation_parse(const char *text, enum hfd_propagation *ret_propagation);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/registry/delete_options.h"
 #include "server/registry/write/body.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -20,7 +21,7 @@ static void check(struct hfd_request *request) {
 
         bool good = (!request->n_body ||
                      hfd_write_body_parse(request, "DeleteOptions", &sent, &response)) &&
-                    hfd_options_read_delete(&request->options, sent, &response);
+                    hfd_delete_options_read(&request->options, sent, &response);
         if (good) {
                 assert(!request->options.has_orphan ||
                        request->options.propagation == HFD_PROPAGATE_UNSET);

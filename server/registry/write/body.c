@@ -16,6 +16,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "server/registry/delete_options.h"
 #include "server/resources/field_types.h"
 #include "server/resources/meta.h"
 #include "server/resources/unknown_fields.h"
@@ -194,5 +195,5 @@ bool hfd_write_body_take(struct hfd_write *w, struct hfd_response *response) {
         if (w->request->n_body &&
             !hfd_write_body_parse(w->request, "DeleteOptions", &w->sent, response))
                 return false;
-        return hfd_options_read_delete(&w->request->options, w->sent, response);
+        return hfd_delete_options_read(&w->request->options, w->sent, response);
 }

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of a request: each parameter of a query, repeated ones, and DeleteOptions. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "server/registry/delete_options.h"
+#include "server/registry/request.h"
+
+static struct hfd_request request;
+static struct hfd_response response;
+
+static bool parse(enum hfd_verb verb, const char *query) {
+        hfd_response_done(&response);
+        hfd_options_done(&request.options);
+        response = (struct hfd_response){0};
+        request = (struct hfd_request){.verb = verb,
+                                       .resource = hfd_resource_find("", "v1", "configmaps")};
+        return hfd_options_parse(&request, query, &response);
+}
+
+static int teardown(void **state) {
+        hfd_response_done(&response);
+        hfd_options_done(&request.options);
+        response = (struct hfd_response){0};
+        return 0;
+}
+
+static void expect_refused(enum hfd_verb verb, const char *query, int code, const char *message) {
+        assert_false(parse(verb, query));
+        assert_int_equal(response.code, code);
+        assert_string_equal(response.status.message, message);
+}
+
+static void test_each_parameter(void **state) {
+        const struct hfd_options *o = &request.options;
+
+        assert_true(parse(HFD_LIST, NULL));
+        assert_false(o->has_revision);
+        assert_null(o->continue_token);
+        assert_true(parse(HFD_LIST, "labelSelector=a%3Db%2Cc&fieldSelector=metadata.name%3dx"));
+        assert_int_equal(o->labels.n, 2);
+        assert_string_equal(hfd_selector_name(&o->fields), "x");
+        assert_true(parse(HFD_LIST, "resourceVersion=17&resourceVersionMatch=Exact"));
+        assert_true(o->has_revision);
+        assert_int_equal(o->revision, 17);
+        assert_int_equal(o->match, HFD_MATCH_EXACT);
+        assert_true(parse(HFD_LIST, "limit=500&continue=a%2Bb&timeoutSeconds=1000000"));
+        assert_int_equal(o->limit, 500);
+        assert_string_equal(o->continue_token, "a+b");
+        assert_int_equal(o->timeout_s, 1000000);
+        assert_true(parse(HFD_WATCH, "allowWatchBookmarks&sendInitialEvents=false"
+                                     "&resourceVersionMatch=NotOlderThan"));
+        assert_true(o->bookmarks);
+        assert_true(o->has_send_initial);
+        assert_false(o->send_initial);
+        assert_true(parse(HFD_GET, "includeObject=Object&pretty=0"));
+        assert_int_equal(o->include, HFD_INCLUDE_OBJECT);
+        assert_false(o->pretty);
+        assert_true(parse(HFD_CREATE, "dryRun=All&fieldValidation=Strict"));
+        assert_true(o->dry_run);
+        assert_int_equal(o->field_validation, HFD_FIELDS_STRICT);
+        assert_true(parse(HFD_LIST, "resourceVersion=&limit=&continue=&fieldValidation="
+                                    "&resourceVersionMatch=&timeoutSeconds=&anything=else&&"));
+        assert_false(o->has_revision);
+        assert_null(o->continue_token);
+}
+
+static void test_options_of_deletes(void **state) {
+        static const enum hfd_verb deletes[] = {HFD_DELETE_ONE, HFD_DELETE_MANY};
+        static const char query[] = "propagationPolicy=Foreground&gracePeriodSeconds=30";
+
+        for (size_t i = 0; i < 2; i++) {
+                assert_true(parse(deletes[i], query));
+                assert_int_equal(request.options.propagation, HFD_PROPAGATE_FOREGROUND);
+                assert_true(parse(deletes[i], "orphanDependents=true"));
+                assert_true(request.options.has_orphan && request.options.orphan);
+                expect_refused(deletes[i], "gracePeriodSeconds=-1", 400,
+                               "invalid value for query parameter gracePeriodSeconds: \"-1\"");
+        }
+        /* Other verbs ignore them, whatever their values. */
+        assert_true(parse(HFD_LIST, "propagationPolicy=No&gracePeriodSeconds=x"));
+        assert_true(parse(HFD_UPDATE, query));
+        assert_int_equal(request.options.propagation, HFD_PROPAGATE_UNSET);
+}
+
+/* The filters authorize by the first value, so the first is what must be done. */
+static void test_first_value_counts(void **state) {
+        const struct hfd_options *o = &request.options;
+
+        assert_true(parse(HFD_LIST, "fieldSelector=metadata.name%3Da&fieldSelector=metadata.name"
+                                    "%3Db&labelSelector=&labelSelector=x&limit=1&limit=2"));
+        assert_string_equal(hfd_selector_name(&o->fields), "a");
+        assert_int_equal(o->labels.n, 0);
+        assert_int_equal(o->limit, 1);
+        assert_true(parse(HFD_LIST, "continue=&continue=x&resourceVersion=0&resourceVersion=5"));
+        assert_null(o->continue_token);
+        assert_int_equal(o->revision, 0);
+        assert_true(parse(HFD_CREATE, "fieldValidation=Ignore&fieldValidation=Strict"));
+        assert_int_equal(o->field_validation, HFD_FIELDS_IGNORE);
+        /* Not even its encoding makes another parameter of it, and later values are not checked. */
+        assert_true(parse(HFD_LIST, "limit=3&limi%74=4&limit=x"));
+        assert_int_equal(o->limit, 3);
+        assert_true(parse(HFD_DELETE_ONE, "propagationPolicy=Orphan&propagationPolicy=Background"));
+        assert_int_equal(o->propagation, HFD_PROPAGATE_ORPHAN);
+}
+
+static void test_bad_values(void **state) {
+        expect_refused(HFD_LIST, "limit=-1", 400,
+                       "invalid value for query parameter limit: \"-1\"");
+        expect_refused(HFD_LIST, "resourceVersion=18446744073709551616", 400,
+                       "invalid value for query parameter resourceVersion: "
+                       "\"18446744073709551616\"");
+        expect_refused(HFD_LIST, "timeoutSeconds=1000001", 400,
+                       "invalid value for query parameter timeoutSeconds: \"1000001\"");
+        expect_refused(HFD_CREATE, "dryRun=", 400,
+                       "invalid value for query parameter dryRun: \"\"");
+        expect_refused(HFD_CREATE, "fieldValidation=strict", 400,
+                       "invalid value for query parameter fieldValidation: \"strict\"");
+        expect_refused(HFD_LIST, "resourceVersion=1&resourceVersionMatch=Newest", 400,
+                       "invalid value for query parameter resourceVersionMatch: \"Newest\"");
+        expect_refused(HFD_DELETE_ONE, "propagationPolicy=orphan", 400,
+                       "invalid value for query parameter propagationPolicy: \"orphan\"");
+        expect_refused(HFD_GET, "a=%zz", 400, "malformed query");
+        expect_refused(HFD_GET, "%ff", 400, "malformed query");
+        expect_refused(HFD_GET, "pretty=%00", 400, "malformed query");
+}
+
+static void test_combinations(void **state) {
+        static const struct {
+                enum hfd_verb verb;
+                const char *query;
+                int code; /* 0 = accepted */
+        } cases[] = {
+                {HFD_LIST, "resourceVersionMatch=Exact", 422},
+                {HFD_DELETE_MANY, "resourceVersionMatch=Exact", 422},
+                {HFD_GET, "resourceVersionMatch=Exact", 0},
+                {HFD_LIST, "resourceVersionMatch=Exact&resourceVersion=0", 422},
+                {HFD_LIST, "resourceVersionMatch=NotOlderThan&resourceVersion=0", 0},
+                {HFD_LIST, "resourceVersionMatch=Exact&resourceVersion=3&continue=x", 422},
+                {HFD_LIST, "resourceVersion=3&continue=x", 400},
+                {HFD_LIST, "resourceVersion=0&continue=x", 0},
+                {HFD_LIST, "sendInitialEvents=true", 422},
+                {HFD_WATCH, "resourceVersionMatch=NotOlderThan", 422},
+                {HFD_WATCH, "sendInitialEvents=true", 422},
+                {HFD_WATCH, "sendInitialEvents=true&resourceVersionMatch=NotOlderThan", 0},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                assert_int_equal(parse(cases[i].verb, cases[i].query), cases[i].code == 0);
+                assert_int_equal(response.code, cases[i].code);
+        }
+}
+
+static bool read_body(const char *query, const char *body) {
+        struct hf__json *sent = NULL;
+        bool good;
+
+        assert_true(parse(HFD_DELETE_ONE, query));
+        assert_int_equal(hf__json_parse(body, strlen(body), &sent, NULL), 0);
+        good = hfd_delete_options_read(&request.options, sent, &response);
+        hf__json_free(sent);
+        return good;
+}
+
+static void test_delete_options(void **state) {
+        const struct hfd_options *o = &request.options;
+
+        assert_true(read_body("propagationPolicy=Orphan", "{\"kind\":\"DeleteOptions\"}"));
+        assert_int_equal(o->propagation, HFD_PROPAGATE_UNSET); /* the body replaces the query's */
+        assert_true(read_body("", "{\"propagationPolicy\":\"Background\",\"dryRun\":[\"All\"]}"));
+        assert_int_equal(o->propagation, HFD_PROPAGATE_BACKGROUND);
+        assert_true(o->dry_run);
+        assert_true(read_body("dryRun=All", "{\"orphanDependents\":false}"));
+        assert_true(o->dry_run && o->has_orphan && !o->orphan);
+        assert_false(read_body("", "{\"kind\":\"Pod\"}"));
+        assert_int_equal(response.code, 400);
+        assert_false(read_body("", "{\"preconditions\":{\"uid\":1}}"));
+        assert_string_equal(response.status.message,
+                            "DeleteOptions in version \"v1\" cannot be handled: the field "
+                            "preconditions.uid cannot be read");
+        assert_false(read_body("", "{\"dryRun\":[\"None\"]}"));
+        assert_int_equal(response.code, 422);
+        assert_false(read_body("", "{\"orphanDependents\":true,\"propagationPolicy\":\"Orphan\"}"));
+        assert_int_equal(response.code, 422);
+        /* Without a body the query's combination is checked all the same. */
+        assert_true(parse(HFD_DELETE_ONE, "orphanDependents=true&propagationPolicy=Orphan"));
+        assert_false(hfd_delete_options_read(&request.options, NULL, &response));
+        assert_int_equal(response.code, 422);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_teardown(test_each_parameter, teardown),
+                cmocka_unit_test_teardown(test_options_of_deletes, teardown),
+                cmocka_unit_test_teardown(test_first_value_counts, teardown),
+                cmocka_unit_test_teardown(test_bad_values, teardown),
+                cmocka_unit_test_teardown(test_combinations, teardown),
+                cmocka_unit_test_teardown(test_delete_options, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
