@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list: collected under the cache's mutex by reference, selected and rendered after it was
- * released. Which state a list may see is told in read.c.
+ * A list: its objects are collected, selected, and rendered as one body. Which state it may see is
+ * in read.c, but for two cases: pages of one list show one state, that of the first page, and so
+ * does a list that names a revision and wants exactly that one.
+ *
+ *      cacher  if it shows the right state: the objects, by reference
+ *      store   otherwise: objects made of the stored values, of one revision
+ *
+ * Invariant: under the cacher's lock objects are only collected. Selectors may have to parse them,
+ * and so are applied after it was released, as rendering is.
  */
 #include "server/registry/list.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,14 +29,18 @@
 #define CONTINUE_END   "\\u0000\"}"
 #define TOKEN_MAX      2048
 
+/* ---- the page: what is collected ---- */
+
 struct page {
-        struct hfd_object **objects; /* owned references */
-        size_t n, space, n_bytes;
-        size_t n_left; /* selected by place, but beyond the limit */
-        uint64_t limit;
-        uint64_t revision;
-        bool failed, more, from_store;
-        struct hfd_read *read;
+        struct hfd_read *read;       /* borrowed */
+        struct hfd_object **objects; /* owned, with their references; in the order of paths */
+        size_t n, space;
+        uint64_t limit;    /* of objects after selection; 0 = none */
+        uint64_t revision; /* of the list */
+        bool from_store;
+        bool more;     /* there are objects beyond the limit */
+        size_t n_left; /* of those that were collected, beyond the limit */
+        bool failed;   /* out of memory */
 };
 
 static void page_done(struct page *page) {
@@ -37,6 +49,7 @@ static void page_done(struct page *page) {
         free(page->objects);
 }
 
+/* Takes a reference. False: out of memory, and page->failed. Called under the cacher's lock. */
 static bool page_add(struct page *page, struct hfd_object *object) {
         if (page->n == page->space) {
                 size_t space = page->space ? page->space * 2 : 32;
@@ -48,7 +61,6 @@ static bool page_add(struct page *page, struct hfd_object *object) {
                 page->objects = more;
                 page->space = space;
         }
-        page->n_bytes += object->bytes->n + 1;
         page->objects[page->n++] = hfd_object_ref(object);
         return true;
 }
@@ -58,8 +70,7 @@ static bool selectors_match(const struct hfd_request *request, struct hfd_object
                hfd_selector_matches(&request->options.fields, object);
 }
 
-/* Drops what the selectors do not take and what is beyond the limit. Not under mu: selectors may
- * parse. */
+/* Drops the objects that the selectors do not match, and those beyond the limit. */
 static void page_select(struct page *page) {
         const struct hfd_request *request = page->read->request;
         size_t n = 0;
@@ -73,18 +84,21 @@ static void page_select(struct page *page) {
                                 hfd_object_unref(page->objects[i]);
                         break;
                 }
-                if (selectors_match(request, object)) {
+                if (selectors_match(request, object))
                         page->objects[n++] = object;
-                } else {
-                        page->n_bytes -= object->bytes->n + 1;
+                else
                         hfd_object_unref(object);
-                }
         }
+        assert(!page->limit || n <= page->limit);
         page->n = n;
 }
 
-/* The token of apiserver.md 3.6: unpadded base64url of
- * {"v":"meta.k8s.io/v1","rv":N,"start":"path\0"}. */
+/* ---- continue tokens ---- */
+
+/*
+ * Appends Kubernetes' token: the list goes on after path at revision. Unpadded base64url of
+ * {"v":"meta.k8s.io/v1","rv":N,"start":"path\0"}.
+ */
 static void continue_token(struct hf__strbuf *out, uint64_t revision, const char *path) {
         struct hf__strbuf json = {0};
 
@@ -92,14 +106,14 @@ static void continue_token(struct hf__strbuf *out, uint64_t revision, const char
                           (int64_t)revision);
         hf__strbuf_json(&json, path, strlen(path));
         if (!json.error)
-                json.n--; /* the quote again */
+                json.n--; /* without the closing quote, which CONTINUE_END has */
         hf__strbuf_puts(&json, CONTINUE_END);
         if (!json.error)
                 hf__base64url_encode(out, json.data, json.n);
         hf__strbuf_done(&json);
 }
 
-/* Fills read->at and read->start; false when it is none of our tokens. */
+/* Fills read->at and read->start. False: the token is not one that continue_token makes. */
 static bool read_continue(struct hfd_read *read, const char *token) {
         char json[HF__BASE64URL_DECODED_MAX(TOKEN_MAX) + 1];
         size_t n, n_token = strlen(token);
@@ -109,8 +123,10 @@ static bool read_continue(struct hfd_read *read, const char *token) {
         if (n_token > TOKEN_MAX || !hf__base64url_decode(token, n_token, json, &n))
                 return false;
         json[n] = '\0';
-        /* The start's NUL is written as an escape, which no C string can hold: it is cut off before
-         * parsing. */
+        /*
+         * The NUL behind the path is cut off before parsing: it is written as an escape, and the
+         * string that it becomes would end there unnoticed.
+         */
         size_t n_end = sizeof CONTINUE_END - 1;
         if (n < n_end || memcmp(json + n - n_end, CONTINUE_END, n_end) != 0)
                 return false;
@@ -123,12 +139,14 @@ static bool read_continue(struct hfd_read *read, const char *token) {
                     strlen(start) < sizeof read->start && !strstr(start, "..") && *start != '/';
         if (good) {
                 (void)snprintf(read->start, sizeof read->start, "%s", start);
-                read->at = revision > 0 ? (uint64_t)revision
-                                        : 0; /* -1: go on with whatever is there now */
+                /* -1: the state of the first page is gone, go on with the present one. */
+                read->at = revision > 0 ? (uint64_t)revision : 0;
         }
         hf__json_free(tree);
         return good;
 }
+
+/* ---- the response ---- */
 
 struct hf__buf *hfd_list_render(struct hfd_registry *registry, const struct hfd_request *request,
                                 struct hfd_object *const *objects, size_t n, const char *meta) {
@@ -164,47 +182,77 @@ struct hf__buf *hfd_list_render(struct hfd_registry *registry, const struct hfd_
         return buf;
 }
 
-static void answer_page(struct page *page) {
+/* The inside of the list's metadata. Errors stick in meta. */
+static void put_meta(struct hf__strbuf *meta, const struct page *page) {
+        const struct hfd_options *o = &page->read->request->options;
+
+        hf__strbuf_printf(meta, "\"resourceVersion\":\"%" PRIu64 "\"", page->revision);
+        if (!page->more || !page->n)
+                return;
+        hf__strbuf_puts(meta, ",\"continue\":\"");
+        continue_token(meta, page->revision, page->objects[page->n - 1]->path);
+        hf__strbuf_putc(meta, '"');
+        /* As Kubernetes: with selectors it is not known how many of the rest match. */
+        if (!page->from_store && !o->labels.n && !o->fields.n)
+                hf__strbuf_printf(meta, ",\"remainingItemCount\":%zu", page->n_left);
+}
+
+/* Ends the read, with a response or with take. */
+static void finish_page(struct page *page) {
         struct hfd_read *read = page->read;
+        struct hfd_request *request = read->request;
+        hfd_list_fn take = read->take;
         struct hfd_response response = {0};
         struct hf__strbuf meta = {0};
-        const struct hfd_options *o = &read->request->options;
 
         page_select(page);
-        if (read->take && !page->failed) {
-                struct hfd_request *request = read->request;
-                hfd_list_fn take = read->take;
+        if (take && !page->failed) {
                 free(read);
                 take(request, page->objects, page->n, page->revision);
                 return;
         }
-        hf__strbuf_printf(&meta, "\"resourceVersion\":\"%" PRIu64 "\"", page->revision);
-        if (page->more && page->n) {
-                hf__strbuf_puts(&meta, ",\"continue\":\"");
-                continue_token(&meta, page->revision, page->objects[page->n - 1]->path);
-                hf__strbuf_putc(&meta, '"');
-                if (!page->from_store && !o->labels.n && !o->fields.n)
-                        hf__strbuf_printf(&meta, ",\"remainingItemCount\":%zu", page->n_left);
-        }
+        put_meta(&meta, page);
         if (page->failed || meta.error)
                 hfd_response_no_memory(&response);
         else
                 hfd_response_ok(&response, 200,
-                                hfd_list_render(read->registry, read->request, page->objects,
-                                                page->n, meta.data));
+                                hfd_list_render(read->registry, request, page->objects, page->n,
+                                                meta.data));
         hf__strbuf_done(&meta);
         page_done(page);
         hfd_read_finish(read, &response);
 }
 
-static void place_of(const struct hfd_read *read, char prefix[HF_NAME_MAX + 2]) {
+/* The state of the first page is compacted. The client may go on with the present one. */
+static void finish_expired(struct hfd_read *read) {
+        struct hfd_response response = {0};
+        struct hf__strbuf token = {0};
+
+        continue_token(&token, (uint64_t)-1, read->start);
+        const struct hfd_details details = {.continue_token = token.error ? NULL : token.data};
+        hfd_response_status(&response, HF_E_GONE, 410, "Expired",
+                            "The provided continue parameter is too old to display a "
+                            "consistent list result. You can start a new list "
+                            "without the continue parameter, or use the continue token in "
+                            "this response to retrieve the remainder of the "
+                            "results. Continuing with the provided token results in an "
+                            "inconsistent list - objects that were created, "
+                            "modified, or deleted between the time the first chunk was "
+                            "returned and now may show up in the list.",
+                            &details);
+        hf__strbuf_done(&token);
+        hfd_read_finish(read, &response);
+}
+
+/* ---- from the store ---- */
+
+/* The beginning of the paths that are listed: the namespace, or "" for all. */
+static void scope_prefix(const struct hfd_read *read, char prefix[HF_NAME_MAX + 2]) {
         if (read->request->resource->namespaced && *read->request->ns)
                 (void)snprintf(prefix, HF_NAME_MAX + 2, "%s/", read->request->ns);
         else
                 *prefix = '\0';
 }
-
-static bool collect(void *ctx, struct hfd_object *object) { return page_add(ctx, object); }
 
 static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_read *read = ctx;
@@ -215,23 +263,7 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
                             .more = reply->more};
 
         if (reply->error == HF_E_GONE && read->request->options.continue_token) {
-                struct hfd_response response = {0};
-                struct hf__strbuf token = {0};
-                continue_token(&token, (uint64_t)-1, read->start);
-                const struct hfd_details details = {.continue_token =
-                                                            token.error ? NULL : token.data};
-                hfd_response_status(&response, HF_E_GONE, 410, "Expired",
-                                    "The provided continue parameter is too old to display a "
-                                    "consistent list result. You can start a new list "
-                                    "without the continue parameter, or use the continue token in "
-                                    "this response to retrieve the remainder of the "
-                                    "results. Continuing with the provided token results in an "
-                                    "inconsistent list - objects that were created, "
-                                    "modified, or deleted between the time the first chunk was "
-                                    "returned and now may show up in the list.",
-                                    &details);
-                hf__strbuf_done(&token);
-                hfd_read_finish(read, &response);
+                finish_expired(read);
                 return;
         }
         if (reply->error) {
@@ -251,25 +283,29 @@ static void on_store_list(void *ctx, const struct hfd_store_reply *reply) {
                         page_add(&page, object);
                 hfd_object_unref(object);
         }
-        answer_page(&page);
+        finish_page(&page);
 }
 
-/* Straight from the store. With selectors a limit is applied after selecting, so all is read. */
-static void list_store(struct hfd_read *read) {
+static void list_from_store(struct hfd_read *read) {
         struct hfd_registry *registry = read->registry;
+        const struct hfd_options *o = &read->request->options;
         char prefix[HF_NAME_MAX + 2], key[HFD_KEY_MAX], start[HFD_KEY_MAX];
+        size_t limit = 0;
         int r;
 
-        place_of(read, prefix);
+        scope_prefix(read, prefix);
         r = hfd_object_key(registry->prefix, read->request->resource, prefix, key);
         if (r == 0 && *read->start)
                 r = hfd_object_key(registry->prefix, read->request->resource, read->start, start);
+        /* Right behind the last key: no key contains a byte below 1. */
         if (r == 0 && *read->start && strlen(start) + 1 < sizeof start)
                 strcat(start, "\x01");
-        bool selects = read->request->options.labels.n || read->request->options.fields.n;
-        size_t limit = read->request->options.limit && !selects
-                               ? (size_t)read->request->options.limit + 1
-                               : 0;
+        /*
+         * With selectors all is read, because the limit counts the objects that they match. One
+         * object more than the limit shows that there are more.
+         */
+        if (o->limit && !o->labels.n && !o->fields.n)
+                limit = (size_t)o->limit + 1;
         if (r == 0)
                 r = hfd_store_request_list(registry->cacher, key, *read->start ? start : NULL,
                                            read->at, limit, read->request->deadline, on_store_list,
@@ -278,65 +314,72 @@ static void list_store(struct hfd_read *read) {
                 hfd_read_finish_store_error(read, r, NULL);
 }
 
-/* From the cache; false when the cache is not where the read must be. */
-static bool list_cache(struct hfd_read *read) {
+/* ---- from the cacher ---- */
+
+static bool collect(void *ctx, struct hfd_object *object) { return page_add(ctx, object); }
+
+/* From the cacher, unless it does not show the state that the read must see. */
+static void list_from_cacher(struct hfd_read *read) {
         struct page page = {.read = read, .limit = read->request->options.limit};
         char prefix[HF_NAME_MAX + 2];
 
-        place_of(read, prefix);
-        bool there = hfd_cacher_list(read->registry->cacher, read->request->resource, read->at,
-                                     prefix, read->start, collect, &page, &page.revision);
-        if (there)
-                answer_page(&page);
-        return there;
+        scope_prefix(read, prefix);
+        if (hfd_cacher_list(read->registry->cacher, read->request->resource, read->at, prefix,
+                            read->start, collect, &page, &page.revision))
+                finish_page(&page);
+        else
+                list_from_store(read);
 }
 
-static void on_list_ready(struct hfd_consistent_read *reader) {
-        struct hfd_read *read = (struct hfd_read *)reader;
+/* ---- the list ---- */
 
-        if (reader->outcome == HF_E_TIMEOUT) {
-                if (read->too_large_if_late && hfd_cacher_synced(read->registry->cacher))
-                        hfd_read_finish_too_large(read);
-                else
-                        list_store(read);
-        } else if (reader->outcome) {
-                hfd_read_finish_store_error(read, reader->outcome, &reader->status);
-        } else if (!list_cache(read)) {
-                list_store(read);
-        }
+static void on_list_ready(struct hfd_consistent_read *wait) {
+        struct hfd_read *read = (struct hfd_read *)wait;
+
+        if (wait->outcome == 0)
+                list_from_cacher(read);
+        else if (wait->outcome != HF_E_TIMEOUT)
+                hfd_read_finish_store_error(read, wait->outcome, &wait->status);
+        else if (read->too_large_if_late && hfd_cacher_synced(read->registry->cacher))
+                hfd_read_finish_too_large(read);
+        else
+                list_from_store(read);
 }
 
 void hfd_list(struct hfd_registry *registry, struct hfd_request *request) {
         hfd_list_for(registry, request, NULL);
 }
 
+/* A further page. */
+static void continue_list(struct hfd_read *read) {
+        const char *token = read->request->options.continue_token;
+        struct hfd_response response = {0};
+
+        if (!read_continue(read, token)) {
+                hfd_response_bad_request(&response, "continue key is not valid: %.100s", token);
+                hfd_read_finish(read, &response);
+        } else if (read->at) {
+                list_from_cacher(read);
+        } else {
+                hfd_consistent_read_start(read->registry->cacher, &read->wait);
+        }
+}
+
 void hfd_list_for(struct hfd_registry *registry, struct hfd_request *request, hfd_list_fn take) {
         struct hfd_read *read = hfd_read_new(registry, request, on_list_ready);
         const struct hfd_options *o = &request->options;
-        struct hfd_response response = {0};
 
         if (!read)
                 return;
         read->take = take;
         if (o->continue_token) {
-                if (!read_continue(read, o->continue_token)) {
-                        hfd_response_bad_request(&response, "continue key is not valid: %.100s",
-                                                 o->continue_token);
-                        hfd_read_finish(read, &response);
-                        return;
-                }
-                if (!read->at)
-                        hfd_consistent_read_start(registry->cacher, &read->wait);
-                else if (!list_cache(read))
-                        list_store(read);
-                return;
-        }
-        if (o->match == HFD_MATCH_EXACT ||
-            (o->limit && o->revision && o->match == HFD_MATCH_UNSET)) {
+                continue_list(read);
+        } else if (o->match == HFD_MATCH_EXACT ||
+                   (o->limit && o->revision && o->match == HFD_MATCH_UNSET)) {
+                /* As Kubernetes: a revision with a limit and nothing else means exactly it. */
                 read->at = o->revision;
-                if (!list_cache(read))
-                        list_store(read);
-                return;
+                list_from_cacher(read);
+        } else {
+                hfd_read_start(read);
         }
-        hfd_read_start(read);
 }

@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * get and list. Which state a read may see is decided first (apiserver.md 3.6):
+ * A get, and the waiting of all reads. Which state a read may see depends on its resourceVersion:
  *
- *      resourceVersion unset      consistent: probe, then the cache (consistent_read.c), else the
- * store "0"                        the cache as it is N, NotOlderThan            the cache once it
- * has passed N; 504 when it has not within 3 s N, Exact (or with a limit) the store at that
- * revision continue                   the store at the token's revision, or the cache while it is
- * still exactly there
+ *      not given         every write that was acknowledged before: the cacher, once it has reached
+ *                        the store's present revision (consistent_read.c), else the store
+ *      "0"               any state: the cacher as it is
+ *      N                 not older than N: the cacher, once it has reached N; 504 after 3 s
+ *
+ * A list has two more cases, which it decides itself (list.c):
+ *
+ *      N, Exact          exactly the state of N: the store, or the cacher if it is just there
+ *      continue          exactly the state of the first page, in the same way
+ *
+ * Invariant: a read never shows an older state than these. In doubt it is slower, or fails.
  */
+#include "server/registry/read.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,15 +24,17 @@
 #include <string.h>
 
 #include "server/cacher/store_request.h"
-#include "server/registry/read.h"
 #include "server/registry/table.h"
 
 #define NOT_OLDER_WAIT (3 * HF_NSEC_PER_SEC)
 
+/* ---- the end of a read ---- */
+
 void hfd_read_finish(struct hfd_read *read, struct hfd_response *response) {
         struct hfd_request *request = read->request;
 
-        free(read);
+        assert(response->code != 0);
+        free(read); /* before done, which may free the request */
         request->done(request, response);
         hfd_response_done(response);
 }
@@ -31,14 +42,15 @@ void hfd_read_finish(struct hfd_read *read, struct hfd_response *response) {
 void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct hf_status *status) {
         struct hfd_response response = {0};
 
-        if (error == HF_E_INVALID && read->at) { /* the store has not reached it: not its failure,
-                                                    nor the client's for ever */
+        assert(error != 0);
+        if (error == HF_E_INVALID && read->at) {
+                /* The store has not reached the revision yet: the client may try again. */
                 read->wait.revision = read->at;
                 hfd_read_finish_too_large(read);
                 return;
         }
-        if (error == HF_E_TIMEOUT) /* a read that was not answered was not answered: no doubt about
-                                      what was done */
+        /* Of a write a timeout leaves in doubt what was done. Of a read it does not. */
+        if (error == HF_E_TIMEOUT)
                 hfd_response_status(&response, HF_E_TIMEOUT, 504, "Timeout",
                                     "Timeout: request did not complete within the allotted time",
                                     NULL);
@@ -49,12 +61,12 @@ void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct 
 
 void hfd_read_finish_too_large(struct hfd_read *read) {
         struct hfd_response response = {0};
+        uint64_t current = hfd_cacher_revision(read->registry->cacher);
         char message[128];
         const struct hfd_details details = {.cause_reason = "ResourceVersionTooLarge",
                                             .cause_text = "Too large resource version",
                                             .retry_after_s = 1};
 
-        uint64_t current = hfd_cacher_revision(read->registry->cacher);
         (void)snprintf(message, sizeof message,
                        "Timeout: Too large resource version: %" PRIu64 ", current: %" PRIu64,
                        read->wait.revision, current);
@@ -62,9 +74,43 @@ void hfd_read_finish_too_large(struct hfd_read *read) {
         hfd_read_finish(read, &response);
 }
 
+/* ---- start ---- */
+
+struct hfd_read *hfd_read_new(struct hfd_registry *registry, struct hfd_request *request,
+                              void (*ready)(struct hfd_consistent_read *wait)) {
+        struct hfd_read *read = calloc(1, sizeof *read);
+        struct hfd_response response = {0};
+
+        assert(request->resource && request->done);
+        if (!read) {
+                hfd_response_no_memory(&response);
+                request->done(request, &response);
+                hfd_response_done(&response);
+                return NULL;
+        }
+        read->registry = registry;
+        read->request = request;
+        read->wait.ready = ready;
+        read->wait.deadline = request->deadline;
+        return read;
+}
+
+void hfd_read_start(struct hfd_read *read) {
+        const struct hfd_options *o = &read->request->options;
+
+        assert(!read->at);
+        if (!o->has_revision) {
+                hfd_consistent_read_start(read->registry->cacher, &read->wait);
+                return;
+        }
+        read->too_large_if_late = o->revision > 0;
+        hfd_consistent_read_after(read->registry->cacher, &read->wait, o->revision, NOT_OLDER_WAIT);
+}
+
 /* ---- get ---- */
 
-static void answer_object(struct hfd_read *read, struct hfd_object *object) {
+/* Takes object; NULL: there is none. */
+static void finish_get(struct hfd_read *read, struct hfd_object *object) {
         struct hfd_response response = {0};
         const struct hfd_request *request = read->request;
         char meta[64];
@@ -87,77 +133,53 @@ static void answer_object(struct hfd_read *read, struct hfd_object *object) {
 
 static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_read *read = ctx;
-        char path[HFD_PATH_MAX];
+        const struct hfd_request *request = read->request;
         struct hfd_object *object = NULL;
+        char path[HFD_PATH_MAX];
 
         if (reply->error) {
                 hfd_read_finish_store_error(read, reply->error, &reply->status);
                 return;
         }
-        hfd_object_path(read->request->resource, read->request->ns, read->request->name, path);
         if (reply->n_kvs && reply->kvs[0].value) {
-                object = hfd_object_new(read->request->resource, path, reply->kvs[0].mod_revision,
+                hfd_object_path(request->resource, request->ns, request->name, path);
+                object = hfd_object_new(request->resource, path, reply->kvs[0].mod_revision,
                                         reply->kvs[0].value);
                 if (!object) {
                         hfd_read_finish_store_error(read, -ENOMEM, NULL);
                         return;
                 }
         }
-        answer_object(read, object);
+        finish_get(read, object);
 }
 
-static void on_get_ready(struct hfd_consistent_read *reader) {
-        struct hfd_read *read = (struct hfd_read *)reader;
+static void get_from_store(struct hfd_read *read, const char *path) {
         struct hfd_registry *registry = read->registry;
-        char path[HFD_PATH_MAX], key[HFD_KEY_MAX];
-        struct hfd_object *object = NULL;
+        char key[HFD_KEY_MAX];
+        int r = hfd_object_key(registry->prefix, read->request->resource, path, key);
 
-        hfd_object_path(read->request->resource, read->request->ns, read->request->name, path);
-        if (!reader->outcome) {
-                object = hfd_cacher_get(registry->cacher, read->request->resource, path);
-                answer_object(read, object);
-        } else if (reader->outcome != HF_E_TIMEOUT) {
-                hfd_read_finish_store_error(read, reader->outcome, &reader->status);
-        } else if (read->too_large_if_late && hfd_cacher_synced(registry->cacher)) {
+        if (r == 0)
+                r = hfd_store_request_get(registry->cacher, key, read->request->deadline,
+                                          on_store_get, read);
+        if (r != 0)
+                hfd_read_finish_store_error(read, r, NULL);
+}
+
+static void on_get_ready(struct hfd_consistent_read *wait) {
+        struct hfd_read *read = (struct hfd_read *)wait;
+        const struct hfd_request *request = read->request;
+        struct hfd_cacher *cacher = read->registry->cacher;
+        char path[HFD_PATH_MAX];
+
+        hfd_object_path(request->resource, request->ns, request->name, path);
+        if (wait->outcome == 0)
+                finish_get(read, hfd_cacher_get(cacher, request->resource, path));
+        else if (wait->outcome != HF_E_TIMEOUT)
+                hfd_read_finish_store_error(read, wait->outcome, &wait->status);
+        else if (read->too_large_if_late && hfd_cacher_synced(cacher))
                 hfd_read_finish_too_large(read);
-        } else {
-                int r = hfd_object_key(registry->prefix, read->request->resource, path, key);
-                if (r == 0)
-                        r = hfd_store_request_get(registry->cacher, key, read->request->deadline,
-                                                  on_store_get, read);
-                if (r != 0)
-                        hfd_read_finish_store_error(read, r, NULL);
-        }
-}
-
-struct hfd_read *hfd_read_new(struct hfd_registry *registry, struct hfd_request *request,
-                              void (*ready)(struct hfd_consistent_read *reader)) {
-        struct hfd_read *read = calloc(1, sizeof *read);
-        struct hfd_response response = {0};
-
-        if (!read) {
-                hfd_response_no_memory(&response);
-                request->done(request, &response);
-                hfd_response_done(&response);
-                return NULL;
-        }
-        read->registry = registry;
-        read->request = request;
-        read->wait.ready = ready;
-        read->wait.deadline = request->deadline;
-        return read;
-}
-
-/* Goes on when the state that the options ask for is there. */
-void hfd_read_start(struct hfd_read *read) {
-        const struct hfd_options *o = &read->request->options;
-
-        if (!o->has_revision) {
-                hfd_consistent_read_start(read->registry->cacher, &read->wait);
-                return;
-        }
-        read->too_large_if_late = o->revision > 0;
-        hfd_consistent_read_after(read->registry->cacher, &read->wait, o->revision, NOT_OLDER_WAIT);
+        else
+                get_from_store(read, path);
 }
 
 void hfd_read_get(struct hfd_registry *registry, struct hfd_request *request) {

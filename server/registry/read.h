@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * get, and what get and list (list.c) share: one read under way. It first waits until the cache
- * shows the state that the options ask for, and is then answered from the cache, or from the store
- * if the cache is too late.
+ * A get, and what get and list (list.h) share: one read under way.
+ *
+ * A read first waits until the cacher shows the state that its options ask for. Then it is answered
+ * from the cacher, or from the store if the cacher is too late. Which state that is: see read.c.
+ *
+ * Thread: a read belongs to the thread that drives it; the cacher and the store hand it from one to
+ * the next. Nothing blocks. Invariant: a function that may answer the request or wait gives the
+ * read away, and its caller must not touch it afterwards.
  */
 #include "server/cacher/consistent_read.h"
 #include "server/registry/registry.h"
@@ -19,21 +24,29 @@ typedef void (*hfd_list_fn)(struct hfd_request *request, struct hfd_object **obj
 struct hfd_read {
         struct hfd_consistent_read wait; /* first: its ready is given this */
         struct hfd_registry *registry;
-        struct hfd_request *request;     /* the caller's until done */
-        char start[2 * HF_NAME_MAX + 4]; /* list: only objects after this path; "" = all */
-        uint64_t at;            /* list: exactly this revision; 0 = any that is new enough */
-        bool too_large_if_late; /* a cache that is too late is a 504, no reason to ask the store */
-        hfd_list_fn take;       /* list: gets the objects; NULL = they are the response */
+        struct hfd_request *request; /* the caller's until done */
+        bool too_large_if_late; /* if the cacher is too late: 504, and the store is not asked */
+
+        /* Of a list. */
+        char start[2 * HF_NAME_MAX + 4]; /* only objects after this path; "" = all */
+        uint64_t at;                     /* exactly this revision; 0 = any that is new enough */
+        hfd_list_fn take;                /* gets the objects; NULL = they are the response */
 };
 
+/* Carries out a get. The request is answered once, perhaps before this returns. Thread: any. */
 void hfd_read_get(struct hfd_registry *registry, struct hfd_request *request);
 
-/* NULL: out of memory, and the request was answered. */
+/* ready gets the read that hfd_read_start was called for. NULL: out of memory, and answered. */
 struct hfd_read *hfd_read_new(struct hfd_registry *registry, struct hfd_request *request,
                               void (*ready)(struct hfd_consistent_read *wait));
-/* Calls ready when the cache shows the state that the options ask for, or will not in time. */
+/* Calls ready when the cacher shows the state that the options ask for, or will not in time. */
 void hfd_read_start(struct hfd_read *read);
-/* Each answers the request and frees read. */
+
+/* Each of the following answers the request and frees read. */
+
+/* Empties response, which the caller has filled. */
 void hfd_read_finish(struct hfd_read *read, struct hfd_response *response);
+/* status: the store's message; NULL = none. */
 void hfd_read_finish_store_error(struct hfd_read *read, int error, const struct hf_status *status);
+/* 504: the revision of the read is newer than what the cacher, or the store, has reached. */
 void hfd_read_finish_too_large(struct hfd_read *read);

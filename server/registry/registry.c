@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which file carries out which verb: get (read.c), list (list.c), create, update, patch and delete
- * (write/), deletecollection (delete_collection.c), watch (the cacher's watchers).
+ * Gives each request to the file of its verb: get (read.c), list (list.c), create, update, patch
+ * and delete (write/), deletecollection (delete_collection.c), watch (the cacher's watchers).
  */
 #include "server/registry/registry.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -36,6 +37,7 @@ struct hfd_registry *hfd_registry_free(struct hfd_registry *registry) {
 void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *request) {
         struct hfd_response response = {0};
 
+        assert(request->resource && request->done);
         switch (request->verb) {
         case HFD_GET: hfd_read_get(registry, request); return;
         case HFD_LIST: hfd_list(registry, request); return;
@@ -44,7 +46,7 @@ void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *reque
         case HFD_PATCH:
         case HFD_DELETE_ONE: hfd_write_start(registry, request); return;
         case HFD_DELETE_MANY: hfd_delete_collection(registry, request); return;
-        case HFD_WATCH: break; /* hfd_registry_watch */
+        case HFD_WATCH: break; /* begun by hfd_registry_watch, and not answered by done */
         }
         hfd_response_not_allowed(&response);
         request->done(request, &response);
@@ -52,8 +54,8 @@ void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *reque
 }
 
 /*
- * A function of its own for its 15 KiB of stack: a page that a thread has touched once stays
- * resident, and no other watch needs these.
+ * Not inlined because of its 15 KiB of stack: a stack page that a thread has touched once stays
+ * resident, and the watches that are not refused do not need these.
  */
 static __attribute__((noinline)) void refuse_initial_events(struct hfd_response *response) {
         static const struct hfd_resource list_options = {.group = "meta.k8s.io",
@@ -80,6 +82,7 @@ bool hfd_registry_watch(struct hfd_registry *registry, struct hfd_request *reque
                                               .bookmarks = options->bookmarks,
                                               .in_process = request->in_process};
 
+        assert(request->verb == HFD_WATCH && request->resource);
         if (options->has_send_initial) {
                 refuse_initial_events(response);
                 return false;

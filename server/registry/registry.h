@@ -5,14 +5,16 @@
  * Kubernetes' apiserver.
  *
  * A request (request.h) comes from HTTP (handlers/rest.c) or from inside the process (loopback.h).
- * Reads are answered from the cacher; a write is one transaction of the store, compared with the
+ * Reads are answered from the cacher. A write is one transaction of the store, which compares the
  * version that the cacher knows. What is particular to a kind is in its row of the resource table
  * and in its strategy (resources/).
  *
- * The registry itself has no state that changes, and so no lock and no thread: it is immutable
- * after new. A request belongs to one thread at a time; the cacher and the store hand it over.
- * Nothing here blocks. Invariants: every request is answered exactly once; a write that is answered
- * with success has been committed by the store, under the fence that the request names, if any.
+ * Thread: the registry is immutable after new, and has no lock and no thread of its own. A request
+ * belongs to one thread at a time; the cacher and the store hand it from one to the next. Nothing
+ * here blocks, except freeing a loopback client.
+ *
+ * Invariants: every request is answered exactly once. A write that is answered with success has
+ * been committed by the store, under the fence that the request names, if any.
  */
 #include <stdbool.h>
 
@@ -20,8 +22,9 @@
 
 #include "server/cacher/cacher.h"
 
-#define HFD_REGISTRY_DEADLINE      (10 * HF_NSEC_PER_SEC) /* of a request */
-#define HFD_REGISTRY_MANY_DEADLINE (60 * HF_NSEC_PER_SEC) /* of a deletecollection */
+/* How long a request may take, and a deletecollection, unless the caller has set a deadline. */
+#define HFD_REGISTRY_DEADLINE      (10 * HF_NSEC_PER_SEC)
+#define HFD_REGISTRY_MANY_DEADLINE (60 * HF_NSEC_PER_SEC)
 
 struct hfd_request;
 struct hfd_response;
@@ -34,10 +37,10 @@ struct hfd_registry {
         const char *prefix;         /* of all keys: "/registry"; borrowed from the cacher */
 };
 
-/* cacher outlives the registry. 0 or -ENOMEM. */
+/* host and cacher outlive the registry. 0 or -ENOMEM. */
 int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
                      struct hfd_registry **ret_registry);
-/* After the HTTP server and the loopback clients are gone. Accepts NULL; returns NULL. */
+/* The HTTP server and all loopback clients must be gone. Accepts NULL; returns NULL. */
 struct hfd_registry *hfd_registry_free(struct hfd_registry *registry);
 
 /*
@@ -46,13 +49,15 @@ struct hfd_registry *hfd_registry_free(struct hfd_registry *registry);
  */
 void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *request);
 /*
- * Begins a watch: request has the verb HFD_WATCH, and its selectors are taken over. Otherwise as
- * hfd_watcher_new. request->done is never called.
+ * Begins a watch. request has the verb HFD_WATCH; its selectors are taken over, and the rest of it
+ * is not needed after the call. request->done is never called. False: response says why not, and
+ * the sink is never called. Otherwise as hfd_watcher_new. Thread: any.
  */
 bool hfd_registry_watch(struct hfd_registry *registry, struct hfd_request *request,
                         const struct hfd_watcher_sink *sink, void *ctx,
                         struct hfd_response *response, struct hfd_watcher **ret_watcher);
 
+/* The boot time, in which deadlines are given. */
 static inline hf_nsec hfd_registry_now(const struct hfd_registry *registry) {
         return hf_now(hf_host_clock(registry->host));
 }

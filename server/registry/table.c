@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables for people and PartialObjectMetadata: the only reads that parse. */
+/*
+ * Renders Tables for kubectl, and PartialObjectMetadata. The columns of a kind are in its row of
+ * the resource table.
+ *
+ * Invariant: these are the only reads that parse objects. All others send the stored bytes.
+ */
 #include "server/registry/table.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,59 +17,71 @@
 #include "base/strbuf.h"
 #include "base/time_format.h"
 
-/* The field's short durations: 45s, 12m, 5h30m, 3d, 2y. */
+#define TABLE_MAX_BYTES (512u << 20)
+
+#define MINUTE 60
+#define HOUR   (60 * MINUTE)
+#define DAY    (24 * HOUR)
+#define YEAR   (365 * DAY)
+
+/* ---- cells ---- */
+
+/* The short form that kubectl shows: 45s, 5m30s, 12m, 5h30m, 3d, 2y. The longer the coarser. */
 static void human_duration(int64_t s, char text[32]) {
         if (s < 0)
                 s = 0;
-        if (s < 120)
+        if (s < 2 * MINUTE)
                 (void)snprintf(text, 32, "%" PRId64 "s", s);
-        else if (s < 600)
-                (void)snprintf(text, 32, s % 60 ? "%" PRId64 "m%" PRId64 "s" : "%" PRId64 "m",
-                               s / 60, s % 60);
-        else if (s < 3 * 3600)
-                (void)snprintf(text, 32, "%" PRId64 "m", s / 60);
-        else if (s < 8 * 3600 && s % 3600 >= 60)
-                (void)snprintf(text, 32, "%" PRId64 "h%" PRId64 "m", s / 3600, s % 3600 / 60);
-        else if (s < 48 * 3600)
-                (void)snprintf(text, 32, "%" PRId64 "h", s / 3600);
-        else if (s < 8 * 86400 && s % 86400 >= 3600)
-                (void)snprintf(text, 32, "%" PRId64 "d%" PRId64 "h", s / 86400, s % 86400 / 3600);
-        else if (s < 2 * 365 * 86400)
-                (void)snprintf(text, 32, "%" PRId64 "d", s / 86400);
+        else if (s < 10 * MINUTE && s % MINUTE)
+                (void)snprintf(text, 32, "%" PRId64 "m%" PRId64 "s", s / MINUTE, s % MINUTE);
+        else if (s < 3 * HOUR)
+                (void)snprintf(text, 32, "%" PRId64 "m", s / MINUTE);
+        else if (s < 8 * HOUR && s % HOUR >= MINUTE)
+                (void)snprintf(text, 32, "%" PRId64 "h%" PRId64 "m", s / HOUR, s % HOUR / MINUTE);
+        else if (s < 2 * DAY)
+                (void)snprintf(text, 32, "%" PRId64 "h", s / HOUR);
+        else if (s < 8 * DAY && s % DAY >= HOUR)
+                (void)snprintf(text, 32, "%" PRId64 "d%" PRId64 "h", s / DAY, s % DAY / HOUR);
+        else if (s < 2 * YEAR)
+                (void)snprintf(text, 32, "%" PRId64 "d", s / DAY);
         else
-                (void)snprintf(text, 32, "%" PRId64 "y", s / (365 * 86400));
+                (void)snprintf(text, 32, "%" PRId64 "y", s / YEAR);
 }
 
 static void put_text(struct hf__strbuf *s, const char *text) {
         hf__strbuf_json(s, text, strlen(text));
 }
 
+/* The time since the one at path; since the creation if there is none. */
 static void put_age(struct hf__strbuf *s, const struct hf__json *object, const char *path,
                     int64_t now_s) {
         const char *text = hf__json_string(object, path);
         char age[32] = "<unknown>";
         int64_t then;
 
-        if (!text || hf__time_parse(text, &then))
+        if (!text || hf__time_parse(text, &then) != 0)
                 text = hf__json_string(object, "metadata.creationTimestamp");
-        if (text && !hf__time_parse(text, &then))
+        if (text && hf__time_parse(text, &then) == 0)
                 human_duration(now_s - then, age);
         put_text(s, age);
 }
 
-/* Who is bound, of one kind: `a, b`; service accounts as `ns/name`. */
+/* The subjects of a binding of one kind: "a, b", or for service accounts "ns/a, ns/b". */
 static void put_subjects(struct hf__strbuf *s, const struct hf__json *object, const char *kind) {
+        bool with_namespace = strcmp(kind, "ServiceAccount") == 0;
         struct hf__strbuf names = {0};
 
         for (const struct hf__json *m = hf__json_first(hf__json_get(object, "subjects")); m;
              m = hf__json_next(m)) {
-                const char *name = hf__json_string(m, "name"),
-                           *ns = hf__json_string(m, "namespace"), *of = hf__json_string(m, "kind");
-                if (!of || strcmp(of, kind) != 0 || !name)
+                const char *name = hf__json_string(m, "name");
+                const char *ns = hf__json_string(m, "namespace");
+                const char *its_kind = hf__json_string(m, "kind");
+                if (!its_kind || strcmp(its_kind, kind) != 0 || !name)
                         continue;
-                hf__strbuf_printf(&names, "%s%s%s%s", names.n ? ", " : "",
-                                  ns && strcmp(kind, "ServiceAccount") == 0 ? ns : "",
-                                  strcmp(kind, "ServiceAccount") == 0 ? "/" : "", name);
+                hf__strbuf_puts(&names, names.n ? ", " : "");
+                if (with_namespace)
+                        hf__strbuf_printf(&names, "%s/", ns ? ns : "");
+                hf__strbuf_puts(&names, name);
         }
         put_text(s, names.data ? names.data : "");
         if (names.error)
@@ -71,39 +89,54 @@ static void put_subjects(struct hf__strbuf *s, const struct hf__json *object, co
         hf__strbuf_done(&names);
 }
 
+/* "kind/name" of the reference under key. lower: the kind in lower case, as of a resource. */
+static void put_reference(struct hf__strbuf *s, const struct hf__json *object, const char *key,
+                          bool lower) {
+        const struct hf__json *reference = hf__json_get(object, key);
+        const char *kind = hf__json_string(reference, "kind");
+        const char *name = hf__json_string(reference, "name");
+        char text[600];
+
+        (void)snprintf(text, sizeof text, "%s/%s", kind ? kind : "", name ? name : "");
+        for (char *c = text; lower && *c && *c != '/'; c++)
+                if (*c >= 'A' && *c <= 'Z')
+                        *c = (char)(*c - 'A' + 'a');
+        put_text(s, text);
+}
+
 /*
- * A cell: the text at a path, or "@age" (since creation, or "@age:<path>"), "@count:<path>",
- * "@object" (of an Event),
- * "@role" (of a binding), "@subjects:<kind>".
+ * One cell. path is that of a string in the object, or one of:
+ *
+ *      @age, @age:<path>   the time since the creation, or since the time at a path
+ *      @count:<path>       the number of members
+ *      @object             what an Event is about
+ *      @role               the role of a binding
+ *      @subjects:<kind>    the subjects of a binding
  */
 static void put_cell(struct hf__strbuf *s, const struct hf__json *object, const char *path,
                      int64_t now_s) {
-        char text[600];
+        const char *text;
 
-        if (strncmp(path, "@age", 4) == 0) {
-                put_age(s, object, path[4] ? path + 5 : "metadata.creationTimestamp", now_s);
+        if (strcmp(path, "@age") == 0) {
+                put_age(s, object, "metadata.creationTimestamp", now_s);
+        } else if (strncmp(path, "@age:", 5) == 0) {
+                put_age(s, object, path + 5, now_s);
         } else if (strncmp(path, "@count:", 7) == 0) {
                 hf__strbuf_u64(s, hf__json_count(hf__json_path(object, path + 7)));
         } else if (strncmp(path, "@subjects:", 10) == 0) {
                 put_subjects(s, object, path + 10);
         } else if (strcmp(path, "@role") == 0) {
-                const char *kind = hf__json_string(object, "roleRef.kind"),
-                           *name = hf__json_string(object, "roleRef.name");
-                (void)snprintf(text, sizeof text, "%s/%s", kind ? kind : "", name ? name : "");
-                put_text(s, text);
+                put_reference(s, object, "roleRef", false);
         } else if (strcmp(path, "@object") == 0) {
-                const char *kind = hf__json_string(object, "involvedObject.kind"),
-                           *name = hf__json_string(object, "involvedObject.name");
-                (void)snprintf(text, sizeof text, "%s/%s", kind ? kind : "", name ? name : "");
-                for (char *c = text; *c && *c != '/'; c++)
-                        if (*c >= 'A' && *c <= 'Z')
-                                *c = (char)(*c - 'A' + 'a');
-                put_text(s, text);
+                put_reference(s, object, "involvedObject", true);
         } else {
-                const char *value = hf__json_string(object, path);
-                put_text(s, value ? value : "");
+                assert(*path != '@');
+                text = hf__json_string(object, path);
+                put_text(s, text ? text : "");
         }
 }
+
+/* ---- PartialObjectMetadata ---- */
 
 static void put_partial(struct hf__strbuf *s, const struct hf__json *object) {
         hf__strbuf_puts(s, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/"
@@ -125,6 +158,8 @@ struct hf__buf *hfd_table_render_partial(const struct hfd_object *object) {
         return buf;
 }
 
+/* ---- Table ---- */
+
 static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resource) {
         hf__strbuf_puts(s, "\"columnDefinitions\":[");
         for (size_t i = 0; i < HFD_COLUMNS_MAX && resource->columns[i].name; i++) {
@@ -137,6 +172,7 @@ static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resourc
         hf__strbuf_putc(s, ']');
 }
 
+/* object is the row's, and json the same parsed. */
 static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
                     const struct hfd_object *object, const struct hf__json *json, int64_t now_s) {
         hf__strbuf_puts(s, "{\"cells\":[");
@@ -159,8 +195,8 @@ struct hf__buf *hfd_table_render(struct hfd_registry *registry, const struct hfd
                                  struct hfd_object *const *objects, size_t n,
                                  const char *list_meta) {
         const struct hf_clock *clock = hf_host_clock(registry->host);
-        int64_t now_s = clock->real(clock->ctx) / HF_NSEC_PER_SEC;
-        struct hf__strbuf s = {.max = 512u << 20};
+        int64_t now_s = clock->real(clock->ctx) / HF_NSEC_PER_SEC; /* one for all rows */
+        struct hf__strbuf s = {.max = TABLE_MAX_BYTES};
         bool good = true;
 
         hf__strbuf_printf(&s,

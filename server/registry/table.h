@@ -2,13 +2,19 @@
 #pragma once
 /*
  * The forms of a response that kubectl and metadata clients ask for: Table and
- * PartialObjectMetadata. Each returns NULL when memory runs out.
+ * PartialObjectMetadata. Pure but for the clock, which ages need. Thread: any.
+ *
+ * Each function returns a new reference, and NULL when memory runs out.
  */
 #include "server/registry/registry.h"
 #include "server/registry/request.h"
 
-/* list_meta is the inside of the Table's metadata ("resourceVersion":...). */
+/*
+ * A Table with a row for each of the n objects, in the version that the request asks for.
+ * list_meta is the inside of the Table's metadata ("resourceVersion":...).
+ */
 struct hf__buf *hfd_table_render(struct hfd_registry *registry, const struct hfd_request *request,
                                  struct hfd_object *const *objects, size_t n,
                                  const char *list_meta);
+/* The PartialObjectMetadata of one object. */
 struct hf__buf *hfd_table_render_partial(const struct hfd_object *object);
