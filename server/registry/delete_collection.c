@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deletecollection: one list of what is selected, then a delete of each, as if it had been asked
- * for by itself: with the same options, fenced as the call is, by the optimistic loop of
- * write/write.c. Only what was listed is deleted: one that was made anew under its name meanwhile
- * stays. WIDTH of them are under way at a time. What is gone by then is passed over; the first
- * failure ends it, and is the answer; what was deleted before stays deleted. The answer lists what
- * was deleted, and has to hold it, which the cache no longer does. Where more than ANSWER_MAX_BYTES
- * are selected each object is let go once it is deleted, and the answer is a Status, which is what
- * the field's OpenAPI says, and what its clients take as well.
+ * deletecollection: one list of what is selected, then a delete of each object.
  *
- *      list -> pump: start deletes while there is room <-- each delete's answer -> the last one:
- * answer
+ *      list -> pump: start deletes while there is room -> the last one has ended: respond
+ *                ^                                  |
+ *                +--------- a delete has ended -----+
  *
- * Whoever finds nobody pumping pumps, in a loop and not by recursion, for a delete may be answered
- * before its start returns. The sweep is freed by the one who pumps and finds nothing left and
- * nothing under way.
+ * Each delete is a write like any other (write/), with the options and the fence of the request.
+ * WIDTH of them are under way at a time. Objects that are gone by then are passed over. The first
+ * failure stops the sweep and is its response; what was deleted before stays deleted.
+ *
+ * The response lists the deleted objects, which the cacher no longer has, so the sweep keeps them.
+ * If more than LIST_MAX_BYTES are selected, each object is dropped once it is deleted, and the
+ * response is a Status. Kubernetes' OpenAPI declares a Status, and its clients accept both.
+ *
+ * Invariants: only listed objects are deleted; one that was created again under its name meanwhile
+ * has another uid, and stays. One thread at a time pumps, in a loop and not by recursion, because a
+ * write may be answered before hfd_write_start returns. The thread that stops pumping with nothing
+ * left and nothing under way ends the sweep.
  */
 #include "server/registry/delete_collection.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -36,41 +40,49 @@
 #include "server/registry/write/body.h"
 #include "server/storage/term_record.h"
 
-#define WIDTH            16
-#define ANSWER_MAX_BYTES ((size_t)8 << 20)
+#define WIDTH          16
+#define LIST_MAX_BYTES ((size_t)8 << 20)
 
 struct sweep;
 
-/* One delete under way. */
+/* Room for one delete under way. */
 struct slot {
         struct hfd_request request; /* first: done is given this */
         struct sweep *sweep;        /* borrowed: contains this */
-        struct slot *next;          /* the sweep's while free */
+        struct slot *next;          /* in sweep->free, while it is free */
         size_t index;               /* of the object */
 };
 
 struct sweep {
         struct hfd_request list; /* first: take is given this */
+
+        /* Immutable once the list is there. */
         struct hfd_registry *registry;
-        struct hfd_request *request; /* the adapter's until done */
-        struct hfd_object **objects; /* owned, with its references; one that the answer is without
-                                        becomes NULL */
-        size_t n;
-        bool lists;        /* the answer has what was deleted */
-        uint64_t revision; /* of the list */
+        struct hfd_request *request; /* the caller's until done */
         struct hfd_fence_compares fence;
+        size_t n;           /* objects */
+        bool keeps_objects; /* for the response */
+        uint64_t revision;  /* of the list */
 
         pthread_mutex_t mu;
-        /* guarded by mu */
-        size_t next, n_running;
-        bool pumping, failed, compared;
-        struct hfd_response failure; /* owned; the first */
+
+        /* Guarded by mu. */
+        struct hfd_object **objects; /* owned, with their references; NULL = not in the response */
+        size_t next;                 /* the first object whose delete has not begun */
+        size_t n_running;            /* deletes under way */
+        bool pumping;                /* a thread is starting deletes */
+        bool failed;
+        bool fence_compared;         /* by a delete, with whatever result */
+        struct hfd_response failure; /* owned; the first one, if failed */
         struct slot slots[WIDTH], *free;
 };
 
-static void answer_and_free(struct sweep *sweep, struct hfd_response *response) {
+/* ---- the response ---- */
+
+static void respond_and_free(struct sweep *sweep, struct hfd_response *response) {
         struct hfd_request *request = sweep->request;
 
+        assert(sweep->n_running == 0 && response->code != 0);
         for (size_t i = 0; i < sweep->n; i++)
                 hfd_object_unref(sweep->objects[i]);
         free(sweep->objects);
@@ -81,14 +93,14 @@ static void answer_and_free(struct sweep *sweep, struct hfd_response *response) 
         hfd_response_done(response);
 }
 
-static void succeed(struct sweep *sweep) {
-        struct hfd_response response = {.fence_compared = sweep->compared};
+static void respond_success(struct sweep *sweep) {
+        struct hfd_response response = {.fence_compared = sweep->fence_compared};
         char meta[64];
         size_t n = 0;
 
-        if (!sweep->lists) {
+        if (!sweep->keeps_objects) {
                 hfd_response_deleted(&response, sweep->request->resource, NULL, NULL);
-                answer_and_free(sweep, &response);
+                respond_and_free(sweep, &response);
                 return;
         }
         for (size_t i = 0; i < sweep->n; i++)
@@ -98,109 +110,123 @@ static void succeed(struct sweep *sweep) {
         (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", sweep->revision);
         hfd_response_ok(&response, 200,
                         hfd_list_render(sweep->registry, sweep->request, sweep->objects, n, meta));
-        answer_and_free(sweep, &response);
+        respond_and_free(sweep, &response);
 }
 
-static void fail(struct sweep *sweep) {
+/* Responds with sweep->failure. */
+static void respond_failure(struct sweep *sweep) {
         struct hfd_response response = sweep->failure;
 
         sweep->failure.body = NULL; /* consumed */
-        response.fence_compared |= sweep->compared;
-        answer_and_free(sweep, &response);
+        response.fence_compared |= sweep->fence_compared;
+        respond_and_free(sweep, &response);
 }
 
-/* ---- a fenced call that deleted nothing: the fence is compared all the same ---- */
+/*
+ * A fenced request that has compared its fence in no delete, because there was none, does so in a
+ * transaction of its own: a deposed leader must learn of it here, too.
+ */
 
-static void on_fence(void *ctx, const struct hfd_store_reply *reply) {
+static void on_fence_compared(void *ctx, const struct hfd_store_reply *reply) {
         struct sweep *sweep = ctx;
 
-        sweep->compared = !reply->error || reply->error == HF_E_CONFLICT;
+        sweep->fence_compared = !reply->error || reply->error == HF_E_CONFLICT;
         if (!reply->error) {
-                succeed(sweep);
+                respond_success(sweep);
                 return;
         }
         if (reply->error == HF_E_CONFLICT)
                 hfd_response_stale_term(&sweep->failure, sweep->request->resource, "");
-        else /* it only compares: nothing was written, whatever became of it */
-                hfd_response_store_error(&sweep->failure,
-                                         reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE
-                                                                      : reply->error,
-                                         &reply->status);
-        fail(sweep);
+        else if (reply->error == HF_E_TIMEOUT) /* it only compares: nothing was written */
+                hfd_response_store_error(&sweep->failure, HF_E_UNAVAILABLE, &reply->status);
+        else
+                hfd_response_store_error(&sweep->failure, reply->error, &reply->status);
+        respond_failure(sweep);
 }
 
 static void compare_fence(struct sweep *sweep) {
         const struct hfd_txn txn = {.compares = sweep->fence.compares,
                                     .n_compares = 2 * sweep->fence.n_leases};
-        int r = 0;
+        int r;
 
-        if (hfd_store_identity_settling(
-                    sweep->registry->cacher)) { /* as a delete would have been told */
-                sweep->compared = true;
+        assert(sweep->fence.n_leases > 0);
+        if (hfd_store_identity_settling(sweep->registry->cacher)) { /* as in write/commit.c */
+                sweep->fence_compared = true;
                 hfd_response_stale_term(&sweep->failure, sweep->request->resource, "");
-                fail(sweep);
+                respond_failure(sweep);
                 return;
         }
-        r = hfd_store_request_txn(sweep->registry->cacher, &txn, sweep->request->deadline, on_fence,
-                                  sweep);
+        r = hfd_store_request_txn(sweep->registry->cacher, &txn, sweep->request->deadline,
+                                  on_fence_compared, sweep);
         if (r != 0) {
                 hfd_response_store_error(&sweep->failure, r, NULL);
-                fail(sweep);
+                respond_failure(sweep);
         }
+}
+
+/* No delete is under way, and none will begin. */
+static void finish_sweep(struct sweep *sweep) {
+        if (sweep->failed)
+                respond_failure(sweep);
+        else if (sweep->request->fence && !sweep->fence_compared)
+                compare_fence(sweep);
+        else
+                respond_success(sweep);
 }
 
 /* ---- the deletes ---- */
 
-static void finish(struct sweep *sweep) {
-        if (sweep->failed)
-                fail(sweep);
-        else if (sweep->request->fence && !sweep->compared)
-                compare_fence(sweep);
-        else
-                succeed(sweep);
-}
-
+/* "" = the object has no uid, and is deleted by its name. */
 static void copy_uid(const struct hfd_object *object, char uid[64]) {
         struct hf__span text = {object->bytes->data, object->bytes->n};
 
         *uid = '\0';
         if (hf__span_member(text, "metadata", &text) && hf__span_member(text, "uid", &text) &&
-            text.n > 2 && text.n - 2 < 64)
+            text.n > 2 && text.n - 2 < 64) /* without its quotes */
                 (void)snprintf(uid, 64, "%.*s", (int)(text.n - 2), text.data + 1);
 }
 
-/* The next delete, filled in; NULL: no room, nothing left, or no more wanted. */
-static struct slot *next_locked(struct sweep *sweep) {
-        struct slot *slot = sweep->free;
-        const struct hfd_options *o = &sweep->request->options;
+static void fail_if_late_locked(struct sweep *sweep) {
+        if (sweep->failed || sweep->next == sweep->n ||
+            hfd_registry_now(sweep->registry) < sweep->request->deadline)
+                return;
+        sweep->failed = true;
+        hfd_response_status(&sweep->failure, HF_E_TIMEOUT, 504, "Timeout",
+                            "Timeout: request did not complete within the allotted time: not "
+                            "all of the collection is deleted",
+                            NULL);
+}
 
-        if (!sweep->failed && sweep->next < sweep->n &&
-            hfd_registry_now(sweep->registry) >= sweep->request->deadline) {
-                sweep->failed = true;
-                hfd_response_status(&sweep->failure, HF_E_TIMEOUT, 504, "Timeout",
-                                    "Timeout: request did not complete within the allotted time: "
-                                    "not "
-                                    "all of the collection is deleted",
-                                    NULL);
-        }
+/* The next delete, filled in. NULL: no room, nothing left, or the sweep has failed. */
+static struct slot *next_slot_locked(struct sweep *sweep) {
+        const struct hfd_options *o = &sweep->request->options;
+        struct slot *slot = sweep->free;
+        const struct hfd_object *object;
+        struct hfd_request *request;
+
+        assert(sweep->pumping && sweep->next <= sweep->n);
+        fail_if_late_locked(sweep);
         if (!slot || sweep->failed || sweep->next == sweep->n)
                 return NULL;
         sweep->free = slot->next;
         sweep->n_running++;
         slot->index = sweep->next++;
-        struct hfd_object *object = sweep->objects[slot->index];
-        slot->request.options = (struct hfd_options){.dry_run = o->dry_run,
-                                                     .propagation = o->propagation,
-                                                     .has_orphan = o->has_orphan,
-                                                     .orphan = o->orphan};
-        (void)snprintf(slot->request.ns, sizeof slot->request.ns, "%.*s", (int)object->n_ns,
-                       object->path);
-        (void)snprintf(slot->request.name, sizeof slot->request.name, "%s", object->name);
-        copy_uid(object, slot->request.only_uid);
+        object = sweep->objects[slot->index];
+        request = &slot->request;
+        request->options = (struct hfd_options){.dry_run = o->dry_run,
+                                                .propagation = o->propagation,
+                                                .has_orphan = o->has_orphan,
+                                                .orphan = o->orphan};
+        (void)snprintf(request->ns, sizeof request->ns, "%.*s", (int)object->n_ns, object->path);
+        (void)snprintf(request->name, sizeof request->name, "%s", object->name);
+        copy_uid(object, request->only_uid);
         return slot;
 }
 
-/* Called with mu held, returns without it, and perhaps without the sweep. */
+/*
+ * Starts deletes while there is room, unless another thread does. Called with mu held; returns
+ * without it, and the sweep may be gone.
+ */
 static void pump_unlock(struct sweep *sweep) {
         struct slot *slot;
 
@@ -209,7 +235,7 @@ static void pump_unlock(struct sweep *sweep) {
                 return;
         }
         sweep->pumping = true;
-        while ((slot = next_locked(sweep))) {
+        while ((slot = next_slot_locked(sweep))) {
                 pthread_mutex_unlock(&sweep->mu);
                 hfd_write_start(sweep->registry, &slot->request);
                 pthread_mutex_lock(&sweep->mu);
@@ -218,7 +244,7 @@ static void pump_unlock(struct sweep *sweep) {
         bool over = !sweep->n_running && (sweep->failed || sweep->next == sweep->n);
         pthread_mutex_unlock(&sweep->mu);
         if (over)
-                finish(sweep);
+                finish_sweep(sweep);
 }
 
 static void on_deleted(struct hfd_request *request, const struct hfd_response *response) {
@@ -226,8 +252,9 @@ static void on_deleted(struct hfd_request *request, const struct hfd_response *r
         struct sweep *sweep = slot->sweep;
 
         pthread_mutex_lock(&sweep->mu);
-        sweep->compared |= response->fence_compared;
-        if (response->status.error || !sweep->lists)
+        assert(sweep->n_running > 0);
+        sweep->fence_compared |= response->fence_compared;
+        if (response->status.error || !sweep->keeps_objects)
                 sweep->objects[slot->index] = hfd_object_unref(sweep->objects[slot->index]);
         if (response->status.error && response->status.error != HF_E_NOT_FOUND && !sweep->failed) {
                 sweep->failed = true;
@@ -241,15 +268,17 @@ static void on_deleted(struct hfd_request *request, const struct hfd_response *r
         pump_unlock(sweep);
 }
 
+/* ---- the list ---- */
+
 static void on_selected(struct hfd_request *list, struct hfd_object **objects, size_t n,
                         uint64_t revision) {
         struct sweep *sweep = (struct sweep *)list;
         size_t n_bytes = 0;
 
-        for (size_t i = 0; i < n && n_bytes <= ANSWER_MAX_BYTES; i++)
+        for (size_t i = 0; i < n && n_bytes <= LIST_MAX_BYTES; i++)
                 n_bytes += objects[i]->bytes->n + 1;
         pthread_mutex_lock(&sweep->mu);
-        sweep->lists = n_bytes <= ANSWER_MAX_BYTES;
+        sweep->keeps_objects = n_bytes <= LIST_MAX_BYTES;
         sweep->objects = objects;
         sweep->n = n;
         sweep->revision = revision;
@@ -262,31 +291,33 @@ static void on_list_failed(struct hfd_request *list, const struct hfd_response *
         sweep->failure = *response;
         if (response->body)
                 hf__buf_ref(response->body);
-        fail(sweep);
+        respond_failure(sweep);
 }
 
 /* ---- start ---- */
 
-/* False: answer is filled. */
-static bool check(struct hfd_request *request, struct hfd_response *response) {
+/* False: response is filled. */
+static bool check_request(struct hfd_request *request, struct hfd_response *response) {
         struct hf__json *sent = NULL;
+        bool good;
 
         if (request->resource->no_delete_collection ||
             (request->resource->namespaced && !*request->ns)) {
                 hfd_response_not_allowed(response);
                 return false;
         }
-        bool good = (!request->n_body ||
-                     hfd_write_body_parse(request, "DeleteOptions", &sent, response)) &&
-                    hfd_delete_options_read(&request->options, sent, response);
+        good = (!request->n_body ||
+                hfd_write_body_parse(request, "DeleteOptions", &sent, response)) &&
+               hfd_delete_options_read(&request->options, sent, response);
         hf__json_free(sent);
         return good;
 }
 
+/* NULL: out of memory. */
 static struct sweep *sweep_new(struct hfd_registry *registry, struct hfd_request *request) {
         struct sweep *sweep = calloc(1, sizeof *sweep);
 
-        if (!sweep || hf__mutex_init(&sweep->mu)) {
+        if (!sweep || hf__mutex_init(&sweep->mu) != 0) {
                 free(sweep);
                 return NULL;
         }
@@ -314,26 +345,33 @@ static struct sweep *sweep_new(struct hfd_registry *registry, struct hfd_request
         return sweep;
 }
 
+static void refuse_request(struct hfd_request *request, struct hfd_response *response) {
+        request->done(request, response);
+        hfd_response_done(response);
+}
+
 void hfd_delete_collection(struct hfd_registry *registry, struct hfd_request *request) {
         struct hfd_response response = {0};
-        struct sweep *sweep = NULL;
+        struct sweep *sweep;
         int r = 0;
 
-        if (check(request, &response)) {
-                sweep = sweep_new(registry, request);
-                if (!sweep)
-                        hfd_response_no_memory(&response);
-                else if (request->fence &&
-                         (r = hfd_fence_compares(&sweep->fence, registry->prefix, request->fence)))
-                        hfd_response_store_error(&response, r, NULL);
-        }
-        if (sweep && r == 0) {
-                hfd_list_for(registry, &sweep->list, on_selected);
+        assert(request->verb == HFD_DELETE_MANY);
+        if (!check_request(request, &response)) {
+                refuse_request(request, &response);
                 return;
         }
-        if (sweep)
-                pthread_mutex_destroy(&sweep->mu);
-        free(sweep);
-        request->done(request, &response);
-        hfd_response_done(&response);
+        sweep = sweep_new(registry, request);
+        if (!sweep) {
+                hfd_response_no_memory(&response);
+                refuse_request(request, &response);
+                return;
+        }
+        if (request->fence)
+                r = hfd_fence_compares(&sweep->fence, registry->prefix, request->fence);
+        if (r != 0) {
+                hfd_response_store_error(&sweep->failure, r, NULL);
+                respond_failure(sweep);
+                return;
+        }
+        hfd_list_for(registry, &sweep->list, on_selected);
 }

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client inside the process: the same core, without HTTP. It asks as system:masters, so nothing
- * is authorized here.
+ * The client inside the process.
  *
- * Each call and watch is a `pending`, listed under the client's mutex until its last callback.
- * Cancelling a call answers it at once and lets the core finish into the void. free cancels all and
- * waits until the core has let go of every one. References of a pending: one for the core's later
- * answer, one while listed.
+ * Each request and each watch is a `pending`, which the client lists until its last callback (done,
+ * or on_end). Cancelling a request makes that callback at once; the registry finishes the request
+ * later, and its response is dropped. free cancels everything, and waits until the registry has let
+ * go of every pending.
+ *
+ * References of a pending: one for the registry, dropped when it has finished; one while listed,
+ * dropped after the last callback; one for each function that works on it without the lock.
+ *
+ * Invariant: the last callback is made exactly once. Several threads may want to make it (the
+ * registry, a cancel, free). The one that takes the pending out of the list does.
  */
 #include "server/registry/loopback.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,66 +32,41 @@ struct loopback;
 
 struct pending {
         struct hfd_request request; /* first: done is given this */
+
+        /* Immutable once it is listed. */
         struct loopback *client;
-        void *body;            /* owned */
-        struct hf_fence fence; /* the call's, if it has one */
+        void *body;             /* owned; NULL = none */
+        struct hf_fence fence;  /* the request's, if it has one */
+        hf_response_fn done;    /* of a request; NULL = a watch */
+        hf_event_fn on_event;   /* of a watch */
+        hf_watch_end_fn on_end; /* of a watch */
+        void *ctx;
+
         atomic_int refs;
 
-        /* guarded by client->mu */
-        struct pending *next, **link;
+        /* Guarded by client->mu. */
+        struct pending *next, **link; /* in the client's list; link NULL = not listed */
         uint64_t id;
-        bool answered;
-        struct hfd_watcher *watch; /* a reference; NULL = a call, or a watch that did not start */
-
-        hf_response_fn done;
-        hf_event_fn on_event;
-        hf_watch_end_fn on_end;
-        void *ctx;
+        /* owned reference; NULL = a request, or a watch that has not begun */
+        struct hfd_watcher *watcher;
 };
 
 struct loopback {
-        struct hf_client base;
+        struct hf_client base;         /* first: the operations are given this */
         struct hfd_registry *registry; /* borrowed */
         pthread_mutex_t mu;
-        pthread_cond_t idle;
-        /* guarded by mu */
+        pthread_cond_t idle; /* n_pending is 0 */
+
+        /* Guarded by mu. */
         struct pending *pending;
-        size_t n_pending; /* not yet freed */
+        size_t n_pending; /* those that were listed and are not freed yet */
         uint64_t last_id;
-        bool closing;
+        bool closing; /* nothing is listed any more */
 };
 
-static void pending_unref(struct pending *p) {
-        struct loopback *client = p->client;
+/* ---- pendings ---- */
 
-        if (atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
-                return;
-        hfd_options_done(&p->request.options);
-        hfd_watcher_unref(p->watch);
-        free(p->body);
-        free(p);
-        pthread_mutex_lock(&client->mu);
-        if (!--client->n_pending)
-                pthread_cond_broadcast(&client->idle);
-        pthread_mutex_unlock(&client->mu);
-}
-
-/* Whoever gets true calls the last callback, and drops the list's reference after it. */
-static bool take(struct pending *p) {
-        struct loopback *client = p->client;
-
-        pthread_mutex_lock(&client->mu);
-        bool mine = !p->answered;
-        if (mine) {
-                p->answered = true;
-                *p->link = p->next;
-                if (p->next)
-                        p->next->link = p->link;
-        }
-        pthread_mutex_unlock(&client->mu);
-        return mine;
-}
-
+/* ns and name may be NULL. Both fit. NULL: out of memory. */
 static struct pending *pending_new(struct loopback *client, const struct hf_resource *resource,
                                    const char *ns, const char *name) {
         struct pending *p = calloc(1, sizeof *p);
@@ -93,7 +74,7 @@ static struct pending *pending_new(struct loopback *client, const struct hf_reso
         if (!p)
                 return NULL;
         p->client = client;
-        atomic_init(&p->refs, 2);
+        atomic_init(&p->refs, 2); /* the registry's and the list's */
         p->request.resource = hfd_resource_find(resource->group ? resource->group : "",
                                                 resource->version, resource->plural);
         (void)snprintf(p->request.ns, sizeof p->request.ns, "%s", ns ? ns : "");
@@ -101,10 +82,34 @@ static struct pending *pending_new(struct loopback *client, const struct hf_reso
         return p;
 }
 
-/* Lists it. HF_E_CLOSED when the client is going. */
-static int enlist(struct pending *p, uint64_t *ret_id) {
+static void pending_free(struct pending *p) {
+        assert(!p->link);
+        hfd_options_done(&p->request.options);
+        hfd_watcher_unref(p->watcher);
+        free(p->body);
+        free(p);
+}
+
+static void pending_unref(struct pending *p) {
+        struct loopback *client = p->client;
+        int refs = atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel);
+
+        assert(refs > 0);
+        if (refs != 1)
+                return;
+        pending_free(p);
+        pthread_mutex_lock(&client->mu);
+        assert(client->n_pending > 0);
+        if (--client->n_pending == 0)
+                pthread_cond_broadcast(&client->idle);
+        pthread_mutex_unlock(&client->mu); /* from here on the client may be gone */
+}
+
+/* From here on its last callback comes. 0; HF_E_CLOSED: it stays unlisted. */
+static int pending_list(struct pending *p, uint64_t *ret_id) {
         struct loopback *client = p->client;
 
+        assert(!p->link);
         pthread_mutex_lock(&client->mu);
         if (client->closing) {
                 pthread_mutex_unlock(&client->mu);
@@ -123,130 +128,26 @@ static int enlist(struct pending *p, uint64_t *ret_id) {
         return 0;
 }
 
-static void discard(struct pending *p) {
-        hfd_options_done(&p->request.options);
-        free(p->body);
-        free(p);
+/*
+ * Takes it out of the list. True: the caller makes the last callback, and drops the list's
+ * reference after it. False: another thread has done so.
+ */
+static bool pending_unlist(struct pending *p) {
+        struct loopback *client = p->client;
+
+        pthread_mutex_lock(&client->mu);
+        bool listed = p->link != NULL;
+        if (listed) {
+                *p->link = p->next;
+                if (p->next)
+                        p->next->link = p->link;
+                p->link = NULL;
+        }
+        pthread_mutex_unlock(&client->mu);
+        return listed;
 }
 
-/* ---- calls ---- */
-
-static void reply_with(struct pending *p, const struct hfd_response *response) {
-        struct hf_response reply = {.error = response->status.error,
-                                    .fence_echoed = response->fence_compared,
-                                    .status = response->status};
-
-        if (!take(p))
-                return;
-        if (response->body) {
-                reply.body = response->body->data;
-                reply.n_body = response->body->n;
-        }
-        p->done(p->ctx, &reply);
-        pending_unref(p);
-}
-
-static void on_answer(struct hfd_request *request, const struct hfd_response *response) {
-        struct pending *p = (struct pending *)request;
-
-        reply_with(p, response);
-        pending_unref(p);
-}
-
-static void cancel_pending(struct pending *p) {
-        struct hf_response reply = {.error = HF_E_CANCELED};
-
-        (void)hf_fail(&reply.status, HF_E_CANCELED, "the call was cancelled");
-        if (!take(p))
-                return;
-        p->done(p->ctx, &reply);
-        pending_unref(p);
-}
-
-static bool names_fit(const struct hf_resource *resource, const char *ns, const char *name) {
-        return resource->version && resource->plural && (!ns || strlen(ns) <= HF_NAME_MAX) &&
-               (!name || strlen(name) <= HF_NAME_MAX);
-}
-
-/* False: answer is filled. */
-static bool subresource_fits(struct pending *p, const struct hf_request *request,
-                             struct hfd_response *response) {
-        if (!hfd_resource_subresource(p->request.resource,
-                                      request->subresource ? request->subresource : "",
-                                      &p->request.subresource)) {
-                hfd_response_no_such_resource(response);
-                return false;
-        }
-        if (p->request.subresource && p->request.verb != HFD_GET && p->request.verb != HFD_UPDATE) {
-                hfd_response_not_allowed(response);
-                return false;
-        }
-        return true;
-}
-
-static int loopback_call(struct hf_client *self, const struct hf_request *request,
-                         hf_response_fn done, void *ctx, uint64_t *ret_id) {
-        static const enum hfd_verb verbs[] = {HFD_GET,    HFD_LIST,       HFD_CREATE,
-                                              HFD_UPDATE, HFD_DELETE_ONE, HFD_DELETE_MANY};
-        struct loopback *client = (struct loopback *)self;
-        struct hfd_response response = {0};
-
-        if (!names_fit(&request->resource, request->ns, request->name) ||
-            (unsigned)request->verb >= sizeof verbs / sizeof verbs[0])
-                return -EINVAL;
-        bool one = request->verb == HF_VERB_GET || request->verb == HF_VERB_UPDATE ||
-                   request->verb == HF_VERB_DELETE;
-        if (one && (!request->name || !*request->name))
-                return -EINVAL;
-        struct pending *p =
-                pending_new(client, &request->resource, request->ns, one ? request->name : NULL);
-        if (!p)
-                return -ENOMEM;
-        p->done = done;
-        p->ctx = ctx;
-        p->request.verb = verbs[request->verb];
-        p->request.done = on_answer;
-        p->request.deadline = request->deadline
-                                      ? request->deadline
-                                      : hfd_registry_now(client->registry) +
-                                                (request->verb == HF_VERB_DELETE_COLLECTION
-                                                         ? HFD_REGISTRY_MANY_DEADLINE
-                                                         : HFD_REGISTRY_DEADLINE);
-        if (request->fence) {
-                p->fence = *request->fence;
-                p->request.fence = &p->fence;
-        }
-        p->body = request->n_body ? malloc(request->n_body) : NULL;
-        if (request->n_body && !p->body) {
-                discard(p);
-                return -ENOMEM;
-        }
-        if (request->n_body)
-                memcpy(p->body, request->body, request->n_body);
-        p->request.body = p->body;
-        p->request.n_body = request->n_body;
-        int r = enlist(p, ret_id);
-        if (r != 0) {
-                discard(p);
-                return r;
-        }
-        if (!p->request.resource) {
-                hfd_response_no_such_resource(&response);
-        } else if (!subresource_fits(p, request, &response)) {
-                /* answered below */
-        } else if (p->request.resource->namespaced && !*p->request.ns && one) {
-                hfd_response_bad_request(&response,
-                                         "an empty namespace may not be set when a resource "
-                                         "name is provided");
-        } else if (hfd_options_parse(&p->request, request->query, &response)) {
-                hfd_registry_serve(client->registry, &p->request);
-                return 0;
-        }
-        on_answer(&p->request, &response);
-        hfd_response_done(&response);
-        return 0;
-}
-
+/* The listed one with this id, with a reference; NULL = it has ended. Called with mu held. */
 static struct pending *find_locked(struct loopback *client, uint64_t id) {
         struct pending *p = client->pending;
 
@@ -255,6 +156,136 @@ static struct pending *find_locked(struct loopback *client, uint64_t id) {
         if (p)
                 atomic_fetch_add(&p->refs, 1);
         return p;
+}
+
+/* ---- requests ---- */
+
+/* The last callback of a request, unless it was made before. */
+static void finish_request(struct pending *p, const struct hf_response *response) {
+        if (!pending_unlist(p))
+                return;
+        p->done(p->ctx, response);
+        pending_unref(p);
+}
+
+static void cancel_request(struct pending *p) {
+        struct hf_response response = {.error = HF_E_CANCELED};
+
+        assert(p->done);
+        (void)hf_fail(&response.status, HF_E_CANCELED, "the request was cancelled");
+        finish_request(p, &response);
+}
+
+/* The registry has finished, and drops its reference. */
+static void on_response(struct hfd_request *request, const struct hfd_response *from_registry) {
+        struct pending *p = (struct pending *)request;
+        struct hf_response response = {.error = from_registry->status.error,
+                                       .fence_echoed = from_registry->fence_compared,
+                                       .status = from_registry->status};
+
+        if (from_registry->body) {
+                response.body = from_registry->body->data;
+                response.n_body = from_registry->body->n;
+        }
+        finish_request(p, &response);
+        pending_unref(p);
+}
+
+static bool names_fit(const struct hf_resource *resource, const char *ns, const char *name) {
+        return resource->version && resource->plural && (!ns || strlen(ns) <= HF_NAME_MAX) &&
+               (!name || strlen(name) <= HF_NAME_MAX);
+}
+
+static bool is_of_one(enum hf_verb verb) {
+        return verb == HF_VERB_GET || verb == HF_VERB_UPDATE || verb == HF_VERB_DELETE;
+}
+
+/* Copies the request, which is valid. NULL: out of memory. */
+static struct pending *request_new(struct loopback *client, const struct hf_request *request) {
+        static const enum hfd_verb verbs[] =
+                {[HF_VERB_GET] = HFD_GET,           [HF_VERB_LIST] = HFD_LIST,
+                 [HF_VERB_CREATE] = HFD_CREATE,     [HF_VERB_UPDATE] = HFD_UPDATE,
+                 [HF_VERB_DELETE] = HFD_DELETE_ONE, [HF_VERB_DELETE_COLLECTION] = HFD_DELETE_MANY};
+        hf_nsec timeout = request->verb == HF_VERB_DELETE_COLLECTION ? HFD_REGISTRY_MANY_DEADLINE
+                                                                     : HFD_REGISTRY_DEADLINE;
+        struct pending *p = pending_new(client, &request->resource, request->ns,
+                                        is_of_one(request->verb) ? request->name : NULL);
+
+        if (!p)
+                return NULL;
+        p->request.verb = verbs[request->verb];
+        p->request.done = on_response;
+        p->request.deadline = request->deadline ? request->deadline
+                                                : hfd_registry_now(client->registry) + timeout;
+        if (request->fence) {
+                p->fence = *request->fence;
+                p->request.fence = &p->fence;
+        }
+        if (request->n_body) {
+                p->body = malloc(request->n_body);
+                if (!p->body) {
+                        pending_free(p);
+                        return NULL;
+                }
+                memcpy(p->body, request->body, request->n_body);
+        }
+        p->request.body = p->body;
+        p->request.n_body = request->n_body;
+        return p;
+}
+
+/* Checks what the paths of HTTP requests are checked for. False: response is filled. */
+static bool check_request(struct pending *p, const struct hf_request *request,
+                          struct hfd_response *response) {
+        const struct hfd_resource *resource = p->request.resource;
+        const char *subresource = request->subresource ? request->subresource : "";
+
+        if (!resource ||
+            !hfd_resource_subresource(resource, subresource, &p->request.subresource)) {
+                hfd_response_no_such_resource(response);
+                return false;
+        }
+        if (p->request.subresource && p->request.verb != HFD_GET && p->request.verb != HFD_UPDATE) {
+                hfd_response_not_allowed(response);
+                return false;
+        }
+        if (resource->namespaced && !*p->request.ns && is_of_one(request->verb)) {
+                hfd_response_bad_request(response,
+                                         "an empty namespace may not be set when a resource "
+                                         "name is provided");
+                return false;
+        }
+        return hfd_options_parse(&p->request, request->query, response);
+}
+
+static int loopback_request(struct hf_client *self, const struct hf_request *request,
+                            hf_response_fn done, void *ctx, uint64_t *ret_id) {
+        struct loopback *client = (struct loopback *)self;
+        struct hfd_response response = {0};
+        struct pending *p;
+        int r;
+
+        if (!names_fit(&request->resource, request->ns, request->name) ||
+            (unsigned)request->verb > HF_VERB_DELETE_COLLECTION ||
+            (is_of_one(request->verb) && (!request->name || !*request->name)))
+                return -EINVAL;
+        p = request_new(client, request);
+        if (!p)
+                return -ENOMEM;
+        p->done = done;
+        p->ctx = ctx;
+        r = pending_list(p, ret_id);
+        if (r != 0) {
+                pending_free(p);
+                return r;
+        }
+        if (check_request(p, request, &response)) {
+                hfd_registry_serve(client->registry, &p->request);
+                return 0;
+        }
+        on_response(&p->request, &response);
+        hfd_response_done(&response);
+        return 0;
 }
 
 static void loopback_cancel(struct hf_client *self, uint64_t id) {
@@ -266,57 +297,67 @@ static void loopback_cancel(struct hf_client *self, uint64_t id) {
         if (!p)
                 return;
         if (p->done)
-                cancel_pending(p);
+                cancel_request(p);
         pending_unref(p);
 }
 
 /* ---- watches ---- */
 
+static void send_bookmark(struct pending *p, struct hf_event *event) {
+        const struct hfd_resource *resource = p->request.resource;
+        char bookmark[320], version[128];
+
+        hfd_resource_api_version(resource, version);
+        event->n_object = (size_t)snprintf(bookmark, sizeof bookmark,
+                                           "{\"kind\":\"%s\",\"apiVersion\":\"%s\","
+                                           "\"metadata\":{\"resourceVersion\":\"%s\"}}",
+                                           resource->kind, version, event->resource_version);
+        event->object = bookmark;
+        p->on_event(p->ctx, event);
+}
+
 static bool on_watch_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         struct pending *p = ctx;
 
         for (size_t i = 0; i < n; i++) {
-                char revision[HF__U64_TEXT_MAX], bookmark[320], version[128];
+                char revision[HF__U64_TEXT_MAX];
                 struct hf_event event = {.type = items[i].type, .resource_version = revision};
                 (void)hf__u64_text(items[i].revision, revision);
                 if (items[i].object) {
                         event.object = items[i].object->bytes->data;
                         event.n_object = items[i].object->bytes->n;
+                        p->on_event(p->ctx, &event);
                 } else {
-                        hfd_resource_api_version(p->request.resource, version);
-                        event.n_object =
-                                (size_t)snprintf(bookmark, sizeof bookmark,
-                                                 "{\"kind\":\"%s\",\"apiVersion\":\"%s\","
-                                                 "\"metadata\":{\"resourceVersion\":\"%s\"}}",
-                                                 p->request.resource->kind, version, revision);
-                        event.object = bookmark;
+                        send_bookmark(p, &event);
                 }
-                p->on_event(p->ctx, &event);
         }
         return true;
 }
 
-static void end_watch(struct pending *p, int error, const struct hf_status *status) {
-        if (!take(p))
+/* The last callback of a watch, unless it was made before. */
+static void finish_watch(struct pending *p, int error, const struct hf_status *status) {
+        if (!pending_unlist(p))
                 return;
         p->on_end(p->ctx, error, error ? status : NULL);
         pending_unref(p);
 }
 
+/* The watcher makes no further calls, and drops the registry's reference. */
 static void on_watch_end(void *ctx, int error, const struct hfd_response *response) {
         struct pending *p = ctx;
         struct hf_status status = response->status;
 
         if (error == HF_E_CANCELED)
                 (void)hf_fail(&status, HF_E_CANCELED, "the watch was cancelled");
-        end_watch(p, error, &status);
+        finish_watch(p, error, &status);
         pending_unref(p);
 }
 
 static const struct hfd_watcher_sink sink = {on_watch_events, on_watch_end};
 
-static bool watch_options(struct pending *p, const struct hf_watch_spec *spec,
-                          struct hfd_response *response) {
+/* Reads the options as if they had come in a query. False: response is filled. */
+static bool parse_watch_options(struct pending *p, const struct hf_watch_spec *spec,
+                                struct hfd_response *response) {
         struct hf__strbuf query = {0};
 
         hf__strbuf_printf(&query, "allowWatchBookmarks=%s", spec->bookmarks ? "true" : "false");
@@ -333,12 +374,29 @@ static bool watch_options(struct pending *p, const struct hf_watch_spec *spec,
         return good;
 }
 
+/* Lets the watcher begin, or cancels it if the client is being freed meanwhile. */
+static void start_watcher(struct pending *p, struct hfd_watcher *watcher) {
+        struct loopback *client = p->client;
+
+        /* on_watch_end may come within go and cancel, and drops the registry's reference. */
+        atomic_fetch_add(&p->refs, 1);
+        pthread_mutex_lock(&client->mu);
+        p->watcher = watcher;
+        bool closing = client->closing;
+        pthread_mutex_unlock(&client->mu);
+        if (closing)
+                hfd_watcher_cancel(watcher);
+        else
+                hfd_watcher_go(watcher);
+        pending_unref(p);
+}
+
 static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *spec,
                           hf_event_fn on_event, hf_watch_end_fn on_end, void *ctx,
                           uint64_t *ret_id) {
         struct loopback *client = (struct loopback *)self;
         struct hfd_response response = {0};
-        struct hfd_watcher *watch;
+        struct hfd_watcher *watcher;
 
         if (!names_fit(&spec->resource, spec->ns, spec->name))
                 return -EINVAL;
@@ -350,31 +408,21 @@ static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *sp
         p->ctx = ctx;
         p->request.verb = HFD_WATCH;
         p->request.in_process = true;
-        int r = enlist(p, ret_id);
+        int r = pending_list(p, ret_id);
         if (r != 0) {
-                discard(p);
+                pending_free(p);
                 return r;
         }
         if (!p->request.resource) {
-                hfd_response_status(&response, HF_E_NOT_FOUND, 404, "NotFound",
-                                    "the server could not find the requested resource", NULL);
-        } else if (watch_options(p, spec, &response) &&
-                   hfd_registry_watch(client->registry, &p->request, &sink, p, &response, &watch)) {
-                pthread_mutex_lock(&client->mu);
-                p->watch = watch;
-                bool cancel = client->closing;
-                pthread_mutex_unlock(&client->mu);
-                /* The core's reference to p ends with on_watch_end, which may come within either of
-                 * these. */
-                atomic_fetch_add(&p->refs, 1);
-                if (cancel)
-                        hfd_watcher_cancel(watch);
-                else
-                        hfd_watcher_go(watch);
-                pending_unref(p);
+                hfd_response_no_such_resource(&response);
+        } else if (parse_watch_options(p, spec, &response) &&
+                   hfd_registry_watch(client->registry, &p->request, &sink, p, &response,
+                                      &watcher)) {
+                start_watcher(p, watcher);
                 return 0;
         }
-        end_watch(p, response.status.error, &response.status);
+        /* There is no watcher: both references end here. */
+        finish_watch(p, response.status.error, &response.status);
         pending_unref(p);
         hfd_response_done(&response);
         return 0;
@@ -382,69 +430,84 @@ static int loopback_watch(struct hf_client *self, const struct hf_watch_spec *sp
 
 static void loopback_watch_cancel(struct hf_client *self, uint64_t id) {
         struct loopback *client = (struct loopback *)self;
-        struct hfd_watcher *watch = NULL;
+        struct hfd_watcher *watcher = NULL;
 
         pthread_mutex_lock(&client->mu);
         struct pending *p = find_locked(client, id);
         if (p)
-                watch = p->watch;
+                watcher = p->watcher;
         pthread_mutex_unlock(&client->mu);
-        if (watch)
-                hfd_watcher_cancel(watch); /* alive by p's reference */
+        if (watcher)
+                hfd_watcher_cancel(watcher); /* p's reference keeps it alive */
         if (p)
                 pending_unref(p);
 }
 
-/* ---- life ---- */
+/* ---- the client ---- */
+
+/* Cancels the first of those that are listed. Called with mu held; releases it meanwhile. */
+static void cancel_first_locked(struct loopback *client) {
+        const struct hf_clock *clock = hf_host_clock(client->registry->host);
+        struct pending *p = client->pending;
+        struct hfd_watcher *watcher = p->watcher;
+
+        atomic_fetch_add(&p->refs, 1);
+        pthread_mutex_unlock(&client->mu);
+        if (watcher)
+                hfd_watcher_cancel(watcher);
+        else if (p->done)
+                cancel_request(p);
+        pending_unref(p);
+        pthread_mutex_lock(&client->mu);
+        /*
+         * A watch that is still listed has an event under way on another thread, and ends when that
+         * callback returns; or it has not begun, and is cancelled by start_watcher.
+         */
+        if (client->pending == p)
+                (void)clock->wait(clock->ctx, &client->idle, &client->mu,
+                                  hfd_registry_now(client->registry) + HF_NSEC_PER_MSEC);
+}
 
 static void loopback_free(struct hf_client *self) {
         struct loopback *client = (struct loopback *)self;
 
         pthread_mutex_lock(&client->mu);
         client->closing = true;
-        while (client->n_pending) {
-                struct pending *p = client->pending;
-                if (!p) {
+        while (client->n_pending > 0) {
+                if (client->pending)
+                        cancel_first_locked(client);
+                else
                         pthread_cond_wait(&client->idle, &client->mu);
-                        continue;
-                }
-                struct hfd_watcher *watch = p->watch;
-                atomic_fetch_add(&p->refs, 1);
-                pthread_mutex_unlock(&client->mu);
-                if (watch)
-                        hfd_watcher_cancel(watch);
-                else if (p->done)
-                        cancel_pending(p);
-                pending_unref(p);
-                pthread_mutex_lock(&client->mu);
-                /* A watch that another thread delivers to leaves the list when that delivery
-                 * returns. */
-                if (client->pending == p)
-                        (void)hf_host_clock(client->registry->host)
-                                ->wait(hf_host_clock(client->registry->host)->ctx, &client->idle,
-                                       &client->mu,
-                                       hfd_registry_now(client->registry) + HF_NSEC_PER_MSEC);
         }
         pthread_mutex_unlock(&client->mu);
+        assert(!client->pending);
         pthread_cond_destroy(&client->idle);
         pthread_mutex_destroy(&client->mu);
         free(client);
 }
 
-static const struct hf_client_ops ops = {loopback_call, loopback_cancel, loopback_watch,
-                                         loopback_watch_cancel, loopback_free};
+static const struct hf_client_ops ops = {.request = loopback_request,
+                                         .cancel = loopback_cancel,
+                                         .watch = loopback_watch,
+                                         .watch_cancel = loopback_watch_cancel,
+                                         .free = loopback_free};
 
 int hfd_loopback_new(struct hfd_registry *registry, struct hf_client **ret_client) {
         struct loopback *client = calloc(1, sizeof *client);
+        int r;
 
         if (!client)
                 return -ENOMEM;
         client->base = (struct hf_client){&ops, registry->host};
         client->registry = registry;
-        int r = hf__mutex_init(&client->mu);
-        if (r == 0 && (r = hf_cond_init(&client->idle)))
-                pthread_mutex_destroy(&client->mu);
+        r = hf__mutex_init(&client->mu);
         if (r != 0) {
+                free(client);
+                return r;
+        }
+        r = hf_cond_init(&client->idle);
+        if (r != 0) {
+                pthread_mutex_destroy(&client->mu);
                 free(client);
                 return r;
         }
