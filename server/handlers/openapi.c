@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "server/patch/patch.h"
+#include "server/patch/merged_list.h"
 #include "server/resources/unknown_fields.h"
 
 /* Field numbers of gnostic's OpenAPIv2.proto. */
@@ -134,7 +134,7 @@ static void put_merged_list(struct hf__strbuf *schema, const char *key) {
 
 /* The fields of a part of a kind, and of the parts in it; none: any. */
 static void put_fields(struct hf__strbuf *schema, const char *kind, const char *part) {
-        const char *fields = hfd_unknown_fields_known(kind, part), *key;
+        const char *fields = hfd_unknown_fields_known(kind, part);
         struct hf__strbuf properties = {0};
         char path[128];
 
@@ -143,8 +143,9 @@ static void put_fields(struct hf__strbuf *schema, const char *kind, const char *
                 struct hf__strbuf property = {0}, named = {0};
                 int n = (int)strcspn(word, " ");
                 (void)snprintf(path, sizeof path, "%s%s%.*s", part, *part ? "." : "", n, word);
-                if (hfd_list_is_merged(kind, path, &key))
-                        put_merged_list(&property, key);
+                const struct hfd_merged_list *list = hfd_merged_list_find(kind, path);
+                if (list)
+                        put_merged_list(&property, list->key);
                 else if (!strchr(part, '.'))
                         put_fields(&property, kind, path);
                 put_field(&named, NAMED_NAME, word, (size_t)n);

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strategic merge patch: a merge patch that also merges some lists, element by element, and that
- * takes directives:
+ * Strategic merge patch: a merge patch that also merges some lists (merged_list.h), element by
+ * element, and that contains directives:
  *
  *      $patch: replace | delete         of an object, or of an element of a merged list
- *      $retainKeys: [...]               the other members of the object go
- *      $setElementOrder/<list>: [...]   how the merged list is ordered
- *      $deleteFromPrimitiveList/<list>  what goes from a list of scalars
+ *      $retainKeys: [...]               removes the other members of the object
+ *      $setElementOrder/<list>: [...]   the order of a merged list
+ *      $deleteFromPrimitiveList/<list>  what to remove from a list of scalars
  *
- * Which lists are merged, and by which key their elements are the same, is in the table of lists,
- * for the kinds served here; all others are replaced. The order of a merged list follows the order
- * that the patch gives, between them what only the server has, where it was, as upstream does it.
+ * A merged list has the order that the patch gives. Elements that only the server has keep their
+ * old order among each other and stay before the element that they were before, as in Kubernetes.
+ *
+ * Invariants: no directive and no null of a patch gets into a document. Elements of a list are
+ * compared each with each, so every list is limited to ELEMENTS_MAX before it is merged.
  */
+#include "server/patch/strategic_patch.h"
+
+#include <assert.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,70 +26,70 @@
 #include <holdfast/error.h>
 
 #include "base/json.h"
-#include "server/patch/patch.h"
+#include "server/patch/members.h"
+#include "server/patch/merged_list.h"
 
-#define LIST_MAX                                                                                   \
-        1000 /* elements of a merged list and of its patch: they are compared each with each */
+#define ELEMENTS_MAX   1000
 #define PATH_MAX_BYTES 128
 
+#define DIRECTIVE   "$patch"
+#define RETAIN_KEYS "$retainKeys"
 #define SET_ORDER   "$setElementOrder/"
 #define DELETE_FROM "$deleteFromPrimitiveList/"
 
-static const struct merged_list {
-        const char *kind; /* NULL = every kind */
-        const char *path;
-        const char *key; /* NULL = of scalars */
-} merged_lists[] = {{NULL, "metadata.finalizers", NULL},
-                    {NULL, "metadata.ownerReferences", "uid"},
-                    {"Namespace", "status.conditions", "type"},
-                    {"ServiceAccount", "secrets", "name"}};
-
 struct merging {
-        const char *kind;
+        const char *kind; /* of the document */
         char *why;
 };
 
-static const struct merged_list no_merge;
+/* Its elements are their own identities. */
+static const struct hfd_merged_list list_of_scalars = {.key = NULL};
 
-static const struct merged_list *find_list(const char *kind, const char *path) {
-        for (size_t i = 0; i < sizeof merged_lists / sizeof merged_lists[0]; i++)
-                if (strcmp(merged_lists[i].path, path) == 0 &&
-                    (!merged_lists[i].kind || strcmp(merged_lists[i].kind, kind) == 0))
-                        return &merged_lists[i];
-        return &no_merge;
-}
+static int merge_object(struct merging *p, const char *path, struct hf__json *target,
+                        const struct hf__json *patch);
 
-bool hfd_list_is_merged(const char *kind, const char *path, const char **ret_key) {
-        const struct merged_list *list = find_list(kind, path);
-
-        *ret_key = list->key;
-        return list->path != NULL;
-}
-
-static int fail(struct merging *p, const char *what, const char *where) {
+/* Returns HF_E_INVALID. */
+static int refuse(struct merging *p, const char *what, const char *where) {
         (void)snprintf(p->why, HFD_PATCH_WHY, "%s: %.120s", what, where);
         return HF_E_INVALID;
 }
 
-static const struct merged_list *list_at(const struct merging *p, const char *path) {
-        return find_list(p->kind, path);
-}
-
-/* "" stands for a path that is longer than any in the table. */
-static void join(char out[PATH_MAX_BYTES], const char *path, const char *key) {
+/* The path of a member. "" stands for a path that is longer than any of a merged list. */
+static void join_path(char out[PATH_MAX_BYTES], const char *path, const char *key) {
         int n = snprintf(out, PATH_MAX_BYTES, "%s%s%s", path, *path ? "." : "", key);
 
         if (n >= PATH_MAX_BYTES)
                 *out = '\0';
 }
 
-static bool is_directive(const char *key) {
-        return strcmp(key, "$patch") == 0 || strcmp(key, "$retainKeys") == 0 ||
-               strncmp(key, SET_ORDER, sizeof SET_ORDER - 1) == 0 ||
-               strncmp(key, DELETE_FROM, sizeof DELETE_FROM - 1) == 0;
+/* What follows prefix in text; NULL = text does not begin with it. */
+static const char *after_prefix(const char *text, const char *prefix) {
+        size_t n = strlen(prefix);
+
+        return strncmp(text, prefix, n) == 0 ? text + n : NULL;
 }
 
-/* ---- what is only in the patch ---- */
+static bool is_directive(const char *key) {
+        return strcmp(key, DIRECTIVE) == 0 || strcmp(key, RETAIN_KEYS) == 0 ||
+               after_prefix(key, SET_ORDER) || after_prefix(key, DELETE_FROM);
+}
+
+/* The word of the $patch directive in an object; NULL = it has none. */
+static const char *patch_directive(const struct hf__json *object) {
+        return hf__json_text(hf__json_get(object, DIRECTIVE));
+}
+
+static void remove_all(struct hf__json *container) {
+        for (struct hf__json *m; (m = hf__json_first(container));)
+                hf__json_free(hf__json_detach(container, m));
+}
+
+/* Whether a copy of what is only in the patch leaves m out. */
+static bool is_left_out(const struct hf__json *m, bool in_array) {
+        if (in_array)
+                return patch_directive(m) != NULL;
+        return is_directive(hf__json_key(m)) || hf__json_is_null(m);
+}
 
 /* A copy without directives, and in objects without nulls. NULL = out of memory. */
 static struct hf__json *clean_copy(const struct hf__json *json) {
@@ -94,10 +100,10 @@ static struct hf__json *clean_copy(const struct hf__json *json) {
         if (!array && !hf__json_is_object(json))
                 return hf__json_dup(json);
         copy = array ? hf__json_array() : hf__json_object();
-        for (const struct hf__json *m = copy ? hf__json_first(json) : NULL; m && r == 0;
-             m = hf__json_next(m)) {
-                if (array ? hf__json_text(hf__json_get(m, "$patch")) != NULL
-                          : is_directive(hf__json_key(m)) || hf__json_is_null(m))
+        if (!copy)
+                return NULL;
+        for (const struct hf__json *m = hf__json_first(json); m && r == 0; m = hf__json_next(m)) {
+                if (is_left_out(m, array))
                         continue;
                 struct hf__json *inner = clean_copy(m);
                 r = array ? hf__json_append(copy, inner)
@@ -106,18 +112,17 @@ static struct hf__json *clean_copy(const struct hf__json *json) {
         return r != 0 ? hf__json_free(copy) : copy;
 }
 
-/* ---- lists ---- */
+/* ---- lists: order ---- */
 
-/* What makes elements the same: the element, or its member under the list's key. */
-static const struct hf__json *identity(const struct merged_list *list,
+/* What makes elements the same: the element itself, or its member under the list's key. */
+static const struct hf__json *identity(const struct hfd_merged_list *list,
                                        const struct hf__json *element) {
         return list->key ? hf__json_get(element, list->key) : element;
 }
 
-/* Where in list (of elements, or of their identities) the one with this identity is; SIZE_MAX =
- * nowhere. */
-static size_t index_in(const struct merged_list *list, const struct hf__json *elements,
-                       const struct hf__json *wanted) {
+/* The index of the element with this identity; SIZE_MAX = there is none. */
+static size_t find_index(const struct hfd_merged_list *list, const struct hf__json *elements,
+                         const struct hf__json *wanted) {
         size_t i = 0;
 
         for (const struct hf__json *m = hf__json_first(elements); m; m = hf__json_next(m), i++) {
@@ -131,31 +136,47 @@ static size_t index_in(const struct merged_list *list, const struct hf__json *el
 static struct hf__json *element_at(const struct hf__json *elements, size_t index) {
         struct hf__json *m = hf__json_first(elements);
 
-        for (; m && index; index--)
+        for (; m && index > 0; index--)
                 m = hf__json_next(m);
         return m;
 }
 
+/* An element of a merged list, with its places; SIZE_MAX = it had none there. */
 struct ordered {
         struct hf__json *element;
-        size_t wanted,
-                was; /* its places in the patch's order and in the list before; SIZE_MAX = none */
+        size_t wanted;   /* in the order that the patch gives */
+        size_t previous; /* in the list before the patch */
 };
 
-static int by_wanted(const void *a, const void *b) {
+static int compare_wanted(const void *a, const void *b) {
         const struct ordered *x = a, *y = b;
 
         return x->wanted < y->wanted ? -1 : x->wanted > y->wanted;
 }
 
 /*
- * Orders merged: what order names as it says, and among it the rest in its old order, each before
- * the first of those that it was before.
+ * Appends both to merged, each in its order. An element of rest comes before the next of named if
+ * it was before it in the previous list; new elements of rest come last.
  */
-static int put_in_order(const struct merged_list *list, struct hf__json *merged,
-                        const struct hf__json *order, const struct hf__json *before) {
+static void append_in_order(struct hf__json *merged, const struct ordered *named, size_t n_named,
+                            const struct ordered *rest, size_t n_rest) {
+        size_t i = 0, j = 0;
+
+        while (i < n_rest || j < n_named) {
+                bool take_rest = j == n_named;
+                if (i < n_rest && j < n_named && rest[i].previous != SIZE_MAX &&
+                    named[j].previous != SIZE_MAX)
+                        take_rest = rest[i].previous < named[j].previous;
+                (void)hf__json_append(merged, take_rest ? rest[i++].element : named[j++].element);
+        }
+}
+
+/* Orders merged: the elements that order names as it says, and the rest among them. */
+static int order_list(const struct hfd_merged_list *list, struct hf__json *merged,
+                      const struct hf__json *order, const struct hf__json *previous) {
         size_t n = hf__json_count(merged), n_named = 0, n_rest = 0;
-        struct ordered *named = calloc(n + 1, sizeof *named), *rest = calloc(n + 1, sizeof *rest);
+        struct ordered *named = calloc(n + 1, sizeof *named);
+        struct ordered *rest = calloc(n + 1, sizeof *rest);
         struct hf__json *m;
 
         if (!named || !rest) {
@@ -165,96 +186,94 @@ static int put_in_order(const struct merged_list *list, struct hf__json *merged,
         }
         while ((m = hf__json_first(merged))) {
                 const struct hf__json *id = identity(list, m);
-                struct ordered o = {m, index_in(list, order, id), index_in(list, before, id)};
+                struct ordered o = {m, find_index(list, order, id), find_index(list, previous, id)};
                 (void)hf__json_detach(merged, m);
                 if (o.wanted != SIZE_MAX)
                         named[n_named++] = o;
                 else
                         rest[n_rest++] = o;
         }
-        qsort(named, n_named, sizeof *named, by_wanted);
-        for (size_t i = 0, j = 0; i < n_rest || j < n_named;) {
-                bool both = i < n_rest && j < n_named && rest[i].was != SIZE_MAX &&
-                            named[j].was != SIZE_MAX;
-                bool take_rest = j == n_named || (both && rest[i].was < named[j].was);
-                (void)hf__json_append(merged, take_rest ? rest[i++].element : named[j++].element);
-        }
+        assert(n_named + n_rest == n);
+        qsort(named, n_named, sizeof *named, compare_wanted);
+        append_in_order(merged, named, n_named, rest, n_rest);
         free(named);
         free(rest);
         return 0;
 }
 
-static int merge_object(struct merging *p, const char *path, struct hf__json *target,
-                        const struct hf__json *patch);
+/* ---- lists: elements ---- */
 
-/* One element of a patch's list into target. */
-static int merge_element(struct merging *p, const struct merged_list *list, struct hf__json *target,
-                         const struct hf__json *element) {
+/* Merges one element of a patch's list into target. */
+static int merge_element(struct merging *p, const struct hfd_merged_list *list,
+                         struct hf__json *target, const struct hf__json *element) {
         const struct hf__json *id = identity(list, element);
-        const char *directive = hf__json_text(hf__json_get(element, "$patch"));
+        const char *directive = patch_directive(element);
         size_t at;
 
         if (list->key && !hf__json_is_object(element))
-                return fail(p, "an element of the list is no object", list->path);
+                return refuse(p, "an element of the list is no object", list->path);
         if (directive && strcmp(directive, "replace") == 0)
-                return 0; /* the list was emptied */
+                return 0; /* merge_list has emptied the list */
         if (!id || hf__json_is_null(id))
-                return fail(p, "an element of the list does not have its merge key", list->path);
-        at = index_in(list, target, id);
+                return refuse(p, "an element of the list does not have its merge key", list->path);
+        at = find_index(list, target, id);
         if (directive && strcmp(directive, "delete") != 0)
-                return fail(p, "there is no such $patch", directive);
+                return refuse(p, "there is no such $patch", directive);
         if (directive) {
-                for (; at != SIZE_MAX; at = index_in(list, target, id))
+                for (; at != SIZE_MAX; at = find_index(list, target, id))
                         hf__json_free(hf__json_detach(target, element_at(target, at)));
                 return 0;
         }
-        if (at != SIZE_MAX)
-                return list->key ? merge_object(p, "", element_at(target, at), element) : 0;
-        return hf__json_append(target, clean_copy(element));
+        if (at == SIZE_MAX)
+                return hf__json_append(target, clean_copy(element));
+        return list->key ? merge_object(p, "", element_at(target, at), element) : 0;
 }
 
 static bool has_replace(const struct hf__json *patch) {
         for (const struct hf__json *m = hf__json_first(patch); m; m = hf__json_next(m)) {
-                const char *directive = hf__json_text(hf__json_get(m, "$patch"));
+                const char *directive = patch_directive(m);
                 if (directive && strcmp(directive, "replace") == 0)
                         return true;
         }
         return false;
 }
 
-/* patch and order may be NULL. */
-static int merge_list(struct merging *p, const struct merged_list *list, struct hf__json *target,
-                      const struct hf__json *patch, const struct hf__json *order) {
+/* Merges patch into target and orders it. patch or order may be NULL. */
+static int merge_list(struct merging *p, const struct hfd_merged_list *list,
+                      struct hf__json *target, const struct hf__json *patch,
+                      const struct hf__json *order) {
+        struct hf__json *previous;
         int r = 0;
 
-        if (hf__json_count(target) > LIST_MAX || hf__json_count(patch) > LIST_MAX ||
-            hf__json_count(order) > LIST_MAX) {
+        assert(list->path);
+        if (hf__json_count(target) > ELEMENTS_MAX || hf__json_count(patch) > ELEMENTS_MAX ||
+            hf__json_count(order) > ELEMENTS_MAX) {
                 (void)snprintf(p->why, HFD_PATCH_WHY, "the list is too long to be merged: %s",
                                list->path);
                 return HF_E_TOO_LARGE;
         }
-        struct hf__json *before = hf__json_dup(target);
-        if (!before)
+        previous = hf__json_dup(target);
+        if (!previous)
                 return -ENOMEM;
         if (list->key && has_replace(patch))
-                for (struct hf__json *m; (m = hf__json_first(target));)
-                        hf__json_free(hf__json_detach(target, m));
+                remove_all(target);
         for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
                 r = merge_element(p, list, target, m);
         if (r == 0)
-                r = put_in_order(list, target, order ? order : patch, before);
-        hf__json_free(before);
+                r = order_list(list, target, order ? order : patch, previous);
+        hf__json_free(previous);
         return r;
 }
 
-static int delete_from(struct merging *p, struct hf__json *target, const struct hf__json *patch,
-                       const char *key) {
-        if (!hf__json_is_array(patch) || hf__json_count(patch) > LIST_MAX ||
-            hf__json_count(target) > LIST_MAX)
-                return fail(p, "no list to delete from, or too long", key);
+/* Removes from target, a list of scalars, those that are in patch. key is for messages. */
+static int delete_scalars(struct merging *p, struct hf__json *target, const struct hf__json *patch,
+                          const char *key) {
+        if (!hf__json_is_array(patch) || hf__json_count(patch) > ELEMENTS_MAX ||
+            hf__json_count(target) > ELEMENTS_MAX)
+                return refuse(p, "no list to delete from, or too long", key);
         for (struct hf__json *m = hf__json_first(target), *next; m; m = next) {
                 next = hf__json_next(m);
-                if (index_in(&no_merge, patch, m) != SIZE_MAX)
+                if (find_index(&list_of_scalars, patch, m) != SIZE_MAX)
                         hf__json_free(hf__json_detach(target, m));
         }
         return 0;
@@ -262,9 +281,10 @@ static int delete_from(struct merging *p, struct hf__json *target, const struct 
 
 /* ---- objects ---- */
 
+/* Removes the members of target that are not among keys. */
 static int retain_keys(struct merging *p, struct hf__json *target, const struct hf__json *keys) {
-        if (!hf__json_is_array(keys) || hf__json_count(keys) > LIST_MAX)
-                return fail(p, "no list of keys, or too long", "$retainKeys");
+        if (!hf__json_is_array(keys) || hf__json_count(keys) > ELEMENTS_MAX)
+                return refuse(p, "no list of keys, or too long", RETAIN_KEYS);
         for (struct hf__json *m = hf__json_first(target), *next; m; m = next) {
                 bool kept = false;
                 next = hf__json_next(m);
@@ -278,81 +298,91 @@ static int retain_keys(struct merging *p, struct hf__json *target, const struct 
         return 0;
 }
 
-/* The list under key, or only its order. */
+/* Whether the patch gives the list under key an order. */
+static bool has_order(const struct hf__json *patch, const char *key) {
+        char directive[PATH_MAX_BYTES + sizeof SET_ORDER];
+
+        (void)snprintf(directive, sizeof directive, SET_ORDER "%.100s", key);
+        return hf__json_get(patch, directive) != NULL;
+}
+
+/* A $setElementOrder: merges the list under key, if patch has it, and orders it. */
 static int merge_ordered(struct merging *p, const char *path, struct hfd_members *members,
                          const struct hf__json *patch, const char *key,
                          const struct hf__json *order) {
-        struct hf__json *there = hfd_members_find(members, key);
+        const struct hfd_merged_list *list = hfd_merged_list_find(p->kind, path);
         const struct hf__json *value = hf__json_get(patch, key);
-        const struct merged_list *list = list_at(p, path);
+        struct hf__json *target = hfd_members_find(members, key), *made;
+        int r;
 
-        if (!list->path || !hf__json_is_array(order) || (value && !hf__json_is_array(value)))
-                return value || !there ? 0 : fail(p, "no list that is ordered", key);
-        if (hf__json_is_array(there))
-                return merge_list(p, list, there, value, order);
+        /* A value that is not merged is merge_member's. */
+        if (!list || !hf__json_is_array(order) || (value && !hf__json_is_array(value)))
+                return value || !target ? 0 : refuse(p, "no list that is ordered", key);
+        if (hf__json_is_array(target))
+                return merge_list(p, list, target, value, order);
         if (!value)
                 return 0;
-        struct hf__json *made = hf__json_array();
-        int r = made ? merge_list(p, list, made, value, order) : -ENOMEM;
+        made = hf__json_array();
+        r = made ? merge_list(p, list, made, value, order) : -ENOMEM;
         if (r == 0)
                 return hfd_members_set(members, key, made);
         hf__json_free(made);
         return r;
 }
 
-static bool is_ordered(const struct merging *p, const char *path, const struct hf__json *patch,
-                       const char *key) {
-        char directive[PATH_MAX_BYTES + sizeof SET_ORDER];
-
-        if (!list_at(p, path)->path)
-                return false;
-        (void)snprintf(directive, sizeof directive, SET_ORDER "%.100s", key);
-        return hf__json_get(patch, directive);
-}
-
-static int merge_member(struct merging *p, const char *path, struct hfd_members *members,
-                        const struct hf__json *patch, const struct hf__json *m) {
+/* One member of patch that is not a directive. path is the member's. */
+static int merge_value(struct merging *p, const char *path, struct hfd_members *members,
+                       const struct hf__json *patch, const struct hf__json *m) {
+        const struct hfd_merged_list *list = hfd_merged_list_find(p->kind, path);
         const char *key = hf__json_key(m);
-        char inner[PATH_MAX_BYTES];
+        struct hf__json *target = hfd_members_find(members, key);
 
-        if (strcmp(key, "$patch") == 0 || strcmp(key, "$retainKeys") == 0)
-                return 0;
-        if (strncmp(key, SET_ORDER, sizeof SET_ORDER - 1) == 0) {
-                key += sizeof SET_ORDER - 1;
-                join(inner, path, key);
-                return merge_ordered(p, inner, members, patch, key, m);
-        }
-        if (strncmp(key, DELETE_FROM, sizeof DELETE_FROM - 1) == 0) {
-                struct hf__json *from = hfd_members_find(members, key + sizeof DELETE_FROM - 1);
-                return hf__json_is_array(from) ? delete_from(p, from, m, key) : 0;
-        }
-        struct hf__json *there = hfd_members_find(members, key);
-        join(inner, path, key);
         if (hf__json_is_null(m))
-                return there ? hfd_members_drop(members, there) : 0;
-        if (is_ordered(p, inner, patch, key) && hf__json_is_array(m))
-                return 0; /* with its order */
-        if (hf__json_is_object(m) && hf__json_is_object(there))
-                return merge_object(p, inner, there, m);
-        if (hf__json_is_array(m) && hf__json_is_array(there) && list_at(p, inner)->path)
-                return merge_list(p, list_at(p, inner), there, m, NULL);
+                return target ? hfd_members_drop(members, target) : 0;
+        if (list && hf__json_is_array(m) && has_order(patch, key))
+                return 0; /* merge_ordered merges it */
+        if (hf__json_is_object(m) && hf__json_is_object(target))
+                return merge_object(p, path, target, m);
+        if (list && hf__json_is_array(m) && hf__json_is_array(target))
+                return merge_list(p, list, target, m, NULL);
         return hfd_members_set(members, key, clean_copy(m));
 }
 
-/* As deep as the patch is. */
+/* One member of patch. path is the object's. */
+static int merge_member(struct merging *p, const char *path, struct hfd_members *members,
+                        const struct hf__json *patch, const struct hf__json *m) {
+        const char *key = hf__json_key(m);
+        const char *ordered = after_prefix(key, SET_ORDER);
+        const char *shortened = after_prefix(key, DELETE_FROM);
+        char inner[PATH_MAX_BYTES];
+
+        if (strcmp(key, DIRECTIVE) == 0 || strcmp(key, RETAIN_KEYS) == 0)
+                return 0; /* merge_object has carried it out */
+        if (ordered) {
+                join_path(inner, path, ordered);
+                return merge_ordered(p, inner, members, patch, ordered, m);
+        }
+        if (shortened) {
+                struct hf__json *target = hfd_members_find(members, shortened);
+                return hf__json_is_array(target) ? delete_scalars(p, target, m, key) : 0;
+        }
+        join_path(inner, path, key);
+        return merge_value(p, inner, members, patch, m);
+}
+
+/* path is that of target; "" = the document, or inside of a list. As deep as the patch is. */
 static int merge_object(struct merging *p, const char *path, struct hf__json *target,
                         const struct hf__json *patch) {
-        const struct hf__json *directive = hf__json_get(patch, "$patch"),
-                              *retain = hf__json_get(patch, "$retainKeys");
+        const struct hf__json *directive = hf__json_get(patch, DIRECTIVE);
+        const struct hf__json *retain = hf__json_get(patch, RETAIN_KEYS);
         const char *word = hf__json_text(directive);
         struct hfd_members members;
         int r = 0;
 
         if (directive && (!word || (strcmp(word, "replace") != 0 && strcmp(word, "delete") != 0)))
-                return fail(p, "there is no such $patch", word ? word : "");
+                return refuse(p, "there is no such $patch", word ? word : "");
         if (word)
-                for (struct hf__json *m; (m = hf__json_first(target));)
-                        hf__json_free(hf__json_detach(target, m));
+                remove_all(target);
         if (word && strcmp(word, "delete") == 0)
                 return 0;
         if (retain)
@@ -366,9 +396,10 @@ static int merge_object(struct merging *p, const char *path, struct hf__json *ta
         return r;
 }
 
-int hfd_patch_strategic(const struct hfd_resource *resource, struct hf__json **document,
-                        const struct hf__json *patch, char why[HFD_PATCH_WHY]) {
+int hfd_strategic_patch_apply(const struct hfd_resource *resource, struct hf__json **document,
+                              const struct hf__json *patch, char why[HFD_PATCH_WHY]) {
         struct merging p = {.kind = resource->kind, .why = why};
 
+        assert(hf__json_is_object(*document) && hf__json_is_object(patch));
         return merge_object(&p, "", *document, patch);
 }

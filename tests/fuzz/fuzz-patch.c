@@ -12,7 +12,9 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "server/patch/patch.h"
+#include "server/patch/json_patch.h"
+#include "server/patch/merge_patch.h"
+#include "server/patch/strategic_patch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -42,12 +44,13 @@ static int apply(unsigned which, struct hf__json **document, const struct hf__js
 
         if (which % 4 == 0 && hf__json_is_array(patch) &&
             hf__json_count(patch) <= HFD_PATCH_OPS_MAX)
-                return hfd_patch_json(document, patch, why);
+                return hfd_json_patch_apply(document, patch, why);
         if (which % 4 == 1 && hf__json_is_object(patch))
-                return hfd_patch_merge(document, patch);
+                return hfd_merge_patch_apply(document, patch);
         if (which % 4 > 1 && hf__json_is_object(patch))
-                return hfd_patch_strategic(hfd_resource_find("", "v1", plurals[which / 4 % 3]),
-                                           document, patch, why);
+                return hfd_strategic_patch_apply(hfd_resource_find("", "v1",
+                                                                   plurals[which / 4 % 3]),
+                                                 document, patch, why);
         return 0;
 }
 

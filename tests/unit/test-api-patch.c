@@ -12,6 +12,10 @@
 
 #include "api_box.h"
 
+#include "server/patch/json_patch.h"
+#include "server/patch/merge_patch.h"
+#include "server/patch/strategic_patch.h"
+
 static struct hf__json *parse(const char *text) {
         struct hf__json *json = NULL;
 
@@ -24,7 +28,7 @@ static char why[HFD_PATCH_WHY];
 static int apply_json(const char *text, const char *patch, char **ret_text) {
         struct hf__json *document = parse(text), *operations = parse(patch);
         struct hf__strbuf s = {0};
-        int r = hfd_patch_json(&document, operations, why);
+        int r = hfd_json_patch_apply(&document, operations, why);
 
         hf__json_print(document, &s);
         *ret_text = strdup(s.data);
@@ -221,7 +225,7 @@ static void test_merge_patch_rfc(void **state) {
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__json *document = parse(cases[i][0]), *patch = parse(cases[i][1]),
                                 *result = parse(cases[i][2]);
-                assert_int_equal(hfd_patch_merge(&document, patch), 0);
+                assert_int_equal(hfd_merge_patch_apply(&document, patch), 0);
                 if (!hf__json_equal(document, result))
                         fail_msg("%s with %s is not %s", cases[i][0], cases[i][1], cases[i][2]);
                 hf__json_free(document);
@@ -247,7 +251,7 @@ static void test_merge_of_many_members(void **state) {
                 if (i % 3)
                         assert_int_equal(hf__json_set_i64(result, key, 2), 0);
         }
-        assert_int_equal(hfd_patch_merge(&document, patch), 0);
+        assert_int_equal(hfd_merge_patch_apply(&document, patch), 0);
         assert_true(hf__json_equal(document, result));
         hf__json_free(document);
         hf__json_free(patch);
@@ -259,7 +263,7 @@ static void expect_strategic(const char *plural, const char *text, const char *p
         const struct hfd_resource *resource = hfd_resource_find("", "v1", plural);
         struct hf__json *document = parse(text), *patch = parse(patch_text);
         struct hf__strbuf s = {0};
-        int r = hfd_patch_strategic(resource, &document, patch, why);
+        int r = hfd_strategic_patch_apply(resource, &document, patch, why);
 
         hf__json_print(document, &s);
         if (result ? r || strcmp(s.data, result) != 0 : r != HF_E_INVALID)

@@ -14,6 +14,9 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "server/patch/json_patch.h"
+#include "server/patch/merge_patch.h"
+#include "server/patch/strategic_patch.h"
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
 
@@ -48,11 +51,11 @@ static int patch_object(struct hfd_write *w, char why[HFD_PATCH_WHY]) {
         int r;
 
         if (w->request->patch == HFD_PATCH_JSON)
-                r = hfd_patch_json(&w->object, w->sent, why);
+                r = hfd_json_patch_apply(&w->object, w->sent, why);
         else if (w->request->patch == HFD_PATCH_MERGE)
-                r = hfd_patch_merge(&w->object, w->sent);
+                r = hfd_merge_patch_apply(&w->object, w->sent);
         else
-                r = hfd_patch_strategic(w->request->resource, &w->object, w->sent, why);
+                r = hfd_strategic_patch_apply(w->request->resource, &w->object, w->sent, why);
         if (r == 0 && !hf__json_is_object(w->object)) {
                 (void)snprintf(why, HFD_PATCH_WHY, "what the patch makes is no object");
                 r = HF_E_INVALID;

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* JSON patch (RFC 6902). */
+#include "server/patch/patch.h"
+
+struct hf__json;
+
+/*
+ * Applies patch, an array of at most HFD_PATCH_OPS_MAX operations, in their order. Results as
+ * patch.h has them.
+ */
+int hfd_json_patch_apply(struct hf__json **document, const struct hf__json *patch,
+                         char why[HFD_PATCH_WHY]);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The index of an object's members: an array sorted by key, made only if there are many.
+ *
+ * Invariant: the array's order must not change while it is searched. So a member that is dropped is
+ * kept aside until done, because the search still compares its key.
+ */
+#include "server/patch/members.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+#define FEW 16 /* up to here a search through all is as fast as an index */
+
+static int compare_keys(const void *a, const void *b) {
+        return strcmp(hf__json_key(*(struct hf__json *const *)a),
+                      hf__json_key(*(struct hf__json *const *)b));
+}
+
+int hfd_members_init(struct hfd_members *members, struct hf__json *object) {
+        size_t i = 0;
+
+        assert(hf__json_is_object(object));
+        *members = (struct hfd_members){.object = object, .n = hf__json_count(object)};
+        if (members->n <= FEW)
+                return 0;
+        members->dropped = hf__json_array();
+        members->by_key = malloc(members->n * sizeof *members->by_key);
+        if (!members->by_key || !members->dropped)
+                return -ENOMEM;
+        for (struct hf__json *m = hf__json_first(object); m; m = hf__json_next(m))
+                members->by_key[i++] = m;
+        assert(i == members->n);
+        qsort(members->by_key, members->n, sizeof *members->by_key, compare_keys);
+        return 0;
+}
+
+void hfd_members_done(struct hfd_members *members) {
+        free(members->by_key);
+        hf__json_free(members->dropped);
+}
+
+/* The place of a key in by_key; NULL = there is none. */
+static struct hf__json **find_slot(const struct hfd_members *members, const char *key) {
+        size_t low = 0, high = members->n;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+                int order = strcmp(key, hf__json_key(members->by_key[middle]));
+                if (order == 0)
+                        return &members->by_key[middle];
+                if (order < 0)
+                        high = middle;
+                else
+                        low = middle + 1;
+        }
+        return NULL;
+}
+
+struct hf__json *hfd_members_find(const struct hfd_members *members, const char *key) {
+        struct hf__json **slot;
+
+        if (!members->by_key)
+                return hf__json_get(members->object, key);
+        slot = find_slot(members, key);
+        return slot ? *slot : NULL;
+}
+
+int hfd_members_drop(struct hfd_members *members, struct hf__json *member) {
+        struct hf__json *detached = hf__json_detach(members->object, member);
+
+        if (members->by_key)
+                return hf__json_append(members->dropped, detached);
+        hf__json_free(detached);
+        return 0;
+}
+
+int hfd_members_set(struct hfd_members *members, const char *key, struct hf__json *value) {
+        struct hf__json **slot = NULL, *member;
+        int r;
+
+        if (members->by_key) {
+                slot = find_slot(members, key);
+                member = slot ? *slot : NULL;
+        } else {
+                member = hf__json_get(members->object, key);
+        }
+        if (!member)
+                return hf__json_add(members->object, key, value);
+        r = hf__json_replace(members->object, member, value); /* frees member */
+        if (r == 0 && slot)
+                *slot = value;
+        return r;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Strategic merge patch: Kubernetes' merge patch that also merges lists. */
+#include "server/patch/patch.h"
+#include "server/resources/resource.h"
+
+/*
+ * Merges patch into *document, an object of the resource's kind. Both are objects, and no object in
+ * them has a key twice. Results as patch.h has them.
+ */
+int hfd_strategic_patch_apply(const struct hfd_resource *resource, struct hf__json **document,
+                              const struct hf__json *patch, char why[HFD_PATCH_WHY]);
