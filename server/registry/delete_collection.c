@@ -187,6 +187,7 @@ static void copy_uid(const struct hfd_object *object, char uid[64]) {
 }
 
 static void fail_if_late_locked(struct sweep *sweep) {
+        hf__mutex_assert_held(&sweep->mu);
         if (sweep->failed || sweep->next == sweep->n ||
             hfd_registry_now(sweep->registry) < sweep->request->deadline)
                 return;
@@ -204,6 +205,7 @@ static struct slot *next_slot_locked(struct sweep *sweep) {
         const struct hfd_object *object;
         struct hfd_request *request;
 
+        hf__mutex_assert_held(&sweep->mu);
         assert(sweep->pumping && sweep->next <= sweep->n);
         fail_if_late_locked(sweep);
         if (!slot || sweep->failed || sweep->next == sweep->n)
@@ -230,6 +232,7 @@ static struct slot *next_slot_locked(struct sweep *sweep) {
 static void pump_unlock(struct sweep *sweep) {
         struct slot *slot;
 
+        hf__mutex_assert_held(&sweep->mu);
         if (sweep->pumping) {
                 pthread_mutex_unlock(&sweep->mu);
                 return;

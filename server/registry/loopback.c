@@ -147,10 +147,11 @@ static bool pending_unlist(struct pending *p) {
         return listed;
 }
 
-/* The listed one with this id, with a reference; NULL = it has ended. Called with mu held. */
+/* The listed one with this id, with a reference; NULL = it has ended. */
 static struct pending *find_locked(struct loopback *client, uint64_t id) {
         struct pending *p = client->pending;
 
+        hf__mutex_assert_held(&client->mu);
         while (p && p->id != id)
                 p = p->next;
         if (p)
@@ -445,12 +446,13 @@ static void loopback_watch_cancel(struct hf_client *self, uint64_t id) {
 
 /* ---- the client ---- */
 
-/* Cancels the first of those that are listed. Called with mu held; releases it meanwhile. */
+/* Cancels the first of those that are listed. Releases mu meanwhile. */
 static void cancel_first_locked(struct loopback *client) {
         const struct hf_clock *clock = hf_host_clock(client->registry->host);
         struct pending *p = client->pending;
         struct hfd_watcher *watcher = p->watcher;
 
+        hf__mutex_assert_held(&client->mu);
         atomic_fetch_add(&p->refs, 1);
         pthread_mutex_unlock(&client->mu);
         if (watcher)
