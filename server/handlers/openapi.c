@@ -14,7 +14,7 @@
 
 #include "base/strbuf.h"
 #include "server/patch/patch.h"
-#include "server/resources/unknown_fields.h"
+#include "server/resources/schema/unknown_fields.h"
 
 /* Field numbers of gnostic's OpenAPIv2.proto. */
 enum {

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "server/resources/meta.h"
+#include "server/resources/causes.h"
 
 static int hex(char c) {
         return c >= '0' && c <= '9'   ? c - '0'

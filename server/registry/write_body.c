@@ -10,9 +10,9 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "server/resources/field_types.h"
 #include "server/resources/meta.h"
-#include "server/resources/unknown_fields.h"
+#include "server/resources/schema/field_types.h"
+#include "server/resources/schema/unknown_fields.h"
 
 /* ---- objects ---- */
 

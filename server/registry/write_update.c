@@ -15,6 +15,7 @@
 #include "server/registry/write_namespace.h"
 #include "server/registry/write_reply.h"
 #include "server/resources/meta.h"
+#include "server/resources/meta_validation.h"
 
 #define GENERATE_MAX 8
 
@@ -225,7 +226,7 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
         if (deleting && !hfd_write_delete_is_held(w->request->resource, w->object)) {
                 w->last = w->stored; /* the last finalizer is gone: so is the object */
                 w->stored = NULL;
-        } else if (hfd_object_is(w->current, w->stored) || hf__json_equal(w->object, old)) {
+        } else if (hfd_object_has_bytes(w->current, w->stored) || hf__json_equal(w->object, old)) {
                 /* The same bytes, or the same members in the order of a client that sorts them. */
                 w->unchanged = true;
                 w->stored = hf__buf_unref(w->stored);
