@@ -239,6 +239,21 @@ size_t hfd_resource_index(const struct hfd_resource *resource) {
         return (size_t)(resource - table);
 }
 
+bool hfd_resource_starts_group(const struct hfd_resource *resource) {
+        for (size_t i = 0; i < hfd_resource_index(resource); i++)
+                if (strcmp(table[i].group, resource->group) == 0)
+                        return false;
+        return true;
+}
+
+bool hfd_resource_starts_version(const struct hfd_resource *resource) {
+        for (size_t i = 0; i < hfd_resource_index(resource); i++)
+                if (strcmp(table[i].group, resource->group) == 0 &&
+                    strcmp(table[i].version, resource->version) == 0)
+                        return false;
+        return true;
+}
+
 const struct hfd_resource *hfd_resource_find(const char *group, const char *version,
                                              const char *plural) {
         for (size_t i = 0; i < N_ROWS; i++)

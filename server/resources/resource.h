@@ -72,6 +72,9 @@ struct hfd_resource {
 const struct hfd_resource *hfd_resources(size_t *ret_n);
 /* A row's place among them. */
 size_t hfd_resource_index(const struct hfd_resource *resource);
+/* Whether no row before it has its group; for the second function, its group and version. */
+bool hfd_resource_starts_group(const struct hfd_resource *resource);
+bool hfd_resource_starts_version(const struct hfd_resource *resource);
 /* NULL = not served. */
 const struct hfd_resource *hfd_resource_find(const char *group, const char *version,
                                              const char *plural);
