@@ -68,6 +68,7 @@ static void validate_name(const struct hfd_resource *resource, const struct hf__
                 hfd_cause_invalid_text(causes, "metadata.name", name, rule);
 }
 
+/* It was taken from the path (meta.c), where any segment is accepted. */
 static void validate_namespace(const struct hf__json *object, struct hfd_causes *causes) {
         const char *ns = hf__json_string(object, "metadata.namespace");
 
@@ -79,6 +80,7 @@ static void validate_namespace(const struct hf__json *object, struct hfd_causes 
 
 /* ---- labels, annotations, owners, finalizers ---- */
 
+/* Causes name the map, not the key: so does Kubernetes. */
 static void validate_labels(const struct hf__json *meta, struct hfd_causes *causes) {
         for (struct hf__json *m = hf__json_first(hf__json_get(meta, "labels")); m;
              m = hf__json_next(m)) {
@@ -95,6 +97,7 @@ static void validate_labels(const struct hf__json *meta, struct hfd_causes *caus
         }
 }
 
+/* Values may be anything. Their size is limited, because every copy of the object has them. */
 static void validate_annotations(const struct hf__json *meta, struct hfd_causes *causes) {
         size_t total = 0;
 
@@ -112,6 +115,10 @@ static void validate_annotations(const struct hf__json *meta, struct hfd_causes 
         }
 }
 
+/*
+ * Whether an owner exists is not checked: the garbage collector finds out. At most one owner is the
+ * controller, because two would fight over the object.
+ */
 static void validate_owners(const struct hf__json *meta, struct hfd_causes *causes) {
         static const char *const required[] = {"apiVersion", "kind", "name", "uid"};
         size_t i = 0, n_controllers = 0;
@@ -164,6 +171,7 @@ static void validate_finalizers(const struct hf__json *meta, const struct hf__js
 
 /* ---- updates ---- */
 
+/* What the client left out was copied from the stored object (meta.c), and so is equal. */
 static void validate_unchanged(const struct hf__json *meta, const struct hf__json *old_meta,
                                struct hfd_causes *causes) {
         static const char *const immutable[][2] =

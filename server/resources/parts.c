@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Types of parts. The messages are those of Go's encoding/json, without the offset.
+ * Types of parts. The messages are those of Go's encoding/json, because clients show them. Each
+ * check looks at the part alone: what is below it is checked where it is decoded.
  */
 #include "server/resources/parts.h"
 

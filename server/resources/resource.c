@@ -110,7 +110,7 @@ static const struct hfd_resource table[] = {
                 .storage = "leases",
                 .namespaced = true,
                 .create_on_update = true,
-                .term_record = true,
+                .term_record = true, /* fenced writes compare it */
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Holder", "string", "", "spec.holderIdentity"},
                             {"Age", "string", "", "@age"}},
@@ -210,9 +210,10 @@ static const struct hfd_resource table[] = {
                 .singular = "workspace",
                 .kind = "Workspace",
                 .short_name = "ws",
+                /* Kubernetes stores the kinds that it does not build in under group and plural. */
                 .storage = "tenancy.holdfast.dev/workspaces",
                 .name_is_label = true,
-                .n_name_room = 3,
+                .n_name_room = 3, /* its Namespace is named "ws-" and the name */
                 .unconditional_update = true,
                 .has_generation = true,
                 .no_strategic_patch = true,

@@ -53,7 +53,7 @@ static void put_cause(struct hf__strbuf *s, const char *comma, const char *reaso
         hf__strbuf_putc(s, '}');
 }
 
-/* True: the details have at least one cause, and it is put. */
+/* The single cause comes first, then the list. False: there are none, and nothing is put. */
 static bool put_causes(struct hf__strbuf *s, const char *comma, const struct hfd_details *details) {
         size_t n = details->causes ? details->causes->n : 0;
         const char *next_comma = "";
@@ -75,6 +75,7 @@ static bool put_causes(struct hf__strbuf *s, const char *comma, const struct hfd
         return true;
 }
 
+/* Empty members are left out, as Go's omitempty does. */
 static void put_details(struct hf__strbuf *s, const struct hfd_details *details) {
         const char *comma = "";
 
@@ -114,6 +115,7 @@ void hfd_response_status(struct hfd_response *response, int error, int code, con
                 put_details(&s, details);
         hf__strbuf_printf(&s, ",\"code\":%d}\n", code);
 
+        /* Callers in the process need error: a stale term and a conflict have the same code. */
         response->code = code;
         response->body = hf__strbuf_to_buf(&s);
         response->status =
@@ -190,7 +192,7 @@ void hfd_response_exists(struct hfd_response *response, const struct hfd_resourc
                        generated ? ", the server was not able to generate a unique name for the "
                                    "object"
                                  : "");
-        details.retry_after_s = generated ? 1 : 0;
+        details.retry_after_s = generated ? 1 : 0; /* another attempt gets another name */
         hfd_response_status(response, HF_E_EXISTS, 409, "AlreadyExists", message, &details);
 }
 
@@ -223,6 +225,10 @@ void hfd_response_stale_term(struct hfd_response *response, const struct hfd_res
         hfd_response_status(response, HF_E_STALE_TERM, 409, "Conflict", message, &details);
 }
 
+/*
+ * As Go's aggregate of errors: one is shown as it is, several stand in brackets. The kind in the
+ * details is the Kind here, not the plural.
+ */
 void hfd_response_invalid(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const struct hfd_causes *causes) {
         struct hf__strbuf s = {.max = INVALID_MAX};
@@ -252,7 +258,8 @@ void hfd_response_no_memory(struct hfd_response *response) {
 
 /*
  * HF_E_CANCELED is a 503 like HF_E_UNAVAILABLE: the store is being stopped. The client did not
- * cancel; a client that has gone away reads no response.
+ * cancel; a client that has gone away reads no response. The words of the 413 are etcd's, which
+ * kube-apiserver passes on.
  */
 void hfd_response_store_error(struct hfd_response *response, int error,
                               const struct hf_status *status) {
@@ -290,6 +297,8 @@ void hfd_response_store_error(struct hfd_response *response, int error,
 }
 
 /* ---- deletions ---- */
+
+/* kubectl waits for the object with this uid to disappear. */
 
 void hfd_response_deleted(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const char *uid) {

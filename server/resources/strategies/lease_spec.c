@@ -16,6 +16,7 @@
 #include "server/resources/causes.h"
 #include "server/resources/names.h"
 
+/* Kubernetes reads a null as absent, so it is removed here and no later check meets one. */
 bool hfd_lease_spec_take(struct hf__json *object, const char *kind, struct hf__json **ret_spec,
                          char *reason, size_t max_reason) {
         struct hf__json *spec = hf__json_get(object, "spec"), *next;
@@ -86,8 +87,10 @@ bool hfd_lease_spec_is_micro_time(struct hf__json *spec, const char *field, char
                 return false;
         }
         hf__microtime_format(usec, text);
-        return strcmp(text, hf__json_text(value)) == 0 ||
-               hf__json_set_string(spec, field, text) == 0;
+        if (strcmp(text, hf__json_text(value)) == 0 || hf__json_set_string(spec, field, text) == 0)
+                return true;
+        (void)snprintf(reason, max_reason, "out of memory");
+        return false;
 }
 
 void hfd_lease_spec_validate_strategy(const char *strategy, struct hfd_causes *causes) {

@@ -10,6 +10,7 @@
 #include "server/resources/parts.h"
 #include "server/resources/strategies/strategies.h"
 
+/* Checks the types of a PolicyRule's members, all of which are lists of strings. */
 static bool decode_rules(struct hf__json *object, const char *kind, char *reason,
                          size_t max_reason) {
         static const char *const lists[] = {"verbs", "apiGroups", "resources", "resourceNames",

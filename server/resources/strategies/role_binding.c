@@ -47,6 +47,7 @@ static const char *text_of(const struct hf__json *object, const char *key) {
         return value ? value : "";
 }
 
+/* The group of a role, a User or a Group may be left out; that of a ServiceAccount is "". */
 static int set_default_group(struct hf__json *object) {
         if (*text_of(object, "apiGroup"))
                 return 0;
@@ -94,6 +95,7 @@ static void validate_subject(const struct hf__json *subject, size_t i, struct hf
                                            "\"ServiceAccount\", \"User\", \"Group\"");
 }
 
+/* The value is printed as Go prints the struct. */
 static void validate_unchanged_ref(const struct hf__json *ref, const struct hf__json *old_ref,
                                    struct hfd_causes *causes) {
         char value[700];

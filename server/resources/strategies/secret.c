@@ -16,7 +16,7 @@
 #include "server/resources/strategies/data_map.h"
 #include "server/resources/strategies/strategies.h"
 
-/* Merging stringData into data searches data for each key, so the product must stay bounded. */
+/* Merging searches data for each key of stringData, so that their number must be limited. */
 #define ENTRIES_MAX 10000
 
 /* Moves stringData into data, where it replaces values of the same key. 0 or -ENOMEM. */
@@ -76,6 +76,7 @@ bool hfd_secret_decode(struct hf__json *object, char *reason, size_t max_reason)
         return false;
 }
 
+/* An update that leaves the type out keeps it. */
 int hfd_secret_prepare(struct hf__json *object, const struct hf__json *old) {
         const char *type = hf__json_string(object, "type"),
                    *old_type = hf__json_string(old, "type");
@@ -93,6 +94,7 @@ static void require_key(const struct hf__json *object, const char *key, struct h
                 hfd_cause_required(causes, field, "");
 }
 
+/* Only the well-known types are checked: any other type may have any keys. */
 static void validate_type(const struct hf__json *object, const char *type,
                           struct hfd_causes *causes) {
         static const struct {
