@@ -186,9 +186,7 @@ static void validate_unchanged(const struct hf__json *meta, const struct hf__jso
                 const struct hf__json *value = hf__json_get(meta, immutable[i][0]),
                                       *old_value = hf__json_get(old_meta, immutable[i][0]);
                 const char *field = immutable[i][1];
-                if (!value && !old_value)
-                        continue;
-                if (value && old_value && hf__json_equal(value, old_value))
+                if (hf__json_equal(value, old_value))
                         continue;
                 if (hf__json_is_string(value))
                         hfd_cause_invalid_text(causes, field, hf__json_text(value),

@@ -75,8 +75,8 @@ struct hf__buf *hfd_object_encode(const struct hfd_resource *resource,
  * n_head bytes of bytes, then the resourceVersion, then the rest. n_old bytes of an earlier splice
  * behind the head are left out; 0 = there are none.
  */
-static struct hf__buf *splice(const struct hf__buf *bytes, size_t n_head, size_t n_old,
-                              uint64_t revision, size_t *ret_n_splice) {
+static struct hf__buf *make_spliced(const struct hf__buf *bytes, size_t n_head, size_t n_old,
+                                    uint64_t revision, size_t *ret_n_splice) {
         char digits[HF__U64_TEXT_MAX], text[48];
         const char *rest = bytes->data + n_head + n_old;
 
@@ -115,8 +115,8 @@ static struct hfd_object *alloc_object(const struct hfd_resource *resource, cons
 }
 
 /* Foreign bytes in the stored form. NULL = out of memory, or they are not a valid object. */
-static struct hf__buf *normalize(const struct hfd_resource *resource,
-                                 const struct hf__buf *foreign) {
+static struct hf__buf *normalize_bytes(const struct hfd_resource *resource,
+                                       const struct hf__buf *foreign) {
         struct hf__json *json = NULL;
         struct hf__buf *normal = NULL;
 
@@ -133,7 +133,7 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
         struct hf__buf *normal = NULL;
 
         if (stored->n < n_head || memcmp(stored->data, head, n_head) != 0) {
-                normal = normalize(resource, stored);
+                normal = normalize_bytes(resource, stored);
                 if (!normal)
                         return NULL;
                 stored = normal;
@@ -141,7 +141,7 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
         struct hfd_object *object = alloc_object(resource, path, revision);
         if (object) {
                 object->splice_at = n_head;
-                object->bytes = splice(stored, n_head, 0, revision, &object->n_splice);
+                object->bytes = make_spliced(stored, n_head, 0, revision, &object->n_splice);
                 if (!object->bytes)
                         object = hfd_object_unref(object);
         }
@@ -172,8 +172,8 @@ struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revis
         if (!other)
                 return NULL;
         other->splice_at = object->splice_at;
-        other->bytes = splice(object->bytes, object->splice_at, object->n_splice, revision,
-                              &other->n_splice);
+        other->bytes = make_spliced(object->bytes, object->splice_at, object->n_splice, revision,
+                                    &other->n_splice);
         return other->bytes ? other : hfd_object_unref(other);
 }
 

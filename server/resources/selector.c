@@ -26,7 +26,7 @@
 /* ---- parsing one requirement ---- */
 
 /* Cuts white space off both ends, in place. */
-static char *trim(char *text) {
+static char *trim_spaces(char *text) {
         while (isspace((unsigned char)*text))
                 text++;
         char *end = text + strlen(text);
@@ -74,7 +74,7 @@ static int add_values(struct hfd_requirement *requirement, char *list, char sepa
                 next = separator != '\0' ? strchr(list, separator) : NULL;
                 if (next)
                         *next++ = '\0';
-                requirement->values[requirement->n_values++] = trim(list);
+                requirement->values[requirement->n_values++] = trim_spaces(list);
         }
         assert(requirement->n_values == n);
         return 0;
@@ -108,24 +108,24 @@ static bool cut_word(char *text, const char *word) {
 static int parse_set(struct hfd_requirement *requirement, char *text) {
         char *open = strchr(text, '('), *close = strrchr(text, ')');
 
-        if (!open || !close || close < open || *trim(close + 1))
+        if (!open || !close || close < open || *trim_spaces(close + 1))
                 return HF_E_INVALID;
         *open = *close = '\0';
-        char *head = trim(text);
+        char *head = trim_spaces(text);
         if (cut_word(head, "notin"))
                 requirement->op = HFD_NOT_IN;
         else if (cut_word(head, "in"))
                 requirement->op = HFD_IN;
         else
                 return HF_E_INVALID;
-        requirement->key = trim(head);
+        requirement->key = trim_spaces(head);
         return finish_requirement(requirement, open + 1, ',', false);
 }
 
 /* `key`, `!key` */
 static int parse_existence(struct hfd_requirement *requirement, char *text) {
         requirement->op = *text == '!' ? HFD_NOT_EXISTS : HFD_EXISTS;
-        requirement->key = *text == '!' ? trim(text + 1) : text;
+        requirement->key = *text == '!' ? trim_spaces(text + 1) : text;
         return hfd_is_qualified_name(requirement->key) ? 0 : HF_E_INVALID;
 }
 
@@ -147,7 +147,7 @@ static bool take_operator(char **at, enum hfd_selector_op *ret_op) {
 }
 
 static int parse_requirement(struct hfd_requirement *requirement, char *text, bool fields) {
-        text = trim(text);
+        text = trim_spaces(text);
         if (!fields && strchr(text, '('))
                 return parse_set(requirement, text);
         if (!fields && *text == '!' && !strchr(text, '='))
@@ -158,7 +158,7 @@ static int parse_requirement(struct hfd_requirement *requirement, char *text, bo
         if (!take_operator(&value, &requirement->op))
                 return HF_E_INVALID;
         *op = '\0';
-        requirement->key = trim(text);
+        requirement->key = trim_spaces(text);
         return finish_requirement(requirement, value, '\0', fields);
 }
 

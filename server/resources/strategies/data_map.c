@@ -34,9 +34,7 @@ void hfd_data_map_validate_immutable(const struct hf__json *object, const struct
         for (size_t i = 0; i < n_parts; i++) {
                 const struct hf__json *new_part = hf__json_get(object, parts[i]),
                                       *old_part = hf__json_get(old, parts[i]);
-                bool same = new_part && old_part ? hf__json_equal(new_part, old_part)
-                                                 : !new_part && !old_part;
-                if (!same)
+                if (!hf__json_equal(new_part, old_part))
                         hfd_cause_forbidden(causes, parts[i],
                                             "field is immutable when `immutable` is set");
         }

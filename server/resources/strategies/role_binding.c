@@ -100,7 +100,7 @@ static void validate_unchanged_ref(const struct hf__json *ref, const struct hf__
                                    struct hfd_causes *causes) {
         char value[700];
 
-        if (!old_ref || (ref && hf__json_equal(ref, old_ref)))
+        if (!old_ref || hf__json_equal(ref, old_ref))
                 return;
         (void)snprintf(value, sizeof value,
                        "rbac.RoleRef{APIGroup:\"%.100s\", Kind:\"%.60s\", Name:\"%.253s\"}",
