@@ -16,6 +16,7 @@
 #include "server/auth/files.h"
 #include "server/controllers/kinds.h"
 #include "server/handlers/rest.h"
+#include "server/handlers/version_handler.h"
 #include "server/registry/loopback.h"
 #include "server/resources/resource.h"
 #include "server/sdnotify.h"
@@ -164,6 +165,13 @@ static int make_http(struct hfd_server *server, struct hf_status *reterr_status)
                 r = hfd_healthz_new(&server->host, on_ready, server, &server->healthz);
         if (r == 0)
                 r = hfd_healthz_install(server->healthz, server->router);
+        if (r == 0)
+                r = hfd_metrics_handler_new(&server->host, &server->metrics_handler);
+        if (r == 0)
+                r = hfd_router_add(server->router, "/metrics", hfd_metrics_handle,
+                                   server->metrics_handler);
+        if (r == 0)
+                r = hfd_router_add(server->router, "/version", hfd_version_handle, NULL);
         static const char *const api_paths[] = {"/api", "/api/", "/apis", "/apis/", "/openapi/"};
         for (size_t i = 0; r == 0 && i < sizeof api_paths / sizeof *api_paths; i++)
                 r = hfd_router_add(server->router, api_paths[i], hfd_rest_handle, server->registry);

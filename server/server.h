@@ -24,6 +24,7 @@
 #include "server/controllers/identity.h"
 #include "server/filters/filters.h"
 #include "server/handlers/healthz.h"
+#include "server/handlers/metrics_handler.h"
 #include "server/http/http.h"
 #include "server/http/router.h"
 #include "server/lifecycle.h"
@@ -65,6 +66,7 @@ struct hfd_server {
         struct hfd_router *router;
         struct hfd_filters *filters;
         struct hfd_healthz *healthz;
+        struct hfd_metrics_handler *metrics_handler;
         struct hfd_http *http;
         struct hfd_compactor *compactor;
         struct hfd_controllers *controllers;

@@ -105,6 +105,7 @@ void hfd_server_free(struct hfd_server *server) {
                 server->store->ops->free(server->store);
         hfd_filters_free(server->filters);
         hfd_healthz_free(server->healthz);
+        hfd_metrics_handler_free(server->metrics_handler);
         hfd_router_free(server->router);
         hfd_auth_free(server->auth);
         hfd_pki_done(&server->pki);

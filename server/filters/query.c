@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters of a query string. Pure. */
+/*
+ * Parameters of a query string. Nothing is decoded in advance: a parameter is searched in the text
+ * each time, because most requests have none.
+ */
 #include "server/filters/query.h"
 
 #include <string.h>
@@ -34,15 +37,21 @@ int hfd_query_get(const char *query, const char *key, size_t nth, char *ret_valu
 
 bool hfd_query_bool(const char *query, const char *key) {
         char value[16];
+
         int r = hfd_query_get(query, key, 0, value, sizeof value);
         if (r == HF_E_NOT_FOUND)
                 return false;
         return r != 0 || (strcmp(value, "0") != 0 && strcasecmp(value, "false") != 0);
 }
 
+/*
+ * Kubernetes authorizes a list or watch of one name as a request for that name. The selector is
+ * parsed again when the request is served; a term that is not understood here names no object.
+ */
 bool hfd_query_single_name(const char *query, char ret_name[HF_NAME_MAX + 1]) {
         static const char field[] = "metadata.name";
         char selector[1024];
+
         if (hfd_query_get(query, "fieldSelector", 0, selector, sizeof selector) != 0)
                 return false;
         for (char *term = selector; *term;) {

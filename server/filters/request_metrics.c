@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The counters are made when first needed and remembered in a table, so that a request costs one
- * atomic load and one add, and the registry holds only combinations that occur. Two threads that
- * make the same one get the same handle from the registry.
+ * Metrics of requests. Names, labels and help texts are wire format.
+ *
+ * A counter is made when it is first needed and remembered in a table. So a request costs one
+ * atomic load and one addition, and a scrape shows only combinations that have occurred. When two
+ * threads make the same counter, the metrics registry gives both the same one: storing it twice
+ * does no harm.
  */
 #include "server/filters/request_metrics.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,7 +18,9 @@
 
 #include <holdfast/metrics.h>
 
-/* API verb and the field's label for it; the last of each set stands for all else. */
+/* The sets. The last element of each stands for everything that is not in it. */
+
+/* A verb of the API, and kube-apiserver's label for it. */
 static const struct {
         const char *verb, *label;
 } verbs[] = {
@@ -25,6 +31,7 @@ static const struct {
         {"delete", "DELETE"}, {"deletecollection", "DELETECOLLECTION"},
         {"head", "HEAD"},     {"", "other"},
 };
+/* Resources, and "" for requests that are not for a resource. */
 static const char *const resources[] = {"",
                                         "namespaces",
                                         "configmaps",
@@ -58,6 +65,7 @@ int hfd_request_metrics_new(const struct hf_host *host, struct hfd_request_metri
                                                        "request_kind=\"lease\""};
         struct hfd_request_metrics *metrics = calloc(1, sizeof *metrics);
         char labels[64];
+
         if (!metrics)
                 return -ENOMEM;
         metrics->registry = host->metrics;
@@ -84,6 +92,7 @@ struct hfd_request_metrics *hfd_request_metrics_free(struct hfd_request_metrics 
 
 struct hfd_request_kind hfd_request_kind(const char *verb, const char *resource) {
         struct hfd_request_kind kind = {.verb = 0, .resource = 0};
+
         while (kind.verb < N_VERBS - 1 && strcmp(verbs[kind.verb].verb, verb) != 0)
                 kind.verb++;
         while (kind.resource < N_RESOURCES - 1 && strcmp(resources[kind.resource], resource) != 0)
@@ -91,9 +100,11 @@ struct hfd_request_kind hfd_request_kind(const char *verb, const char *resource)
         return kind;
 }
 
+/* The counter of one combination. NULL: there are no metrics, or no memory for it. */
 static struct hf_metric *make_total(struct hfd_request_metrics *metrics,
                                     struct hfd_request_kind kind, size_t code) {
         char labels[160], number[16] = "other";
+
         if (codes[code] != 0)
                 (void)snprintf(number, sizeof number, "%d", codes[code]);
         (void)snprintf(labels, sizeof labels, "verb=\"%s\",resource=\"%s\",code=\"%s\"",
@@ -107,6 +118,8 @@ static struct hf_metric *make_total(struct hfd_request_metrics *metrics,
 void hfd_request_metrics_done(struct hfd_request_metrics *metrics, struct hfd_request_kind kind,
                               int code, hf_nsec took) {
         size_t i = 0;
+
+        assert(kind.verb < N_VERBS && kind.resource < N_RESOURCES);
         while (i < N_CODES - 1 && codes[i] != code)
                 i++;
         struct hf_metric *total = atomic_load_explicit(&metrics->total[kind.verb][kind.resource][i],

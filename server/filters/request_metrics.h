@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Metrics of requests under the field's names, with label values from fixed sets: what a client
- * sends never becomes a label. Thread: any.
+ * The metrics of requests, under kube-apiserver's names. Label values come from fixed sets: what a
+ * client sends never becomes a label, so that no client can make the metrics grow. Thread: any.
  */
 #include <stddef.h>
 
@@ -12,19 +12,21 @@
 
 struct hfd_request_metrics;
 
-/* Where a request counts: indices into the fixed sets. */
+/* What a request counts as: indices into the fixed sets. */
 struct hfd_request_kind {
         unsigned char verb, resource;
 };
 
+/* host->metrics may be NULL: then nothing is counted. host must live longer. 0 or -ENOMEM. */
 int hfd_request_metrics_new(const struct hf_host *host, struct hfd_request_metrics **ret_metrics);
+/* The metrics stay in host->metrics. Accepts NULL, returns NULL. */
 struct hfd_request_metrics *hfd_request_metrics_free(struct hfd_request_metrics *metrics);
 
-/* verb: as hfd_request_verb says; resource: "" = a non-resource request. */
+/* verb: as hfd_request_verb returns it. resource: the plural; "" = a non-resource request. */
 struct hfd_request_kind hfd_request_kind(const char *verb, const char *resource);
-/* took: negative = not measured (a watch). */
+/* Counts a request whose response is complete. took: negative = not measured (a watch). */
 void hfd_request_metrics_done(struct hfd_request_metrics *metrics, struct hfd_request_kind kind,
                               int code, hf_nsec took);
-
+/* Sets the gauge of a lane to n; HFD_LANE_NONE has none. */
 void hfd_request_metrics_inflight(struct hfd_request_metrics *metrics, enum hfd_lane lane,
                                   size_t n);

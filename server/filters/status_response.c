@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Status responses without a registry. Reasons, messages and details are wire format; for failures
+ * of the registry, server/resources/response.c writes the same form.
+ */
 #include "server/filters/status_response.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/strbuf.h"
 
-/* What details says about the object, as far as it is known. */
+#define MESSAGE_MAX 8192 /* bytes of the message of a 403 */
+
+/* The details that concern an object; "" = unknown. */
 struct about {
         const char *group, *resource, *name;
 };
 
+/* metav1.StatusReason; "" = Kubernetes has none for the code. */
 static const char *reason_of(int code) {
         switch (code) {
         case 400: return "BadRequest";
@@ -32,27 +40,29 @@ static const char *reason_of(int code) {
         }
 }
 
-/* Out of memory, an answer still comes: the code without a body. */
+/* Takes the contents of body. */
 static void send_response(struct hfd_http_request *request, int code, const char *content_type,
                           struct hf__strbuf *body, unsigned retry_after_s, bool close) {
         struct hfd_header headers[4];
         char retry_after[16];
         size_t n = 0;
+
         headers[n++] = (struct hfd_header){"cache-control", "no-cache, private"};
         headers[n++] = (struct hfd_header){"x-content-type-options", "nosniff"};
         if (retry_after_s > 0) {
                 (void)snprintf(retry_after, sizeof retry_after, "%u", retry_after_s);
                 headers[n++] = (struct hfd_header){"retry-after", retry_after};
         }
-        /* HTTP/2 has no such header. */
+        /* HTTP/2 forbids this header. */
         if (close && strncmp(hfd_http_request_protocol(request), "HTTP/1", 6) == 0)
                 headers[n++] = (struct hfd_header){"connection", "close"};
-        struct hf__buf *buf = hf__strbuf_to_buf(body);
+        struct hf__buf *buf = hf__strbuf_to_buf(body); /* NULL = out of memory: no body */
         hf__strbuf_done(body);
         hfd_http_request_reply(request, code, content_type, headers, n, buf);
         hf__buf_unref(buf);
 }
 
+/* Adds a member of an object, unless value is NULL or "". */
 static void add_member(struct hf__strbuf *out, const char *key, const char *value, bool *first) {
         if (!value || !value[0])
                 return;
@@ -64,11 +74,14 @@ static void add_member(struct hf__strbuf *out, const char *key, const char *valu
         hf__strbuf_json(out, value, strlen(value));
 }
 
+/* about may be NULL. */
 static void send_status(struct hfd_http_request *request, const struct hf_status *status,
                         const char *message, const struct about *about) {
         const char *reason = status->reason[0] ? status->reason : reason_of(status->http_code);
         struct hf__strbuf out = {0};
         bool first = true;
+
+        assert(status->http_code >= 400 && status->http_code < 600);
         hf__strbuf_puts(&out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
                               "\"status\":\"Failure\",\"message\":");
         hf__strbuf_json(&out, message, strlen(message));
@@ -104,16 +117,22 @@ void hfd_status_response_code(struct hfd_http_request *request, int code, uint32
 void hfd_status_response_text(struct hfd_http_request *request, int code, const char *text,
                               unsigned retry_after_s, bool close) {
         struct hf__strbuf out = {0};
+
         hf__strbuf_puts(&out, text);
         send_response(request, code, "text/plain; charset=utf-8", &out, retry_after_s, close);
 }
 
-/* leases.coordination.k8s.io "x" is forbidden: User "u" cannot get resource "leases" in API group
- * "coordination.k8s.io" in the namespace "ns" */
-static void describe_resource(struct hf__strbuf *out, const struct hfd_user *user,
-                              const struct hfd_attributes *asked, const char *subresource) {
-        bool of_namespace = strcmp(asked->resource, "namespaces") == 0 && asked->group[0] == '\0';
-        const char *ns = of_namespace ? asked->name : asked->ns;
+/*
+ * leases.coordination.k8s.io "x" is forbidden: User "u" cannot get resource "leases" in API group
+ * "coordination.k8s.io" in the namespace "ns"
+ *
+ * As in Kubernetes, a request for a Namespace is one in that namespace.
+ */
+static void put_forbidden(struct hf__strbuf *out, const struct hfd_user *user,
+                          const struct hfd_attributes *asked, const char *subresource) {
+        bool is_namespace = strcmp(asked->resource, "namespaces") == 0 && asked->group[0] == '\0';
+        const char *ns = is_namespace ? asked->name : asked->ns;
+
         hf__strbuf_printf(out, "%s%s%s", asked->resource, asked->group[0] ? "." : "", asked->group);
         if (asked->name[0])
                 hf__strbuf_printf(out, " \"%s\"", asked->name);
@@ -135,13 +154,14 @@ void hfd_status_response_forbidden(struct hfd_http_request *request, const struc
         const struct about about = {.group = attributes->group,
                                     .resource = attributes->resource,
                                     .name = attributes->name};
-        struct hf__strbuf message = {.max = 8192};
+        struct hf__strbuf message = {.max = MESSAGE_MAX};
+
         if (attributes->is_resource)
-                describe_resource(&message, user, attributes, subresource);
+                put_forbidden(&message, user, attributes, subresource);
         else
                 hf__strbuf_printf(&message, "forbidden: User \"%s\" cannot %s path \"%s\"",
                                   user->name, attributes->verb, attributes->path);
-        send_status(request, &status, message.error || !message.data ? "forbidden" : message.data,
-                    &about);
+        bool complete = message.error == 0 && message.data;
+        send_status(request, &status, complete ? message.data : "forbidden", &about);
         hf__strbuf_done(&message);
 }

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The responses that filters, health checks and the like give themselves: a Kubernetes Status, or a
- * line of text. None takes the caller's reference of the request. When memory runs out, the client
- * gets the status code without a body.
+ * The responses of filters, health endpoints and the like, which the registry never sees: a
+ * Kubernetes Status, or a line of text. No function takes the caller's reference of the request.
+ * When memory runs out, the client gets the status code without a body. Thread: any.
  */
 #include <holdfast/error.h>
 
 #include "server/auth/auth.h"
 #include "server/http/http.h"
 
-/* A Status. status->http_code must be set; without a reason it gets the code's. */
+/* A Status of a failure. status->http_code must be set; without a reason it gets the code's. */
 void hfd_status_response(struct hfd_http_request *request, const struct hf_status *status);
 /* The same, from its parts. retry_after_s 0 = no such header. */
 void hfd_status_response_code(struct hfd_http_request *request, int code, uint32_t retry_after_s,
                               const char *message);
-/* 403, in Kubernetes' words: who may not do what. */
+/*
+ * 403, in Kubernetes' words: what the user may not do, and to what. subresource "" = none.
+ */
 void hfd_status_response_forbidden(struct hfd_http_request *request, const struct hfd_user *user,
                                    const struct hfd_attributes *attributes,
                                    const char *subresource);
-/* text/plain. close: the connection takes no further request. */
+/* text/plain. close: the connection ends behind the response. */
 void hfd_status_response_text(struct hfd_http_request *request, int code, const char *text,
                               unsigned retry_after_s, bool close);

@@ -1,44 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Discovery, built from the registry when asked: /api, /api/v1, /apis, /apis/<group>,
- * /apis/<group>/<version>, /openapi/v3. */
+/*
+ * Discovery. Each document is made for each request: clients ask seldom and cache what they get.
+ * Groups and versions have no list of their own; the first row of the resource table that has a
+ * group or a version stands for it.
+ */
 #include "server/handlers/discovery.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "server/handlers/openapi.h"
 #include "server/resources/resource.h"
+#include "server/resources/response.h"
 
 #define VERBS                                                                                      \
         "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\",\"update\","       \
         "\"watch\"]"
+/* Of a resource without deletecollection. */
 #define VERBS_SOLO "[\"create\",\"delete\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]"
 
-/* Whether row i is the first of its group. */
-static bool first_of_group(const struct hfd_resource *rows, size_t i) {
-        for (size_t k = 0; k < i; k++)
-                if (strcmp(rows[k].group, rows[i].group) == 0)
-                        return false;
-        return true;
-}
-
-/* Whether row i is the first of its group's version. */
-static bool first_of_version(const struct hfd_resource *rows, size_t i) {
-        for (size_t k = 0; k < i; k++)
-                if (strcmp(rows[k].group, rows[i].group) == 0 &&
-                    strcmp(rows[k].version, rows[i].version) == 0)
-                        return false;
-        return true;
-}
-
+/* metav1.GroupVersionForDiscovery. */
 static void put_version(struct hf__strbuf *s, const struct hfd_resource *row) {
-        char version[128];
+        char version[HFD_API_VERSION_MAX];
 
         hfd_resource_api_version(row, version);
         hf__strbuf_printf(s, "{\"groupVersion\":\"%s\",\"version\":\"%s\"}", version, row->version);
 }
 
-/* row: the group's first, whose version is the preferred one. */
+/*
+ * metav1.APIGroup. row is the first of its group, and so has the preferred version. alone: the
+ * document has nothing else, and so names its kind.
+ */
 static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool alone) {
         size_t n;
         const struct hfd_resource *rows = hfd_resources(&n);
@@ -47,7 +41,8 @@ static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool
         hf__strbuf_printf(s, "{%s\"name\":\"%s\",\"versions\":[",
                           alone ? "\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"," : "", row->group);
         for (size_t i = 0; i < n; i++) {
-                if (strcmp(rows[i].group, row->group) != 0 || !first_of_version(rows, i))
+                if (strcmp(rows[i].group, row->group) != 0 ||
+                    !hfd_resource_starts_version(&rows[i]))
                         continue;
                 hf__strbuf_puts(s, comma);
                 put_version(s, &rows[i]);
@@ -58,6 +53,7 @@ static void put_group(struct hf__strbuf *s, const struct hfd_resource *row, bool
         hf__strbuf_putc(s, '}');
 }
 
+/* metav1.APIGroupList. The core group is not in it: it has /api. */
 static void put_groups(struct hf__strbuf *s) {
         size_t n;
         const struct hfd_resource *rows = hfd_resources(&n);
@@ -65,7 +61,7 @@ static void put_groups(struct hf__strbuf *s) {
 
         hf__strbuf_puts(s, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
         for (size_t i = 0; i < n; i++) {
-                if (!*rows[i].group || !first_of_group(rows, i))
+                if (!*rows[i].group || !hfd_resource_starts_group(&rows[i]))
                         continue;
                 hf__strbuf_puts(s, comma);
                 put_group(s, &rows[i], false);
@@ -74,6 +70,7 @@ static void put_groups(struct hf__strbuf *s) {
         hf__strbuf_puts(s, "]}");
 }
 
+/* One more metav1.APIResource behind that of the row. */
 static void put_subresource(struct hf__strbuf *s, const struct hfd_resource *row, const char *name,
                             const char *verbs) {
         hf__strbuf_printf(s,
@@ -83,40 +80,47 @@ static void put_subresource(struct hf__strbuf *s, const struct hfd_resource *row
                           row->plural, name, row->namespaced ? "true" : "false", row->kind, verbs);
 }
 
+/* metav1.APIResource, and those of the subresources. */
+static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
+        hf__strbuf_printf(s,
+                          "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,"
+                          "\"kind\":\"%s\",\"verbs\":%s",
+                          row->plural, row->singular, row->namespaced ? "true" : "false", row->kind,
+                          row->no_delete_collection ? VERBS_SOLO : VERBS);
+        if (row->short_name)
+                hf__strbuf_printf(s, ",\"shortNames\":[\"%s\"]", row->short_name);
+        hf__strbuf_putc(s, '}');
+        if (row->subresources & HFD_SUB_FINALIZE)
+                put_subresource(s, row, "finalize", "[\"update\"]");
+        if (row->subresources & HFD_SUB_STATUS)
+                put_subresource(s, row, "status", "[\"get\",\"patch\",\"update\"]");
+}
+
+/* metav1.APIResourceList. False: the group has no such version. */
 static bool put_resources(struct hf__strbuf *s, const char *group, const char *version) {
         size_t n, n_found = 0;
         const struct hfd_resource *rows = hfd_resources(&n);
-        char text[128];
+        char text[HFD_API_VERSION_MAX];
 
         for (size_t i = 0; i < n; i++) {
                 if (strcmp(rows[i].group, group) != 0 || strcmp(rows[i].version, version) != 0)
                         continue;
                 hfd_resource_api_version(&rows[i], text);
-                if (!n_found++)
+                if (n_found == 0)
                         hf__strbuf_printf(s,
                                           "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\","
                                           "\"groupVersion\":\"%s\",\"resources\":[",
                                           text);
                 else
                         hf__strbuf_putc(s, ',');
-                hf__strbuf_printf(s,
-                                  "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,"
-                                  "\"kind\":\"%s\",\"verbs\":%s",
-                                  rows[i].plural, rows[i].singular,
-                                  rows[i].namespaced ? "true" : "false", rows[i].kind,
-                                  rows[i].no_delete_collection ? VERBS_SOLO : VERBS);
-                if (rows[i].short_name)
-                        hf__strbuf_printf(s, ",\"shortNames\":[\"%s\"]", rows[i].short_name);
-                hf__strbuf_putc(s, '}');
-                if (rows[i].subresources & HFD_SUB_FINALIZE)
-                        put_subresource(s, &rows[i], "finalize", "[\"update\"]");
-                if (rows[i].subresources & HFD_SUB_STATUS)
-                        put_subresource(s, &rows[i], "status", "[\"get\",\"patch\",\"update\"]");
+                put_resource(s, &rows[i]);
+                n_found++;
         }
         hf__strbuf_puts(s, "]}");
         return n_found > 0;
 }
 
+/* False: there is no such group. */
 static bool put_one_group(struct hf__strbuf *s, const char *group) {
         size_t n;
         const struct hfd_resource *rows = hfd_resources(&n);
@@ -129,70 +133,10 @@ static bool put_one_group(struct hf__strbuf *s, const char *group) {
         return false;
 }
 
-/* ---- OpenAPI v3: the index, and a document per group version that lets kubectl leave validation
- * to the server ---- */
+/* ---- paths ---- */
 
-static void put_path_prefix(struct hf__strbuf *s, const struct hfd_resource *row) {
-        hf__strbuf_printf(s, *row->group ? "apis/%s/%s" : "api%s/%s", row->group, row->version);
-}
-
-static void put_openapi_index(struct hf__strbuf *s) {
-        size_t n;
-        const struct hfd_resource *rows = hfd_resources(&n);
-
-        hf__strbuf_puts(s, "{\"paths\":{");
-        for (size_t i = 0; i < n; i++) {
-                if (!first_of_version(rows, i))
-                        continue;
-                hf__strbuf_puts(s, i ? ",\"" : "\"");
-                put_path_prefix(s, &rows[i]);
-                hf__strbuf_puts(s, "\":{\"serverRelativeURL\":\"/openapi/v3/");
-                put_path_prefix(s, &rows[i]);
-                hf__strbuf_puts(s, "\"}");
-        }
-        hf__strbuf_puts(s, "}}");
-}
-
-static bool put_openapi(struct hf__strbuf *s, const char *group, const char *version) {
-        size_t n, n_found = 0;
-        const struct hfd_resource *rows = hfd_resources(&n);
-
-        hf__strbuf_puts(s, "{\"openapi\":\"3.0.0\",\"info\":{\"title\":\"Holdfast\",\"version\":"
-                           "\"v1\"},\"paths\":{");
-        for (size_t i = 0; i < n; i++) {
-                if (strcmp(rows[i].group, group) != 0 || strcmp(rows[i].version, version) != 0)
-                        continue;
-                hf__strbuf_puts(s, n_found++ ? ",\"/" : "\"/");
-                put_path_prefix(s, &rows[i]);
-                hf__strbuf_printf(s,
-                                  "%s/%s/"
-                                  "{name}\":{\"patch\":{\"parameters\":[{\"name\":"
-                                  "\"fieldValidation\",\"in\":\"query\",\"schema\":"
-                                  "{\"type\":\"string\"}},{\"name\":\"dryRun\",\"in\":\"query\","
-                                  "\"schema\":{\"type\":\"string\"}}],"
-                                  "\"responses\":{\"200\":{\"description\":\"OK\"}},\"x-kubernetes-"
-                                  "group-version-kind\":{\"group\":\"%s\","
-                                  "\"version\":\"%s\",\"kind\":\"%s\"}}}",
-                                  rows[i].namespaced ? "/namespaces/{namespace}" : "",
-                                  rows[i].plural, group, version, rows[i].kind);
-        }
-        hf__strbuf_puts(s, "},\"components\":{\"schemas\":{");
-        n_found = 0;
-        for (size_t i = 0; i < n; i++) {
-                if (strcmp(rows[i].group, group) != 0 || strcmp(rows[i].version, version) != 0)
-                        continue;
-                hf__strbuf_printf(s,
-                                  "%s\"%s\":{\"type\":\"object\",\"x-kubernetes-group-version-"
-                                  "kind\":[{\"group\":\"%s\",\"version\":\"%s\","
-                                  "\"kind\":\"%s\"}]}",
-                                  n_found++ ? "," : "", rows[i].kind, group, version, rows[i].kind);
-        }
-        hf__strbuf_puts(s, "}}}");
-        return n_found > 0;
-}
-
-/* Cuts "group/version" of a path's rest; false when it has another form. */
-static bool group_version(const char *rest, char group[256], char version[64]) {
+/* Splits "GROUP/VERSION". False: rest has another form. */
+static bool split_group_version(const char *rest, char group[256], char version[64]) {
         const char *slash = strchr(rest, '/');
 
         if (!slash || strchr(slash + 1, '/') || slash - rest > 255 || strlen(slash + 1) > 63)
@@ -202,7 +146,18 @@ static bool group_version(const char *rest, char group[256], char version[64]) {
         return true;
 }
 
+/* rest: what follows "/apis/". */
+static bool put_below_apis(struct hf__strbuf *s, const char *rest) {
+        char group[256], version[64];
+
+        if (!strchr(rest, '/'))
+                return put_one_group(s, rest);
+        return split_group_version(rest, group, version) && put_resources(s, group, version);
+}
+
+/* False: there is no document at path. */
 static bool put_document(struct hf__strbuf *s, const char *path) {
+        static const char openapi_apis[] = "/openapi/v3/apis/", apis[] = "/apis/";
         char group[256], version[64];
 
         if (strcmp(path, "/api") == 0) {
@@ -217,26 +172,26 @@ static bool put_document(struct hf__strbuf *s, const char *path) {
                 return true;
         }
         if (strcmp(path, "/openapi/v3") == 0) {
-                put_openapi_index(s);
+                hfd_openapi_v3_put_index(s);
                 return true;
         }
         if (strcmp(path, "/openapi/v3/api/v1") == 0)
-                return put_openapi(s, "", "v1");
-        if (strncmp(path, "/openapi/v3/apis/", 17) == 0)
-                return group_version(path + 17, group, version) && put_openapi(s, group, version);
-        if (strncmp(path, "/apis/", 6) != 0)
-                return false;
-        return strchr(path + 6, '/')
-                       ? group_version(path + 6, group, version) && put_resources(s, group, version)
-                       : put_one_group(s, path + 6);
+                return hfd_openapi_v3_put(s, "", "v1");
+        if (strncmp(path, openapi_apis, sizeof openapi_apis - 1) == 0)
+                return split_group_version(path + sizeof openapi_apis - 1, group, version) &&
+                       hfd_openapi_v3_put(s, group, version);
+        if (strncmp(path, apis, sizeof apis - 1) == 0)
+                return put_below_apis(s, path + sizeof apis - 1);
+        return false;
 }
 
 struct hf__buf *hfd_discovery(const char *path, int *ret_code) {
         struct hf__strbuf s = {0};
-        char trimmed[512];
+        char trimmed[512]; /* a longer path is none of ours, however it ends */
         struct hf__buf *buf = NULL;
         size_t n = strlen(path);
 
+        assert(*path == '/');
         while (n > 1 && path[n - 1] == '/')
                 n--;
         (void)snprintf(trimmed, sizeof trimmed, "%.*s", (int)(n < 511 ? n : 511), path);
@@ -248,4 +203,35 @@ struct hf__buf *hfd_discovery(const char *path, int *ret_code) {
         }
         hf__strbuf_done(&s);
         return buf;
+}
+
+/* ---- HTTP ---- */
+
+/* kubectl asks for the v2 document as protobuf; as JSON it is not served. */
+static bool wants_openapi_v2(struct hfd_http_request *http_request) {
+        const char *accept = hfd_http_request_header(http_request, "accept");
+
+        return strcmp(hfd_http_request_path(http_request), "/openapi/v2") == 0 && accept &&
+               strstr(accept, "proto-openapi");
+}
+
+void hfd_discovery_handle(struct hfd_http_request *http_request) {
+        const char *method = hfd_http_request_method(http_request), *type = "application/json";
+        struct hfd_response response = {.code = 200};
+
+        if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+                hfd_response_not_allowed(&response);
+        } else if (wants_openapi_v2(http_request)) {
+                response.body = hfd_openapi_v2();
+                type = HFD_OPENAPI_V2_TYPE;
+        } else {
+                response.body = hfd_discovery(hfd_http_request_path(http_request), &response.code);
+        }
+        if (!response.body && response.code == 404)
+                hfd_response_no_such_resource(&response);
+        else if (!response.body)
+                hfd_response_no_memory(&response);
+        hfd_http_request_reply(http_request, response.code, type, NULL, 0, response.body);
+        hfd_response_done(&response);
+        hfd_http_request_unref(http_request);
 }

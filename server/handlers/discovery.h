@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Discovery: which groups, versions and resources are served. Pure. */
+/*
+ * Discovery: which groups, versions and resources are served, and in which form
+ * (https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api). The documents are
+ * made from the table of resources. Thread: any.
+ */
 #include "base/buf.h"
+#include "server/http/http.h"
 
-/* The document at path. NULL: *ret_code is 404 (no such path) or 500 (out of memory). */
+/*
+ * The JSON document at path: /api, /api/v1, /apis, /apis/GROUP, /apis/GROUP/VERSION or
+ * /openapi/v3... A slash at the end is ignored. *ret_code is 200; or, with NULL, 404: there is no
+ * such path, or 500: out of memory. Pure.
+ */
 struct hf__buf *hfd_discovery(const char *path, int *ret_code);
+
+/* Responds to a GET or HEAD of a document, /openapi/v2 included. Takes the caller's reference. */
+void hfd_discovery_handle(struct hfd_http_request *http_request);

@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The non-resource endpoints: /healthz /livez /readyz with their sub-checks (`?verbose`,
- * `?exclude=`), /version, /metrics. Bodies as apiserver.md 1.4. on_ready is called once, on the
- * first successful /readyz.
+ * The health endpoints /healthz, /livez and /readyz, each with all its checks or, below its path,
+ * with one of them (/readyz/etcd). `?verbose` lists the checks, `?exclude=NAME` leaves one out.
+ * Bodies and codes are wire format, as in Kubernetes (https://kubernetes.io/docs/reference/
+ * using-api/health-checks/): load balancers and `kubectl get --raw` read them.
+ *
+ * Thread: any, once it is made. The checks run on the thread of the request (health.h).
  */
 #include <holdfast/health.h>
-#include <holdfast/metrics.h>
+#include <holdfast/host.h>
 
 #include "server/http/router.h"
 
 struct hfd_healthz;
+
+/*
+ * Adds the check "ping" to host->health unless there is one; host->health may be NULL. host must
+ * live longer. on_ready (may be NULL) is called once, with the first successful /readyz that
+ * excludes no check. 0 or -errno.
+ */
 int hfd_healthz_new(const struct hf_host *host, void (*on_ready)(void *ctx), void *ctx,
-                    struct hfd_healthz **ret_endpoints);
+                    struct hfd_healthz **ret_healthz);
+/* Adds the six routes. 0, or an error of hfd_router_add. */
 int hfd_healthz_install(struct hfd_healthz *healthz, struct hfd_router *router);
+/* No request may be under way. Accepts NULL, returns NULL. */
 struct hfd_healthz *hfd_healthz_free(struct hfd_healthz *healthz);

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OpenAPI v2 for old clients, as the protobuf document they ask for (gnostic's
- * openapi_v2.Document): kubectl 1.20 does not create anything before it has seen one. Each kind is
- * a definition with the extension x-kubernetes-group-version-kind by which kubectl finds it, the
- * fields that the kind is known to have, each of any form, and of the lists that a strategic merge
- * patch merges the key, for kubectl apply makes its patches by that. Each kind has a path whose
- * PATCH takes a dryRun, for so kubectl asks whether the server can do that.
+ * OpenAPI.
+ *
+ * v2 is for old clients, in the protobuf form that they ask for (gnostic's openapi_v2.Document):
+ * kubectl 1.20 creates nothing before it has read one. A kind is a definition with
+ *
+ *  - the extension x-kubernetes-group-version-kind, by which kubectl finds it;
+ *  - the names of its known fields, each of any type, for kubectl's own validation;
+ *  - the patch strategy and merge key of each list that a strategic merge patch merges, by which
+ *    `kubectl apply` computes patches.
+ *
+ * It also has a path whose PATCH takes `dryRun`, by which kubectl finds out that dry runs work.
+ *
+ * v3 has an index, and a document for each group version with schemas that have no fields. From the
+ * parameter `fieldValidation` kubectl learns that it may leave validation to the server.
  */
 #include "server/handlers/openapi.h"
 
@@ -14,9 +22,9 @@
 
 #include "base/strbuf.h"
 #include "server/patch/merged_list.h"
-#include "server/resources/unknown_fields.h"
+#include "server/resources/schema/unknown_fields.h"
 
-/* Field numbers of gnostic's OpenAPIv2.proto. */
+/* Field numbers of gnostic's OpenAPIv2.proto, as MESSAGE_FIELD. */
 enum {
         DOCUMENT_SWAGGER = 1,
         DOCUMENT_INFO = 2,
@@ -48,6 +56,8 @@ enum {
         QUERY_TYPE = 6,
 };
 
+/* ---- protobuf ---- */
+
 static void put_varint(struct hf__strbuf *s, uint64_t value) {
         for (; value > 127; value >>= 7)
                 hf__strbuf_putc(s, (char)(value | 128));
@@ -55,7 +65,7 @@ static void put_varint(struct hf__strbuf *s, uint64_t value) {
 }
 
 static void put_field(struct hf__strbuf *s, unsigned field, const void *data, size_t n) {
-        put_varint(s, field << 3 | 2); /* length-delimited */
+        put_varint(s, field << 3 | 2); /* wire type 2: length-delimited */
         put_varint(s, n);
         hf__strbuf_add(s, data, n);
 }
@@ -64,14 +74,17 @@ static void put_string(struct hf__strbuf *s, unsigned field, const char *text) {
         put_field(s, field, text, strlen(text));
 }
 
-/* Puts inner as a message, and empties it. */
+/* Puts inner as a message, and empties it. An error of inner sticks in s. */
 static void put_message(struct hf__strbuf *s, unsigned field, struct hf__strbuf *inner) {
         put_field(s, field, inner->data ? inner->data : "", inner->n);
-        if (inner->error)
+        if (inner->error != 0)
                 s->error = inner->error;
         hf__strbuf_done(inner);
 }
 
+/* ---- v2 ---- */
+
+/* A vendor extension: its value is YAML, which is taken and emptied. */
 static void put_extension(struct hf__strbuf *message, unsigned field, const char *name,
                           struct hf__strbuf *yaml) {
         struct hf__strbuf any = {0}, extension = {0};
@@ -82,7 +95,7 @@ static void put_extension(struct hf__strbuf *message, unsigned field, const char
         put_message(message, field, &extension);
 }
 
-/* list: the kind stands in a list of one, as definitions have it. */
+/* list: the kind is in a list of one element, as in definitions. */
 static void put_kind(struct hf__strbuf *message, unsigned field, const struct hfd_resource *row,
                      bool list) {
         struct hf__strbuf yaml = {0};
@@ -94,6 +107,7 @@ static void put_kind(struct hf__strbuf *message, unsigned field, const struct hf
         put_extension(message, field, "x-kubernetes-group-version-kind", &yaml);
 }
 
+/* The path of an object, with the PATCH that kubectl looks for. */
 static void put_path(struct hf__strbuf *paths, const struct hfd_resource *row) {
         struct hf__strbuf query = {0}, other = {0}, parameter = {0}, item = {0}, operation = {0},
                           responses = {0}, path = {0}, named = {0}, name = {0};
@@ -116,7 +130,7 @@ static void put_path(struct hf__strbuf *paths, const struct hfd_resource *row) {
         put_message(paths, PATHS_PATH, &named);
 }
 
-/* A list that is merged; of what, is left open. */
+/* A list that is merged by key; NULL = by value. Its elements may be anything. */
 static void put_merged_list(struct hf__strbuf *schema, const char *key) {
         struct hf__strbuf type = {0}, items = {0}, open = {0}, yaml = {0};
 
@@ -132,28 +146,33 @@ static void put_merged_list(struct hf__strbuf *schema, const char *key) {
         put_extension(schema, SCHEMA_EXTENSION, "x-kubernetes-patch-merge-key", &yaml);
 }
 
-/* The fields of a part of a kind, and of the parts in it; none: any. */
+/*
+ * The fields of a part ("" = the object), and of the parts in it, down to the second level. A part
+ * without known fields gets no properties: it may have any field.
+ */
 static void put_fields(struct hf__strbuf *schema, const char *kind, const char *part) {
         const char *fields = hfd_unknown_fields_known(kind, part);
         struct hf__strbuf properties = {0};
         char path[128];
 
-        for (const char *word = fields; word && *word;
-             word += strcspn(word, " "), word += *word == ' ') {
+        if (!fields)
+                return;
+        for (const char *word = fields; *word;) {
                 struct hf__strbuf property = {0}, named = {0};
-                int n = (int)strcspn(word, " ");
-                (void)snprintf(path, sizeof path, "%s%s%.*s", part, *part ? "." : "", n, word);
+                size_t n = strcspn(word, " ");
+                (void)snprintf(path, sizeof path, "%s%s%.*s", part, *part ? "." : "", (int)n, word);
                 const struct hfd_merged_list *list = hfd_merged_list_find(kind, path);
                 if (list)
                         put_merged_list(&property, list->key);
                 else if (!strchr(part, '.'))
                         put_fields(&property, kind, path);
-                put_field(&named, NAMED_NAME, word, (size_t)n);
+                put_field(&named, NAMED_NAME, word, n);
                 put_message(&named, NAMED_VALUE, &property);
                 put_message(&properties, PROPERTIES_PROPERTY, &named);
+                word += n;
+                word += strspn(word, " ");
         }
-        if (fields)
-                put_message(schema, SCHEMA_PROPERTIES, &properties);
+        put_message(schema, SCHEMA_PROPERTIES, &properties);
 }
 
 static void put_definition(struct hf__strbuf *definitions, const struct hfd_resource *row) {
@@ -184,4 +203,84 @@ struct hf__buf *hfd_openapi_v2(void) {
         struct hf__buf *buf = hf__strbuf_to_buf(&document);
         hf__strbuf_done(&document);
         return buf;
+}
+
+/* ---- v3 ---- */
+
+/* "api/v1" or "apis/GROUP/VERSION" */
+static void put_path_prefix(struct hf__strbuf *s, const struct hfd_resource *row) {
+        hf__strbuf_printf(s, *row->group ? "apis/%s/%s" : "api%s/%s", row->group, row->version);
+}
+
+void hfd_openapi_v3_put_index(struct hf__strbuf *s) {
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+
+        hf__strbuf_puts(s, "{\"paths\":{");
+        for (size_t i = 0; i < n; i++) {
+                if (!hfd_resource_starts_version(&rows[i]))
+                        continue;
+                hf__strbuf_puts(s, i > 0 ? ",\"" : "\"");
+                put_path_prefix(s, &rows[i]);
+                hf__strbuf_puts(s, "\":{\"serverRelativeURL\":\"/openapi/v3/");
+                put_path_prefix(s, &rows[i]);
+                hf__strbuf_puts(s, "\"}");
+        }
+        hf__strbuf_puts(s, "}}");
+}
+
+/* kubectl finds the kind by the extension; the PATCH tells it that the server validates fields. */
+static void put_v3_path(struct hf__strbuf *s, const struct hfd_resource *row) {
+        put_path_prefix(s, row);
+        hf__strbuf_printf(s,
+                          "%s/%s/"
+                          "{name}\":{\"patch\":{\"parameters\":[{\"name\":"
+                          "\"fieldValidation\",\"in\":\"query\",\"schema\":"
+                          "{\"type\":\"string\"}},{\"name\":\"dryRun\",\"in\":\"query\","
+                          "\"schema\":{\"type\":\"string\"}}],"
+                          "\"responses\":{\"200\":{\"description\":\"OK\"}},\"x-kubernetes-"
+                          "group-version-kind\":{\"group\":\"%s\","
+                          "\"version\":\"%s\",\"kind\":\"%s\"}}}",
+                          row->namespaced ? "/namespaces/{namespace}" : "", row->plural, row->group,
+                          row->version, row->kind);
+}
+
+static void put_v3_schema(struct hf__strbuf *s, const struct hfd_resource *row) {
+        hf__strbuf_printf(s,
+                          "\"%s\":{\"type\":\"object\",\"x-kubernetes-group-version-"
+                          "kind\":[{\"group\":\"%s\",\"version\":\"%s\","
+                          "\"kind\":\"%s\"}]}",
+                          row->kind, row->group, row->version, row->kind);
+}
+
+static bool is_of_version(const struct hfd_resource *row, const char *group, const char *version) {
+        return strcmp(row->group, group) == 0 && strcmp(row->version, version) == 0;
+}
+
+bool hfd_openapi_v3_put(struct hf__strbuf *s, const char *group, const char *version) {
+        size_t n;
+        const struct hfd_resource *rows = hfd_resources(&n);
+        const char *separator = "\"/", *comma = "";
+        bool found = false;
+
+        hf__strbuf_puts(s, "{\"openapi\":\"3.0.0\",\"info\":{\"title\":\"Holdfast\",\"version\":"
+                           "\"v1\"},\"paths\":{");
+        for (size_t i = 0; i < n; i++) {
+                if (!is_of_version(&rows[i], group, version))
+                        continue;
+                hf__strbuf_puts(s, separator);
+                put_v3_path(s, &rows[i]);
+                separator = ",\"/";
+                found = true;
+        }
+        hf__strbuf_puts(s, "},\"components\":{\"schemas\":{");
+        for (size_t i = 0; i < n; i++) {
+                if (!is_of_version(&rows[i], group, version))
+                        continue;
+                hf__strbuf_puts(s, comma);
+                put_v3_schema(s, &rows[i]);
+                comma = ",";
+        }
+        hf__strbuf_puts(s, "}}}");
+        return found;
 }

@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The OpenAPI v2 document, in the protobuf form that kubectl asks for. Pure. */
+/*
+ * The OpenAPI documents: v2 in the protobuf form that kubectl asks for, v3 as JSON. They contain
+ * what kubectl needs to validate, to compute patches of `kubectl apply` and to find out that a dry
+ * run is supported; they are not full schemas. Pure. Thread: any.
+ */
+#include <stdbool.h>
+
 #include "base/buf.h"
 
-/* NULL: out of memory. */
+struct hf__strbuf;
+
+#define HFD_OPENAPI_V2_TYPE "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+/* The document at /openapi/v2. NULL = out of memory. */
 struct hf__buf *hfd_openapi_v2(void);
+/* The index at /openapi/v3. */
+void hfd_openapi_v3_put_index(struct hf__strbuf *s);
+/* The document of one group ("" = core) and version. False: it is not served; s is spoilt. */
+bool hfd_openapi_v3_put(struct hf__strbuf *s, const char *group, const char *version);

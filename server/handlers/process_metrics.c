@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process_* metrics of Prometheus' client libraries. Each scrape reads them anew, as a
+ * collector of the metrics registry: nothing runs between scrapes. A source that cannot be read
+ * leaves its metrics as they were.
+ */
 #include "server/handlers/process_metrics.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -16,10 +22,12 @@
 #include "base/thread.h"
 
 struct hfd_process_metrics {
-        struct hf_metrics *registry; /* borrowed */
+        /* immutable */
+        struct hf_metrics *registry; /* borrowed; NULL = there is no collector */
         struct hf_metric *resident, *virtual, *cpu, *open_fds, *max_fds;
-        pthread_mutex_t mu; /* guards cpu_counted */
-        double cpu_counted; /* seconds already added: a counter is only added to */
+
+        pthread_mutex_t mu; /* guards cpu_counted: two scrapes may run at the same time */
+        double cpu_counted; /* seconds added so far: a counter can only be added to */
 };
 
 static void collect_memory(struct hfd_process_metrics *metrics) {
@@ -43,8 +51,8 @@ static void collect_fds(struct hfd_process_metrics *metrics) {
                 for (struct dirent *entry; (entry = readdir(dir));)
                         n += entry->d_name[0] != '.';
                 (void)closedir(dir);
-                hf_metric_set(metrics->open_fds,
-                              (double)(n - 1)); /* without the directory itself */
+                assert(n > 0); /* at least the directory's own, which does not count */
+                hf_metric_set(metrics->open_fds, (double)(n - 1));
         }
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
                 hf_metric_set(metrics->max_fds, (double)limit.rlim_cur);
@@ -63,15 +71,19 @@ static void collect_cpu(struct hfd_process_metrics *metrics) {
         pthread_mutex_unlock(&metrics->mu);
 }
 
-static void collect(void *ctx) {
+/* Thread: any; the one that scrapes. */
+static void collect_all(void *ctx) {
         struct hfd_process_metrics *metrics = ctx;
         collect_memory(metrics);
         collect_fds(metrics);
         collect_cpu(metrics);
 }
 
-/* Field 22 of /proc/self/stat: clock ticks from boot to our start. The name in field 2 may hold
- * anything, so count from its end. */
+/*
+ * Seconds from boot to the start of the process; negative = unknown. They are field 22 of
+ * /proc/self/stat, in clock ticks. Field 2, the program's name in parentheses, may contain spaces
+ * and parentheses itself, so that fields are counted from its end.
+ */
 static double started_after_boot(void) {
         char text[1024] = "";
         unsigned long long ticks = 0;
@@ -84,10 +96,12 @@ static double started_after_boot(void) {
         const char *at = strrchr(text, ')');
         for (int field = 2; at && field < 22; field++)
                 at = strchr(at + 1, ' ');
-        return at && sscanf(at, " %llu", &ticks) == 1 ? (double)ticks / (double)sysconf(_SC_CLK_TCK)
-                                                      : -1;
+        if (!at || sscanf(at, " %llu", &ticks) != 1)
+                return -1;
+        return (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
+/* The start time never changes: it is set once, without the collector. */
 static void set_start_time(const struct hf_host *host) {
         struct hf_metric *start =
                 hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_start_time_seconds",
@@ -122,9 +136,9 @@ int hfd_process_metrics_new(const struct hf_host *host, struct hfd_process_metri
         metrics->max_fds = hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_max_fds",
                                           "Maximum number of open file descriptors.", "");
         set_start_time(host);
-        r = host->metrics ? hf_metrics_add_collector(host->metrics, collect, metrics) : 0;
+        r = host->metrics ? hf_metrics_add_collector(host->metrics, collect_all, metrics) : 0;
         if (r != 0) {
-                metrics->registry = NULL;
+                metrics->registry = NULL; /* there is no collector to remove */
                 hfd_process_metrics_free(metrics);
                 return r;
         }
@@ -136,7 +150,7 @@ struct hfd_process_metrics *hfd_process_metrics_free(struct hfd_process_metrics 
         if (!metrics)
                 return NULL;
         if (metrics->registry)
-                hf_metrics_remove_collector(metrics->registry, collect, metrics);
+                hf_metrics_remove_collector(metrics->registry, collect_all, metrics);
         pthread_mutex_destroy(&metrics->mu);
         free(metrics);
         return NULL;

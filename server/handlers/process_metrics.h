@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The process_* metrics of the field, read when they are asked for. */
+/*
+ * The process_* metrics: memory, CPU time, file descriptors and start time of the process, under
+ * the names that Prometheus' client libraries use. Thread: any.
+ */
 #include <holdfast/host.h>
 
 struct hfd_process_metrics;
 
+/*
+ * Adds the metrics and a collector to host->metrics, which may be NULL and must live longer. 0 or
+ * -errno.
+ */
 int hfd_process_metrics_new(const struct hf_host *host, struct hfd_process_metrics **ret_metrics);
-struct hfd_process_metrics *
-hfd_process_metrics_free(struct hfd_process_metrics *metrics); /* accepts NULL */
+/* Removes the collector. Accepts NULL, returns NULL. */
+struct hfd_process_metrics *hfd_process_metrics_free(struct hfd_process_metrics *metrics);

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A watch over HTTP: frames, one JSON object per line. An event's frame is made once and shared by
- * all who watch; what has queued up (a burst) is joined into larger pieces, so that the
- * connection's ring is not overrun. The first batch is one piece, as a list is: it may be larger
- * than the ring's bytes, which only a single piece may pass, and no reader however fast could empty
- * the ring while the worker that it is read by still fills it.
+ * A watch over HTTP. An event becomes a frame, one line of JSON. The frame of a plain watch is made
+ * once and shared by all watches.
  *
- * The stream belongs to the request (it is freed with its last reference) and itself holds a
- * reference until the core calls end; so the peer's going away may cancel it at any time.
+ * Pieces. The connection queues a limited number of bytes and pieces for a peer (its ring), and
+ * cuts off a peer that reads too slowly. So a single event is one piece, but a batch is joined into
+ * pieces of PIECE_BYTES. The first batch, all objects that exist, is always one piece: a single
+ * piece may be larger than the ring, but several could overrun it before any peer can read, because
+ * the worker that fills the ring is also the one that empties it.
+ *
+ * Life. The stream is the handler context of the HTTP request and is freed with its last reference.
+ * It holds one reference itself, through rest, until the watcher calls on_end, its last call. So
+ * on_gone may cancel the watcher at any time.
  */
 #include "server/handlers/rest_watch.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,20 +28,21 @@
 #define PIECE_BYTES (256u << 10)
 
 struct stream {
-        struct hfd_rest_request *rest; /* owned; its request reference is dropped at the end */
-        struct hfd_http_request *http_request; /* the same request; alive as long as this is */
-        struct hfd_watcher *watch; /* a reference; set before the first event, immutable then */
-        bool begun;                /* the first batch is out; only whoever delivers looks */
+        struct hfd_rest_request *rest;         /* owned; freed by on_end */
+        struct hfd_http_request *http_request; /* borrowed: it owns the stream */
+        struct hfd_watcher *watcher; /* a reference; set before the first event, then immutable */
+        bool begun; /* the first batch is sent; only the thread that delivers uses it */
 };
 
 static void stream_free(void *ctx) {
         struct stream *stream = ctx;
 
-        hfd_watcher_unref(stream->watch);
+        hfd_watcher_unref(stream->watcher);
         free(stream);
 }
 
-static struct hf__buf *wrap(enum hf_event_type type, struct hf__buf *object) {
+/* A frame around an object that was made for this watch. Takes object, which may be NULL. */
+static struct hf__buf *make_frame(enum hf_event_type type, struct hf__buf *object) {
         struct hf__strbuf s = {0};
 
         if (!object)
@@ -50,9 +56,10 @@ static struct hf__buf *wrap(enum hf_event_type type, struct hf__buf *object) {
         return frame;
 }
 
-static struct hf__buf *bookmark(const struct hfd_request *request, uint64_t revision) {
+/* A bookmark has the form of the objects of its watch, with nothing but a resourceVersion. */
+static struct hf__buf *make_bookmark(const struct hfd_request *request, uint64_t revision) {
         struct hf__strbuf s = {0};
-        char version[128];
+        char version[HFD_API_VERSION_MAX];
 
         hfd_resource_api_version(request->resource, version);
         if (request->format == HFD_AS_TABLE)
@@ -75,44 +82,50 @@ static struct hf__buf *bookmark(const struct hfd_request *request, uint64_t revi
         return frame;
 }
 
+/* The frame of one item, a new reference. NULL = out of memory. */
 static struct hf__buf *frame_of(struct stream *stream, struct hfd_watch_item *item) {
         const struct hfd_request *request = &stream->rest->request;
         char meta[64];
 
         if (!item->object)
-                return bookmark(request, item->revision);
+                return make_bookmark(request, item->revision);
         if (request->format == HFD_AS_JSON)
                 return hfd_object_frame(item->object, item->type);
         if (request->format == HFD_AS_PARTIAL)
-                return wrap(item->type, hfd_table_render_partial(item->object));
+                return make_frame(item->type, hfd_table_render_partial(item->object));
+        assert(request->format == HFD_AS_TABLE);
         (void)snprintf(meta, sizeof meta, "\"resourceVersion\":\"%" PRIu64 "\"", item->revision);
-        return wrap(item->type,
-                    hfd_table_render(stream->rest->registry, request, &item->object, 1, meta));
+        return make_frame(item->type, hfd_table_render(stream->rest->registry, request,
+                                                       &item->object, 1, meta));
 }
 
-static bool push_and_drop(struct stream *stream, struct hf__buf *piece) {
-        bool good = piece && !hfd_http_request_push(stream->http_request, piece);
+/* Takes piece, which may be NULL. False: it was not queued, and the watch must end. */
+static bool push_piece(struct stream *stream, struct hf__buf *piece) {
+        bool pushed = piece && hfd_http_request_push(stream->http_request, piece) == 0;
 
         hf__buf_unref(piece);
-        return good;
+        return pushed;
 }
 
-static bool flush(struct stream *stream, struct hf__strbuf *joined) {
-        if (!joined->n)
-                return !joined->error;
-        bool good = push_and_drop(stream, hf__strbuf_to_buf(joined));
+/* Sends what was joined, and empties it. */
+static bool flush_joined(struct stream *stream, struct hf__strbuf *joined) {
+        if (joined->n == 0)
+                return joined->error == 0;
+        bool pushed = push_piece(stream, hf__strbuf_to_buf(joined));
         hf__strbuf_reset(joined);
-        return good;
+        return pushed;
 }
 
+/* The watcher's events. False: the watcher ends the watch. */
 static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         struct stream *stream = ctx;
         struct hf__strbuf joined = {0};
         bool good = true;
 
+        assert(n > 0);
         if (n == 1) {
                 stream->begun = true;
-                return push_and_drop(stream, frame_of(stream, items));
+                return push_piece(stream, frame_of(stream, items));
         }
         for (size_t i = 0; i < n && good; i++) {
                 struct hf__buf *frame = frame_of(stream, &items[i]);
@@ -121,65 +134,75 @@ static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
                         hf__strbuf_add(&joined, frame->data, frame->n);
                 hf__buf_unref(frame);
                 if (good && joined.n >= PIECE_BYTES && stream->begun)
-                        good = flush(stream, &joined);
+                        good = flush_joined(stream, &joined);
         }
-        good = good && flush(stream, &joined);
+        good = good && flush_joined(stream, &joined);
         stream->begun = true;
         hf__strbuf_done(&joined);
         return good;
 }
 
+/* `{"type":"ERROR","object":STATUS}`; a body ends with a newline, which belongs behind the frame.
+ */
+static void push_error(struct stream *stream, const struct hf__buf *status) {
+        struct hf__strbuf s = {0};
+        size_t n = status->n;
+
+        if (n > 0 && status->data[n - 1] == '\n')
+                n--;
+        hf__strbuf_puts(&s, "{\"type\":\"ERROR\",\"object\":");
+        hf__strbuf_add(&s, status->data, n);
+        hf__strbuf_puts(&s, "}\n");
+        (void)push_piece(stream, hf__strbuf_to_buf(&s));
+        hf__strbuf_done(&s);
+}
+
+/* The watcher's last call. */
 static void on_end(void *ctx, int error, const struct hfd_response *response) {
         struct stream *stream = ctx;
 
-        if (error && error != HF_E_CANCELED && response->body) {
-                struct hf__strbuf s = {0};
-                hf__strbuf_puts(&s, "{\"type\":\"ERROR\",\"object\":");
-                size_t n = response->body->n;
-                hf__strbuf_add(&s, response->body->data,
-                               n && response->body->data[n - 1] == '\n' ? n - 1 : n);
-                hf__strbuf_puts(&s, "}\n");
-                (void)push_and_drop(stream, hf__strbuf_to_buf(&s));
-                hf__strbuf_done(&s);
-        }
+        if (error != 0 && error != HF_E_CANCELED && response->body)
+                push_error(stream, response->body);
         hfd_http_request_end(stream->http_request);
-        hfd_rest_free(
-                stream->rest); /* perhaps the request's last reference, and so the stream's end */
+        /* This may drop the last reference of the HTTP request, and so free the stream. */
+        hfd_rest_free(stream->rest);
 }
 
 static const struct hfd_watcher_sink sink = {on_events, on_end};
 
+/* The peer has left. on_end follows, perhaps within this call. */
 static void on_gone(void *ctx) {
         struct stream *stream = ctx;
 
-        hfd_watcher_cancel(stream->watch);
+        hfd_watcher_cancel(stream->watcher);
 }
 
 void hfd_rest_watch(struct hfd_rest_request *rest) {
-        struct stream *stream = calloc(1, sizeof *stream);
-        struct hfd_response response = {0};
         static const struct hfd_header headers[] = {{"cache-control", "no-cache, private"}};
         struct hfd_http_request *http_request = rest->http_request;
+        struct stream *stream = calloc(1, sizeof *stream);
+        struct hfd_response response = {0};
 
+        assert(rest->request.verb == HFD_WATCH);
         if (!stream) {
                 hfd_response_no_memory(&response);
         } else {
                 stream->rest = rest;
                 stream->http_request = http_request;
                 if (!hfd_registry_watch(rest->registry, &rest->request, &sink, stream, &response,
-                                        &stream->watch))
+                                        &stream->watcher))
                         free(stream);
         }
-        if (response.code) {
+        if (response.code != 0) {
                 hfd_rest_respond(http_request, &response);
                 hfd_response_done(&response);
                 hfd_rest_free(rest);
                 return;
         }
-        hfd_http_request_ref(http_request); /* the stream's end may come within go */
+        hfd_http_request_ref(http_request); /* on_end may come within hfd_watcher_go */
         hfd_http_request_set_handler_context(http_request, stream, stream_free);
         hfd_http_request_on_gone(http_request, on_gone, stream);
         hfd_http_request_stream(http_request, 200, "application/json", headers, 1);
-        hfd_watcher_go(stream->watch);
+        hfd_watcher_go(stream->watcher);
         hfd_http_request_unref(http_request);
 }

@@ -18,6 +18,7 @@
 
 #include "base/percent.h"
 #include "server/registry/request.h"
+#include "server/resources/causes.h"
 
 #define TIMEOUT_MAX_S 1000000
 

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects. Two invariants:
+ *
+ *  - bytes begin with the head of the resource, and the resourceVersion follows at splice_at. What
+ *    is in front of and behind it are the stored bytes, unchanged. hfd_object_at and
+ *    hfd_object_has_bytes rely on it.
+ *  - meta and frames are set once, by a compare-and-exchange. A thread that loses the race drops
+ * its own copy and uses the winner's. So they need no lock, and stay valid as long as the object.
+ */
 #include "server/resources/object.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,45 +18,52 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-#define HEAD_MAX 256
+#define HEAD_MAX 256 /* bytes of the head of any resource */
 
-static size_t head_of(const struct hfd_resource *resource, char head[HEAD_MAX]) {
-        char version[128];
+_Static_assert((int)HF_EVENT_BOOKMARK == HFD_N_FRAMES, "each other event type has a frame");
+
+static size_t write_head(const struct hfd_resource *resource, char head[HEAD_MAX]) {
+        char version[HFD_API_VERSION_MAX];
 
         hfd_resource_api_version(resource, version);
-        return hf__join(head, HEAD_MAX, "{\"kind\":\"", resource->kind, "\",\"apiVersion\":\"",
-                        version, "\",\"metadata\":{", NULL);
+        size_t n = hf__join(head, HEAD_MAX, "{\"kind\":\"", resource->kind, "\",\"apiVersion\":\"",
+                            version, "\",\"metadata\":{", NULL);
+        assert(n > 0); /* 0 = it does not fit: a row of the table is wrong */
+        return n;
+}
+
+static void put_member(struct hf__strbuf *s, const char *comma, const struct hf__json *member) {
+        const char *key = hf__json_key(member);
+
+        hf__strbuf_puts(s, comma);
+        hf__strbuf_json(s, key, strlen(key));
+        hf__strbuf_putc(s, ':');
+        hf__json_print(member, s);
 }
 
 struct hf__buf *hfd_object_encode(const struct hfd_resource *resource,
-                                  const struct hf__json *object) {
+                                  const struct hf__json *json) {
         struct hf__strbuf s = {0};
         char head[HEAD_MAX];
         const char *comma = "";
 
-        hf__strbuf_add(&s, head, head_of(resource, head));
-        for (struct hf__json *m = hf__json_first(hf__json_get(object, "metadata")); m;
+        hf__strbuf_add(&s, head, write_head(resource, head));
+        for (struct hf__json *m = hf__json_first(hf__json_get(json, "metadata")); m;
              m = hf__json_next(m)) {
                 const char *key = hf__json_key(m);
                 if (strcmp(key, "resourceVersion") == 0 || strcmp(key, "selfLink") == 0 ||
                     hf__json_is_null(m))
                         continue;
-                hf__strbuf_puts(&s, comma);
-                hf__strbuf_json(&s, key, strlen(key));
-                hf__strbuf_putc(&s, ':');
-                hf__json_print(m, &s);
+                put_member(&s, comma, m);
                 comma = ",";
         }
         hf__strbuf_putc(&s, '}');
-        for (struct hf__json *m = hf__json_first(object); m; m = hf__json_next(m)) {
+        for (struct hf__json *m = hf__json_first(json); m; m = hf__json_next(m)) {
                 const char *key = hf__json_key(m);
                 if (strcmp(key, "kind") == 0 || strcmp(key, "apiVersion") == 0 ||
                     strcmp(key, "metadata") == 0)
                         continue;
-                hf__strbuf_putc(&s, ',');
-                hf__strbuf_json(&s, key, strlen(key));
-                hf__strbuf_putc(&s, ':');
-                hf__json_print(m, &s);
+                put_member(&s, ",", m);
         }
         hf__strbuf_putc(&s, '}');
         struct hf__buf *buf = hf__strbuf_to_buf(&s);
@@ -54,27 +71,33 @@ struct hf__buf *hfd_object_encode(const struct hfd_resource *resource,
         return buf;
 }
 
-/* n_head bytes of stored, then the resourceVersion, then the rest, without n_old bytes of an
- * earlier splice. */
-static struct hf__buf *splice(const struct hf__buf *stored, size_t n_head, size_t n_old,
-                              uint64_t revision, size_t *ret_n_splice) {
+/*
+ * n_head bytes of bytes, then the resourceVersion, then the rest. n_old bytes of an earlier splice
+ * behind the head are left out; 0 = there are none.
+ */
+static struct hf__buf *make_spliced(const struct hf__buf *bytes, size_t n_head, size_t n_old,
+                                    uint64_t revision, size_t *ret_n_splice) {
         char digits[HF__U64_TEXT_MAX], text[48];
-        bool empty = stored->n > n_head + n_old && stored->data[n_head + n_old] == '}';
-        (void)hf__u64_text(revision, digits);
-        size_t n = hf__join(text, sizeof text, "\"resourceVersion\":\"", digits,
-                            empty ? "\"" : "\",", NULL);
-        struct hf__buf *bytes = hf__buf_new(stored->n - n_old + n);
+        const char *rest = bytes->data + n_head + n_old;
 
-        if (!bytes)
+        assert(bytes->n >= n_head + n_old); /* the rest may be "", then *rest is the NUL */
+        size_t n_rest = bytes->n - n_head - n_old;
+        (void)hf__u64_text(revision, digits);
+        /* Metadata without any other member needs no comma. */
+        size_t n = hf__join(text, sizeof text, "\"resourceVersion\":\"", digits,
+                            *rest == '}' ? "\"" : "\",", NULL);
+        struct hf__buf *spliced = hf__buf_new(n_head + n + n_rest);
+
+        if (!spliced)
                 return NULL;
-        memcpy(bytes->data, stored->data, n_head);
-        memcpy(bytes->data + n_head, text, n);
-        memcpy(bytes->data + n_head + n, stored->data + n_head + n_old, stored->n - n_head - n_old);
+        memcpy(spliced->data, bytes->data, n_head);
+        memcpy(spliced->data + n_head, text, n);
+        memcpy(spliced->data + n_head + n, rest, n_rest);
         *ret_n_splice = n;
-        return bytes;
+        return spliced;
 }
 
-static struct hfd_object *object_alloc(const struct hfd_resource *resource, const char *path,
+static struct hfd_object *alloc_object(const struct hfd_resource *resource, const char *path,
                                        uint64_t revision) {
         size_t n = strlen(path);
         struct hfd_object *object = calloc(1, sizeof *object + n + 1);
@@ -91,30 +114,34 @@ static struct hfd_object *object_alloc(const struct hfd_resource *resource, cons
         return object;
 }
 
+/* Foreign bytes in the stored form. NULL = out of memory, or they are not a valid object. */
+static struct hf__buf *normalize_bytes(const struct hfd_resource *resource,
+                                       const struct hf__buf *foreign) {
+        struct hf__json *json = NULL;
+        struct hf__buf *normal = NULL;
+
+        if (hf__json_parse(foreign->data, foreign->n, &json, NULL) == 0 && hf__json_is_object(json))
+                normal = hfd_object_encode(resource, json);
+        hf__json_free(json);
+        return normal;
+}
+
 struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path,
                                   uint64_t revision, const struct hf__buf *stored) {
         char head[HEAD_MAX];
-        size_t n_head = head_of(resource, head);
+        size_t n_head = write_head(resource, head);
         struct hf__buf *normal = NULL;
-        struct hfd_object *object;
 
         if (stored->n < n_head || memcmp(stored->data, head, n_head) != 0) {
-                struct hf__json *json = NULL;
-                if (hf__json_parse(stored->data, stored->n, &json, NULL) ||
-                    !hf__json_is_object(json)) {
-                        hf__json_free(json);
-                        return NULL;
-                }
-                normal = hfd_object_encode(resource, json);
-                hf__json_free(json);
+                normal = normalize_bytes(resource, stored);
                 if (!normal)
                         return NULL;
                 stored = normal;
         }
-        object = object_alloc(resource, path, revision);
+        struct hfd_object *object = alloc_object(resource, path, revision);
         if (object) {
                 object->splice_at = n_head;
-                object->bytes = splice(stored, n_head, 0, revision, &object->n_splice);
+                object->bytes = make_spliced(stored, n_head, 0, revision, &object->n_splice);
                 if (!object->bytes)
                         object = hfd_object_unref(object);
         }
@@ -129,22 +156,24 @@ int hfd_object_check(const struct hf__buf *stored) {
         if (r == 0 && !hf__json_is_object(json))
                 r = HF_E_INVALID;
         hf__json_free(json);
-        return r != 0 && r != -ENOMEM ? HF_E_INVALID : r;
+        if (r != 0 && r != -ENOMEM)
+                r = HF_E_INVALID;
+        return r;
 }
 
 struct hfd_object *hfd_object_unreadable(const struct hfd_resource *resource, const char *key,
                                          uint64_t revision) {
-        return object_alloc(resource, key, revision);
+        return alloc_object(resource, key, revision); /* with bytes NULL */
 }
 
 struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revision) {
-        struct hfd_object *other = object_alloc(object->resource, object->path, revision);
-
+        assert(object->bytes);
+        struct hfd_object *other = alloc_object(object->resource, object->path, revision);
         if (!other)
                 return NULL;
         other->splice_at = object->splice_at;
-        other->bytes = splice(object->bytes, object->splice_at, object->n_splice, revision,
-                              &other->n_splice);
+        other->bytes = make_spliced(object->bytes, object->splice_at, object->n_splice, revision,
+                                    &other->n_splice);
         return other->bytes ? other : hfd_object_unref(other);
 }
 
@@ -157,7 +186,7 @@ struct hfd_object *hfd_object_ref(struct hfd_object *object) {
 struct hfd_object *hfd_object_unref(struct hfd_object *object) {
         if (!object || atomic_fetch_sub_explicit(&object->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
-        for (size_t i = 0; i < 3; i++)
+        for (size_t i = 0; i < HFD_N_FRAMES; i++)
                 hf__buf_unref(atomic_load(&object->frames[i]));
         hf__json_free(atomic_load(&object->meta));
         hf__buf_unref(object->bytes);
@@ -165,10 +194,12 @@ struct hfd_object *hfd_object_unref(struct hfd_object *object) {
         return NULL;
 }
 
-bool hfd_object_is(const struct hfd_object *object, const struct hf__buf *stored) {
+/* The stored bytes are the served bytes without the splice. */
+bool hfd_object_has_bytes(const struct hfd_object *object, const struct hf__buf *stored) {
         const struct hf__buf *bytes = object->bytes;
-        size_t rest = object->splice_at + object->n_splice;
 
+        assert(bytes);
+        size_t rest = object->splice_at + object->n_splice;
         return bytes->n - object->n_splice == stored->n &&
                memcmp(bytes->data, stored->data, object->splice_at) == 0 &&
                memcmp(bytes->data + rest, stored->data + object->splice_at, bytes->n - rest) == 0;
@@ -177,7 +208,9 @@ bool hfd_object_is(const struct hfd_object *object, const struct hf__buf *stored
 bool hfd_object_deleting(const struct hfd_object *object) {
         static const char key[] = "\"deletionTimestamp\"";
 
-        /* Most have the word nowhere; where it is, it may still be a label's key. */
+        assert(object->bytes);
+        /* Few objects have the word anywhere. If it is there, it may still be the key of a label.
+         */
         if (!memmem(object->bytes->data, object->bytes->n, key, sizeof key - 1))
                 return false;
         struct hf__json *json = hfd_object_parse(object);
@@ -189,65 +222,83 @@ bool hfd_object_deleting(const struct hfd_object *object) {
 struct hf__json *hfd_object_parse(const struct hfd_object *object) {
         struct hf__json *json = NULL;
 
-        return hf__json_parse(object->bytes->data, object->bytes->n, &json, NULL) ? NULL : json;
+        assert(object->bytes);
+        if (hf__json_parse(object->bytes->data, object->bytes->n, &json, NULL) != 0)
+                return NULL;
+        return json;
 }
 
-static int keep(struct hf__json *meta, const struct hf__json *whole, const char *key) {
-        struct hf__json *part = hf__json_get(whole, key);
-        struct hf__json *copy = part ? hf__json_dup(part) : NULL;
+/* Copies a member into meta, if whole has it. 0 or -ENOMEM. */
+static int copy_member(struct hf__json *meta, const struct hf__json *whole, const char *key) {
+        const struct hf__json *part = hf__json_get(whole, key);
 
-        return !part ? 0 : copy ? hf__json_set(meta, key, copy) : -1;
+        if (!part)
+                return 0;
+        struct hf__json *copy = hf__json_dup(part);
+        return copy ? hf__json_set(meta, key, copy) : -ENOMEM;
+}
+
+/* The labels, and what selector.c's fields of any kind need. NULL = out of memory. */
+static struct hf__json *make_meta(const struct hfd_object *object) {
+        static const char *const kept[] = {"involvedObject",     "reason", "type",
+                                           "reportingComponent", "source", "status"};
+        struct hf__json *whole = hfd_object_parse(object), *meta = hf__json_object();
+        int r = whole && meta ? copy_member(meta, hf__json_get(whole, "metadata"), "labels")
+                              : -ENOMEM;
+
+        for (size_t i = 0; r == 0 && i < sizeof kept / sizeof kept[0]; i++)
+                r = copy_member(meta, whole, kept[i]);
+        hf__json_free(whole);
+        return r == 0 ? meta : hf__json_free(meta);
 }
 
 const struct hf__json *hfd_object_meta(struct hfd_object *object) {
-        static const char *const kept[] = {"involvedObject",     "reason", "type",
-                                           "reportingComponent", "source", "status"};
-        struct hf__json *meta = atomic_load_explicit(&object->meta, memory_order_acquire),
-                        *none = NULL;
+        struct hf__json *meta = atomic_load_explicit(&object->meta, memory_order_acquire);
+        struct hf__json *published = NULL;
 
         if (meta)
                 return meta;
-        struct hf__json *whole = hfd_object_parse(object);
-        meta = hf__json_object();
-        int r = !whole || !meta || keep(meta, hf__json_get(whole, "metadata"), "labels");
-        for (size_t i = 0; r == 0 && i < sizeof kept / sizeof kept[0]; i++)
-                r = keep(meta, whole, kept[i]);
-        hf__json_free(whole);
-        if (r != 0) {
-                hf__json_free(meta);
-                return NULL;
-        }
-        if (atomic_compare_exchange_strong(&object->meta, &none, meta))
+        meta = make_meta(object);
+        if (!meta || atomic_compare_exchange_strong(&object->meta, &published, meta))
                 return meta;
         hf__json_free(meta);
-        return none;
+        return published; /* another thread was first */
 }
 
 const char *hfd_event_type_name(enum hf_event_type type) {
         static const char *const names[] = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"};
 
+        assert((size_t)type < sizeof names / sizeof names[0]);
         return names[type];
 }
 
-struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type) {
-        struct hf__buf *frame = atomic_load_explicit(&object->frames[type], memory_order_acquire),
-                       *none = NULL;
+static struct hf__buf *make_frame(const struct hfd_object *object, enum hf_event_type type) {
         char head[48];
-
-        if (frame)
-                return hf__buf_ref(frame);
         size_t n_head = hf__join(head, sizeof head, "{\"type\":\"", hfd_event_type_name(type),
                                  "\",\"object\":", NULL);
-        frame = hf__buf_new(n_head + object->bytes->n + 2);
+        struct hf__buf *frame = hf__buf_new(n_head + object->bytes->n + 2);
+
         if (!frame)
                 return NULL;
         memcpy(frame->data, head, n_head);
         memcpy(frame->data + n_head, object->bytes->data, object->bytes->n);
         memcpy(frame->data + n_head + object->bytes->n, "}\n", 2);
-        hf__buf_ref(frame);
-        if (atomic_compare_exchange_strong(&object->frames[type], &none, frame))
-                return frame;
+        return frame;
+}
+
+struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type) {
+        assert(object->bytes && (size_t)type < HFD_N_FRAMES);
+        struct hf__buf *frame = atomic_load_explicit(&object->frames[type], memory_order_acquire);
+        struct hf__buf *published = NULL;
+
+        if (frame)
+                return hf__buf_ref(frame);
+        frame = make_frame(object, type);
+        if (!frame)
+                return NULL;
+        /* The object keeps the reference of hf__buf_new; the caller gets one of its own. */
+        if (atomic_compare_exchange_strong(&object->frames[type], &published, frame))
+                return hf__buf_ref(frame);
         hf__buf_unref(frame);
-        hf__buf_unref(frame);
-        return hf__buf_ref(none);
+        return hf__buf_ref(published); /* another thread was first */
 }

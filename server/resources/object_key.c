@@ -5,6 +5,7 @@
  */
 #include "server/resources/object_key.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include <holdfast/error.h>
@@ -15,14 +16,15 @@ void hfd_object_path(const struct hfd_resource *resource, const char *ns, const 
                      char path[HFD_PATH_MAX]) {
         bool namespaced = resource->namespaced;
 
+        assert(strlen(ns) <= HF_NAME_MAX && strlen(name) <= HF_NAME_MAX); /* so that it fits */
         (void)hf__join(path, HFD_PATH_MAX, namespaced ? ns : "", namespaced ? "/" : "", name, NULL);
 }
 
 int hfd_object_key(const char *prefix, const struct hfd_resource *resource, const char *path,
                    char key[HFD_KEY_MAX]) {
-        return hf__join(key, HFD_KEY_MAX, prefix, "/", resource->storage, "/", path, NULL)
-                       ? 0
-                       : HF_E_TOO_LARGE;
+        size_t n = hf__join(key, HFD_KEY_MAX, prefix, "/", resource->storage, "/", path, NULL);
+
+        return n > 0 ? 0 : HF_E_TOO_LARGE;
 }
 
 const struct hfd_resource *hfd_object_key_parse(const char *prefix, const char *key,
@@ -38,8 +40,8 @@ const struct hfd_resource *hfd_object_key_parse(const char *prefix, const char *
                 if (strncmp(key, rows[i].storage, n_storage) != 0 || key[n_storage] != '/')
                         continue;
                 *ret_path = key + n_storage + 1;
-                const char *slash = strchr(*ret_path, '/');
-                return **ret_path && (slash != NULL) == rows[i].namespaced ? &rows[i] : NULL;
+                bool has_ns = strchr(*ret_path, '/') != NULL;
+                return **ret_path && has_ns == rows[i].namespaced ? &rows[i] : NULL;
         }
         return NULL;
 }

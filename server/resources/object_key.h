@@ -16,12 +16,15 @@ void hfd_object_path(const struct hfd_resource *resource, const char *ns, const 
                      char path[HFD_PATH_MAX]);
 
 /*
- * The key of the object at path. An empty path gives the prefix of the collection. 0, or
- * HF_E_TOO_LARGE.
+ * The key of the object at path, below the store's prefix. An empty path gives the prefix of the
+ * keys of the whole collection. 0, or HF_E_TOO_LARGE.
  */
 int hfd_object_key(const char *prefix, const struct hfd_resource *resource, const char *path,
                    char key[HFD_KEY_MAX]);
 
-/* The reverse: whose key this is, and its path (within key). NULL: no resource's. */
+/*
+ * The reverse: the resource that the key belongs to; *ret_path points into key. NULL: no resource
+ * has such keys.
+ */
 const struct hfd_resource *hfd_object_key_parse(const char *prefix, const char *key,
                                                 const char **ret_path);

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of resources. To serve another kind, add a row; strategies/strategies.h lists what else
+ * the kind needs. Rows of one group and version stand together, and the first version of a group is
+ * the one that discovery prefers. The storage segments are part of the on-disk format: they never
+ * change.
+ */
 #include "server/resources/resource.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "server/resources/strategies/strategies.h"
 
 static const struct hfd_resource table[] = {
         {
@@ -102,7 +110,7 @@ static const struct hfd_resource table[] = {
                 .storage = "leases",
                 .namespaced = true,
                 .create_on_update = true,
-                .term_record = true,
+                .term_record = true, /* fenced writes compare it */
                 .columns = {{"Name", "string", "name", "metadata.name"},
                             {"Holder", "string", "", "spec.holderIdentity"},
                             {"Age", "string", "", "@age"}},
@@ -142,8 +150,8 @@ static const struct hfd_resource table[] = {
                             {"Users", "string", "", "@subjects:User", true},
                             {"Groups", "string", "", "@subjects:Group", true},
                             {"ServiceAccounts", "string", "", "@subjects:ServiceAccount", true}},
-                .decode = hfd_binding_decode,
-                .prepare = hfd_binding_prepare,
+                .decode = hfd_role_binding_decode,
+                .prepare = hfd_role_binding_prepare,
                 .validate = hfd_cluster_role_binding_validate,
         },
         {
@@ -176,8 +184,8 @@ static const struct hfd_resource table[] = {
                             {"Users", "string", "", "@subjects:User", true},
                             {"Groups", "string", "", "@subjects:Group", true},
                             {"ServiceAccounts", "string", "", "@subjects:ServiceAccount", true}},
-                .decode = hfd_binding_decode,
-                .prepare = hfd_binding_prepare,
+                .decode = hfd_role_binding_decode,
+                .prepare = hfd_role_binding_prepare,
                 .validate = hfd_role_binding_validate,
         },
         {
@@ -202,9 +210,10 @@ static const struct hfd_resource table[] = {
                 .singular = "workspace",
                 .kind = "Workspace",
                 .short_name = "ws",
+                /* Kubernetes stores the kinds that it does not build in under group and plural. */
                 .storage = "tenancy.holdfast.dev/workspaces",
                 .name_is_label = true,
-                .n_name_room = 3,
+                .n_name_room = 3, /* its Namespace is named "ws-" and the name */
                 .unconditional_update = true,
                 .has_generation = true,
                 .no_strategic_patch = true,
@@ -217,21 +226,38 @@ static const struct hfd_resource table[] = {
         },
 };
 
-_Static_assert(sizeof table / sizeof table[0] <= HFD_RESOURCES_MAX,
-               "the cache has a tree for each resource");
+#define N_ROWS (sizeof table / sizeof table[0])
+
+_Static_assert(N_ROWS <= HFD_RESOURCES_MAX, "the cacher has a tree for each resource");
 
 const struct hfd_resource *hfd_resources(size_t *ret_n) {
-        *ret_n = sizeof table / sizeof table[0];
+        *ret_n = N_ROWS;
         return table;
 }
 
 size_t hfd_resource_index(const struct hfd_resource *resource) {
+        assert(resource >= table && resource < table + N_ROWS);
         return (size_t)(resource - table);
+}
+
+bool hfd_resource_starts_group(const struct hfd_resource *resource) {
+        for (size_t i = 0; i < hfd_resource_index(resource); i++)
+                if (strcmp(table[i].group, resource->group) == 0)
+                        return false;
+        return true;
+}
+
+bool hfd_resource_starts_version(const struct hfd_resource *resource) {
+        for (size_t i = 0; i < hfd_resource_index(resource); i++)
+                if (strcmp(table[i].group, resource->group) == 0 &&
+                    strcmp(table[i].version, resource->version) == 0)
+                        return false;
+        return true;
 }
 
 const struct hfd_resource *hfd_resource_find(const char *group, const char *version,
                                              const char *plural) {
-        for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        for (size_t i = 0; i < N_ROWS; i++)
                 if (strcmp(table[i].plural, plural) == 0 && strcmp(table[i].group, group) == 0 &&
                     strcmp(table[i].version, version) == 0)
                         return &table[i];
@@ -239,7 +265,10 @@ const struct hfd_resource *hfd_resource_find(const char *group, const char *vers
 }
 
 const struct hfd_resource *hfd_resource_namespaces(void) {
-        return hfd_resource_find("", "v1", "namespaces");
+        const struct hfd_resource *namespaces = hfd_resource_find("", "v1", "namespaces");
+
+        assert(namespaces);
+        return namespaces;
 }
 
 bool hfd_resource_subresource(const struct hfd_resource *resource, const char *name,
@@ -251,9 +280,9 @@ bool hfd_resource_subresource(const struct hfd_resource *resource, const char *n
 
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
                 if (strcmp(all[i].name, name) == 0) {
+                        unsigned bit = (unsigned)all[i].subresource; /* 0 of HFD_SUB_NONE */
                         *ret_subresource = all[i].subresource;
-                        return (resource->subresources & all[i].subresource) ==
-                               (unsigned)all[i].subresource;
+                        return (resource->subresources & bit) == bit;
                 }
         return false;
 }
@@ -263,12 +292,15 @@ bool hfd_is_system_namespace(const char *name) {
                strcmp(name, "kube-public") == 0 || strcmp(name, "kube-node-lease") == 0;
 }
 
-void hfd_resource_api_version(const struct hfd_resource *resource, char text[128]) {
-        (void)hf__join(text, 128, resource->group, *resource->group ? "/" : "", resource->version,
-                       NULL);
+void hfd_resource_api_version(const struct hfd_resource *resource, char text[HFD_API_VERSION_MAX]) {
+        size_t n = hf__join(text, HFD_API_VERSION_MAX, resource->group, *resource->group ? "/" : "",
+                            resource->version, NULL);
+
+        assert(n > 0); /* 0 = it does not fit: a row of the table is wrong */
+        (void)n;
 }
 
-void hfd_resource_qualified(const struct hfd_resource *resource, char text[128]) {
-        (void)snprintf(text, 128, "%s%s%s", resource->plural, *resource->group ? "." : "",
-                       resource->group);
+void hfd_resource_qualified(const struct hfd_resource *resource, char text[HFD_QUALIFIED_MAX]) {
+        (void)snprintf(text, HFD_QUALIFIED_MAX, "%s%s%s", resource->plural,
+                       *resource->group ? "." : "", resource->group);
 }

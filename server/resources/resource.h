@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The registry of resources: what is served is a table row. Everything generic (verbs, cache,
+ * The resources that are served: one row of a table each. Everything generic (verbs, cache,
  * watches, discovery, Table) reads the row; what is particular to one kind is in its strategy
- * functions. The table is immutable. Pure.
+ * functions (strategies/strategies.h, which also says how a new kind is added).
+ *
+ * The table is static and immutable, and pointers to its rows are compared. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,17 +13,20 @@
 struct hf__json;
 struct hfd_causes;
 
-#define HFD_COLUMNS_MAX   6
-#define HFD_RESOURCES_MAX 32
+#define HFD_COLUMNS_MAX     6
+#define HFD_RESOURCES_MAX   32
+#define HFD_API_VERSION_MAX 128 /* bytes of "group/version", with the NUL */
+#define HFD_QUALIFIED_MAX   128 /* bytes of "plural.group", with the NUL */
 
-/* Parts of an object that are read and written under a path of their own; those that a row has are
- * or'ed together. */
+/*
+ * Parts of an object that have a path of their own, and are then the only part that is written. A
+ * row has a set of them, or'ed together; a request has one.
+ */
 enum hfd_subresource { HFD_SUB_NONE = 0, HFD_SUB_STATUS = 1, HFD_SUB_FINALIZE = 2 };
 
 /*
- * A column of the Table that kubectl shows. path is a JSON path of the object, or one of the forms
- * of table.c ("@age",
- * "@count:<path>"). wide: only with -o wide.
+ * A column of the Table that kubectl shows. path: a JSON path into the object, or one of the forms
+ * that registry/table.c knows ("@age", "@count:<path>", ...). wide: only with -o wide.
  */
 struct hfd_column {
         const char *name, *type, *format, *path;
@@ -29,89 +34,58 @@ struct hfd_column {
 };
 
 struct hfd_resource {
-        const char *group, *version;
+        const char *group, *version; /* group "" = the core group */
         const char *plural, *singular, *kind;
         const char *short_name; /* NULL = none */
-        const char *storage;    /* the key segment below the prefix */
+        const char *storage;    /* the segments of the store's key between prefix and name */
         bool namespaced;
-        bool name_is_label;        /* DNS label instead of DNS subdomain */
-        unsigned char n_name_room; /* what a label has to leave of its 63 bytes for what is made of
-                                      it (workspaces: "ws-") */
-        bool name_is_segment;      /* whatever can stand in a path: `system:node` */
-        bool create_on_update;     /* PUT to a missing object creates it */
-        bool unconditional_update; /* PUT without a resourceVersion is let through */
-        bool term_record;          /* a term record is kept beside each object (Leases) */
-        bool has_generation; /* metadata.generation counts the changes of what is neither metadata
-                                nor status */
-        bool owns_nothing; /* never anybody's owner: a delete takes no propagationPolicy (Events) */
-        bool no_strategic_patch;   /* clients have no type of their own for it, which would say how
-                                      lists are merged */
-        bool no_delete_collection; /* only one by one (namespaces) */
+
+        /* Syntax of names: a DNS subdomain unless one of these two is set. */
+        bool name_is_label;   /* a DNS label */
+        bool name_is_segment; /* anything that can be one segment of a path: `system:node` */
+        /* Bytes that a DNS label must leave free, for names made from it ("ws-" of workspaces). */
+        unsigned char n_name_room;
+
+        bool create_on_update;     /* a PUT to a missing object creates it */
+        bool unconditional_update; /* a PUT without a resourceVersion is accepted */
+        bool term_record;          /* each object has a term record beside it (Leases) */
+        bool has_generation;     /* metadata.generation counts changes beside metadata and status */
+        bool owns_nothing;       /* never an owner: deletes ignore propagationPolicy (Events) */
+        bool no_strategic_patch; /* no merge keys are known for its lists */
+        bool no_delete_collection; /* objects are deleted one by one only (Namespaces) */
         /*
-         * HFD_SUB_STATUS: status is written by .../status alone. HFD_SUB_FINALIZE: spec.finalizers,
-         * written by .../finalize alone, hold a deleted object as metadata.finalizers do, and
-         * status.phase says Terminating meanwhile (namespaces).
+         * A set of enum hfd_subresource. STATUS: only .../status writes status. FINALIZE: only
+         * .../finalize writes spec.finalizers, which hold a deleted object as metadata.finalizers
+         * do; its status.phase is Terminating meanwhile (Namespaces).
          */
         unsigned subresources;
-        struct hfd_column columns[HFD_COLUMNS_MAX];
+        struct hfd_column columns[HFD_COLUMNS_MAX]; /* ends at HFD_COLUMNS_MAX or a NULL name */
 
-        /*
-         * decode brings what was sent into its normal form; false with words in reason: it is not
-         * such an object (400). prepare fills in defaults; old is NULL on create. validate adds
-         * what is wrong to causes (422).
-         */
+        /* The strategy; see strategies/strategies.h. prepare and validate may be NULL. */
         bool (*decode)(struct hf__json *object, char *reason, size_t max_reason);
         int (*prepare)(struct hf__json *object, const struct hf__json *old);
         void (*validate)(const struct hf__json *object, const struct hf__json *old,
                          struct hfd_causes *causes);
 };
 
+/* All rows, in the order in which discovery lists them: by group. */
 const struct hfd_resource *hfd_resources(size_t *ret_n);
-size_t hfd_resource_index(const struct hfd_resource *resource); /* its place in the table */
+/* A row's place among them. */
+size_t hfd_resource_index(const struct hfd_resource *resource);
+/* Whether no row before it has its group; for the second function, its group and version. */
+bool hfd_resource_starts_group(const struct hfd_resource *resource);
+bool hfd_resource_starts_version(const struct hfd_resource *resource);
+/* NULL = not served. */
 const struct hfd_resource *hfd_resource_find(const char *group, const char *version,
-                                             const char *plural); /* NULL = not served */
+                                             const char *plural);
+/* The row of Namespaces. */
 const struct hfd_resource *hfd_resource_namespaces(void);
-/* "" is HFD_SUB_NONE. False: the resource has none of that name. */
+/* name "" is HFD_SUB_NONE. False: the resource has no subresource of that name. */
 bool hfd_resource_subresource(const struct hfd_resource *resource, const char *name,
                               enum hfd_subresource *ret_subresource);
-/* The four that the host itself makes at its start and that cannot be deleted. */
+/* Whether it is one of the four Namespaces that the server makes at its start. */
 bool hfd_is_system_namespace(const char *name);
-/* "v1" or "group/version", in static memory of the row's. */
-void hfd_resource_api_version(const struct hfd_resource *resource, char text[128]);
-/* "leases.coordination.k8s.io" or "configmaps", as messages name it. */
-void hfd_resource_qualified(const struct hfd_resource *resource, char text[128]);
-
-/* The strategies; each in its own file. */
-bool hfd_lease_decode(struct hf__json *object, char *reason, size_t max_reason);
-void hfd_lease_validate(const struct hf__json *object, const struct hf__json *old,
-                        struct hfd_causes *causes);
-bool hfd_lease_candidate_decode(struct hf__json *object, char *reason, size_t max_reason);
-void hfd_lease_candidate_validate(const struct hf__json *object, const struct hf__json *old,
-                                  struct hfd_causes *causes);
-bool hfd_namespace_decode(struct hf__json *object, char *reason, size_t max_reason);
-int hfd_namespace_prepare(struct hf__json *object, const struct hf__json *old);
-void hfd_namespace_validate(const struct hf__json *object, const struct hf__json *old,
-                            struct hfd_causes *causes);
-bool hfd_configmap_decode(struct hf__json *object, char *reason, size_t max_reason);
-void hfd_configmap_validate(const struct hf__json *object, const struct hf__json *old,
-                            struct hfd_causes *causes);
-bool hfd_secret_decode(struct hf__json *object, char *reason, size_t max_reason);
-int hfd_secret_prepare(struct hf__json *object, const struct hf__json *old);
-void hfd_secret_validate(const struct hf__json *object, const struct hf__json *old,
-                         struct hfd_causes *causes);
-bool hfd_service_account_decode(struct hf__json *object, char *reason, size_t max_reason);
-bool hfd_role_decode(struct hf__json *object, char *reason, size_t max_reason);
-void hfd_role_validate(const struct hf__json *object, const struct hf__json *old,
-                       struct hfd_causes *causes);
-bool hfd_cluster_role_decode(struct hf__json *object, char *reason, size_t max_reason);
-void hfd_cluster_role_validate(const struct hf__json *object, const struct hf__json *old,
-                               struct hfd_causes *causes);
-bool hfd_binding_decode(struct hf__json *object, char *reason, size_t max_reason);
-int hfd_binding_prepare(struct hf__json *object, const struct hf__json *old);
-void hfd_role_binding_validate(const struct hf__json *object, const struct hf__json *old,
-                               struct hfd_causes *causes);
-void hfd_cluster_role_binding_validate(const struct hf__json *object, const struct hf__json *old,
-                                       struct hfd_causes *causes);
-bool hfd_event_decode(struct hf__json *object, char *reason, size_t max_reason);
-bool hfd_workspace_decode(struct hf__json *object, char *reason, size_t max_reason);
-int hfd_workspace_prepare(struct hf__json *object, const struct hf__json *old);
+/* "v1" or "group/version". */
+void hfd_resource_api_version(const struct hfd_resource *resource, char text[HFD_API_VERSION_MAX]);
+/* "configmaps" or "leases.coordination.k8s.io", as messages name a resource. */
+void hfd_resource_qualified(const struct hfd_resource *resource, char text[HFD_QUALIFIED_MAX]);

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bodies of responses. Every text here is wire format: clients compare reasons and match messages
+ * ("the object has been modified"), and kubectl shows them. Each failure is built in one place
+ * only, so that HTTP clients and callers in the process (response->status) read the same.
+ */
 #include "server/resources/response.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,63 +14,16 @@
 
 #include "base/strbuf.h"
 
-/* ---- causes ---- */
-
-/* The caller has seen that there is room: what does not fit is not said. */
-static struct hfd_cause *add_cause(struct hfd_causes *causes, const char *reason,
-                                   const char *field) {
-        struct hfd_cause *cause = &causes->items[causes->n++];
-        cause->reason = reason;
-        (void)snprintf(cause->field, sizeof cause->field, "%s", field);
-        return cause;
-}
-
-void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char *value,
-                       const char *detail) {
-        if (causes->n == HFD_CAUSES_MAX)
-                return;
-        struct hfd_cause *cause = add_cause(causes, "FieldValueInvalid", field);
-        (void)snprintf(cause->text, sizeof cause->text, "Invalid value: %.300s: %s", value, detail);
-}
-
-void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail) {
-        if (causes->n == HFD_CAUSES_MAX)
-                return;
-        struct hfd_cause *cause = add_cause(causes, "FieldValueRequired", field);
-        (void)snprintf(cause->text, sizeof cause->text, "Required value%s%s",
-                       detail && *detail ? ": " : "", detail ? detail : "");
-}
-
-void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const char *detail) {
-        if (causes->n == HFD_CAUSES_MAX)
-                return;
-        struct hfd_cause *cause = add_cause(causes, "FieldValueForbidden", field);
-        (void)snprintf(cause->text, sizeof cause->text, "Forbidden: %s", detail);
-}
-
-void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail) {
-        if (causes->n == HFD_CAUSES_MAX)
-                return;
-        struct hfd_cause *cause = add_cause(causes, "FieldValueTooLong", field);
-        (void)snprintf(cause->text, sizeof cause->text, "Too long: %s", detail);
-}
-
-void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value,
-                           const char *supported) {
-        if (causes->n == HFD_CAUSES_MAX)
-                return;
-        struct hfd_cause *cause = add_cause(causes, "FieldValueNotSupported", field);
-        (void)snprintf(cause->text, sizeof cause->text,
-                       "Unsupported value: %.300s: supported values: %s", value, supported);
-}
-
-/* ---- answers ---- */
+#define STATUS_MAX  (64u << 10) /* bytes of a Status body */
+#define INVALID_MAX (32u << 10) /* bytes of the message of a 422 */
 
 void hfd_response_done(struct hfd_response *response) {
         response->body = hf__buf_unref(response->body);
 }
 
 void hfd_response_ok(struct hfd_response *response, int code, struct hf__buf *body) {
+        assert(code >= 200 && code < 300);
+        assert(!response->body);
         if (!body) {
                 hfd_response_no_memory(response);
                 return;
@@ -73,6 +32,8 @@ void hfd_response_ok(struct hfd_response *response, int code, struct hf__buf *bo
         response->body = body;
         response->status = (struct hf_status){.http_code = code};
 }
+
+/* ---- the Status object ---- */
 
 static void put_member(struct hf__strbuf *s, const char *comma, const char *key,
                        const char *value) {
@@ -92,6 +53,29 @@ static void put_cause(struct hf__strbuf *s, const char *comma, const char *reaso
         hf__strbuf_putc(s, '}');
 }
 
+/* The single cause comes first, then the list. False: there are none, and nothing is put. */
+static bool put_causes(struct hf__strbuf *s, const char *comma, const struct hfd_details *details) {
+        size_t n = details->causes ? details->causes->n : 0;
+        const char *next_comma = "";
+
+        if (!details->cause_reason && n == 0)
+                return false;
+        hf__strbuf_puts(s, comma);
+        hf__strbuf_puts(s, "\"causes\":[");
+        if (details->cause_reason) {
+                put_cause(s, "", details->cause_reason, details->cause_text, details->cause_field);
+                next_comma = ",";
+        }
+        for (size_t i = 0; i < n; i++) {
+                const struct hfd_cause *cause = &details->causes->items[i];
+                put_cause(s, next_comma, cause->reason, cause->text, cause->field);
+                next_comma = ",";
+        }
+        hf__strbuf_putc(s, ']');
+        return true;
+}
+
+/* Empty members are left out, as Go's omitempty does. */
 static void put_details(struct hf__strbuf *s, const struct hfd_details *details) {
         const char *comma = "";
 
@@ -108,27 +92,19 @@ static void put_details(struct hf__strbuf *s, const struct hfd_details *details)
                 put_member(s, comma, "kind", details->kind);
                 comma = ",";
         }
-        if (details->cause_reason || (details->causes && details->causes->n)) {
-                hf__strbuf_puts(s, comma);
-                hf__strbuf_puts(s, "\"causes\":[");
+        if (put_causes(s, comma, details))
                 comma = ",";
-                if (details->cause_reason)
-                        put_cause(s, "", details->cause_reason, details->cause_text,
-                                  details->cause_field);
-                for (size_t i = 0; details->causes && i < details->causes->n; i++)
-                        put_cause(s, i ? "," : "", details->causes->items[i].reason,
-                                  details->causes->items[i].text, details->causes->items[i].field);
-                hf__strbuf_putc(s, ']');
-        }
-        if (details->retry_after_s)
+        if (details->retry_after_s > 0)
                 hf__strbuf_printf(s, "%s\"retryAfterSeconds\":%u", comma, details->retry_after_s);
         hf__strbuf_putc(s, '}');
 }
 
 void hfd_response_status(struct hfd_response *response, int error, int code, const char *reason,
                          const char *message, const struct hfd_details *details) {
-        struct hf__strbuf s = {.max = 64 << 10};
+        struct hf__strbuf s = {.max = STATUS_MAX};
 
+        assert(error != 0 && code >= 400 && code < 600);
+        assert(!response->body);
         hf__strbuf_puts(&s, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{");
         if (details && details->continue_token)
                 put_member(&s, "", "continue", details->continue_token);
@@ -139,6 +115,7 @@ void hfd_response_status(struct hfd_response *response, int error, int code, con
                 put_details(&s, details);
         hf__strbuf_printf(&s, ",\"code\":%d}\n", code);
 
+        /* Callers in the process need error: a stale term and a conflict have the same code. */
         response->code = code;
         response->body = hf__strbuf_to_buf(&s);
         response->status =
@@ -150,6 +127,15 @@ void hfd_response_status(struct hfd_response *response, int error, int code, con
         hf__strbuf_done(&s);
 }
 
+/* The details of a failure that concerns one object. */
+static struct hfd_details object_details(const struct hfd_resource *resource, const char *name) {
+        return (struct hfd_details){.name = name,
+                                    .group = resource->group,
+                                    .kind = resource->plural};
+}
+
+/* ---- failures, by code ---- */
+
 void hfd_response_bad_request(struct hfd_response *response, const char *format, ...) {
         char message[1024];
         va_list args;
@@ -160,9 +146,34 @@ void hfd_response_bad_request(struct hfd_response *response, const char *format,
         hfd_response_status(response, HF_E_INVALID, 400, "BadRequest", message, NULL);
 }
 
+void hfd_response_forbidden(struct hfd_response *response, const struct hfd_resource *resource,
+                            const char *name, const char *why, const struct hfd_details *cause) {
+        char message[1024], qualified[128];
+        struct hfd_details details = object_details(resource, name);
+
+        hfd_resource_qualified(resource, qualified);
+        (void)snprintf(message, sizeof message, "%s \"%s\" is forbidden: %s", qualified, name, why);
+        if (cause) {
+                details.cause_reason = cause->cause_reason;
+                details.cause_text = cause->cause_text;
+                details.cause_field = cause->cause_field;
+        }
+        hfd_response_status(response, HF_E_FORBIDDEN, 403, "Forbidden", message, &details);
+}
+
 void hfd_response_no_such_resource(struct hfd_response *response) {
         hfd_response_status(response, HF_E_NOT_FOUND, 404, "NotFound",
                             "the server could not find the requested resource", NULL);
+}
+
+void hfd_response_not_found(struct hfd_response *response, const struct hfd_resource *resource,
+                            const char *name) {
+        char message[512], qualified[128];
+        struct hfd_details details = object_details(resource, name);
+
+        hfd_resource_qualified(resource, qualified);
+        (void)snprintf(message, sizeof message, "%s \"%s\" not found", qualified, name);
+        hfd_response_status(response, HF_E_NOT_FOUND, 404, "NotFound", message, &details);
 }
 
 void hfd_response_not_allowed(struct hfd_response *response) {
@@ -171,88 +182,63 @@ void hfd_response_not_allowed(struct hfd_response *response) {
                             NULL);
 }
 
-void hfd_response_not_found(struct hfd_response *response, const struct hfd_resource *resource,
-                            const char *name) {
-        char message[512], qualified[128];
-
-        hfd_resource_qualified(resource, qualified);
-        (void)snprintf(message, sizeof message, "%s \"%s\" not found", qualified, name);
-        struct hfd_details details = {.name = name,
-                                      .group = resource->group,
-                                      .kind = resource->plural};
-        hfd_response_status(response, HF_E_NOT_FOUND, 404, "NotFound", message, &details);
-}
-
 void hfd_response_exists(struct hfd_response *response, const struct hfd_resource *resource,
                          const char *name, bool generated) {
         char message[640], qualified[128];
+        struct hfd_details details = object_details(resource, name);
 
         hfd_resource_qualified(resource, qualified);
         (void)snprintf(message, sizeof message, "%s \"%s\" already exists%s", qualified, name,
                        generated ? ", the server was not able to generate a unique name for the "
                                    "object"
                                  : "");
-        struct hfd_details details = {.name = name,
-                                      .group = resource->group,
-                                      .kind = resource->plural,
-                                      .retry_after_s = generated ? 1 : 0};
+        details.retry_after_s = generated ? 1 : 0; /* another attempt gets another name */
         hfd_response_status(response, HF_E_EXISTS, 409, "AlreadyExists", message, &details);
 }
 
 void hfd_response_conflict(struct hfd_response *response, const struct hfd_resource *resource,
                            const char *name, const char *why) {
         char message[1600], qualified[128];
+        struct hfd_details details = object_details(resource, name);
 
+        if (!why)
+                why = "the object has been modified; please apply your changes to the latest "
+                      "version and try again";
         hfd_resource_qualified(resource, qualified);
         (void)snprintf(message, sizeof message, "Operation cannot be fulfilled on %s \"%s\": %s",
-                       qualified, name,
-                       why ? why
-                           : "the object has been modified; please apply your changes to the "
-                             "latest version and try again");
-        struct hfd_details details = {.name = name,
-                                      .group = resource->group,
-                                      .kind = resource->plural};
+                       qualified, name, why);
         hfd_response_status(response, HF_E_CONFLICT, 409, "Conflict", message, &details);
 }
 
-void hfd_response_forbidden(struct hfd_response *response, const struct hfd_resource *resource,
-                            const char *name, const char *why, const struct hfd_details *cause) {
-        char message[1024], qualified[128];
-        struct hfd_details details = cause ? *cause : (struct hfd_details){0};
-
-        hfd_resource_qualified(resource, qualified);
-        (void)snprintf(message, sizeof message, "%s \"%s\" is forbidden: %s", qualified, name, why);
-        details.name = name;
-        details.group = resource->group;
-        details.kind = resource->plural;
-        hfd_response_status(response, HF_E_FORBIDDEN, 403, "Forbidden", message, &details);
-}
-
+/* Kubernetes has no such failure. To its clients this is a conflict; ours read the cause. */
 void hfd_response_stale_term(struct hfd_response *response, const struct hfd_resource *resource,
                              const char *name) {
         char message[640], qualified[128];
         const char *why = "the leader term of this write has ended; nothing was written";
+        struct hfd_details details = object_details(resource, name);
 
         hfd_resource_qualified(resource, qualified);
         (void)snprintf(message, sizeof message, "Operation cannot be fulfilled on %s \"%s\": %s",
                        qualified, name, why);
-        struct hfd_details details = {.name = name,
-                                      .group = resource->group,
-                                      .kind = resource->plural,
-                                      .cause_reason = "StaleLeaderTerm",
-                                      .cause_text = why};
+        details.cause_reason = "StaleLeaderTerm";
+        details.cause_text = why;
         hfd_response_status(response, HF_E_STALE_TERM, 409, "Conflict", message, &details);
 }
 
+/*
+ * As Go's aggregate of errors: one is shown as it is, several stand in brackets. The kind in the
+ * details is the Kind here, not the plural.
+ */
 void hfd_response_invalid(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const struct hfd_causes *causes) {
-        struct hf__strbuf s = {.max = 32 << 10};
+        struct hf__strbuf s = {.max = INVALID_MAX};
 
+        assert(causes->n > 0);
         hf__strbuf_printf(&s, "%s%s%s \"%s\" is invalid: %s", resource->kind,
                           *resource->group ? "." : "", resource->group, name,
                           causes->n > 1 ? "[" : "");
         for (size_t i = 0; i < causes->n; i++)
-                hf__strbuf_printf(&s, "%s%s: %s", i ? ", " : "", causes->items[i].field,
+                hf__strbuf_printf(&s, "%s%s: %s", i > 0 ? ", " : "", causes->items[i].field,
                                   causes->items[i].text);
         if (causes->n > 1)
                 hf__strbuf_putc(&s, ']');
@@ -261,7 +247,7 @@ void hfd_response_invalid(struct hfd_response *response, const struct hfd_resour
                                       .kind = resource->kind,
                                       .causes = causes};
         hfd_response_status(response, HF_E_INVALID, 422, "Invalid",
-                            s.error ? "the object is invalid" : s.data, &details);
+                            s.error != 0 ? "the object is invalid" : s.data, &details);
         hf__strbuf_done(&s);
 }
 
@@ -270,6 +256,11 @@ void hfd_response_no_memory(struct hfd_response *response) {
                             "Internal error occurred: out of memory", NULL);
 }
 
+/*
+ * HF_E_CANCELED is a 503 like HF_E_UNAVAILABLE: the store is being stopped. The client did not
+ * cancel; a client that has gone away reads no response. The words of the 413 are etcd's, which
+ * kube-apiserver passes on.
+ */
 void hfd_response_store_error(struct hfd_response *response, int error,
                               const struct hf_status *status) {
         char message[640];
@@ -305,17 +296,26 @@ void hfd_response_store_error(struct hfd_response *response, int error,
         }
 }
 
+/* ---- deletions ---- */
+
+/* kubectl waits for the object with this uid to disappear. */
+
 void hfd_response_deleted(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const char *uid) {
         struct hf__strbuf s = {0};
+        const char *comma = "";
 
         hf__strbuf_puts(&s, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
                             "\"Success\",\"details\":{");
-        if (name)
-                put_member(&s, "", "name", name);
-        if (*resource->group)
-                put_member(&s, name ? "," : "", "group", resource->group);
-        put_member(&s, name || *resource->group ? "," : "", "kind", resource->plural);
+        if (name) {
+                put_member(&s, comma, "name", name);
+                comma = ",";
+        }
+        if (*resource->group) {
+                put_member(&s, comma, "group", resource->group);
+                comma = ",";
+        }
+        put_member(&s, comma, "kind", resource->plural);
         if (uid && *uid)
                 put_member(&s, ",", "uid", uid);
         hf__strbuf_puts(&s, "}}\n");

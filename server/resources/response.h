@@ -1,85 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The answer to a call, and the Status bodies of the field (apiserver.md 3.4): code, reason and
- * message are what clients parse. Thread: owner only.
+ * The response to a request, and the Status bodies of its failures. Code, reason, message and
+ * details are wire format: clients parse them (metav1.Status). Thread: owner only.
+ *
+ * A struct hfd_response begins as {0}. Exactly one function below fills it, and the owner calls
+ * hfd_response_done at the end. Filling never fails: when memory runs out, body is NULL and the
+ * code says enough.
  */
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <holdfast/error.h>
 
 #include "base/buf.h"
+#include "server/resources/causes.h"
 #include "server/resources/resource.h"
 
-#define HFD_CAUSES_MAX 16
-
-struct hfd_cause {
-        const char *reason; /* static: "FieldValueInvalid" */
-        char field[160];
-        char text[760]; /* "Invalid value: 0: must be greater than 0" */
-};
-/* What validation found; the seventeenth and further ones are dropped. */
-struct hfd_causes {
-        size_t n;
-        struct hfd_cause items[HFD_CAUSES_MAX];
-};
-/* value: as Go would print it ("\"x\"", "0"). */
-void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char *value,
-                       const char *detail);
-void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail);
-void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const char *detail);
-void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail);
-void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value,
-                           const char *supported);
-
 struct hfd_response {
-        int code;             /* HTTP */
-        struct hf__buf *body; /* owned; JSON; NULL only when memory ran out */
-        bool fence_compared;  /* the transaction compared the call's fence: echo it */
-        struct hf_status
-                status; /* error 0 = success; else what the body says, for callers in process */
+        int code;                /* of HTTP */
+        struct hf__buf *body;    /* owned; JSON; NULL = out of memory */
+        bool fence_compared;     /* the transaction compared the request's fence: repeat it */
+        struct hf_status status; /* for callers in the process; error 0 = success, else as body */
 };
+/* Frees the body. */
 void hfd_response_done(struct hfd_response *response);
 
-/* Takes body (NULL = out of memory, which makes it a 500). */
+/* A success, with a code of 2xx. Takes body; NULL = out of memory, which makes it a 500. */
 void hfd_response_ok(struct hfd_response *response, int code, struct hf__buf *body);
 
-/* Failures. resource and name may be NULL where there is none. Each fills all of answer. */
+/* status.details, and what else a Status may contain. All are borrowed; NULL or 0 = absent. */
 struct hfd_details {
-        const char *name, *group, *kind; /* kind: the plural for most, the Kind for Invalid */
-        const char *cause_reason;        /* one cause; NULL = none */
+        const char *name, *group;
+        const char *kind;         /* the plural; the Kind in a 422 */
+        const char *cause_reason; /* of one cause, without which the next two do not count */
         const char *cause_text;
-        const char *cause_field; /* NULL = none */
-        const struct hfd_causes *causes;
+        const char *cause_field;
+        const struct hfd_causes *causes; /* further causes */
         uint32_t retry_after_s;
         const char *continue_token; /* status.metadata.continue of a 410 */
 };
+
+/* Any failure. error: HF_E_* or -errno, for callers in the process. details may be NULL. */
 void hfd_response_status(struct hfd_response *response, int error, int code, const char *reason,
                          const char *message, const struct hfd_details *details);
+/* 400; the message is cut to 1023 bytes. */
 void hfd_response_bad_request(struct hfd_response *response, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
-/* 404 for a path, 405 for a verb on it. */
-void hfd_response_no_such_resource(struct hfd_response *response);
-void hfd_response_not_allowed(struct hfd_response *response);
-void hfd_response_not_found(struct hfd_response *response, const struct hfd_resource *resource,
-                            const char *name);
-void hfd_response_exists(struct hfd_response *response, const struct hfd_resource *resource,
-                         const char *name, bool generated);
-void hfd_response_conflict(struct hfd_response *response, const struct hfd_resource *resource,
-                           const char *name, const char *why);
-/* 403 `<resource> "<name>" is forbidden: <why>`; with one cause when details has one. */
+/* 403 `<resource> "<name>" is forbidden: <why>`. cause: has the cause_* members; NULL = no cause.
+ */
 void hfd_response_forbidden(struct hfd_response *response, const struct hfd_resource *resource,
                             const char *name, const char *why, const struct hfd_details *cause);
+/* 404 of a path that is not served. */
+void hfd_response_no_such_resource(struct hfd_response *response);
+/* 404 of an object. */
+void hfd_response_not_found(struct hfd_response *response, const struct hfd_resource *resource,
+                            const char *name);
+/* 405. */
+void hfd_response_not_allowed(struct hfd_response *response);
+/* 409 of a create. generated: the name comes from a generateName; another attempt may succeed. */
+void hfd_response_exists(struct hfd_response *response, const struct hfd_resource *resource,
+                         const char *name, bool generated);
+/* 409 of a write whose precondition failed. why NULL = the object has been modified. */
+void hfd_response_conflict(struct hfd_response *response, const struct hfd_resource *resource,
+                           const char *name, const char *why);
+/* 409 of a fenced write whose leader term has ended: the cause StaleLeaderTerm. */
 void hfd_response_stale_term(struct hfd_response *response, const struct hfd_resource *resource,
                              const char *name);
+/* 422. causes has at least one. */
 void hfd_response_invalid(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const struct hfd_causes *causes);
+/* 500. */
 void hfd_response_no_memory(struct hfd_response *response);
-/* What the store answered: 504, 503, 410, 413, 500. */
+/*
+ * A failed operation of the store: 410, 413, 503, 504, or 500. status has the store's words; NULL
+ * or without a message = those of the error code.
+ */
 void hfd_response_store_error(struct hfd_response *response, int error,
                               const struct hf_status *status);
-/* 200 Status Success of a deletion; name NULL: of many. */
+/* 200 with the Status Success of a deletion. name NULL: of a collection. uid NULL or "": none. */
 void hfd_response_deleted(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const char *uid);

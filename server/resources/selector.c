@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Selectors. A selector is a list of requirements, separated by commas that are not in parentheses:
+ *
+ *      key    !key    key=value    key==value    key!=value    key>1    key<1
+ *      key in (a,b)   key notin (a,b)
+ *
+ * A field selector has only the forms with =, == and !=, and only fields that Kubernetes supports
+ * for the resource. Parsing cuts the text in place, so that a requirement needs no copies; text
+ * must live as long as the requirements.
+ */
 #include "server/resources/selector.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,13 +19,14 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "server/resources/meta.h"
+#include "server/resources/names.h"
 
 #define FIELD_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./"
 
-/* ---- parsing: one requirement is `key`, `!key`, `key op value`, or `key in (a,b)` ---- */
+/* ---- parsing one requirement ---- */
 
-static char *trim(char *text) {
+/* Cuts white space off both ends, in place. */
+static char *trim_spaces(char *text) {
         while (isspace((unsigned char)*text))
                 text++;
         char *end = text + strlen(text);
@@ -24,98 +36,136 @@ static char *trim(char *text) {
         return text;
 }
 
-/* A path into the object: which ones there are is looked up. */
-static bool is_field(const char *key) { return *key && key[strspn(key, FIELD_CHARS)] == '\0'; }
+/* Whether it can be the path of a field. Whether there is such a field is checked later. */
+static bool is_field_path(const char *key) { return *key && key[strspn(key, FIELD_CHARS)] == '\0'; }
 
-/* What no label can have for a value, a requirement cannot ask for; bounds are numbers. */
-static bool values_fit(const struct hfd_requirement *r) {
-        bool bound = r->op == HFD_GREATER || r->op == HFD_LESS;
+static bool is_number(const char *text) {
         char *end;
 
-        for (size_t i = 0; i < r->n_values; i++) {
-                errno = 0;
-                if (bound ? ((void)strtoll(r->values[i], &end, 10), errno || *end || !*r->values[i])
-                          : !hfd_is_label_value(r->values[i]))
+        errno = 0;
+        (void)strtoll(text, &end, 10);
+        return *text && errno == 0 && *end == '\0';
+}
+
+/* Values that no label can have are refused; the bounds of < and > are numbers. */
+static bool values_are_valid(const struct hfd_requirement *requirement) {
+        bool bound = requirement->op == HFD_GREATER || requirement->op == HFD_LESS;
+
+        for (size_t i = 0; i < requirement->n_values; i++) {
+                const char *value = requirement->values[i];
+                bool valid = bound ? is_number(value) : hfd_is_label_value(value);
+                if (!valid)
                         return false;
         }
         return true;
 }
 
-static int add_values(struct hfd_requirement *r, char *list, char separator) {
+/* Cuts list at each separator; '\0' = list is one value. 0 or -ENOMEM. */
+static int add_values(struct hfd_requirement *requirement, char *list, char separator) {
         size_t n = 1;
 
-        for (char *c = list; separator && *c; c++)
+        assert(!requirement->values);
+        for (char *c = list; separator != '\0' && *c; c++)
                 n += *c == separator;
-        r->values = calloc(n, sizeof *r->values);
-        if (!r->values)
+        requirement->values = calloc(n, sizeof *requirement->values);
+        if (!requirement->values)
                 return -ENOMEM;
         for (char *next = list; next; list = next) {
-                next = separator ? strchr(list, separator) : NULL;
+                next = separator != '\0' ? strchr(list, separator) : NULL;
                 if (next)
                         *next++ = '\0';
-                r->values[r->n_values++] = trim(list);
+                requirement->values[requirement->n_values++] = trim_spaces(list);
         }
+        assert(requirement->n_values == n);
         return 0;
 }
 
-/* The values of a requirement whose key and operator are known. */
-static int finish(struct hfd_requirement *r, char *list, char separator, bool fields) {
-        if (!(fields ? is_field(r->key) : hfd_is_qualified_name(r->key)))
+/* Checks the key and adds the values of a requirement whose key and operator are known. */
+static int finish_requirement(struct hfd_requirement *requirement, char *list, char separator,
+                              bool fields) {
+        bool valid =
+                fields ? is_field_path(requirement->key) : hfd_is_qualified_name(requirement->key);
+
+        if (!valid)
                 return HF_E_INVALID;
-        int e = add_values(r, list, separator);
-        return e || fields || values_fit(r) ? e : HF_E_INVALID;
+        int r = add_values(requirement, list, separator);
+        if (r == 0 && !fields && !values_are_valid(requirement))
+                r = HF_E_INVALID;
+        return r;
 }
 
-static int parse_set(struct hfd_requirement *r, char *text) {
+/* Cuts the word off the end of text, if it stands there behind a space. */
+static bool cut_word(char *text, const char *word) {
+        size_t n = strlen(text), n_word = strlen(word);
+
+        if (n <= n_word + 1 || text[n - n_word - 1] != ' ' || strcmp(text + n - n_word, word) != 0)
+                return false;
+        text[n - n_word - 1] = '\0';
+        return true;
+}
+
+/* `key in (a,b)`, `key notin (a,b)` */
+static int parse_set(struct hfd_requirement *requirement, char *text) {
         char *open = strchr(text, '('), *close = strrchr(text, ')');
 
-        if (!open || !close || close < open || *trim(close + 1))
+        if (!open || !close || close < open || *trim_spaces(close + 1))
                 return HF_E_INVALID;
         *open = *close = '\0';
-        char *word = trim(text);
-        size_t n = strlen(word);
-        if (n > 6 && strcmp(word + n - 6, " notin") == 0)
-                r->op = HFD_NOT_IN, word[n - 6] = '\0';
-        else if (n > 3 && strcmp(word + n - 3, " in") == 0)
-                r->op = HFD_IN, word[n - 3] = '\0';
+        char *head = trim_spaces(text);
+        if (cut_word(head, "notin"))
+                requirement->op = HFD_NOT_IN;
+        else if (cut_word(head, "in"))
+                requirement->op = HFD_IN;
         else
                 return HF_E_INVALID;
-        r->key = trim(word);
-        return finish(r, open + 1, ',', false);
+        requirement->key = trim_spaces(head);
+        return finish_requirement(requirement, open + 1, ',', false);
 }
 
-static int parse_requirement(struct hfd_requirement *r, char *text, bool fields) {
-        char *op;
+/* `key`, `!key` */
+static int parse_existence(struct hfd_requirement *requirement, char *text) {
+        requirement->op = *text == '!' ? HFD_NOT_EXISTS : HFD_EXISTS;
+        requirement->key = *text == '!' ? trim_spaces(text + 1) : text;
+        return hfd_is_qualified_name(requirement->key) ? 0 : HF_E_INVALID;
+}
 
-        text = trim(text);
+/* The operator at *at, which is moved behind it. False: a '!' without its '='. */
+static bool take_operator(char **at, enum hfd_selector_op *ret_op) {
+        char first = *(*at)++;
+
+        switch (first) {
+        case '<': *ret_op = HFD_LESS; return true;
+        case '>': *ret_op = HFD_GREATER; return true;
+        case '!': *ret_op = HFD_NOT_EQUALS; return *(*at)++ == '=';
+        default:
+                assert(first == '=');
+                *ret_op = HFD_EQUALS;
+                if (**at == '=') /* "==" is the same as "=" */
+                        (*at)++;
+                return true;
+        }
+}
+
+static int parse_requirement(struct hfd_requirement *requirement, char *text, bool fields) {
+        text = trim_spaces(text);
         if (!fields && strchr(text, '('))
-                return parse_set(r, text);
-        if (!fields && *text == '!' && !strchr(text, '=')) {
-                r->op = HFD_NOT_EXISTS;
-                r->key = trim(text + 1);
-                return hfd_is_qualified_name(r->key) ? 0 : HF_E_INVALID;
-        }
-        op = strpbrk(text, fields ? "=!" : "=!<>");
-        if (!op) {
-                r->op = HFD_EXISTS;
-                r->key = text;
-                return !fields && hfd_is_qualified_name(text) ? 0 : HF_E_INVALID;
-        }
-        char *value = op + 1;
-        r->op = *op == '!'   ? HFD_NOT_EQUALS
-                : *op == '<' ? HFD_LESS
-                : *op == '>' ? HFD_GREATER
-                             : HFD_EQUALS;
-        if (*op == '!' && *value++ != '=')
+                return parse_set(requirement, text);
+        if (!fields && *text == '!' && !strchr(text, '='))
+                return parse_existence(requirement, text);
+        char *op = strpbrk(text, fields ? "=!" : "=!<>"), *value = op;
+        if (!op)
+                return fields ? HF_E_INVALID : parse_existence(requirement, text);
+        if (!take_operator(&value, &requirement->op))
                 return HF_E_INVALID;
-        if (*op == '=' && *value == '=')
-                value++;
         *op = '\0';
-        r->key = trim(text);
-        return finish(r, value, '\0', fields);
+        requirement->key = trim_spaces(text);
+        return finish_requirement(requirement, value, '\0', fields);
 }
 
-static bool field_known(const struct hfd_resource *resource, const char *key) {
+/* ---- parsing a selector ---- */
+
+/* Whether Kubernetes supports the field in selectors of this resource. */
+static bool is_known_field(const struct hfd_resource *resource, const char *key) {
         static const char *const of_events[] = {"involvedObject.kind",
                                                 "involvedObject.namespace",
                                                 "involvedObject.name",
@@ -128,60 +178,84 @@ static bool field_known(const struct hfd_resource *resource, const char *key) {
                                                 "source",
                                                 "reportingComponent"};
 
-        if (strcmp(key, "metadata.name") == 0 ||
-            (resource->namespaced && strcmp(key, "metadata.namespace") == 0))
+        if (strcmp(key, "metadata.name") == 0)
                 return true;
+        if (strcmp(key, "metadata.namespace") == 0)
+                return resource->namespaced;
         if (strcmp(resource->plural, "secrets") == 0)
                 return strcmp(key, "type") == 0;
         if (strcmp(resource->plural, "namespaces") == 0)
                 return strcmp(key, "status.phase") == 0;
-        for (size_t i = 0;
-             strcmp(resource->plural, "events") == 0 && i < sizeof of_events / sizeof of_events[0];
-             i++)
+        if (strcmp(resource->plural, "events") != 0)
+                return false;
+        for (size_t i = 0; i < sizeof of_events / sizeof of_events[0]; i++)
                 if (strcmp(key, of_events[i]) == 0)
                         return true;
         return false;
 }
 
+/* Parses one requirement and adds it. text: the whole selector, for the reason. */
+static int add_requirement(struct hfd_selector *selector, char *item,
+                           const struct hfd_resource *resource, const char *text, char *reason,
+                           size_t max_reason) {
+        int r = HF_E_INVALID;
+
+        if (selector->n < HFD_REQUIREMENTS_MAX)
+                r = parse_requirement(&selector->requirements[selector->n++], item,
+                                      selector->fields);
+        if (r != 0) {
+                (void)snprintf(reason, max_reason,
+                               "unable to parse requirement: invalid %s selector: %.200s",
+                               selector->fields ? "field" : "label", text);
+                return r;
+        }
+        const char *key = selector->requirements[selector->n - 1].key;
+        if (selector->fields && !is_known_field(resource, key)) {
+                (void)snprintf(reason, max_reason, "field label not supported: %s", key);
+                return HF_E_INVALID;
+        }
+        return 0;
+}
+
+/* Cuts selector->text at the commas that are not in parentheses. */
+static int parse_requirements(struct hfd_selector *selector, const struct hfd_resource *resource,
+                              const char *text, char *reason, size_t max_reason) {
+        char *item = selector->text;
+        int depth = 0;
+
+        for (char *c = item;; c++) {
+                if (*c == '(')
+                        depth++;
+                else if (*c == ')')
+                        depth--;
+                if (*c && (*c != ',' || depth > 0))
+                        continue;
+                bool last = *c == '\0';
+                *c = '\0';
+                int r = add_requirement(selector, item, resource, text, reason, max_reason);
+                if (r != 0 || last)
+                        return r;
+                item = c + 1;
+        }
+}
+
 int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource *resource,
                        struct hfd_selector *ret_selector, char *reason, size_t max_reason) {
         struct hfd_selector selector = {.fields = fields};
-        int depth = 0, r = 0;
+        int r = -ENOMEM;
 
-        if (!text || !*text)
-                goto done;
+        if (!text || !*text) {
+                *ret_selector = selector;
+                return 0;
+        }
         selector.text = strdup(text);
         selector.requirements = calloc(HFD_REQUIREMENTS_MAX, sizeof *selector.requirements);
-        r = selector.text && selector.requirements ? 0 : -ENOMEM;
-        for (char *item = selector.text, *c = item; !r; c++) {
-                depth += *c == '(' ? 1 : *c == ')' ? -1 : 0;
-                if (*c && (*c != ',' || depth > 0))
-                        continue;
-                bool last = !*c;
-                *c = '\0';
-                if (selector.n == HFD_REQUIREMENTS_MAX)
-                        r = HF_E_INVALID;
-                else
-                        r = parse_requirement(&selector.requirements[selector.n++], item, fields);
-                if (!r && fields &&
-                    !field_known(resource, selector.requirements[selector.n - 1].key)) {
-                        (void)snprintf(reason, max_reason, "field label not supported: %s",
-                                       selector.requirements[selector.n - 1].key);
-                        hfd_selector_done(&selector);
-                        return HF_E_INVALID;
-                }
-                if (last)
-                        break;
-                item = c + 1;
-        }
-        if (r) {
-                (void)snprintf(reason, max_reason,
-                               "unable to parse requirement: invalid %s selector: %.200s",
-                               fields ? "field" : "label", text);
+        if (selector.text && selector.requirements)
+                r = parse_requirements(&selector, resource, text, reason, max_reason);
+        if (r != 0) {
                 hfd_selector_done(&selector);
                 return r;
         }
-done:
         *ret_selector = selector;
         return 0;
 }
@@ -196,62 +270,71 @@ void hfd_selector_done(struct hfd_selector *selector) {
 
 /* ---- matching ---- */
 
-static bool one_of(const struct hfd_requirement *r, const char *value) {
-        for (size_t i = 0; i < r->n_values; i++)
-                if (strcmp(r->values[i], value) == 0)
+static bool has_value(const struct hfd_requirement *requirement, const char *value) {
+        for (size_t i = 0; i < requirement->n_values; i++)
+                if (strcmp(requirement->values[i], value) == 0)
                         return true;
         return false;
 }
 
-static bool holds(const struct hfd_requirement *r, const char *value) {
-        switch (r->op) {
+/* value NULL = the object has no such label. Kubernetes lets an absent label satisfy != and notin.
+ */
+static bool requirement_holds(const struct hfd_requirement *requirement, const char *value) {
+        switch (requirement->op) {
         case HFD_EXISTS: return value != NULL;
         case HFD_NOT_EXISTS: return !value;
         case HFD_EQUALS:
-        case HFD_IN: return value && one_of(r, value);
+        case HFD_IN: return value && has_value(requirement, value);
         case HFD_NOT_EQUALS:
-        case HFD_NOT_IN: return !value || !one_of(r, value);
+        case HFD_NOT_IN: return !value || !has_value(requirement, value);
         case HFD_GREATER:
                 return value && *value &&
-                       strtoll(value, NULL, 10) > strtoll(r->values[0], NULL, 10);
+                       strtoll(value, NULL, 10) > strtoll(requirement->values[0], NULL, 10);
         case HFD_LESS:
                 return value && *value &&
-                       strtoll(value, NULL, 10) < strtoll(r->values[0], NULL, 10);
+                       strtoll(value, NULL, 10) < strtoll(requirement->values[0], NULL, 10);
         }
         return false;
 }
 
-static bool field_holds(const struct hfd_requirement *r, struct hfd_object *object) {
-        if (strcmp(r->key, "metadata.name") == 0)
-                return holds(r, object->name);
-        if (strcmp(r->key, "metadata.namespace") == 0) {
-                bool same = strlen(r->values[0]) == object->n_ns &&
-                            memcmp(r->values[0], object->path, object->n_ns) == 0;
-                return same == (r->op == HFD_EQUALS);
+static bool label_holds(const struct hfd_requirement *requirement, struct hfd_object *object) {
+        const struct hf__json *labels = hf__json_get(hfd_object_meta(object), "labels");
+
+        return requirement_holds(requirement,
+                                 hf__json_text(hf__json_get(labels, requirement->key)));
+}
+
+static bool field_holds(const struct hfd_requirement *requirement, struct hfd_object *object) {
+        if (strcmp(requirement->key, "metadata.name") == 0)
+                return requirement_holds(requirement, object->name);
+        if (strcmp(requirement->key, "metadata.namespace") == 0) {
+                const char *wanted = requirement->values[0];
+                bool same = strlen(wanted) == object->n_ns &&
+                            memcmp(wanted, object->path, object->n_ns) == 0;
+                return same == (requirement->op == HFD_EQUALS);
         }
-        const char *path = strcmp(r->key, "source") != 0 ? r->key : "source.component";
-        const char *value = hf__json_string(hfd_object_meta(object), path);
-        return holds(r, value ? value : ""); /* an absent field is empty, as a Go struct's */
+        bool source = strcmp(requirement->key, "source") == 0; /* Kubernetes' short name */
+        const char *value = hf__json_string(hfd_object_meta(object),
+                                            source ? "source.component" : requirement->key);
+        return requirement_holds(requirement, value ? value : ""); /* as in a Go struct */
 }
 
 bool hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object *object) {
         for (size_t i = 0; i < selector->n; i++) {
-                const struct hfd_requirement *r = &selector->requirements[i];
-                if (selector->fields
-                            ? !field_holds(r, object)
-                            : !holds(r, hf__json_text(
-                                                hf__json_get(hf__json_get(hfd_object_meta(object),
-                                                                          "labels"),
-                                                             r->key))))
+                const struct hfd_requirement *requirement = &selector->requirements[i];
+                bool holds = selector->fields ? field_holds(requirement, object)
+                                              : label_holds(requirement, object);
+                if (!holds)
                         return false;
         }
         return true;
 }
 
 const char *hfd_selector_name(const struct hfd_selector *selector) {
-        for (size_t i = 0; i < selector->n; i++)
-                if (selector->fields && selector->requirements[i].op == HFD_EQUALS &&
-                    strcmp(selector->requirements[i].key, "metadata.name") == 0)
-                        return selector->requirements[i].values[0];
+        for (size_t i = 0; selector->fields && i < selector->n; i++) {
+                const struct hfd_requirement *requirement = &selector->requirements[i];
+                if (requirement->op == HFD_EQUALS && strcmp(requirement->key, "metadata.name") == 0)
+                        return requirement->values[0];
+        }
         return NULL;
 }

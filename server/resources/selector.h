@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Label and field selectors: parsed once per call, matched against an object's lazily parsed parts.
- * Pure.
+ * Label and field selectors: parsed once for each request, and matched against the parts of objects
+ * that hfd_object_meta keeps parsed. A selector is immutable once it is parsed; {0} selects
+ * everything. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "server/resources/object.h"
 
-#define HFD_REQUIREMENTS_MAX 64
+#define HFD_REQUIREMENTS_MAX 64 /* of one selector; more are refused */
 
 enum hfd_selector_op {
         HFD_EQUALS,
@@ -24,21 +25,29 @@ enum hfd_selector_op {
 
 struct hfd_requirement {
         enum hfd_selector_op op;
-        const char *key; /* into text */
-        char **values;   /* owned; pointers into text */
+        const char *key; /* points into text */
+        char **values;   /* owned; pointers into text; NULL for HFD_EXISTS and HFD_NOT_EXISTS */
         size_t n_values;
 };
 struct hfd_selector {
-        bool fields; /* a field selector */
-        char *text;  /* owned; cut into the strings the requirements point to */
-        struct hfd_requirement *requirements; /* owned */
+        bool fields; /* a field selector, else a label selector */
+        char *text;  /* owned; cut into the strings that the requirements point to */
+        struct hfd_requirement *requirements; /* owned; all of them must hold */
         size_t n;
 };
 
-/* 0, -ENOMEM, or HF_E_INVALID with the words of a 400 in reason. Empty text selects everything. */
+/*
+ * Parses a selector of objects of the resource. NULL or "" selects everything. 0; -ENOMEM; or
+ * HF_E_INVALID: reason has the words of the 400.
+ */
 int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource *resource,
                        struct hfd_selector *ret_selector, char *reason, size_t max_reason);
+/* Frees what the selector owns, and makes it {0}. */
 void hfd_selector_done(struct hfd_selector *selector);
+/* Whether all requirements hold. When memory runs out, labels and fields count as absent. */
 bool hfd_selector_matches(const struct hfd_selector *selector, struct hfd_object *object);
-/* The value that `metadata.name=` demands; NULL = none. */
+/*
+ * The value that a field selector demands of metadata.name, borrowed; NULL = none. A list or watch
+ * then looks at one object only.
+ */
 const char *hfd_selector_name(const struct hfd_selector *selector);

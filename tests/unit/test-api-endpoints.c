@@ -6,14 +6,18 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <holdfast/metrics.h>
 
 #include "base/json.h"
 #include "fake_request.h"
 #include "server/handlers/healthz.h"
+#include "server/handlers/metrics_handler.h"
+#include "server/handlers/version_handler.h"
 
 static struct hf_host host = {.size = sizeof host};
 static struct hfd_router *router;
 static struct hfd_healthz *healthz;
+static struct hfd_metrics_handler *metrics;
 static bool etcd_is_well;
 static int n_ready;
 
@@ -30,6 +34,9 @@ static int set_up(void **state) {
                hfd_router_new(&router) == 0);
         assert(hfd_healthz_new(&host, on_ready, NULL, &healthz) == 0);
         assert(hfd_healthz_install(healthz, router) == 0);
+        assert(hfd_metrics_handler_new(&host, &metrics) == 0);
+        assert(hfd_router_add(router, "/metrics", hfd_metrics_handle, metrics) == 0);
+        assert(hfd_router_add(router, "/version", hfd_version_handle, NULL) == 0);
         assert(hf_health_add(host.health, "etcd", HF_HEALTHZ | HF_READYZ, check_etcd, NULL) == 0);
         assert(hf_health_add(host.health, "poststarthook/a", HF_LIVEZ | HF_READYZ, check_etcd,
                              NULL) == 0);
@@ -38,6 +45,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
         healthz = hfd_healthz_free(healthz);
+        metrics = hfd_metrics_handler_free(metrics);
         router = hfd_router_free(router);
         host.health = hf_health_free(host.health);
         host.metrics = hf_metrics_free(host.metrics);

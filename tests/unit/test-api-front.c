@@ -24,12 +24,15 @@
 #include "server/auth/pki.h"
 #include "server/filters/filters.h"
 #include "server/handlers/healthz.h"
+#include "server/handlers/metrics_handler.h"
+#include "server/handlers/version_handler.h"
 
 static struct hf_host host = {.size = sizeof host};
 static struct hfd_pki pki;
 static struct hfd_auth *auth;
 static struct hfd_router *router;
-static struct hfd_healthz *endpoints;
+static struct hfd_healthz *healthz;
+static struct hfd_metrics_handler *metrics;
 static struct hfd_filters *filters;
 static struct hfd_http *http;
 static struct hf__http_engine *engine;
@@ -43,8 +46,11 @@ static int set_up(void **state) {
         assert(hf_metrics_new(&host.metrics) == 0 && hf_health_new(&host.health) == 0);
         assert(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &pki, NULL) == 0);
         assert(hfd_auth_new(&host, NULL, &auth, NULL) == 0 && hfd_router_new(&router) == 0);
-        assert(hfd_healthz_new(&host, NULL, NULL, &endpoints) == 0 &&
-               hfd_healthz_install(endpoints, router) == 0);
+        assert(hfd_healthz_new(&host, NULL, NULL, &healthz) == 0 &&
+               hfd_healthz_install(healthz, router) == 0);
+        assert(hfd_metrics_handler_new(&host, &metrics) == 0 &&
+               hfd_router_add(router, "/metrics", hfd_metrics_handle, metrics) == 0 &&
+               hfd_router_add(router, "/version", hfd_version_handle, NULL) == 0);
         const struct hfd_filters_config chain = {.router = router,
                                                  .auth = auth,
                                                  .send_retry_after = true};
@@ -66,7 +72,8 @@ static int tear_down(void **state) {
         engine = hf__http_engine_free(engine);
         http = hfd_http_free(http);
         filters = hfd_filters_free(filters);
-        endpoints = hfd_healthz_free(endpoints);
+        healthz = hfd_healthz_free(healthz);
+        metrics = hfd_metrics_handler_free(metrics);
         router = hfd_router_free(router);
         auth = hfd_auth_free(auth);
         hfd_pki_done(&pki);

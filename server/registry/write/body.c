@@ -17,9 +17,9 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "server/registry/delete_options.h"
-#include "server/resources/field_types.h"
 #include "server/resources/meta.h"
-#include "server/resources/unknown_fields.h"
+#include "server/resources/schema/field_types.h"
+#include "server/resources/schema/unknown_fields.h"
 
 /*
  * Some readers take the first of two equal keys, others the last. One that was checked must not be

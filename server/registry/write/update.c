@@ -25,6 +25,7 @@
 #include "server/registry/write/patch.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/meta.h"
+#include "server/resources/meta_validation.h"
 
 #define NAMES_MAX 8 /* generated names that are tried */
 
@@ -287,7 +288,7 @@ static void update_existing(struct hfd_write *w, struct hf__json *old) {
                 /* The update has removed the last finalizer, so it is the deletion as well. */
                 w->last = w->stored;
                 w->stored = NULL;
-        } else if (hfd_object_is(w->current, w->stored) || hf__json_equal(w->object, old)) {
+        } else if (hfd_object_has_bytes(w->current, w->stored) || hf__json_equal(w->object, old)) {
                 /* The same bytes, or the same members in the order of a client that sorts them. */
                 w->unchanged = true;
                 w->stored = hf__buf_unref(w->stored);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fieldValidation: which fields of a sent object its kind does not have. Strict refuses them, Warn
- * names them in a Warning header; they are stored either way, so that a newer client's fields
- * survive an older server.
+ * fieldValidation: the fields of a sent object that its kind does not have. Strict refuses the
+ * object, Warn names them in Warning headers. Where the object is accepted they are stored, so that
+ * the fields of a newer client survive an older server.
  *
- * The shapes are as deep as mistakes are common: the object, its metadata, and the parts with a
- * fixed form. A part without a row is open.
+ * The table goes only as deep as mistakes are common: the object, its metadata, and the parts with
+ * a fixed form. A part without a row may have any field.
  */
-#include "server/resources/unknown_fields.h"
+#include "server/resources/schema/unknown_fields.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,8 @@
 #define REFERENCE    "apiVersion kind namespace name uid resourceVersion fieldPath"
 #define RULE         "verbs apiGroups resources resourceNames nonResourceURLs"
 #define SUBJECT      "kind apiGroup name namespace"
-#define UNKNOWN_MAX  8 /* of one object; more are a body of another kind */
-#define UNKNOWN_TEXT 120
+#define UNKNOWN_MAX  8   /* fields named for one object; a body with more is of another kind */
+#define UNKNOWN_TEXT 120 /* bytes shown of a name */
 
 static const struct shape {
         const char *kind; /* NULL = every kind */
@@ -83,29 +84,36 @@ const char *hfd_unknown_fields_known(const char *kind, const char *part) {
 static bool is_field(const char *fields, const char *key) {
         size_t n = strlen(key);
 
-        for (const char *word = fields; word; word = strchr(word, ' '), word += word ? 1 : 0)
-                if (*word == *key && strncmp(word, key, n) == 0 && (word[n] == ' ' || !word[n]))
+        for (const char *word = fields; *word;) {
+                if (strncmp(word, key, n) == 0 && (word[n] == ' ' || word[n] == '\0'))
                         return true;
+                word += strcspn(word, " ");
+                word += strspn(word, " ");
+        }
         return false;
 }
 
-/* The names are the client's, and go into a header: printable and short. */
+/* The client chose the name and it goes into a header: printable ASCII only, and short. */
 static void put_name(struct hf__strbuf *s, const char *name) {
-        for (size_t i = 0; name[i] && i < UNKNOWN_TEXT; i++)
-                hf__strbuf_putc(s,
-                                name[i] < ' ' || name[i] > '~' || name[i] == '"' || name[i] == '\\'
-                                        ? '?'
-                                        : name[i]);
+        for (size_t i = 0; name[i] && i < UNKNOWN_TEXT; i++) {
+                bool plain = name[i] >= ' ' && name[i] <= '~' && name[i] != '"' && name[i] != '\\';
+                hf__strbuf_putc(s, plain ? name[i] : '?');
+        }
 }
 
-/* place: the part's name, and which of an array it is. */
-static void find(const struct shape *shape, const char *place, struct hf__json *object,
-                 size_t *n_found, struct hf__strbuf *s) {
+/*
+ * Adds a line for each unknown field of one part. place: the path of the part, with the index when
+ * it is an element of an array; "" = the object itself.
+ */
+static void find_in_object(const struct shape *shape, const char *place, struct hf__json *object,
+                           size_t *n_found, struct hf__strbuf *s) {
+        assert(hf__json_is_object(object));
         for (struct hf__json *m = hf__json_first(object); m && *n_found < UNKNOWN_MAX;
              m = hf__json_next(m)) {
                 if (is_field(shape->fields, hf__json_key(m)))
                         continue;
-                hf__strbuf_puts(s, (*n_found)++ ? "\nunknown field \"" : "unknown field \"");
+                hf__strbuf_puts(s, *n_found > 0 ? "\nunknown field \"" : "unknown field \"");
+                ++*n_found;
                 hf__strbuf_puts(s, place);
                 if (*place)
                         hf__strbuf_putc(s, '.');
@@ -114,6 +122,7 @@ static void find(const struct shape *shape, const char *place, struct hf__json *
         }
 }
 
+/* The same for each object in the array that the shape's part names ("rules[]"). */
 static void find_in_array(const struct shape *shape, struct hf__json *object, size_t *n_found,
                           struct hf__strbuf *s) {
         char key[64], place[96];
@@ -124,7 +133,7 @@ static void find_in_array(const struct shape *shape, struct hf__json *object, si
              m && *n_found < UNKNOWN_MAX; m = hf__json_next(m)) {
                 (void)snprintf(place, sizeof place, "%s[%zu]", key, i++);
                 if (hf__json_is_object(m))
-                        find(shape, place, m, n_found, s);
+                        find_in_object(shape, place, m, n_found, s);
         }
 }
 
@@ -143,10 +152,10 @@ int hfd_unknown_fields(const struct hfd_resource *resource, struct hf__json *obj
                 if (strchr(shapes[i].part, '['))
                         find_in_array(&shapes[i], object, &n_found, &s);
                 else if (hf__json_is_object(part))
-                        find(&shapes[i], shapes[i].part, part, &n_found, &s);
+                        find_in_object(&shapes[i], shapes[i].part, part, &n_found, &s);
         }
-        if (n_found) {
-                *ret_unknown = s.error ? NULL : strdup(s.data);
+        if (n_found > 0) {
+                *ret_unknown = s.error != 0 ? NULL : strdup(s.data);
                 r = *ret_unknown ? 0 : -ENOMEM;
         }
         hf__strbuf_done(&s);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The types of the fields whose values the server does not look at itself. Clients with typed
- * readers decode a whole list or none of it: one object with a text where a number belongs would
- * hide all others of its kind from them.
+ * The types of the fields whose values the server itself does not read. They matter all the same:
+ * a client with typed readers decodes a whole list or none of it, so that one object with a text
+ * where a number belongs would hide all others of its kind from it.
  *
- * A path goes from the object to the field: `a.b` into a member, `a[]` into each element of an
- * array, `a{}` into each member of a map. What is absent or null is fine anywhere. What the
- * strategies decode is not repeated here.
+ * A path leads from the object to the field: `a.b` into a member, `a[]` into each element of an
+ * array, `a{}` into each member of a map. A field that is absent or null has any type. The fields
+ * that the strategies decode are not repeated here.
  */
-#include "server/resources/field_types.h"
+#include "server/resources/schema/field_types.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +19,11 @@
 #include "base/json.h"
 #include "base/time_format.h"
 
+#define KEY_MAX 40 /* bytes of the longest key in a path, with the NUL */
+
 enum type { TEXT, BOOL, INT32, INT64, BYTES, TIME, MICROTIME, OBJECT };
 
+/* Go's names, for the messages; in the order of enum type. */
 static const char *const type_names[] = {"string",  "bool",    "int32",        "int64",
                                          "[]uint8", "v1.Time", "v1.MicroTime", "object"};
 
@@ -79,31 +83,37 @@ static const struct field {
         {"Workspace", "status.initializers[]", TEXT},
 };
 
+/* A whole number n with -limit <= n < limit. */
 static bool is_whole(const struct hf__json *value, double limit) {
         double number = hf__json_number(value);
+
         return hf__json_is_number(value) && number == trunc(number) && number >= -limit &&
                number < limit;
 }
 
-/* A Time may have any fraction of a second, which its readers drop; a MicroTime has its six digits.
- */
-static bool is_time(const struct hf__json *value, bool micro) {
-        const char *text = hf__json_is_string(value) ? hf__json_text(value) : "",
-                   *point = strchr(text, '.');
+/* A Time may have any fraction of a second, which its readers drop. */
+static bool is_time(const char *text) {
+        const char *point = strchr(text, '.');
+        size_t n_digits = point ? strspn(point + 1, "0123456789") : 0;
         char whole[40];
         int64_t time;
 
-        if (micro)
-                return hf__microtime_parse(text, &time) == 0;
-        size_t n = point ? strspn(point + 1, "0123456789") : 0;
-        if (!n)
+        if (n_digits == 0)
                 return hf__time_parse(text, &time) == 0;
-        int n_whole =
-                snprintf(whole, sizeof whole, "%.*s%s", (int)(point - text), text, point + 1 + n);
-        return n_whole > 0 && (size_t)n_whole < sizeof whole && hf__time_parse(whole, &time) == 0;
+        int n = snprintf(whole, sizeof whole, "%.*s%s", (int)(point - text), text,
+                         point + 1 + n_digits);
+        return n > 0 && (size_t)n < sizeof whole && hf__time_parse(whole, &time) == 0;
 }
 
-static bool is_of(const struct hf__json *value, enum type type) {
+/* A MicroTime has exactly six digits behind the point. */
+static bool is_micro_time(const char *text) {
+        int64_t time;
+
+        return hf__microtime_parse(text, &time) == 0;
+}
+
+static bool has_type(const struct hf__json *value, enum type type) {
+        const char *text = hf__json_is_string(value) ? hf__json_text(value) : "";
         size_t n;
 
         switch (type) {
@@ -111,37 +121,50 @@ static bool is_of(const struct hf__json *value, enum type type) {
         case BOOL: return hf__json_is_bool(value);
         case INT32: return is_whole(value, 0x1p31);
         case INT64: return is_whole(value, 0x1p63);
-        case BYTES: return hf__json_is_string(value) && hf__base64_check(hf__json_text(value), &n);
-        case TIME: return is_time(value, false);
-        case MICROTIME: return is_time(value, true);
+        case BYTES: return hf__json_is_string(value) && hf__base64_check(text, &n);
+        case TIME: return is_time(text);
+        case MICROTIME: return is_micro_time(text);
         case OBJECT: return hf__json_is_object(value);
         }
         return false;
 }
 
-/* Whether what is at `path` from here is of the type. */
-static bool good_at(const struct hf__json *at, const char *path, enum type type) {
-        char key[40];
+static bool check_path(const struct hf__json *at, const char *path, enum type type);
+
+/* path begins with "[]" or "{}": the rest of it goes for each element or member of `at`. */
+static bool check_members(const struct hf__json *at, const char *path, enum type type) {
+        bool fits = *path == '[' ? hf__json_is_array(at) : hf__json_is_object(at);
+
+        if (!fits)
+                return false;
+        path += path[2] == '.' ? 3 : 2;
+        for (const struct hf__json *m = hf__json_first(at); m; m = hf__json_next(m))
+                if (!check_path(m, path, type))
+                        return false;
+        return true;
+}
+
+/*
+ * Whether the values that path leads to from `at` have the type. The recursion is as deep as the
+ * paths of the table.
+ */
+static bool check_path(const struct hf__json *at, const char *path, enum type type) {
+        char key[KEY_MAX];
         size_t n = strcspn(path, ".[{");
 
         if (!at || hf__json_is_null(at))
                 return true;
         if (!*path)
-                return is_of(at, type);
-        if (*path == '[' || *path == '{') {
-                if (*path == '[' ? !hf__json_is_array(at) : !hf__json_is_object(at))
-                        return false;
-                path += path[2] == '.' ? 3 : 2;
-                for (const struct hf__json *m = hf__json_first(at); m; m = hf__json_next(m))
-                        if (!good_at(m, path, type))
-                                return false;
-                return true;
-        }
-        if (!hf__json_is_object(at) || n >= sizeof key)
+                return has_type(at, type);
+        if (*path == '[' || *path == '{')
+                return check_members(at, path, type);
+        if (!hf__json_is_object(at))
                 return false;
+        assert(n < sizeof key);
         memcpy(key, path, n);
         key[n] = '\0';
-        return good_at(hf__json_get(at, key), path + n + (path[n] == '.'), type);
+        path += path[n] == '.' ? n + 1 : n;
+        return check_path(hf__json_get(at, key), path, type);
 }
 
 bool hfd_field_types_check(const struct hfd_resource *resource, const struct hf__json *object,
@@ -149,7 +172,7 @@ bool hfd_field_types_check(const struct hfd_resource *resource, const struct hf_
         for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
                 const struct field *field = &fields[i];
                 if ((field->kind && strcmp(field->kind, resource->kind) != 0) ||
-                    good_at(object, field->path, field->type))
+                    check_path(object, field->path, field->type))
                         continue;
                 (void)snprintf(reason, max_reason,
                                "json: cannot unmarshal into Go struct field %s.%s of type %s",

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GET /metrics. The text is made for each scrape; its size is limited, because the number of label
+ * values is not known here.
+ */
+#include "server/handlers/metrics_handler.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include <holdfast/metrics.h>
+
+#include "base/strbuf.h"
+#include "server/handlers/process_metrics.h"
+#include "server/handlers/read_endpoint.h"
+
+#define BODY_MAX ((size_t)16 << 20)
+
+struct hfd_metrics_handler {
+        struct hf_metrics *metrics;          /* borrowed from the host; NULL = none */
+        struct hfd_process_metrics *process; /* owned */
+};
+
+int hfd_metrics_handler_new(const struct hf_host *host, struct hfd_metrics_handler **ret_handler) {
+        struct hfd_metrics_handler *handler = calloc(1, sizeof *handler);
+
+        if (!handler)
+                return -ENOMEM;
+        handler->metrics = host->metrics;
+        int r = hfd_process_metrics_new(host, &handler->process);
+        if (r != 0) {
+                hfd_metrics_handler_free(handler);
+                return r;
+        }
+        *ret_handler = handler;
+        return 0;
+}
+
+struct hfd_metrics_handler *hfd_metrics_handler_free(struct hfd_metrics_handler *handler) {
+        if (!handler)
+                return NULL;
+        hfd_process_metrics_free(handler->process);
+        free(handler);
+        return NULL;
+}
+
+static void add_text(void *ctx, const char *text, size_t n) { hf__strbuf_add(ctx, text, n); }
+
+void hfd_metrics_handle(void *ctx, struct hfd_http_request *request) {
+        const struct hfd_metrics_handler *handler = ctx;
+        struct hf__strbuf body = {.max = BODY_MAX};
+
+        assert(handler);
+        if (hfd_read_endpoint_accepts(request)) {
+                hf__strbuf_puts(&body, ""); /* without metrics the body is empty, not missing */
+                if (handler->metrics)
+                        hf_metrics_write(handler->metrics, add_text, &body);
+                hfd_read_endpoint_reply(request, "text/plain; version=0.0.4; charset=utf-8", &body);
+        }
+        hf__strbuf_done(&body);
+        hfd_http_request_unref(request);
+}

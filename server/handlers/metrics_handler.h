@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * GET /metrics: all metrics of the process in Prometheus' text format. Names and labels are wire
+ * format: dashboards and alerts are written for them. Thread: any, once it is made.
+ */
+#include <holdfast/host.h>
+
+#include "server/http/http.h"
+
+struct hfd_metrics_handler;
+
+/*
+ * Also adds the process_* metrics to host->metrics, which may be NULL: then the response is empty.
+ * host must live longer. 0 or -errno.
+ */
+int hfd_metrics_handler_new(const struct hf_host *host, struct hfd_metrics_handler **ret_handler);
+/* No request may be under way. Accepts NULL, returns NULL. */
+struct hfd_metrics_handler *hfd_metrics_handler_free(struct hfd_metrics_handler *handler);
+/* A handler of http.h. ctx is the struct hfd_metrics_handler. */
+void hfd_metrics_handle(void *ctx, struct hfd_http_request *request);

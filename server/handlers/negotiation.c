@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Content negotiation. The server gives JSON only; what varies is the kind of object in it. A
+ * client that asks for a Table or for PartialObjectMetadata lists plain JSON behind it, so that an
+ * element that cannot be given is passed over.
+ */
+#include "server/handlers/negotiation.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "server/filters/query.h"
+#include "server/handlers/protobuf_fields.h"
+
+#define ACCEPT_MAX 2048 /* bytes that are read, with the NUL; a longer header counts as absent */
+
+/* ---- Accept ---- */
+
+/* One element of Accept: `application/json;as=Table;v=v1;g=meta.k8s.io`. */
+struct media_type {
+        const char *type;
+        char as[40], version[16], group[64];
+};
+
+static char *skip_spaces(char *text) { return text + strspn(text, " "); }
+
+/* Cuts the element in place. False: it is empty. */
+static bool parse_media_type(char *element, struct media_type *ret_media) {
+        char *save = NULL, *type = strtok_r(element, ";", &save);
+
+        if (!type)
+                return false;
+        *ret_media = (struct media_type){.type = skip_spaces(type),
+                                         .version = "v1",
+                                         .group = "meta.k8s.io"};
+        for (char *p = strtok_r(NULL, ";", &save); p; p = strtok_r(NULL, ";", &save)) {
+                p = skip_spaces(p);
+                if (strncmp(p, "as=", 3) == 0)
+                        (void)snprintf(ret_media->as, sizeof ret_media->as, "%s", p + 3);
+                else if (strncmp(p, "v=", 2) == 0)
+                        (void)snprintf(ret_media->version, sizeof ret_media->version, "%s", p + 2);
+                else if (strncmp(p, "g=", 2) == 0)
+                        (void)snprintf(ret_media->group, sizeof ret_media->group, "%s", p + 2);
+        }
+        return true;
+}
+
+static bool is_json_range(const char *type) {
+        return strcmp(type, "application/json") == 0 || strcmp(type, "application/*") == 0 ||
+               strcmp(type, "*/*") == 0;
+}
+
+/* The format that `as` names, for a verb that reads one object, or many. */
+static bool find_format(const char *as, bool many, enum hfd_format *ret_format) {
+        const char *partial = many ? "PartialObjectMetadataList" : "PartialObjectMetadata";
+
+        if (strcmp(as, "Table") == 0)
+                *ret_format = HFD_AS_TABLE;
+        else if (strcmp(as, partial) == 0)
+                *ret_format = HFD_AS_PARTIAL;
+        else
+                return false;
+        return true;
+}
+
+/* Whether the element can be given; then the request is set. */
+static bool accept_element(struct hfd_request *request, char *element) {
+        bool many = request->verb == HFD_LIST || request->verb == HFD_WATCH,
+             reads = many || request->verb == HFD_GET;
+        struct media_type media;
+
+        if (!parse_media_type(element, &media) || !is_json_range(media.type))
+                return false;
+        if (!*media.as)
+                return true;
+        if (!reads || strcmp(media.group, "meta.k8s.io") != 0 ||
+            (strcmp(media.version, "v1") != 0 && strcmp(media.version, "v1beta1") != 0) ||
+            !find_format(media.as, many, &request->format))
+                return false;
+        (void)snprintf(request->table_version, sizeof request->table_version, "%s", media.version);
+        return true;
+}
+
+bool hfd_negotiate_format(struct hfd_request *request, const char *accept,
+                          struct hfd_response *response) {
+        char copy[ACCEPT_MAX], *save = NULL;
+
+        assert(request->format == HFD_AS_JSON);
+        if (!accept || !*accept || strlen(accept) >= sizeof copy)
+                return true;
+        memcpy(copy, accept, strlen(accept) + 1);
+        for (char *e = strtok_r(copy, ",", &save); e; e = strtok_r(NULL, ",", &save))
+                if (accept_element(request, e))
+                        return true;
+        hfd_response_status(response, HF_E_INVALID, 406, "NotAcceptable",
+                            "only the following media types are accepted: application/json", NULL);
+        return false;
+}
+
+/* ---- Content-Type ---- */
+
+bool hfd_negotiate_body(const struct hfd_resource *resource, const char *content_type,
+                        bool *ret_protobuf, struct hfd_response *response) {
+        static const char json[] = "application/json",
+                          protobuf[] = "application/vnd.kubernetes.protobuf";
+
+        *ret_protobuf = false;
+        if (!content_type || !*content_type ||
+            strncasecmp(content_type, json, sizeof json - 1) == 0)
+                return true;
+        *ret_protobuf = strncasecmp(content_type, protobuf, sizeof protobuf - 1) == 0;
+        if (*ret_protobuf && hfd_protobuf_fields(resource))
+                return true;
+        hfd_response_status(response, HF_E_INVALID, 415, "UnsupportedMediaType",
+                            "the body of the request was in an unknown format - accepted media "
+                            "types include: application/json, application/vnd.kubernetes.protobuf",
+                            NULL);
+        return false;
+}
+
+bool hfd_negotiate_patch(struct hfd_request *request, const char *content_type,
+                         struct hfd_response *response) {
+        static const struct {
+                const char *type;
+                enum hfd_patch patch;
+        } types[] = {{"application/json-patch+json", HFD_PATCH_JSON},
+                     {"application/merge-patch+json", HFD_PATCH_MERGE},
+                     {"application/strategic-merge-patch+json", HFD_PATCH_STRATEGIC}};
+        static const char without_strategic[] =
+                "the body of the request was in an unknown format - accepted media types include: "
+                "application/json-patch+json, application/merge-patch+json";
+        static const char with_strategic[] =
+                "the body of the request was in an unknown format - accepted media types include: "
+                "application/json-patch+json, application/merge-patch+json, "
+                "application/strategic-merge-patch+json";
+        bool strategic = !request->resource->no_strategic_patch;
+
+        assert(request->verb == HFD_PATCH);
+        for (size_t i = 0; content_type && i < sizeof types / sizeof types[0]; i++) {
+                size_t n = strlen(types[i].type);
+                if (types[i].patch == HFD_PATCH_STRATEGIC && !strategic)
+                        continue;
+                /* The type may be followed by parameters: "; charset=utf-8". */
+                if (strncasecmp(content_type, types[i].type, n) != 0 ||
+                    (content_type[n] && !strchr("; ", content_type[n])))
+                        continue;
+                request->patch = types[i].patch;
+                return true;
+        }
+        hfd_response_status(response, HF_E_INVALID, 415, "UnsupportedMediaType",
+                            strategic ? with_strategic : without_strategic, NULL);
+        return false;
+}
+
+/* ---- pretty ---- */
+
+bool hfd_negotiate_pretty(const char *query, const char *agent) {
+        static const char *const people[] = {"curl", "Wget", "Mozilla/5.0"};
+        char value[8];
+
+        if (hfd_query_get(query, "pretty", 0, value, sizeof value) == 0)
+                return hfd_query_bool(query, "pretty");
+        for (size_t i = 0; agent && i < sizeof people / sizeof people[0]; i++)
+                if (strncmp(agent, people[i], strlen(people[i])) == 0)
+                        return true;
+        return false;
+}

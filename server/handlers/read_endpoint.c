@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Endpoints that can only be read. Their bodies change from one request to the next, so no response
+ * may be cached.
+ */
+#include "server/handlers/read_endpoint.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/strbuf.h"
+#include "server/filters/status_response.h"
+
+bool hfd_read_endpoint_accepts(struct hfd_http_request *request) {
+        const char *method = hfd_http_request_method(request);
+
+        if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
+                return true;
+        hfd_status_response_code(request, 405, 0,
+                                 "the server does not allow this method on the requested resource");
+        return false;
+}
+
+void hfd_read_endpoint_no_memory(struct hfd_http_request *request) {
+        hfd_status_response_text(request, 500, "internal server error: out of memory\n", 0, false);
+}
+
+void hfd_read_endpoint_reply(struct hfd_http_request *request, const char *content_type,
+                             struct hf__strbuf *body) {
+        const struct hfd_header header = {"cache-control", "no-cache, private"};
+        struct hf__buf *buf = hf__strbuf_to_buf(body);
+
+        if (buf)
+                hfd_http_request_reply(request, 200, content_type, &header, 1, buf);
+        else
+                hfd_read_endpoint_no_memory(request);
+        hf__buf_unref(buf);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the endpoints that can only be read (/healthz, /metrics, /version) have in common. Neither
+ * function takes the caller's reference of the request. Thread: any.
+ */
+#include <stdbool.h>
+
+#include "server/http/http.h"
+
+struct hf__strbuf;
+
+/* Whether the method is GET or HEAD. False: the 405 has been sent. */
+bool hfd_read_endpoint_accepts(struct hfd_http_request *request);
+/* Sends 200 with the body; if the body has an error, 500. */
+void hfd_read_endpoint_reply(struct hfd_http_request *request, const char *content_type,
+                             struct hf__strbuf *body);
+/* Sends the 500 for a request whose response found no memory. */
+void hfd_read_endpoint_no_memory(struct hfd_http_request *request);

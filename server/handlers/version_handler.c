@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The body is one constant. Clients parse buildDate as a time, so that it must be one; it is a
+ * fixed one, for equal sources make equal programs.
+ */
+#include "server/handlers/version_handler.h"
+
+#include "base/strbuf.h"
+#include "server/handlers/read_endpoint.h"
+
+static const char body_text[] = "{\n"
+                                "  \"major\": \"" HFD_KUBERNETES_MAJOR "\",\n"
+                                "  \"minor\": \"" HFD_KUBERNETES_MINOR "\",\n"
+                                "  \"gitVersion\": \"" HFD_GIT_VERSION "\",\n"
+                                "  \"gitCommit\": \"\",\n"
+                                "  \"gitTreeState\": \"\",\n"
+                                "  \"buildDate\": \"1970-01-01T00:00:00Z\",\n"
+                                "  \"goVersion\": \"none\",\n"
+                                "  \"compiler\": \"" __VERSION__ "\",\n"
+                                "  \"platform\": \"linux\"\n"
+                                "}\n";
+
+void hfd_version_handle(void *ctx, struct hfd_http_request *request) {
+        struct hf__strbuf body = {0};
+
+        if (hfd_read_endpoint_accepts(request)) {
+                hf__strbuf_puts(&body, body_text);
+                hfd_read_endpoint_reply(request, "application/json", &body);
+        }
+        hf__strbuf_done(&body);
+        hfd_http_request_unref(request);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * GET /version: Kubernetes' version.Info. Clients read major and minor from it to find out which
+ * release of the Kubernetes API the server speaks; gitVersion names Holdfast's own version too.
+ * Thread: any.
+ */
+#include "server/http/http.h"
+
+#define HFD_VERSION          "0.1.0"
+#define HFD_KUBERNETES_MAJOR "1"
+#define HFD_KUBERNETES_MINOR "32"
+#define HFD_GIT_VERSION      "v" HFD_KUBERNETES_MAJOR "." HFD_KUBERNETES_MINOR ".0+holdfast-" HFD_VERSION
+
+/* A handler of http.h. ctx is not used. */
+void hfd_version_handle(void *ctx, struct hfd_http_request *request);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The causes of a 422. The texts are wire format: they stay as Kubernetes writes them.
+ */
+#include "server/resources/causes.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/json.h"
+
+#define QUOTED_MAX   300 /* bytes of a quoted text, with the quotes and the NUL */
+#define ELEMENT_ROOM 72  /* bytes that one element of a quoted list takes at most */
+
+/* Adds one cause, or nothing when there is no room. */
+__attribute__((format(printf, 4, 5))) static void add_cause(struct hfd_causes *causes,
+                                                            const char *reason, const char *field,
+                                                            const char *format, ...) {
+        va_list args;
+
+        assert(causes->n <= HFD_CAUSES_MAX);
+        if (causes->n == HFD_CAUSES_MAX)
+                return;
+        struct hfd_cause *cause = &causes->items[causes->n++];
+        cause->reason = reason;
+        (void)snprintf(cause->field, sizeof cause->field, "%s", field);
+        va_start(args, format);
+        (void)vsnprintf(cause->text, sizeof cause->text, format, args);
+        va_end(args);
+}
+
+void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char *value,
+                       const char *detail) {
+        add_cause(causes, "FieldValueInvalid", field, "Invalid value: %.300s: %s", value, detail);
+}
+
+void hfd_cause_invalid_text(struct hfd_causes *causes, const char *field, const char *text,
+                            const char *detail) {
+        char quoted[QUOTED_MAX];
+
+        hfd_quote(text, quoted, sizeof quoted);
+        hfd_cause_invalid(causes, field, quoted, detail);
+}
+
+void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value,
+                           const char *supported) {
+        add_cause(causes, "FieldValueNotSupported", field,
+                  "Unsupported value: %.300s: supported values: %s", value, supported);
+}
+
+void hfd_cause_unsupported_text(struct hfd_causes *causes, const char *field, const char *text,
+                                const char *supported) {
+        char quoted[QUOTED_MAX];
+
+        hfd_quote(text, quoted, sizeof quoted);
+        hfd_cause_unsupported(causes, field, quoted, supported);
+}
+
+void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail) {
+        add_cause(causes, "FieldValueRequired", field, "Required value%s%s",
+                  detail && *detail ? ": " : "", detail ? detail : "");
+}
+
+void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const char *detail) {
+        add_cause(causes, "FieldValueForbidden", field, "Forbidden: %s", detail);
+}
+
+void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail) {
+        add_cause(causes, "FieldValueTooLong", field, "Too long: %s", detail);
+}
+
+void hfd_quote(const char *text, char *out, size_t max_out) {
+        assert(max_out > 0);
+        (void)snprintf(out, max_out, "\"%.250s\"", text);
+}
+
+void hfd_quote_list(const struct hf__json *list, char *out, size_t max_out) {
+        const char *comma = "";
+
+        assert(max_out > ELEMENT_ROOM); /* n below stays within out */
+        size_t n = (size_t)snprintf(out, max_out, "[]string{");
+        for (const struct hf__json *m = hf__json_first(list); m && n + ELEMENT_ROOM < max_out;
+             m = hf__json_next(m)) {
+                n += (size_t)snprintf(out + n, max_out - n, "%s\"%.60s\"", comma,
+                                      hf__json_is_string(m) ? hf__json_text(m) : "");
+                comma = ", ";
+        }
+        (void)snprintf(out + n, max_out - n, "}");
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What validation found wrong with an object: the causes of a 422 (metav1.StatusCause). Reasons and
+ * texts are those of Kubernetes' field.Error, which clients parse. Thread: owner only.
+ *
+ * At most HFD_CAUSES_MAX causes are kept, further ones are dropped: the first ones are enough to
+ * refuse the object, and a client must not make the response large. A struct hfd_causes is valid
+ * once n is 0; the items need no initialization.
+ */
+#include <stddef.h>
+
+struct hf__json;
+
+#define HFD_CAUSES_MAX 16
+
+struct hfd_cause {
+        const char *reason; /* static storage: "FieldValueInvalid" */
+        char field[160];    /* path of the field: "spec.leaseName" */
+        char text[760];     /* "Invalid value: 0: must be greater than 0" */
+};
+struct hfd_causes {
+        size_t n;
+        struct hfd_cause items[HFD_CAUSES_MAX];
+};
+
+/* "Invalid value: VALUE: DETAIL". value: as Go prints it ("\"x\"", "0"). */
+void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char *value,
+                       const char *detail);
+/* The same for a text, which is quoted here. */
+void hfd_cause_invalid_text(struct hfd_causes *causes, const char *field, const char *text,
+                            const char *detail);
+/* "Unsupported value: VALUE: supported values: SUPPORTED". */
+void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value,
+                           const char *supported);
+/* The same for a text, which is quoted here. */
+void hfd_cause_unsupported_text(struct hfd_causes *causes, const char *field, const char *text,
+                                const char *supported);
+/* "Required value" or "Required value: DETAIL". detail: NULL or "" = none. */
+void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail);
+/* "Forbidden: DETAIL". */
+void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const char *detail);
+/* "Too long: DETAIL". */
+void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail);
+
+/* A value of a cause: text in quotes, cut to 250 bytes. Unlike Go's %q, nothing is escaped. */
+void hfd_quote(const char *text, char *out, size_t max_out);
+/* The same for an array of strings: `[]string{"a", "b"}`. Elements that do not fit are left out. */
+void hfd_quote_list(const struct hf__json *list, char *out, size_t max_out);

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The validation of ObjectMeta. Names are checked on create only: a name never changes, and an
+ * object that was stored under a looser rule must stay writable, or it could not be deleted.
+ */
+#include "server/resources/meta_validation.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/resources/names.h"
+#include "server/resources/parts.h"
+
+#define ANNOTATIONS_MAX (256u << 10) /* bytes of all keys and values */
+#define FINALIZERS_MAX  1000         /* each new one is searched for among the old ones */
+
+/* ---- names ---- */
+
+/* The rule that name breaks as one segment of a path; NULL = none. */
+static const char *broken_segment_rule(const char *name) {
+        if (strcmp(name, ".") == 0)
+                return "may not be '.'";
+        if (strcmp(name, "..") == 0)
+                return "may not be '..'";
+        for (const char *c = name; *c; c++) {
+                if (*c == '/')
+                        return "may not contain '/'";
+                if (*c == '%')
+                        return "may not contain '%'";
+                if ((unsigned char)*c < 0x20 || *c == 0x7f)
+                        return "may not contain control characters";
+        }
+        return NULL;
+}
+
+/* The rule of the resource that name breaks; NULL = none. */
+static const char *broken_name_rule(const struct hfd_resource *resource, const char *name) {
+        if (resource->name_is_segment)
+                return broken_segment_rule(name);
+        if (resource->name_is_label)
+                return hfd_is_dns_label(name) ? NULL : hfd_dns_label_rule;
+        return hfd_is_dns_subdomain(name) ? NULL : hfd_dns_subdomain_rule;
+}
+
+static void validate_name(const struct hfd_resource *resource, const struct hf__json *object,
+                          struct hfd_causes *causes) {
+        const char *name = hf__json_string(object, "metadata.name"),
+                   *base = hf__json_string(object, "metadata.generateName"), *rule;
+        size_t max = resource->name_is_label ? HFD_DNS_LABEL_MAX - (size_t)resource->n_name_room
+                                             : HFD_DNS_SUBDOMAIN_MAX;
+        char length_rule[64];
+
+        if (!name || !*name) {
+                hfd_cause_required(causes, "metadata.name",
+                                   base && *base ? "" : "name or generateName is required");
+                return;
+        }
+        if (strlen(name) > max) {
+                (void)snprintf(length_rule, sizeof length_rule,
+                               "must be no more than %zu characters", max);
+                rule = length_rule;
+        } else {
+                rule = broken_name_rule(resource, name);
+        }
+        if (rule)
+                hfd_cause_invalid_text(causes, "metadata.name", name, rule);
+}
+
+/* It was taken from the path (meta.c), where any segment is accepted. */
+static void validate_namespace(const struct hf__json *object, struct hfd_causes *causes) {
+        const char *ns = hf__json_string(object, "metadata.namespace");
+
+        if (!ns || !*ns)
+                hfd_cause_required(causes, "metadata.namespace", "");
+        else if (!hfd_is_dns_label(ns))
+                hfd_cause_invalid_text(causes, "metadata.namespace", ns, hfd_dns_label_rule);
+}
+
+/* ---- labels, annotations, owners, finalizers ---- */
+
+/* Causes name the map, not the key: so does Kubernetes. */
+static void validate_labels(const struct hf__json *meta, struct hfd_causes *causes) {
+        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "labels")); m;
+             m = hf__json_next(m)) {
+                const char *value = hf__json_text(m);
+                if (!hfd_is_qualified_name(hf__json_key(m)))
+                        hfd_cause_invalid_text(causes, "metadata.labels", hf__json_key(m),
+                                               hfd_qualified_name_rule);
+                if (strlen(value) > HFD_LABEL_VALUE_MAX)
+                        hfd_cause_invalid_text(causes, "metadata.labels", value,
+                                               "must be no more than 63 characters");
+                else if (!hfd_is_label_value(value))
+                        hfd_cause_invalid_text(causes, "metadata.labels", value,
+                                               hfd_label_value_rule);
+        }
+}
+
+/* Values may be anything. Their size is limited, because every copy of the object has them. */
+static void validate_annotations(const struct hf__json *meta, struct hfd_causes *causes) {
+        size_t total = 0;
+
+        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "annotations")); m;
+             m = hf__json_next(m)) {
+                if (!hfd_is_qualified_name(hf__json_key(m)))
+                        hfd_cause_invalid_text(causes, "metadata.annotations", hf__json_key(m),
+                                               hfd_qualified_name_rule);
+                total += strlen(hf__json_key(m)) + strlen(hf__json_text(m));
+        }
+        if (total > ANNOTATIONS_MAX) {
+                char text[64];
+                (void)snprintf(text, sizeof text, "may not be more than %u bytes", ANNOTATIONS_MAX);
+                hfd_cause_invalid(causes, "metadata.annotations", "\"\"", text);
+        }
+}
+
+/*
+ * Whether an owner exists is not checked: the garbage collector finds out. At most one owner is the
+ * controller, because two would fight over the object.
+ */
+static void validate_owners(const struct hf__json *meta, struct hfd_causes *causes) {
+        static const char *const required[] = {"apiVersion", "kind", "name", "uid"};
+        size_t i = 0, n_controllers = 0;
+
+        for (struct hf__json *m = hf__json_first(hf__json_get(meta, "ownerReferences")); m;
+             m = hf__json_next(m), i++) {
+                char field[96];
+                for (size_t k = 0; k < sizeof required / sizeof required[0]; k++) {
+                        const char *value = hf__json_string(m, required[k]);
+                        (void)snprintf(field, sizeof field, "metadata.ownerReferences[%zu].%s", i,
+                                       required[k]);
+                        if (!value || !*value)
+                                hfd_cause_invalid(causes, field, "\"\"", "must not be empty");
+                }
+                n_controllers += hf__json_bool(m, "controller", false);
+        }
+        if (n_controllers > 1)
+                hfd_cause_invalid(causes, "metadata.ownerReferences", "[]",
+                                  "Only one reference can have Controller set to true");
+}
+
+/* An object that is being deleted gets no new finalizer: its deletion would never end. */
+static void validate_finalizers(const struct hf__json *meta, const struct hf__json *old_meta,
+                                struct hfd_causes *causes) {
+        const struct hf__json *list = hf__json_get(meta, "finalizers"),
+                              *old_list = hf__json_get(old_meta, "finalizers");
+        bool deleting = hf__json_string(old_meta, "deletionTimestamp");
+
+        if (hf__json_count(list) > FINALIZERS_MAX) {
+                hfd_cause_invalid(causes, "metadata.finalizers", "[]",
+                                  "Too many: must have at most 1000 items");
+                return;
+        }
+        if (hfd_part_list_has(list, "orphan") && hfd_part_list_has(list, "foregroundDeletion"))
+                hfd_cause_invalid(causes, "metadata.finalizers",
+                                  "[]string{\"orphan\", \"foregroundDeletion\"}",
+                                  "finalizer orphan and finalizer foregroundDeletion cannot be "
+                                  "both set");
+        for (struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
+                const char *name = hf__json_text(m);
+                if (!hfd_is_qualified_name(name))
+                        hfd_cause_invalid_text(causes, "metadata.finalizers", name,
+                                               hfd_qualified_name_rule);
+                if (deleting && !hfd_part_list_has(old_list, name))
+                        hfd_cause_forbidden(causes, "metadata.finalizers",
+                                            "no new finalizers can be added if the object is being "
+                                            "deleted");
+        }
+}
+
+/* ---- updates ---- */
+
+/* What the client left out was copied from the stored object (meta.c), and so is equal. */
+static void validate_unchanged(const struct hf__json *meta, const struct hf__json *old_meta,
+                               struct hfd_causes *causes) {
+        static const char *const immutable[][2] =
+                {{"name", "metadata.name"},
+                 {"namespace", "metadata.namespace"},
+                 {"uid", "metadata.uid"},
+                 {"creationTimestamp", "metadata.creationTimestamp"},
+                 {"deletionTimestamp", "metadata.deletionTimestamp"},
+                 {"deletionGracePeriodSeconds", "metadata.deletionGracePeriodSeconds"}};
+
+        for (size_t i = 0; i < sizeof immutable / sizeof immutable[0]; i++) {
+                const struct hf__json *value = hf__json_get(meta, immutable[i][0]),
+                                      *old_value = hf__json_get(old_meta, immutable[i][0]);
+                const char *field = immutable[i][1];
+                if (hf__json_equal(value, old_value))
+                        continue;
+                if (hf__json_is_string(value))
+                        hfd_cause_invalid_text(causes, field, hf__json_text(value),
+                                               "field is immutable");
+                else
+                        hfd_cause_invalid(causes, field, "null", "field is immutable");
+        }
+}
+
+void hfd_meta_validate(const struct hfd_resource *resource, const struct hf__json *object,
+                       const struct hf__json *old, struct hfd_causes *causes) {
+        const struct hf__json *meta = hf__json_get(object, "metadata"),
+                              *old_meta = hf__json_get(old, "metadata");
+
+        if (!old)
+                validate_name(resource, object, causes);
+        if (!old && resource->namespaced)
+                validate_namespace(object, causes);
+        validate_labels(meta, causes);
+        validate_annotations(meta, causes);
+        validate_owners(meta, causes);
+        validate_finalizers(meta, old_meta, causes);
+        if (old)
+                validate_unchanged(meta, old_meta, causes);
+}

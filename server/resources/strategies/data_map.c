@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Data maps. Kubelets write each entry of a mounted ConfigMap or Secret to a file of that name; so
+ * a key is a file name, without a slash and not one of the two directory names.
+ */
+#include "server/resources/strategies/data_map.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "server/resources/causes.h"
+#include "server/resources/names.h"
+
+void hfd_data_map_validate_keys(const struct hf__json *object, const char *part,
+                                struct hfd_causes *causes) {
+        for (struct hf__json *m = hf__json_first(hf__json_get(object, part)); m;
+             m = hf__json_next(m)) {
+                char field[128];
+                if (hfd_is_config_key(hf__json_key(m)))
+                        continue;
+                (void)snprintf(field, sizeof field, "%s[%.100s]", part, hf__json_key(m));
+                hfd_cause_invalid_text(causes, field, hf__json_key(m), hfd_config_key_rule);
+        }
+}
+
+void hfd_data_map_validate_immutable(const struct hf__json *object, const struct hf__json *old,
+                                     const char *const *parts, size_t n_parts,
+                                     struct hfd_causes *causes) {
+        if (!old || !hf__json_bool(old, "immutable", false))
+                return;
+        if (!hf__json_bool(object, "immutable", false))
+                hfd_cause_forbidden(causes, "immutable",
+                                    "field is immutable when `immutable` is set");
+        for (size_t i = 0; i < n_parts; i++) {
+                const struct hf__json *new_part = hf__json_get(object, parts[i]),
+                                      *old_part = hf__json_get(old, parts[i]);
+                if (!hf__json_equal(new_part, old_part))
+                        hfd_cause_forbidden(causes, parts[i],
+                                            "field is immutable when `immutable` is set");
+        }
+}

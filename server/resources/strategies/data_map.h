@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What ConfigMaps and Secrets have in common: maps under keys that can be file names, and the
+ * field `immutable`. Pure. Thread: any.
+ */
+#include <stddef.h>
+
+struct hf__json;
+struct hfd_causes;
+
+#define HFD_DATA_MAP_MAX (1u << 20) /* bytes of all values of an object, decoded */
+
+/* Adds a cause for each key of the map `part` of object that cannot be a file name. */
+void hfd_data_map_validate_keys(const struct hf__json *object, const char *part,
+                                struct hfd_causes *causes);
+/*
+ * If old is immutable, adds a cause for each of the parts that differs between old and object, and
+ * for an attempt to clear `immutable`. old NULL = a create, which is never refused.
+ */
+void hfd_data_map_validate_immutable(const struct hf__json *object, const struct hf__json *old,
+                                     const char *const *parts, size_t n_parts,
+                                     struct hfd_causes *causes);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events. Only the two parts that selectors and controllers read must be objects here; the types of
+ * all other fields are in schema/field_types.c.
+ */
+#include "server/resources/parts.h"
+#include "server/resources/strategies/strategies.h"
+
+bool hfd_event_decode(struct hf__json *object, char *reason, size_t max_reason) {
+        return hfd_part_is_object(object, "involvedObject", "Event", reason, max_reason) &&
+               hfd_part_is_object(object, "source", "Event", reason, max_reason);
+}

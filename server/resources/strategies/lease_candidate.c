@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LeaseCandidates: one for each replica that takes part in a coordinated election. The coordinator
+ * compares their versions, so that a version must have all three numbers, and a binary cannot
+ * emulate a newer version than its own.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/resources/causes.h"
+#include "server/resources/names.h"
+#include "server/resources/strategies/lease_spec.h"
+#include "server/resources/strategies/strategies.h"
+
+#define SUFFIX_CHARS "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-.+"
+
+bool hfd_lease_candidate_decode(struct hf__json *object, char *reason, size_t max_reason) {
+        static const char *const texts[] = {"leaseName", "binaryVersion", "emulationVersion",
+                                            "strategy"};
+        struct hf__json *spec;
+
+        if (!hfd_lease_spec_take(object, "LeaseCandidate", &spec, reason, max_reason))
+                return false;
+        if (!spec)
+                return true;
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+                if (!hfd_lease_spec_is_text(spec, "LeaseCandidate", texts[i], reason, max_reason))
+                        return false;
+        return hfd_lease_spec_is_micro_time(spec, "pingTime", reason, max_reason) &&
+               hfd_lease_spec_is_micro_time(spec, "renewTime", reason, max_reason);
+}
+
+/*
+ * Reads one number of a version at *at, and moves *at to what follows it. Leading zeros are not
+ * allowed. separator must follow, and is passed over; '\0' = the number is the last one, and only
+ * the end of the text or a suffix may follow.
+ */
+static bool take_number(const char **at, char separator, uint64_t *ret_number) {
+        char *end;
+
+        if (**at < '0' || **at > '9')
+                return false;
+        if (**at == '0' && (*at)[1] >= '0' && (*at)[1] <= '9')
+                return false;
+        *ret_number = strtoull(*at, &end, 10);
+        if (separator == '\0' ? *end && *end != '-' && *end != '+' : *end != separator)
+                return false;
+        *at = separator == '\0' ? end : end + 1;
+        return true;
+}
+
+/* major.minor.patch. A suffix behind '-' or '+' is not empty, and is not compared. */
+static bool parse_version(const char *text, uint64_t version[3]) {
+        const char *at = text;
+
+        if (!take_number(&at, '.', &version[0]) || !take_number(&at, '.', &version[1]) ||
+            !take_number(&at, '\0', &version[2]))
+                return false;
+        return !*at || (at[1] && at[strspn(at, SUFFIX_CHARS)] == '\0');
+}
+
+static bool validate_version(const char *text, const char *field, uint64_t version[3],
+                             struct hfd_causes *causes) {
+        if (text && *text && parse_version(text, version))
+                return true;
+        hfd_cause_invalid_text(causes, field, text ? text : "",
+                               "must be a semantic version: major.minor.patch");
+        return false;
+}
+
+/* Less than, equal to or greater than 0, as a is older than, the same as or newer than b. */
+static int compare_versions(const uint64_t a[3], const uint64_t b[3]) {
+        for (int i = 0; i < 3; i++)
+                if (a[i] != b[i])
+                        return a[i] < b[i] ? -1 : 1;
+        return 0;
+}
+
+static void validate_versions(const struct hf__json *object, bool needs_emulation,
+                              struct hfd_causes *causes) {
+        const char *binary = hf__json_string(object, "spec.binaryVersion"),
+                   *emulation = hf__json_string(object, "spec.emulationVersion");
+        uint64_t binary_version[3], emulation_version[3];
+        bool comparable = validate_version(binary, "spec.binaryVersion", binary_version, causes);
+
+        if (!emulation || !*emulation) {
+                if (needs_emulation)
+                        hfd_cause_required(causes, "spec.emulationVersion",
+                                           "must be specified when `strategy` is "
+                                           "'" HFD_OLDEST_EMULATION_VERSION "'");
+                return;
+        }
+        if (!validate_version(emulation, "spec.emulationVersion", emulation_version, causes) ||
+            !comparable)
+                return;
+        if (compare_versions(emulation_version, binary_version) > 0)
+                hfd_cause_invalid_text(causes, "spec.binaryVersion", binary,
+                                       "must be greater than or equal to `emulationVersion`");
+}
+
+void hfd_lease_candidate_validate(const struct hf__json *object, const struct hf__json *old,
+                                  struct hfd_causes *causes) {
+        const char *lease = hf__json_string(object, "spec.leaseName"),
+                   *old_lease = hf__json_string(old, "spec.leaseName"),
+                   *strategy = hf__json_string(object, "spec.strategy"),
+                   *name = hf__json_string(object, "metadata.name");
+
+        if (name && *name && !hfd_is_config_key(name))
+                hfd_cause_invalid_text(causes, "metadata.name", name,
+                                       "must consist of alphanumeric characters, '-', '_' or '.'");
+        if (!lease || !*lease)
+                hfd_cause_required(causes, "spec.leaseName", "");
+        if (old_lease && *old_lease && strcmp(lease ? lease : "", old_lease) != 0)
+                hfd_cause_invalid_text(causes, "spec.leaseName", lease ? lease : "",
+                                       "field is immutable");
+        if (!strategy || !*strategy)
+                hfd_cause_required(causes, "spec.strategy", "");
+        else
+                hfd_lease_spec_validate_strategy(strategy, causes);
+        validate_versions(object, strategy && strcmp(strategy, HFD_OLDEST_EMULATION_VERSION) == 0,
+                          causes);
+}

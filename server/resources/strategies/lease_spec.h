@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the specs of Leases and LeaseCandidates have in common. Types are strict, as in Kubernetes;
+ * a MicroTime is brought into the form in which this server writes it. `kind` is "Lease" or
+ * "LeaseCandidate", for the messages. Pure. Thread: any.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hf__json;
+struct hfd_causes;
+
+#define HFD_OLDEST_EMULATION_VERSION "OldestEmulationVersion"
+
+/*
+ * *ret_spec is the spec, borrowed from object, without members that are null; NULL = object has no
+ * spec. False: the spec is not an object, and reason says so.
+ */
+bool hfd_lease_spec_take(struct hf__json *object, const char *kind, struct hf__json **ret_spec,
+                         char *reason, size_t max_reason);
+/* True: the field is absent, or a string. False: reason says that it is not. */
+bool hfd_lease_spec_is_text(const struct hf__json *spec, const char *kind, const char *field,
+                            char *reason, size_t max_reason);
+/* The same for a whole number of 32 bits. */
+bool hfd_lease_spec_is_int32(const struct hf__json *spec, const char *kind, const char *field,
+                             char *reason, size_t max_reason);
+/* The same for a MicroTime, which is normalized in spec. */
+bool hfd_lease_spec_is_micro_time(struct hf__json *spec, const char *field, char *reason,
+                                  size_t max_reason);
+/*
+ * The strategy of a coordinated election: Kubernetes' own, or the name of somebody else's in the
+ * form domain/name. strategy is not empty.
+ */
+void hfd_lease_spec_validate_strategy(const char *strategy, struct hfd_causes *causes);

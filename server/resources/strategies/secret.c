@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Secrets. The values of data are base64. stringData exists in requests only: decode moves it into
+ * data, so that it is never stored or served. The type never changes; the well-known types demand
+ * certain keys.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/resources/causes.h"
+#include "server/resources/parts.h"
+#include "server/resources/strategies/data_map.h"
+#include "server/resources/strategies/strategies.h"
+
+/* Merging searches data for each key of stringData, so that their number must be limited. */
+#define ENTRIES_MAX 10000
+
+/* Moves stringData into data, where it replaces values of the same key. 0 or -ENOMEM. */
+static int merge_string_data(struct hf__json *object) {
+        struct hf__json *sent = hf__json_get(object, "stringData");
+        int r = 0;
+
+        if (hf__json_count(sent) > 0 && !hf__json_get(object, "data"))
+                r = hf__json_set(object, "data", hf__json_object());
+        struct hf__json *data = hf__json_get(object, "data");
+        for (struct hf__json *m = hf__json_first(sent); m && r == 0; m = hf__json_next(m)) {
+                struct hf__strbuf s = {0};
+                hf__base64_encode(&s, hf__json_text(m), strlen(hf__json_text(m)));
+                r = s.error;
+                if (r == 0)
+                        r = hf__json_put_string(data, hf__json_key(m), s.data ? s.data : "");
+                hf__strbuf_done(&s);
+        }
+        if (r == 0)
+                hf__json_drop(object, "stringData");
+        return r;
+}
+
+/* False: a value is not base64, and reason says where. */
+static bool values_are_base64(const struct hf__json *data, char *reason, size_t max_reason) {
+        size_t at;
+
+        for (struct hf__json *m = hf__json_first(data); m; m = hf__json_next(m))
+                if (!hf__base64_check(hf__json_text(m), &at)) {
+                        (void)snprintf(reason, max_reason, "illegal base64 data at input byte %zu",
+                                       at);
+                        return false;
+                }
+        return true;
+}
+
+bool hfd_secret_decode(struct hf__json *object, char *reason, size_t max_reason) {
+        const struct hf__json *type = hf__json_get(object, "type");
+
+        if (!hfd_part_is_map(object, "data", "Secret", reason, max_reason) ||
+            !hfd_part_is_map(object, "stringData", "Secret", reason, max_reason))
+                return false;
+        if (type && !hf__json_is_null(type) && !hf__json_is_string(type))
+                return hfd_part_wrong_type("Secret", "type", "v1.SecretType", reason, max_reason);
+        const struct hf__json *data = hf__json_get(object, "data"),
+                              *sent = hf__json_get(object, "stringData");
+        if (!values_are_base64(data, reason, max_reason))
+                return false;
+        if (sent && hf__json_count(sent) + hf__json_count(data) > ENTRIES_MAX) {
+                (void)snprintf(reason, max_reason, "data and stringData have more than %d entries",
+                               ENTRIES_MAX);
+                return false;
+        }
+        if (merge_string_data(object) == 0)
+                return true;
+        (void)snprintf(reason, max_reason, "out of memory");
+        return false;
+}
+
+/* An update that leaves the type out keeps it. */
+int hfd_secret_prepare(struct hf__json *object, const struct hf__json *old) {
+        const char *type = hf__json_string(object, "type"),
+                   *old_type = hf__json_string(old, "type");
+
+        if (type && *type)
+                return 0;
+        return hf__json_set_string(object, "type", old_type ? old_type : "Opaque");
+}
+
+static void require_key(const struct hf__json *object, const char *key, struct hfd_causes *causes) {
+        char field[64];
+
+        (void)snprintf(field, sizeof field, "data[%s]", key);
+        if (!hf__json_get(hf__json_get(object, "data"), key))
+                hfd_cause_required(causes, field, "");
+}
+
+/* Only the well-known types are checked: any other type may have any keys. */
+static void validate_type(const struct hf__json *object, const char *type,
+                          struct hfd_causes *causes) {
+        static const struct {
+                const char *type, *keys[2];
+        } needs[] = {{"kubernetes.io/dockercfg", {".dockercfg"}},
+                     {"kubernetes.io/dockerconfigjson", {".dockerconfigjson"}},
+                     {"kubernetes.io/ssh-auth", {"ssh-privatekey"}},
+                     {"kubernetes.io/tls", {"tls.crt", "tls.key"}}};
+        const struct hf__json *data = hf__json_get(object, "data");
+
+        for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
+                if (strcmp(type, needs[i].type) != 0)
+                        continue;
+                for (size_t k = 0; k < 2 && needs[i].keys[k]; k++)
+                        require_key(object, needs[i].keys[k], causes);
+        }
+        /* One of the two keys is enough; without either, Kubernetes names both. */
+        if (strcmp(type, "kubernetes.io/basic-auth") == 0 && !hf__json_get(data, "username") &&
+            !hf__json_get(data, "password")) {
+                require_key(object, "username", causes);
+                require_key(object, "password", causes);
+        }
+        const char *account =
+                hf__json_text(hf__json_get(hf__json_path(object, "metadata.annotations"),
+                                           "kubernetes.io/service-account.name"));
+        if (strcmp(type, "kubernetes.io/service-account-token") == 0 && (!account || !*account))
+                hfd_cause_required(causes,
+                                   "metadata.annotations[kubernetes.io/service-account.name]", "");
+}
+
+/* Bytes of all values, decoded. */
+static size_t data_size(const struct hf__json *object) {
+        size_t total = 0, n;
+
+        for (struct hf__json *m = hf__json_first(hf__json_get(object, "data")); m;
+             m = hf__json_next(m))
+                if (hf__base64_check(hf__json_text(m), &n))
+                        total += n;
+        return total;
+}
+
+void hfd_secret_validate(const struct hf__json *object, const struct hf__json *old,
+                         struct hfd_causes *causes) {
+        static const char *const parts[] = {"data"};
+        const char *type = hf__json_string(object, "type"),
+                   *old_type = hf__json_string(old, "type");
+
+        hfd_data_map_validate_keys(object, "data", causes);
+        if (data_size(object) > HFD_DATA_MAP_MAX)
+                hfd_cause_too_long(causes, "data", "must have at most 1048576 bytes");
+        if (old_type && strcmp(old_type, type) != 0)
+                hfd_cause_invalid_text(causes, "type", type, "field is immutable");
+        validate_type(object, type, causes);
+        hfd_data_map_validate_immutable(object, old, parts, 1, causes);
+}
