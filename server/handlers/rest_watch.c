@@ -194,7 +194,7 @@ void hfd_rest_watch(struct hfd_rest_request *rest) {
                         free(stream);
         }
         if (response.code != 0) {
-                hfd_rest_respond(http_request, &response);
+                hfd_rest_respond(http_request, &response, NULL);
                 hfd_response_done(&response);
                 hfd_rest_free(rest);
                 return;

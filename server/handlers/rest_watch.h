@@ -4,7 +4,7 @@
  * A watch over HTTP: a response that stays open, with one JSON object per line for each event
  * (https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes).
  */
-#include "server/handlers/rest.h"
+#include "server/handlers/rest_request.h"
 
 /* Takes rest, whose verb is HFD_WATCH. Thread: the worker of its connection. Never blocks. */
 void hfd_rest_watch(struct hfd_rest_request *rest);

@@ -20,8 +20,7 @@
 
 #define MAX_HEADER_PART ((size_t)1 << 20) /* far below what the lengths of an entry can hold */
 
-/* A request without a worker is a test's: it belongs to the test's thread. */
-static bool is_on_worker(const struct hfd_http_request *request) {
+bool hfd_http_request_is_on_worker(const struct hfd_http_request *request) {
         return !request->worker || hfd_worker_is_current(request->worker);
 }
 
@@ -83,7 +82,7 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
 int hfd_http_request_set_method(struct hfd_http_request *request, const char *method, size_t n) {
         char *copy = strndup(method, n);
 
-        assert(is_on_worker(request) && !request->dispatched);
+        assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
         if (!copy)
                 return -ENOMEM;
         free(request->method);
@@ -94,7 +93,7 @@ int hfd_http_request_set_method(struct hfd_http_request *request, const char *me
 int hfd_http_request_set_target(struct hfd_http_request *request, const char *target, size_t n) {
         char *copy, *query;
 
-        assert(is_on_worker(request) && !request->dispatched);
+        assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
         /* A fragment never belongs into a request, and control characters would reach logs. */
         for (size_t i = 0; i < n; i++)
                 if ((unsigned char)target[i] <= ' ' || target[i] == 0x7f || target[i] == '#')
@@ -205,7 +204,7 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
         char *out;
         int r;
 
-        assert(is_on_worker(request) && !request->dispatched);
+        assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
         /* Repeats count as well, though they are joined: each costs a search. */
         if (++request->n_headers > HFD_HEADERS_MAX || n_name > MAX_HEADER_PART ||
             n_value > MAX_HEADER_PART)
@@ -231,7 +230,7 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
 
 int hfd_http_request_add_body(struct hfd_http_request *request, const void *data, size_t n,
                               size_t max) {
-        assert(is_on_worker(request) && !request->dispatched);
+        assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
         if (n > max || request->n_body > max - n)
                 return HF_E_TOO_LARGE;
         /* The NUL lets parsers treat the body as a C string. */
@@ -322,7 +321,7 @@ void hfd_http_request_on_finished(struct hfd_http_request *request,
 void hfd_http_request_detach(struct hfd_http_request *request) {
         int code;
 
-        assert(is_on_worker(request) && request->connection);
+        assert(hfd_http_request_is_on_worker(request) && request->connection);
         code = hfd_http_response_set_gone(request);
         hfd_http_response_clear(request);
         request->connection = NULL;

@@ -76,3 +76,9 @@ int hfd_http_request_add_body(struct hfd_http_request *request, const void *data
  * the response was complete, then on_finished, and drops the connection's reference.
  */
 void hfd_http_request_detach(struct hfd_http_request *request);
+
+/*
+ * Whether this thread is the request's worker; for asserts. A request without a worker is a test's:
+ * it belongs to the test's thread.
+ */
+bool hfd_http_request_is_on_worker(const struct hfd_http_request *request);

@@ -225,11 +225,6 @@ void hfd_http_request_end(struct hfd_http_request *request) {
 
 /* ---- sending: the worker ---- */
 
-/* A request without a worker is a test's: it belongs to the test's thread. */
-static bool is_on_worker(const struct hfd_http_request *request) {
-        return !request->worker || hfd_worker_is_current(request->worker);
-}
-
 void hfd_http_response_taken(struct hfd_http_request *request) {
         pthread_mutex_lock(&request->response.mu);
         assert(request->response.posted);
@@ -241,7 +236,7 @@ void hfd_http_response_look(struct hfd_http_request *request,
                             struct hfd_http_response_state *ret_state) {
         struct hfd_http_response *response = &request->response;
 
-        assert(is_on_worker(request));
+        assert(hfd_http_request_is_on_worker(request));
         pthread_mutex_lock(&response->mu);
         *ret_state = (struct hfd_http_response_state){
                 .started = response->started,
@@ -284,7 +279,7 @@ size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_
         struct hfd_http_response *response = &request->response;
         size_t done = 0;
 
-        assert(is_on_worker(request));
+        assert(hfd_http_request_is_on_worker(request));
         while (done < n) {
                 struct hf__buf *piece = first_piece(response);
                 size_t part;
@@ -310,7 +305,7 @@ void hfd_http_response_clear(struct hfd_http_request *request) {
         struct hf__buf **ring;
         unsigned space, head, n;
 
-        assert(is_on_worker(request));
+        assert(hfd_http_request_is_on_worker(request));
         pthread_mutex_lock(&response->mu);
         assert(response->cut || response->gone);
         ring = response->ring;
@@ -330,7 +325,7 @@ int hfd_http_response_set_gone(struct hfd_http_request *request) {
         struct hfd_http_response *response = &request->response;
         int code;
 
-        assert(is_on_worker(request));
+        assert(hfd_http_request_is_on_worker(request));
         pthread_mutex_lock(&response->mu);
         assert(!response->gone);
         response->gone = true;

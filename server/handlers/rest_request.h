@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* A request for a resource that came by HTTP: what rest.c and rest_watch.c share. */
+#include "base/strbuf.h"
+#include "server/http/http.h"
+#include "server/registry/registry.h"
+#include "server/registry/request.h"
+
+/*
+ * One HTTP request for a resource, while the registry has it. It belongs to one thread at a time,
+ * as its request does (registry.h).
+ */
+struct hfd_rest_request {
+        struct hfd_request request;            /* first: its done is given a pointer to it */
+        struct hfd_registry *registry;         /* borrowed */
+        struct hfd_http_request *http_request; /* a reference; it owns the body */
+        struct hf_fence *fence;                /* owned; request.fence; NULL = none */
+        struct hf__strbuf translated;          /* the body as JSON, if it was sent as protobuf */
+};
+/* Frees rest, and drops its reference to the HTTP request. */
+void hfd_rest_free(struct hfd_rest_request *rest);
+/*
+ * Sends response. unknown_fields: a line for each Warning header; NULL = none. Takes neither the
+ * response nor a reference.
+ */
+void hfd_rest_respond(struct hfd_http_request *http_request, const struct hfd_response *response,
+                      const char *unknown_fields);
