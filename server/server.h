@@ -34,8 +34,6 @@
 #include "server/storage/compactor.h"
 #include "server/storage/store.h"
 
-#define HFD_VERSION "0.1.0"
-
 /* What a host built around the same server adds to it (the test programs do): further controllers,
  * and their terms. */
 struct hfd_extra {

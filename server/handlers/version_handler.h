@@ -7,7 +7,10 @@
  */
 #include "server/http/http.h"
 
-#define HFD_VERSION          "0.1.0"
+/* HFD_VERSION comes from the build: meson.build is the one place that says it. */
+#ifndef HFD_VERSION
+#define HFD_VERSION "unknown" /* this header compiled alone */
+#endif
 #define HFD_KUBERNETES_MAJOR "1"
 #define HFD_KUBERNETES_MINOR "32"
 #define HFD_GIT_VERSION      "v" HFD_KUBERNETES_MAJOR "." HFD_KUBERNETES_MINOR ".0+holdfast-" HFD_VERSION

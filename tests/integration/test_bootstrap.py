@@ -8,7 +8,7 @@ import socket
 import subprocess
 
 import pytest
-from harness import BUILT_IN, HOLDFASTD, MANIFESTS, WRITER, manifest_key, wait_until
+from harness import BUILT_IN, HOLDFASTD, MANIFESTS, VERSION, WRITER, manifest_key, wait_until
 
 LEDGER = "/registry/configmaps/kube-system/holdfast-bootstrap"
 LEDGER_PATH = "/api/v1/namespaces/kube-system/configmaps/holdfast-bootstrap"
@@ -66,7 +66,7 @@ def wait_complete(cluster, version, phase="phase-1", after=0):
 def assert_each_once(cluster, names):
     """The objects were written once, and each write of the ledger but the last of a phase added one record that stayed as it was."""
     witness = cluster.witness
-    wait_complete(cluster, "0.1.0")
+    wait_complete(cluster, VERSION)
     for key in [*(CONFIGMAPS + n for n in names), *(manifest_key(m) for m in BUILT_IN if m["kind"] != "Workspace")]:
         assert len(puts(cluster, key)) == 1, key
     assert len([e for e in puts(cluster, WORKSPACE) if not e["object"].get("status", {}).get("phase")]) == 1
@@ -147,7 +147,7 @@ def test_a_leader_that_was_stopped_in_the_middle_records_nothing_later(cluster):
     wait_until("a's pause", lambda: "paused at" in a.said())
     a.send(signal.SIGSTOP)
     b = instance(cluster, "b", phase_0=zero).wait_ready()
-    wait_complete(cluster, "0.1.0")
+    wait_complete(cluster, VERSION)
     go.touch()
     a.send(signal.SIGCONT)
     a.wait_ready()
@@ -373,7 +373,7 @@ def test_phase_1_does_not_keep_anybody_from_being_ready(cluster):
 def test_a_ledger_that_somebody_broke(cluster):
     """It is named, not repaired; who was ready stays so, and further instances become ready."""
     a = instance(cluster, "a").wait_ready()
-    wait_complete(cluster, "0.1.0")
+    wait_complete(cluster, VERSION)
     broken = json.loads(a.get(LEDGER_PATH)[1])
     broken["data"]["steps"] = "mine\n"
     assert a.request("PUT", LEDGER_PATH, broken)[0] == 200

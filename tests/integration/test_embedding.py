@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 import harness
-from harness import BUILD, ROOT, Process, wait_until
+from harness import BUILD, ROOT, VERSION, Process, wait_until
 
 LEASE = "/registry/leases/default/{}"
 CONFIGMAP = "/registry/configmaps/default/{}"
@@ -104,7 +104,7 @@ def test_builds_against_the_installed_library(installed, tmp_path, compiler):
         pytest.skip(f"no {compiler}, or it has other sanitizers than the library")
     program = installed.build(ROOT / "examples" / "embed.c", tmp_path / "embed", compiler)
     needed = re.findall(r"NEEDED\s+(\S+)", subprocess.run(["objdump", "-p", program], check=True, capture_output=True, text=True).stdout)
-    assert [n for n in needed if "holdfast" in n] == ["libholdfast.so.0.1"]
+    assert [n for n in needed if "holdfast" in n] == [f"libholdfast.so.{VERSION.rpartition('.')[0]}"]
     done = subprocess.run([program], env=installed.run_env, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("usage: ")
     done = subprocess.run([program, "n", "i", tmp_path / "none"], env=installed.run_env, capture_output=True, text=True, check=False)

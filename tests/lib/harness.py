@@ -7,6 +7,7 @@ is always for a condition, with a limit that is generous; nothing here asserts h
 import json
 import os
 import pathlib
+import re
 import random
 import shutil
 import signal
@@ -20,6 +21,7 @@ import urllib.error
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+VERSION = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())[1]
 BUILD = pathlib.Path(os.environ.get("HOLDFAST_BUILD", ROOT / "build"))
 HOLDFASTD = BUILD / "server" / "holdfastd"
 WRITER = BUILD / "tests" / "holdfastd-writer"

@@ -126,7 +126,7 @@ static void test_version(void **state) {
         assert_int_equal(hf__json_parse(request->body, request->n_body, &json, NULL), 0);
         assert_string_equal(hf__json_string(json, "major"), "1");
         assert_string_equal(hf__json_string(json, "minor"), "32");
-        assert_string_equal(hf__json_string(json, "gitVersion"), "v1.32.0+holdfast-0.1.0");
+        assert_string_equal(hf__json_string(json, "gitVersion"), "v1.32.0+holdfast-" HFD_VERSION);
         hf__json_free(json);
         fake_done(request);
 }
