@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading a resourceVersion as a number. Kubernetes calls it opaque; every server that is known
+ * sends a 64-bit number, and those that do not must still work: then there is no order, and 0 says
+ * so.
+ */
 #include "client/resource_version.h"
 
 #include <stddef.h>

@@ -69,8 +69,8 @@ static int write_all(int fd, const char *text, size_t n) {
 static int sync_directory_of(const char *path) {
         char dir[PATH_MAX];
         const char *slash = strrchr(path, '/');
-        int n = slash ? snprintf(dir, sizeof dir, "%.*s", slash == path ? 1 : (int)(slash - path),
-                                 path)
+        int n_dir = slash == path ? 1 : (int)(slash - path);
+        int n = slash ? snprintf(dir, sizeof dir, "%.*s", n_dir, path)
                       : snprintf(dir, sizeof dir, ".");
         if (n < 0 || (size_t)n >= sizeof dir)
                 return -ENAMETOOLONG;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values that are not objects. Each has a placeholder, by key, so that the audit does not take the
+ * missing object for a lost event and refill the cache again and again.
+ */
 #include "server/cacher/stored_value.h"
 
 #include "server/cacher/cacher_private.h"

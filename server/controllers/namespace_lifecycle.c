@@ -44,8 +44,9 @@
 #include "server/controllers/object_client.h"
 #include "server/controllers/string_list.h"
 
-#define N_WORKERS          8
-#define LOOK_AGAIN         (15 * HF_NSEC_PER_SEC) /* while something is left; its events come sooner */
+#define N_WORKERS 8
+/* While something is left; usually its events come sooner. */
+#define LOOK_AGAIN         (15 * HF_NSEC_PER_SEC)
 #define COLLECTION_TIMEOUT (60 * HF_NSEC_PER_SEC) /* for the deletion of one collection */
 #define PAGE_QUERY         "limit=500"
 /* Two kinds of keys: a namespace's name, and this character before a name, for a namespace that has

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Authentication comes before everything that depends on the user. Anonymous is a user too. */
 #include "server/filters/authentication.h"
 
 #include "server/filters/status_response.h"

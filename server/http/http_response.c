@@ -74,7 +74,7 @@ static bool is_value(const char *text) {
  */
 static char *pack_headers(const char *content_type, const struct hfd_header *headers,
                           size_t n_headers, size_t *ret_n) {
-        size_t n = content_type ? sizeof("content-type") + strlen(content_type) + 1 : 0;
+        size_t n = content_type ? sizeof "content-type" + strlen(content_type) + 1 : 0;
         char *block, *out;
 
         for (size_t i = 0; i < n_headers; i++)
