@@ -19,7 +19,7 @@
 #include "server/handlers/version_handler.h"
 #include "server/registry/loopback.h"
 #include "server/resources/resource.h"
-#include "server/sdnotify.h"
+#include "server/systemd/sdnotify.h"
 #include "server/server.h"
 #include "server/storage/etcd/store.h"
 

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/journal.h"
+#include "server/systemd/journal.h"
 
 #define FIELD_MAX 128 /* bytes of a field other than MESSAGE */
 

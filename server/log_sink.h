@@ -32,7 +32,7 @@
 #include <holdfast/client.h>
 #include <holdfast/log.h>
 
-#include "server/config.h"
+#include "server/config/config.h"
 
 #define HFD_LOG_FIELDS_MAX 7
 

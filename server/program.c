@@ -7,9 +7,9 @@
 
 #include "base/http/global.h"
 #include "base/strbuf.h"
-#include "server/flags.h"
+#include "server/config/flags.h"
 #include "server/program.h"
-#include "server/sdnotify.h"
+#include "server/systemd/sdnotify.h"
 #include "server/server.h"
 #include "server/status/status.h"
 

@@ -12,7 +12,7 @@
 #include <holdfast/error.h>
 
 #include "base/thread.h"
-#include "server/sdnotify.h"
+#include "server/systemd/sdnotify.h"
 
 void hfd_reload_init(struct hfd_reload *reload, const struct hf_host *host, void (*work)(void *ctx),
                      void (*wake)(void *ctx), void *ctx) {

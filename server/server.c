@@ -26,7 +26,7 @@
 
 #include "base/thread.h"
 #include "server/reload.h"
-#include "server/sdnotify.h"
+#include "server/systemd/sdnotify.h"
 
 #define STUCK_LINGER                                                                               \
         (5 * HF_NSEC_PER_SEC) /* livez shows the stuck controller for so long before the process   \

@@ -19,7 +19,7 @@
 #include "server/auth/auth.h"
 #include "server/auth/pki.h"
 #include "server/cacher/cacher.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/controllers/controllers.h"
 #include "server/controllers/identity.h"
 #include "server/filters/filters.h"

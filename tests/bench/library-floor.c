@@ -12,7 +12,7 @@
 #include <openssl/ssl.h>
 
 #include "base/http/global.h"
-#include "server/sdnotify.h"
+#include "server/systemd/sdnotify.h"
 
 static long resident_kib(void) {
         FILE *status = fopen("/proc/self/status", "re");

@@ -18,8 +18,8 @@ import pytest
 from harness import BUILD, FAST, HOLDFASTD, LEASE, LIMIT, Instance, free_ports, wait_until
 from systemd_namespace import UNIT_DIR, Systemd, why_not
 
-SERVICE = BUILD / "server" / "holdfastd@.service"
-SOCKET = BUILD / "server" / "holdfastd@.socket"
+SERVICE = BUILD / "server" / "systemd" / "holdfastd@.service"
+SOCKET = BUILD / "server" / "systemd" / "holdfastd@.socket"
 if not SERVICE.exists():
     pytest.skip("this build has no libsystemd", allow_module_level=True)
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
-#include "server/flags.h"
+#include "server/config/flags.h"
 
 #define ETCD "--etcd-servers=http://127.0.0.1:2379"
 

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "server/reload.h"
-#include "server/sdnotify.h"
+#include "server/systemd/sdnotify.h"
 
 /* The work of a reload here: it says that it began, and returns when it is let go. */
 struct world {

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "server/sdnotify.h"
+#include "server/systemd/sdnotify.h"
 
 static int manager = -1;
 

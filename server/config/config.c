@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/config.h"
+#include "server/config/config.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

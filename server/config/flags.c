@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The flags are one table; defaults go through the same parser as what a user says, so they cannot
  * drift from --help. */
-#include "server/flags.h"
+#include "server/config/flags.h"
 
 #include <errno.h>
 #include <stdlib.h>

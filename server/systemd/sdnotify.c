@@ -6,7 +6,7 @@
  * This file and journal.c are the only ones that include libsystemd's headers. sdnotify_none.c has
  * the same functions for a build without libsystemd.
  */
-#include "server/sdnotify.h"
+#include "server/systemd/sdnotify.h"
 
 #include <stdarg.h>
 #include <stdio.h>

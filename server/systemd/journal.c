@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries for the journal, by libsystemd. With sdnotify.c the only file that includes libsystemd's
  * headers. */
-#include "server/journal.h"
+#include "server/systemd/journal.h"
 
 #include <unistd.h>
 

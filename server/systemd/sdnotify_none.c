@@ -4,7 +4,7 @@
  * sent, no watchdog is fed and no socket is taken over. A warning says so when the service manager
  * expects one of these.
  */
-#include "server/sdnotify.h"
+#include "server/systemd/sdnotify.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A build without libsystemd sends nothing to the journal's socket: its log lines go to stderr. */
-#include "server/journal.h"
+#include "server/systemd/journal.h"
 
 bool hfd_journal_send(const struct iovec *fields, size_t n) {
         (void)fields;

@@ -7,7 +7,7 @@
  * `--flag value` and `--flag=value`; a boolean is `--flag` or `--flag=true|false`. Parsing prints
  * nothing and exits nowhere: main prints the message on one line and exits with status 2.
  */
-#include "server/config.h"
+#include "server/config/config.h"
 
 struct hf__strbuf;
 
