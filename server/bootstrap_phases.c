@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What holdfastd bootstraps: its built-in manifests in two phases, and the directories of
- * --bootstrap-manifests as the rest of phase 1. What manifests may be of is what the API serves.
+ * The phases of holdfastd's bootstrap, as configuration of the library's (holdfast/bootstrap.h).
+ *
+ * Invariant: readyz waits for phase-0 without limit, because nobody can use the API without the
+ * objects in it. It waits for phase-1 a few seconds only, because users' manifests are in it, and a
+ * mistake in them must not keep an instance from serving.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "server/bootstrap_phases.h"
 
+#include <assert.h>
+#include <errno.h>
+
+#include "server/handlers/version_handler.h"
 #include "server/manifests/manifests.h"
 #include "server/resources/resource.h"
 #include "server/server.h"
 
-/* Serving is not kept waiting for long by what users meet first: it is the leader's to go on with
- * it. */
+/* How long an instance waits for phase-1 before it is ready. The leader goes on with it. */
 #define PHASE_1_PATIENCE (5 * HF_NSEC_PER_SEC)
 
+#define API_VERSION_MAX 128
+
+/* On the phase's thread: the status line may have changed. */
 static void on_progress(void *ctx, enum hf_bootstrap_point point,
                         const struct hf_bootstrap_info *info) {
         struct hfd_server *server = ctx;
@@ -24,27 +31,32 @@ static void on_progress(void *ctx, enum hf_bootstrap_point point,
                 server->extra->on_bootstrap(point, info);
 }
 
-static size_t fill_kinds(struct hf_bootstrap_kind *kinds, char (*versions)[128]) {
+/* Every kind that the API serves. versions holds the strings that kinds points to. */
+static size_t fill_kinds(struct hf_bootstrap_kind *kinds, char (*versions)[API_VERSION_MAX]) {
         size_t n;
         const struct hfd_resource *rows = hfd_resources(&n);
 
+        assert(n <= HFD_RESOURCES_MAX);
         for (size_t i = 0; i < n; i++) {
                 hfd_resource_api_version(&rows[i], versions[i]);
-                kinds[i] = (struct hf_bootstrap_kind){versions[i], rows[i].kind, rows[i].plural,
-                                                      rows[i].namespaced};
+                kinds[i] = (struct hf_bootstrap_kind){.api_version = versions[i],
+                                                      .kind = rows[i].kind,
+                                                      .plural = rows[i].plural,
+                                                      .namespaced = rows[i].namespaced};
         }
         return n;
 }
 
 int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reterr_status) {
+        const struct hfd_extra *extra = server->extra;
         struct hf_bootstrap_kind kinds[HFD_RESOURCES_MAX];
-        char versions[HFD_RESOURCES_MAX][128];
-        struct hf_bootstrap_phase phases[2] = {
+        char versions[HFD_RESOURCES_MAX][API_VERSION_MAX];
+        struct hf_bootstrap_phase phases[] = {
                 {
                         .name = "phase-0",
                         .manifests = hfd_manifests_phase_0,
                         .n_manifests = hfd_manifests_phase_0_n,
-                        .directories = server->extra->phase_0_directories,
+                        .directories = extra->phase_0_directories,
                 },
                 {
                         .name = "phase-1",
@@ -55,13 +67,12 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
                 },
         };
         struct hf_bootstrap_config config = {.size = sizeof config,
-                                             .version = server->extra->version
-                                                                ? server->extra->version
-                                                                : HFD_VERSION,
+                                             .version =
+                                                     extra->version ? extra->version : HFD_VERSION,
                                              .kinds = kinds,
                                              .n_kinds = fill_kinds(kinds, versions),
                                              .phases = phases,
-                                             .n_phases = 2,
+                                             .n_phases = sizeof phases / sizeof phases[0],
                                              .one_revision = true,
                                              .give_way_after =
                                                      server->config->timing.lease_duration,
@@ -69,37 +80,20 @@ int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reter
                                              .ctx = server};
         struct hf_status why = {0};
 
+        assert(!server->bootstrap);
         int r = hf_bootstrap_new(&server->host, &config, &server->bootstrap, &why);
-        /* The directories are the only thing of these that a user has a hand in. */
-        return r != 0 ? hf_fail(reterr_status, r, "flag --bootstrap-manifests: %s", why.message)
-                      : 0;
+        if (r == -ENOMEM)
+                return hf_fail(reterr_status, r, "cannot read the manifests: %s", hf_strerror(r));
+        /* The built-in manifests are tested. A mistake is in the user's directories. */
+        if (r != 0)
+                return hf_fail(reterr_status, r, "flag --bootstrap-manifests: %s", why.message);
+        return 0;
 }
 
 const char *hfd_bootstrap_phases_last_controller(struct hfd_server *server) {
         size_t n;
         const struct hf_controller *controllers = hf_bootstrap_controllers(server->bootstrap, &n);
+
+        assert(n > 0);
         return controllers[n - 1].name;
-}
-
-bool hfd_bootstrap_phases_status(struct hfd_server *server, char *text, size_t max_text) {
-        struct hf_bootstrap_info info;
-        size_t n = hf_bootstrap_n_phases(server->bootstrap);
-
-        for (size_t i = 0; i < n; i++) {
-                hf_bootstrap_info(server->bootstrap, i, &info);
-                if (info.failing)
-                        (void)snprintf(text, max_text, "bootstrap %s fails, try %u: %s", info.phase,
-                                       info.n_failures, info.message);
-                else if (info.running && !info.complete)
-                        (void)snprintf(text, max_text, "bootstrap %s, %zu of %zu steps", info.phase,
-                                       info.n_settled, info.n_steps);
-                else
-                        continue;
-                return true;
-        }
-        hf_bootstrap_info(server->bootstrap, 0, &info);
-        if (!atomic_load(&server->ready) && !info.complete)
-                (void)snprintf(text, max_text, "waiting for the leader to complete bootstrap %s",
-                               info.phase);
-        return !atomic_load(&server->ready) && !info.complete;
 }

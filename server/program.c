@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program: the command line, and which sub-command runs. What the process owns (SIGPIPE,
- * libcurl's globals) is set here. */
+/*
+ * Parses the command line and chooses the sub-command. What belongs to the process and not to a
+ * server is set here, once and before any thread exists: SIGPIPE, the number of heaps, libcurl.
+ *
+ * Exit status: 2 for a mistake on the command line, which trying again does not correct (the
+ * systemd unit does not restart then); otherwise what the sub-command returns.
+ */
+#include "server/program.h"
+
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,18 +15,25 @@
 #include "base/http/global.h"
 #include "base/strbuf.h"
 #include "server/config/flags.h"
-#include "server/program.h"
-#include "server/systemd/sdnotify.h"
-#include "server/server.h"
+#include "server/controllers/controllers.h"
+#include "server/handlers/version_handler.h"
+#include "server/main_loop.h"
+#include "server/release.h"
 #include "server/status/status.h"
+#include "server/systemd/log_sink.h"
+#include "server/systemd/sdnotify.h"
+
+/* Each heap costs resident memory, and a mapping when a thread allocates first. Two are enough for
+ * the few threads that allocate at the same time. */
+#define MAX_HEAPS 2
 
 static int print_help(enum hfd_command about) {
         struct hf__strbuf text = {0};
 
         hfd_flags_help(about, &text);
-        int r = text.error || fputs(text.data ? text.data : "", stdout) == EOF;
+        bool ok = text.error == 0 && fputs(text.data, stdout) != EOF;
         hf__strbuf_done(&text);
-        return r != 0 ? 1 : 0;
+        return ok ? 0 : 1;
 }
 
 /* The first line is the version alone, for scripts. */
@@ -30,9 +44,11 @@ static int print_version(void) {
                         : "libsystemd: no (built without it: no readiness, watchdog, socket "
                           "activation)";
 
-        return puts("holdfastd " HFD_VERSION) == EOF || puts(libsystemd) == EOF;
+        bool ok = puts("holdfastd " HFD_VERSION) != EOF && puts(libsystemd) != EOF;
+        return ok ? 0 : 1;
 }
 
+/* Draws on the terminal, so it logs only if asked to: --v=2 and more. */
 static int run_status(const struct hfd_config *config) {
         struct hfd_log_sink sink;
         struct hfd_status_options options = {.kubeconfig = config->kubeconfig,
@@ -51,30 +67,38 @@ static int run_command(const struct hfd_config *config, const struct hfd_extra *
         case HFD_COMMAND_STATUS: return run_status(config);
         case HFD_COMMAND_SERVE: break;
         }
-        return hfd_server_run(config, extra);
+        return hfd_main_loop_run(config, extra);
+}
+
+/* The controllers are known here only: the configuration's module does not depend on them. */
+static int parse(int argc, char **argv, struct hfd_config *ret_config,
+                 struct hf_status *reterr_status) {
+        int r = hfd_flags_parse(argc, argv, ret_config, reterr_status);
+
+        if (r == 0 && ret_config->command == HFD_COMMAND_SERVE) {
+                r = hfd_config_check_controllers(ret_config, hfd_controllers_names(),
+                                                 reterr_status);
+                if (r != 0)
+                        hfd_config_done(ret_config);
+        }
+        return r;
 }
 
 int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra) {
         struct hfd_config config;
         struct hf_status status = {0};
 
-        int r = hfd_flags_parse(argc, argv, &config, &status);
-        if (r == 0 && config.command == HFD_COMMAND_SERVE) {
-                r = hfd_config_check_controllers(&config, hfd_controllers_names(), &status);
-                if (r != 0)
-                        hfd_config_done(&config);
-        }
+        int r = parse(argc, argv, &config, &status);
         if (r != 0) {
                 (void)fprintf(stderr, "holdfastd: %s\n", status.message);
                 return r == HF_E_INVALID ? 2 : 1;
         }
-        /* Two heaps for all threads: each further one costs resident memory, and a mapping when a
-         * thread allocates first. */
-        (void)mallopt(M_ARENA_MAX, 2);
+        (void)mallopt(M_ARENA_MAX, MAX_HEAPS);
+        /* OpenSSL inside libcurl writes to closed connections. */
         (void)signal(SIGPIPE, SIG_IGN);
         r = hf__http_global_init();
         if (r != 0)
-                (void)fprintf(stderr, "holdfastd: libcurl: %s\n", hf_strerror(r));
+                (void)fprintf(stderr, "holdfastd: cannot set up libcurl: %s\n", hf_strerror(r));
         int exit_status = r != 0 ? 1 : run_command(&config, extra);
         hfd_config_done(&config);
         return exit_status;

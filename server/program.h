@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The program behind holdfastd, and behind test programs that add controllers to it. */
-struct hfd_extra;
+/* The program holdfastd: the command line and its sub-commands. Test programs run the same program
+ * with more controllers. */
+#include "server/extra.h"
 
-/* Parses the command line and runs the sub-command. extra may be NULL. Returns the exit status: 2
- * for a usage error. */
+/*
+ * Parses the command line and runs the sub-command. extra may be NULL; it is borrowed until the
+ * function returns. Call from main, before there are other threads: it ignores SIGPIPE and sets up
+ * libcurl for the process. Returns the exit status; 2 = a mistake on the command line.
+ */
 int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra);

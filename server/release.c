@@ -1,74 +1,101 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `holdfastd release`: frees the Lease of an instance that is known to be dead, so that a crash
- * costs milliseconds and not a lease duration. Run by systemd from ExecStopPost, or by hand.
+ * `holdfastd release` frees the Lease of a dead instance, so that a crash costs milliseconds and
+ * not a lease duration. systemd runs it from ExecStopPost; an operator may run it by hand.
  *
- * Known to be dead means: its run file's lock could be taken. The lock is the kernel's and goes
- * with the last of the process, so a process that hangs, is stopped or will not die still holds it,
- * and the release is refused. What may be cleared is exactly the Lease, identity and term that the
- * run file names, in one transaction that compares the term record; another incarnation's Lease, or
- * a later term, is left untouched. In a migration the old Lease follows, whichever term of that
- * identity it is in: an identity is one incarnation's, and this one is dead. It speaks to the
- * instance's own store, never to another API server.
+ * Invariants:
+ * - The instance is dead. Proof: the lock of its run file could be taken. The kernel frees the lock
+ *   only when the process is gone; a process that hangs or is stopped still holds it, and the
+ *   release is refused. The lock is kept until the end, so the instance cannot start meanwhile.
+ * - Only what the run file names is released: this Lease, this identity, this term. One transaction
+ *   compares the term record and the Lease. The Lease of another incarnation or of a later term is
+ *   left alone.
+ *
+ * During a migration the run file names a second, old Lease without its term. It is released in
+ * whatever term of the same identity it is: an identity belongs to one incarnation, which is dead.
+ *
+ * The command uses the instance's own store directly, because its API server may be gone too.
  */
+#include "server/release.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "base/time_format.h"
-#include "server/auth/files.h"
-#include "server/server.h"
-#include "server/storage/etcd/store.h"
+#include "server/configured_store.h"
+#include "server/runfile.h"
 #include "server/storage/keys.h"
+#include "server/storage/store.h"
 #include "server/storage/term_record.h"
+#include "server/systemd/log_sink.h"
 
+/* For all operations of one release together. */
 #define DEADLINE (5 * HF_NSEC_PER_SEC)
 
-/* One store operation, waited for. */
-struct wait {
+/* One release: its requests to the store are made one after the other, and waited for. */
+struct release {
+        struct hfd_store *store;     /* borrowed */
+        const char *prefix;          /* of all keys; borrowed */
+        hf_nsec deadline;            /* boot time */
+        char now[HF__MICROTIME_MAX]; /* the time of the release, as Leases have it */
+        /* The operation under way. The store's thread writes, this thread reads when done is true;
+         * all guarded by mu. */
         pthread_mutex_t mu;
         pthread_cond_t cond;
-        bool done;             /* guarded by mu */
-        int error;             /* likewise, as all below */
+        bool done;
+        int error;
         struct hf__buf *value; /* of the first key found; owned */
-        uint64_t mod_revision;
+        uint64_t mod_revision; /* of that key */
         struct hf_status status;
 };
 
+/* Thread: the store's. */
 static void on_reply(void *ctx, const struct hfd_store_reply *reply) {
-        struct wait *wait = ctx;
+        struct release *release = ctx;
 
-        (void)pthread_mutex_lock(&wait->mu);
-        wait->error = reply->error;
-        wait->status = reply->status;
+        (void)pthread_mutex_lock(&release->mu);
+        assert(!release->done);
+        release->error = reply->error;
+        release->status = reply->status;
         if (reply->n_kvs > 0) {
-                wait->value = hf__buf_ref(reply->kvs[0].value);
-                wait->mod_revision = reply->kvs[0].mod_revision;
+                release->value = hf__buf_ref(reply->kvs[0].value);
+                release->mod_revision = reply->kvs[0].mod_revision;
         }
-        wait->done = true;
-        (void)pthread_cond_signal(&wait->cond);
-        (void)pthread_mutex_unlock(&wait->mu);
+        release->done = true;
+        (void)pthread_cond_signal(&release->cond);
+        (void)pthread_mutex_unlock(&release->mu);
 }
 
-static int wait_done(struct wait *wait, const struct hf_host *host) {
-        const struct hf_clock *clock = hf_host_clock(host);
+/* Waits for the operation under way. No deadline of its own: the store replies by the operation's
+ * deadline. */
+static int wait_done(struct release *release) {
+        const struct hf_clock *clock = hf_host_clock(release->store->host);
 
-        (void)pthread_mutex_lock(&wait->mu);
-        /* The store answers by the operation's deadline, always: no limit of its own. */
-        while (!wait->done)
-                (void)clock->wait(clock->ctx, &wait->cond, &wait->mu, HF_NSEC_NEVER);
-        wait->done = false;
-        (void)pthread_mutex_unlock(&wait->mu);
-        return wait->error;
+        (void)pthread_mutex_lock(&release->mu);
+        while (!release->done)
+                (void)clock->wait(clock->ctx, &release->cond, &release->mu, HF_NSEC_NEVER);
+        release->done = false;
+        (void)pthread_mutex_unlock(&release->mu);
+        return release->error;
 }
 
-/* The Lease as a release leaves it: no holder, one second, times now; everything else as it was. */
-static struct hf__buf *cleared(const struct hf__buf *lease, const char *now, const char *identity) {
+/* Reads a key: release->value is then NULL if it does not exist. */
+static int get(struct release *release, const char *key) {
+        release->value = hf__buf_unref(release->value);
+        int r = release->store->ops->get(release->store, key, release->deadline, on_reply, release);
+        return r != 0 ? r : wait_done(release);
+}
+
+/* The Lease as a release leaves it: no holder, one second, the times of now; all else unchanged.
+ * NULL: it is not held by identity, is not a Lease, or there is no memory. */
+static struct hf__buf *clear_holder(const struct hf__buf *lease, const char *identity,
+                                    const char *now) {
         struct hf__json *json;
         struct hf__strbuf text = {0};
         struct hf__buf *buf = NULL;
@@ -89,109 +116,105 @@ static struct hf__buf *cleared(const struct hf__buf *lease, const char *now, con
         return buf;
 }
 
-static int commit(struct hfd_store *store, struct wait *wait, const char *prefix,
-                  const struct hf_fence *fence, const char *lease_key, struct hf__buf *lease,
-                  const char *now, hf_nsec deadline) {
+/* Writes the cleared Lease and ends the term, if neither has changed since they were read.
+ * HF_E_CONFLICT: one has. */
+static int commit(struct release *release, const struct hf_fence *fence, const char *lease_key,
+                  struct hf__buf *lease) {
         struct hfd_fence_compares fenced;
-        struct hf__buf *record = hfd_term_record_value("", now);
-        int r = record ? hfd_fence_compares(&fenced, prefix, fence) : -ENOMEM;
+        struct hf__buf *record = hfd_term_record_value("", release->now);
+        int r = record ? hfd_fence_compares(&fenced, release->prefix, fence) : -ENOMEM;
 
         if (r == 0) {
-                struct hfd_compare compares[3] = {{.kind = HFD_MOD_EQUALS,
-                                                   .key = lease_key,
-                                                   .revision = wait->mod_revision},
-                                                  fenced.compares[0],
-                                                  fenced.compares[1]};
-                struct hfd_op ops[2] = {{.kind = HFD_PUT, .key = lease_key, .value = lease},
-                                        {.kind = HFD_PUT, .key = fenced.key[0], .value = record}};
+                struct hfd_compare compares[] = {{.kind = HFD_MOD_EQUALS,
+                                                  .key = lease_key,
+                                                  .revision = release->mod_revision},
+                                                 fenced.compares[0],
+                                                 fenced.compares[1]};
+                struct hfd_op ops[] = {{.kind = HFD_PUT, .key = lease_key, .value = lease},
+                                       {.kind = HFD_PUT, .key = fenced.key[0], .value = record}};
                 struct hfd_txn txn = {.compares = compares,
-                                      .n_compares = 3,
+                                      .n_compares = sizeof compares / sizeof compares[0],
                                       .ops = ops,
-                                      .n_ops = 2};
-                wait->value = hf__buf_unref(wait->value);
-                r = store->ops->txn(store, &txn, deadline, on_reply, wait);
+                                      .n_ops = sizeof ops / sizeof ops[0]};
+                release->value = hf__buf_unref(release->value);
+                r = release->store->ops->txn(release->store, &txn, release->deadline, on_reply,
+                                             release);
+                if (r == 0)
+                        r = wait_done(release);
         }
         hf__buf_unref(record);
-        return r != 0 ? r : wait_done(wait, store->host);
+        return r;
 }
 
-static int get(struct hfd_store *store, struct wait *wait, const char *key, hf_nsec deadline) {
-        wait->value = hf__buf_unref(wait->value);
-        int r = store->ops->get(store, key, deadline, on_reply, wait);
-        return r != 0 ? r : wait_done(wait, store->host);
-}
-
-/* The term that a Lease is in now, whoever holds it. */
-static int find_term(struct hfd_store *store, struct wait *wait, const char *prefix,
-                     struct hf_fence *fence, hf_nsec deadline) {
+/* Fills in the term that the Lease is in now. HF_E_STALE_TERM: it has no term. */
+static int find_term(struct release *release, struct hf_fence *fence) {
         char key[HFD_KEY_MAX];
-        int r = hfd_key_terms(key, prefix, fence->ns, fence->name);
+        int r = hfd_key_terms(key, release->prefix, fence->ns, fence->name);
 
         if (r == 0)
-                r = get(store, wait, key, deadline);
-        fence->term = wait->mod_revision;
-        return r != 0 ? r : wait->value ? 0 : HF_E_STALE_TERM;
+                r = get(release, key);
+        if (r == 0 && !release->value)
+                r = HF_E_STALE_TERM;
+        fence->term = release->mod_revision;
+        return r;
 }
 
-/* fence->term 0 = the one that it is in. 0 released; HF_E_STALE_TERM: it is not that incarnation's
- * and term's any more; else a failure of the store. */
-static int release(struct hfd_store *store, const char *prefix, struct hf_fence *fence,
-                   struct hf_status *reterr_status) {
-        struct wait wait = {.mu = PTHREAD_MUTEX_INITIALIZER};
-        char key[HFD_KEY_MAX], now[HF__MICROTIME_MAX];
+static int clear_lease(struct release *release, struct hf_fence *fence) {
+        char key[HFD_KEY_MAX];
+        int n = snprintf(key, sizeof key, "%s/leases/%s/%s", release->prefix, fence->ns,
+                         fence->name);
+        struct hf__buf *lease = NULL;
+        int r = 0;
+
+        if (n < 0 || (size_t)n >= sizeof key)
+                return HF_E_TOO_LARGE;
+        if (fence->term == 0)
+                r = find_term(release, fence);
+        if (r == 0)
+                r = get(release, key);
+        if (r != 0)
+                return r;
+        if (release->value)
+                lease = clear_holder(release->value, fence->identity, release->now);
+        r = lease ? commit(release, fence, key, lease) : HF_E_STALE_TERM;
+        hf__buf_unref(lease);
+        return r == HF_E_CONFLICT ? HF_E_STALE_TERM : r;
+}
+
+/*
+ * Releases one Lease. fence->term 0: whichever term it is in, which is filled in. 0;
+ * HF_E_STALE_TERM: the Lease does not name this identity and term any more; otherwise the store
+ * failed, and *reterr_status says how.
+ */
+static int release_fence(struct hfd_store *store, const char *prefix, struct hf_fence *fence,
+                         struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_host_clock(store->host);
-        hf_nsec deadline = hf_now(clock) + DEADLINE;
-        int r = hf_cond_init(&wait.cond);
+        struct release release = {.store = store,
+                                  .prefix = prefix,
+                                  .deadline = hf_now(clock) + DEADLINE,
+                                  .mu = PTHREAD_MUTEX_INITIALIZER};
+        int r = hf_cond_init(&release.cond);
 
         if (r != 0)
                 return r;
-        (void)snprintf(key, sizeof key, "%s/leases/%s/%s", prefix, fence->ns, fence->name);
-        hf__microtime_format(clock->real(clock->ctx) / 1000, now);
-        if (!fence->term)
-                r = find_term(store, &wait, prefix, fence, deadline);
-        if (r == 0)
-                r = get(store, &wait, key, deadline);
-        if (r == 0) {
-                struct hf__buf *lease =
-                        wait.value ? cleared(wait.value, now, fence->identity) : NULL;
-                r = lease ? commit(store, &wait, prefix, fence, key, lease, now, deadline)
-                          : HF_E_STALE_TERM;
-                hf__buf_unref(lease);
-                if (r == HF_E_CONFLICT)
-                        r = HF_E_STALE_TERM;
-        }
-        *reterr_status = wait.status;
-        hf__buf_unref(wait.value);
-        (void)pthread_cond_destroy(&wait.cond);
+        hf__microtime_format(clock->real(clock->ctx) / 1000, release.now);
+        r = clear_lease(&release, fence);
+        *reterr_status = release.status;
+        hf__buf_unref(release.value);
+        (void)pthread_cond_destroy(&release.cond);
+        (void)pthread_mutex_destroy(&release.mu);
         return r;
 }
 
-static int open_store(const struct hf_host *host, const struct hfd_config *config,
-                      struct hfd_store **ret_store, struct hf_status *reterr_status) {
-        char *pem[3] = {NULL, NULL, NULL};
-        const char *const files[3] = {config->etcd_ca_file, config->etcd_cert_file,
-                                      config->etcd_key_file};
-        int r = 0;
-
-        for (int i = 0; i < 3 && r == 0; i++)
-                if (files[i] && *files[i])
-                        r = hfd_read_file(files[i], &pem[i], reterr_status);
-        if (r == 0) {
-                struct hfd_etcd_config etcd = {.endpoints =
-                                                       (const char *const *)config->etcd_servers,
-                                               .ca_pem = pem[0],
-                                               .cert_pem = pem[1],
-                                               .key_pem = pem[2]};
-                r = hfd_etcd_store_new(host, &etcd, ret_store, reterr_status);
-        }
-        for (int i = 0; i < 3; i++)
-                free(pem[i]);
-        return r;
+static void print_failure(const struct hf_fence *fence, int r, const struct hf_status *status) {
+        (void)fprintf(stderr, "holdfastd release: cannot free the Lease %s/%s: %s\n", fence->ns,
+                      fence->name, status->message[0] ? status->message : hf_strerror(r));
 }
 
+/* Releases one Lease and prints what became of it. Returns the exit status. */
 static int release_lease(struct hfd_store *store, const char *prefix, struct hf_fence *fence) {
         struct hf_status status = {0};
-        int r = release(store, prefix, fence, &status);
+        int r = release_fence(store, prefix, fence, &status);
 
         if (r == 0)
                 (void)printf("released the Lease %s/%s of %s, term %llu\n", fence->ns, fence->name,
@@ -201,34 +224,36 @@ static int release_lease(struct hfd_store *store, const char *prefix, struct hf_
                              fence->ns, fence->name, fence->identity,
                              (unsigned long long)fence->term);
         else
-                (void)fprintf(stderr, "holdfastd release: cannot free the Lease %s/%s: %s\n",
-                              fence->ns, fence->name,
-                              *status.message ? status.message : hf_strerror(r));
+                print_failure(fence, r, &status);
         return r == 0 || r == HF_E_STALE_TERM ? 0 : 1;
 }
 
-/* Holding the dead instance's lock: frees what its run file names. */
+static void set_text(char *to, size_t max, const char *from) {
+        (void)snprintf(to, max, "%s", from);
+}
+
+/* Releases what the run file names, while its lock is held. Returns the exit status. */
 static int release_leases(const struct hf_host *host, const struct hfd_config *config,
                           const struct hf_fence *leads) {
-        struct hf_fence fence = {.term = leads->term}, also = {0};
+        struct hf_fence fence = {.term = leads->term};
+        struct hf_fence also = {.term = 0};
         struct hf_status status = {0};
         struct hfd_store *store;
 
-        int r = open_store(host, config, &store, &status);
+        int r = hfd_configured_store_new(host, config, &store, &status);
         if (r != 0) {
-                (void)fprintf(stderr, "holdfastd release: cannot free the Lease %s/%s: %s\n",
-                              leads->ns, leads->name,
-                              *status.message ? status.message : hf_strerror(r));
+                print_failure(leads, r, &status);
                 return 1;
         }
-        memcpy(fence.ns, leads->ns, sizeof fence.ns);
-        memcpy(fence.name, leads->name, sizeof fence.name);
-        memcpy(fence.identity, leads->identity, sizeof fence.identity);
+        /* Each Lease by itself: a fence that names both would compare the terms of both. */
+        set_text(fence.ns, sizeof fence.ns, leads->ns);
+        set_text(fence.name, sizeof fence.name, leads->name);
+        set_text(fence.identity, sizeof fence.identity, leads->identity);
         int exit_status = release_lease(store, config->etcd_prefix, &fence);
         if (exit_status == 0 && leads->also_name[0]) {
-                memcpy(also.ns, leads->also_ns, sizeof also.ns);
-                memcpy(also.name, leads->also_name, sizeof also.name);
-                memcpy(also.identity, leads->identity, sizeof also.identity);
+                set_text(also.ns, sizeof also.ns, leads->also_ns);
+                set_text(also.name, sizeof also.name, leads->also_name);
+                set_text(also.identity, sizeof also.identity, leads->identity);
                 exit_status = release_lease(store, config->etcd_prefix, &also);
         }
         store->ops->free(store);
@@ -245,7 +270,7 @@ int hfd_release_main(const struct hfd_config *config) {
         int r = hfd_runfile_read_if_dead(config->runtime_dir, config->instance, &fence, &runfile,
                                          &status);
         if (r == HF_E_NOT_FOUND)
-                return 0; /* it led nothing: the usual case after a clean stop */
+                return 0; /* it led nothing, as after every clean stop */
         if (r != 0) {
                 (void)fprintf(stderr, "holdfastd release: %s\n", status.message);
                 return 1;

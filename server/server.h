@@ -1,12 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One holdfastd: all its objects, who makes them and in which order they go.
+ * One server: the struct that holds all objects of a holdfastd process.
  *
- * Threads: *main* owns signals, the watchdog and the status line (host.c); *sequence* boots, waits
- * for the stop, and shuts down (boot.c, shutdown.c); *reload*, which exists only while a reload
- * runs, reads files (reload.h). So neither of them keeps a signal waiting. Everything else belongs
- * to its module.
+ * This header has the struct, and the functions that every part of the process may use. The parts
+ * have headers of their own, and each uses only those above it in this list:
+ *
+ *      server            the struct; init, done, wake
+ *      configured_store, certificates, health_checks, leadership, bootstrap_phases, hooks,
+ *      debug_leader      one concern each
+ *      assembly          makes all objects, frees all objects
+ *      boot, shutdown    start serving; stop gracefully
+ *      sequence          boot, wait for the stop, shut down: one thread
+ *      main_loop         signals, watchdog, status line, reloads: the main thread
+ *      program           the command line and its sub-commands
+ *
+ * Order. Main calls hfd_server_init, hfd_assembly_make, starts the sequence thread, and loops. The
+ * sequence thread calls hfd_boot_run and hfd_shutdown_run and ends. Main joins it, joins a reload
+ * that still runs, and calls hfd_assembly_free and hfd_server_done. After HF_E_STUCK nothing is
+ * freed: the process ends with _exit, because threads that cannot be joined still use the objects.
+ *
+ * Threads. Main makes and frees the objects while it is the only thread of the server. In between
+ * the pointers do not change, except `controllers` (see there), so any thread may read them without
+ * a lock. What a thread may do with the object behind a pointer, the object's header says. The
+ * members that change while threads run are atomic, or have one writer named in their comment.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,98 +39,78 @@
 #include "server/config/config.h"
 #include "server/controllers/controllers.h"
 #include "server/controllers/identity.h"
+#include "server/extra.h"
 #include "server/filters/filters.h"
 #include "server/handlers/healthz.h"
 #include "server/handlers/metrics_handler.h"
 #include "server/http/http.h"
 #include "server/http/router.h"
 #include "server/lifecycle.h"
-#include "server/log_sink.h"
 #include "server/registry/registry.h"
 #include "server/runfile.h"
 #include "server/storage/compactor.h"
 #include "server/storage/store.h"
-
-/* What a host built around the same server adds to it (the test programs do): further controllers,
- * and their terms. */
-struct hfd_extra {
-        const struct hf_controller *controllers; /* n_controllers */
-        size_t n_controllers;
-        bool unsafe_gate_off; /* leader.h */
-        /* Bootstrap as another version, with more in phase 0, and observed: on_bootstrap may keep
-         * it waiting. NULL = nothing. */
-        const char *version;
-        const char *const *phase_0_directories; /* NULL-terminated */
-        void (*on_bootstrap)(enum hf_bootstrap_point point, const struct hf_bootstrap_info *info);
-};
+#include "server/systemd/log_sink.h"
 
 struct hfd_server {
-        /* immutable after boot */
-        struct hf_host host;
+        /* ---- immutable from hfd_server_init to hfd_server_done ---- */
+        struct hf_host host;             /* its metrics and health: see below */
         const struct hfd_config *config; /* borrowed */
         const struct hfd_extra *extra;   /* borrowed; never NULL */
-        struct hfd_identity identity;
-        struct hfd_runfile *data_lock; /* owned, as all below: one process per data directory */
-        struct hfd_runfile *runfile;   /* and per instance, with what it leads */
-        struct hfd_pki pki;
+        struct hf_cancel *stop;          /* owned; main fires it to begin the shutdown */
+        int event_fd;                    /* owned; an eventfd on which main waits */
+
+        /* ---- immutable between hfd_assembly_make and hfd_assembly_free; owned, in the order in
+         * which they are made. host.metrics, host.health and router come first. ---- */
+        struct hfd_router *router;
+        struct hfd_identity identity; /* the endpoint is filled in when the port is known */
+        struct hf_bootstrap *bootstrap;
+        struct hfd_runfile *data_lock; /* one process per data directory */
+        struct hfd_runfile *runfile;   /* one process per instance; records what it leads */
         struct hfd_store *store;
         struct hfd_auth *auth;
         struct hfd_cacher *cacher;
         struct hfd_registry *registry;
         struct hf_client *loopback;
-        struct hfd_router *router;
+        struct hfd_compactor *compactor; /* ticked by main */
         struct hfd_filters *filters;
         struct hfd_healthz *healthz;
         struct hfd_metrics_handler *metrics_handler;
         struct hfd_http *http;
-        struct hfd_compactor *compactor;
-        struct hfd_controllers *controllers;
-        struct hf_bootstrap *bootstrap;
         struct hf_electors *electors;
-        struct hf_elector *elector; /* borrowed from electors */
+        struct hfd_controllers *controllers; /* freed, and set to NULL, by the shutdown */
+        struct hf_elector *elector;          /* borrowed from electors */
         struct hf_hooks *hooks;
-        char *server_cert_pem, *server_key_pem,
-                *client_ca_pem; /* what is served with; replaced by the reload thread */
 
-        /* shared */
+        /* ---- the certificates in use (certificates.h): written by main until the sequence thread
+         * starts, read by the boot, written by reloads only once the boot is done ---- */
+        struct hfd_pki pki;
+        char *server_cert_pem, *server_key_pem, *client_ca_pem; /* owned */
+
+        /* ---- shared: any thread ---- */
         struct hfd_lifecycle lifecycle;
         struct hfd_log_sink log_sink;
-        struct hf_cancel *stop; /* fired by main: begin the shutdown */
-        int event_fd;           /* written to wake main: something changed, or the sequence ended */
-        _Atomic bool sequence_ended; /* set by the sequence thread, last */
-        _Atomic bool stuck;          /* a controller ignores its tokens */
-        _Atomic int exit_status;     /* valid once sequence_ended, or when making failed */
-        _Atomic bool ready;          /* hooks done */
-        _Atomic bool waiting_for_store;
+        _Atomic bool waiting_for_store; /* set by the boot, for the status line */
+        _Atomic bool ready;             /* set by the boot: all post-start hooks are done */
+        _Atomic bool stuck;             /* set by the elector: a controller does not stop */
+        _Atomic bool sequence_ended;    /* set by the sequence thread, last */
+        _Atomic int exit_status;        /* valid once sequence_ended is true. After a failed
+                                           hfd_assembly_make: 0 = use 1. */
 };
 
-/* Runs one server until it is told to stop. Returns the process's exit status. Signals must not
- * have been unblocked yet. */
-int hfd_server_run(const struct hfd_config *config, const struct hfd_extra *extra);
+/*
+ * Fills a zeroed or uninitialised server with what needs no other object: host, log sink,
+ * lifecycle, stop token, event_fd. config and extra are borrowed; extra may be NULL. The server
+ * must not move afterwards. Call before any thread starts. 0 or -errno; on failure nothing is left
+ * to free.
+ */
+int hfd_server_init(struct hfd_server *server, const struct hfd_config *config,
+                    const struct hfd_extra *extra);
+/* After hfd_assembly_free, or when hfd_assembly_make was never called. */
+void hfd_server_done(struct hfd_server *server);
 
-/* The steps of the sequence thread. */
-int hfd_server_make(
-        struct hfd_server *server,
-        struct hf_status *reterr_status); /* boot.c: objects, listening socket; no waiting */
-int hfd_server_boot(
-        struct hfd_server *server,
-        struct hf_status *reterr_status); /* boot.c: store, hooks, ready; HF_E_CANCELED on stop */
-int hfd_server_shut_down(
-        struct hfd_server *server,
-        struct hf_status *reterr_status); /* shutdown.c; HF_E_STUCK: the process must _exit */
-void hfd_server_free(struct hfd_server *server); /* shutdown.c; not after HF_E_STUCK */
-int hfd_server_hooks_add(struct hfd_server *server,
-                         struct hf_status *reterr_status); /* server_hooks.c */
-/* bootstrap.c: reads and checks the manifests; HF_E_INVALID and the like are a user's mistake. */
-int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reterr_status);
-const char *hfd_bootstrap_phases_last_controller(
-        struct hfd_server *server); /* the one that other leader-only controllers come after */
-bool hfd_bootstrap_phases_status(struct hfd_server *server, char *text,
-                                 size_t max_text); /* has it something for the status line? */
-void hfd_server_wake(struct hfd_server *server);   /* host.c; any thread */
-/* elector's on_change: keeps the run file, the status line and the stuck flag. server_hooks.c */
-void hfd_server_leader_changed(void *host, const struct hf_leader_info *info);
-void hfd_debug_leader(void *host, struct hfd_http_request *request); /* debug_leader.c */
-int hfd_read_certificates(struct hfd_server *server, struct hf_status *reterr_status); /* boot.c */
-
-int hfd_release_main(const struct hfd_config *config); /* release.c: the sub-command; exit status */
+/* Makes the main loop run once more: something that it reports or decides on has changed. Never
+ * blocks. Thread: any. */
+void hfd_server_wake(struct hfd_server *server);
+/* Boot time by the server's clock. Thread: any. */
+hf_nsec hfd_server_now(const struct hfd_server *server);

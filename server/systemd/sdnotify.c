@@ -35,7 +35,7 @@ void hfd_notify_reloading(void) {
 
 /* A newline would begin another assignment, and the text may come from a peer. */
 void hfd_notify_status(const char *format, ...) {
-        char text[512];
+        char text[600];
         va_list args;
 
         va_start(args, format);

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "server/log_sink.h"
+#include "server/systemd/log_sink.h"
 
 static char the_instance[] = "a", the_ns[] = "kube-system", the_name[] = "holdfast-controllers";
 static struct hfd_config the_config = {.command = HFD_COMMAND_SERVE,

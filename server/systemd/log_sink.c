@@ -6,7 +6,7 @@
  * service manager's stream takes it off and stores it. In a terminal or file a line begins with
  * time and level instead.
  */
-#include "server/log_sink.h"
+#include "server/systemd/log_sink.h"
 
 #include <assert.h>
 #include <inttypes.h>

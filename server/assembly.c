@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes and frees the objects of a server.
+ *
+ * Invariants. An object is made after all objects that it borrows, and freed before them. Manifests
+ * are checked before anything is written or locked. A user's mistake (an unreadable certificate, a
+ * port in use, a second process on one data directory) shows here, as one line, and before the
+ * store has been asked for anything.
+ */
+#include "server/assembly.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <holdfast/health.h>
+
+#include "server/bootstrap_phases.h"
+#include "server/certificates.h"
+#include "server/configured_store.h"
+#include "server/controllers/kinds.h"
+#include "server/debug_leader.h"
+#include "server/handlers/rest.h"
+#include "server/handlers/version_handler.h"
+#include "server/health_checks.h"
+#include "server/hooks.h"
+#include "server/leadership.h"
+#include "server/registry/loopback.h"
+#include "server/resources/resource.h"
+#include "server/server.h"
+#include "server/systemd/sdnotify.h"
+
+/* The controllers of the bootstrap, of holdfastd, and of struct hfd_extra. */
+#define CONTROLLERS_MAX (HF_BOOTSTRAP_PHASES_MAX + HFD_N_CONTROLLERS + HFD_EXTRA_CONTROLLERS_MAX)
+
+/* ---- the process: identity, locks, certificates ---- */
+
+static int make_basics(struct hfd_server *server, struct hf_status *reterr_status) {
+        int r = hf_metrics_new(&server->host.metrics);
+
+        if (r == 0)
+                r = hf_health_new(&server->host.health);
+        if (r == 0)
+                r = hfd_router_new(&server->router);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "%s", hf_strerror(r));
+        r = hfd_identity_make(server->config->instance, &server->identity);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot make an identity for this process: %s",
+                               hf_strerror(r));
+        return 0;
+}
+
+static int make_bootstrap(struct hfd_server *server, struct hf_status *reterr_status) {
+        int r = hfd_bootstrap_phases_make(server, reterr_status);
+
+        /* The manifests are as much the user's as the command line is. */
+        if (r != 0 && r != -ENOMEM)
+                atomic_store(&server->exit_status, 2);
+        return r;
+}
+
+static int make_data_dir(const char *path, struct hf_status *reterr_status) {
+        if (mkdir(path, 0700) == 0 || errno == EEXIST)
+                return 0;
+        return hf_fail(reterr_status, HF_E_INVALID,
+                       "flag --data-dir: cannot create the directory %s: %s", path,
+                       strerrordesc_np(errno));
+}
+
+/* The locks keep a second process away, so nothing is written before they are taken. */
+static int take_locks(struct hfd_server *server, struct hf_status *reterr_status) {
+        const struct hfd_config *config = server->config;
+        int r = make_data_dir(config->data_dir, reterr_status);
+
+        if (r == 0)
+                r = hfd_runfile_take(config->data_dir, "holdfastd", &server->data_lock,
+                                     reterr_status);
+        if (r == 0)
+                r = hfd_runfile_take(config->runtime_dir, config->instance, &server->runfile,
+                                     reterr_status);
+        return r;
+}
+
+static int make_auth(struct hfd_server *server, struct hf_status *reterr_status) {
+        const char *token_file = server->config->token_auth_file;
+
+        return hfd_auth_new(&server->host, token_file[0] ? token_file : NULL, &server->auth,
+                            reterr_status);
+}
+
+/* ---- the API ---- */
+
+static int make_api(struct hfd_server *server, struct hf_status *reterr_status) {
+        const struct hfd_cacher_config cacher = {.store = server->store,
+                                                 .prefix = server->config->etcd_prefix,
+                                                 .on_history_replaced = hfd_leadership_end_term,
+                                                 .ctx = server};
+        int r = hfd_cacher_new(&server->host, &cacher, &server->cacher);
+
+        if (r == 0)
+                r = hfd_registry_new(&server->host, server->cacher, &server->registry);
+        if (r == 0)
+                r = hfd_loopback_new(server->registry, &server->loopback);
+        if (r == 0)
+                r = hfd_compactor_new(&server->host, server->store, server->config->etcd_prefix,
+                                      &server->compactor);
+        if (r == 0)
+                r = hfd_health_checks_add(server);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot set up the API: %s", hf_strerror(r));
+        return 0;
+}
+
+/* The first successful /readyz. Thread: an HTTP worker. */
+static void on_first_ready(void *ctx) {
+        struct hfd_server *server = ctx;
+
+        hfd_lifecycle_signal(&server->lifecycle, HFD_HAS_BEEN_READY);
+}
+
+/* What responds to a path. Every request passes the filters first. */
+static int make_routes(struct hfd_server *server, struct hf_status *reterr_status) {
+        static const char *const api_paths[] = {"/api", "/api/", "/apis", "/apis/", "/openapi/"};
+        const struct hfd_config *config = server->config;
+        struct hfd_filters_config filters = {.router = server->router,
+                                             .auth = server->auth,
+                                             .max_inflight = (size_t)config->max_requests_inflight,
+                                             .max_mutating_inflight =
+                                                     (size_t)config->max_mutating_requests_inflight,
+                                             .send_retry_after = config->shutdown_send_retry_after};
+        int r = hfd_filters_new(&server->host, &filters, &server->filters);
+
+        if (r == 0)
+                r = hfd_healthz_new(&server->host, on_first_ready, server, &server->healthz);
+        if (r == 0)
+                r = hfd_healthz_install(server->healthz, server->router);
+        if (r == 0)
+                r = hfd_metrics_handler_new(&server->host, &server->metrics_handler);
+        if (r == 0)
+                r = hfd_router_add(server->router, "/metrics", hfd_metrics_handle,
+                                   server->metrics_handler);
+        if (r == 0)
+                r = hfd_router_add(server->router, "/version", hfd_version_handle, NULL);
+        for (size_t i = 0; r == 0 && i < sizeof api_paths / sizeof api_paths[0]; i++)
+                r = hfd_router_add(server->router, api_paths[i], hfd_rest_handle, server->registry);
+        if (r == 0)
+                r = hfd_router_add(server->router, "/debug/leader", hfd_debug_leader_handle,
+                                   server);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot set up the endpoints: %s", hf_strerror(r));
+        return 0;
+}
+
+static void set_endpoint(struct hfd_server *server) {
+        const char *address = server->config->bind_address;
+        bool v6 = strchr(address, ':') != NULL;
+
+        (void)snprintf(server->identity.endpoint, sizeof server->identity.endpoint,
+                       v6 ? "https://[%s]:%u" : "https://%s:%u", address,
+                       hfd_http_port(server->http));
+}
+
+/* listen_fd: a socket of the service manager, taken over on success; -1 = none. */
+static int make_http(struct hfd_server *server, int listen_fd, struct hf_status *reterr_status) {
+        const struct hfd_config *config = server->config;
+        struct hfd_http_config http = {.bind_address = config->bind_address,
+                                       .port = (uint16_t)config->secure_port,
+                                       .listen_fd = listen_fd,
+                                       .cert_pem = server->server_cert_pem,
+                                       .key_pem = server->server_key_pem,
+                                       .client_ca_pem = server->client_ca_pem,
+                                       .handler = hfd_filters_handle,
+                                       .on_head = hfd_filters_head,
+                                       .ctx = server->filters};
+        int r = hfd_http_new(&server->host, &http, &server->http, reterr_status);
+
+        if (r == 0)
+                set_endpoint(server);
+        return r;
+}
+
+/* ---- the controllers and the election ---- */
+
+static bool is_selected(void *ctx, const char *name) {
+        const struct hfd_server *server = ctx;
+
+        return hfd_config_runs_controller(server->config, name);
+}
+
+static int make_controllers(struct hfd_server *server, struct hf_status *reterr_status) {
+        struct hfd_kind_row rows[HFD_KINDS_MAX];
+        size_t n;
+        const struct hfd_resource *resources = hfd_resources(&n);
+        struct hfd_controllers_config config = {.client = server->loopback,
+                                                .identity = &server->identity,
+                                                .stopping = server->stop,
+                                                .rows = rows,
+                                                .n_rows = n,
+                                                .event_ttl = server->config->event_ttl,
+                                                .runs = is_selected,
+                                                .ctx = server};
+
+        assert(n <= HFD_KINDS_MAX);
+        for (size_t i = 0; i < n; i++)
+                rows[i] = (struct hfd_kind_row){.resource = {.group = resources[i].group,
+                                                             .version = resources[i].version,
+                                                             .plural = resources[i].plural},
+                                                .kind = resources[i].kind,
+                                                .namespaced = resources[i].namespaced};
+        int r = hfd_controllers_new(&server->host, &config, &server->controllers);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot set up the controllers: %s",
+                               hf_strerror(r));
+        return 0;
+}
+
+static size_t append(struct hf_controller *all, size_t n, const struct hf_controller *more,
+                     size_t n_more) {
+        assert(n + n_more <= CONTROLLERS_MAX);
+        if (n_more > 0)
+                memcpy(all + n, more, n_more * sizeof *more);
+        return n + n_more;
+}
+
+/*
+ * Collects all controllers. Those that run on the leader wait for the bootstrap: directly if they
+ * come after no other controller, otherwise through the controller that they come after.
+ * after_bootstrap is used until the elector has copied it.
+ */
+static size_t collect_controllers(struct hfd_server *server, struct hf_controller *all,
+                                  const char *const *after_bootstrap) {
+        const struct hfd_extra *extra = server->extra;
+        size_t n_bootstrap, n_own;
+        const struct hf_controller *bootstrap =
+                hf_bootstrap_controllers(server->bootstrap, &n_bootstrap);
+        const struct hf_controller *own = hfd_controllers_table(server->controllers, &n_own);
+        size_t n = append(all, 0, bootstrap, n_bootstrap);
+
+        n = append(all, n, own, n_own);
+        n = append(all, n, extra->controllers, extra->n_controllers);
+        for (size_t i = n_bootstrap; i < n; i++)
+                if (all[i].class == HF_LEADER_ONLY && !all[i].after)
+                        all[i].after = after_bootstrap;
+        return n;
+}
+
+/* With --leader-elect=false too: the elector exists, so that status and health can ask it, but no
+ * hook starts it. The flags of the election are unchecked then and are not used. */
+static int make_elector(struct hfd_server *server, struct hf_status *reterr_status) {
+        const struct hfd_config *config = server->config;
+        const char *const after_bootstrap[] = {hfd_bootstrap_phases_last_controller(server), NULL};
+        struct hf_controller controllers[CONTROLLERS_MAX];
+        struct hf_elector_config elector = {.size = sizeof elector,
+                                            .ns = HFD_SYSTEM_NAMESPACE,
+                                            .name = "none",
+                                            .identity = server->identity.identity,
+                                            .client = server->loopback,
+                                            .controllers = controllers,
+                                            .n_controllers =
+                                                    collect_controllers(server, controllers,
+                                                                        after_bootstrap),
+                                            .events = true,
+                                            .unsafe_gate_off = server->extra->unsafe_gate_off,
+                                            .on_change = hfd_leadership_changed,
+                                            .ctx = server};
+
+        if (config->leader_elect) {
+                elector.ns = config->lease_ns;
+                elector.name = config->lease_name;
+                elector.lock_type = config->lock_type;
+                elector.timing = config->timing;
+                if (config->migrate_from[0])
+                        elector.migrate_from = config->migrate_from;
+                if (config->migrate_from_ns[0])
+                        elector.migrate_from_ns = config->migrate_from_ns;
+        }
+        return hf_electors_add(server->electors, &elector, &server->elector, reterr_status);
+}
+
+static int make_election(struct hfd_server *server, struct hf_status *reterr_status) {
+        int r = hf_electors_new(&server->host, &server->electors);
+
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot set up the election: %s", hf_strerror(r));
+        r = make_controllers(server, reterr_status);
+        if (r == 0)
+                r = make_elector(server, reterr_status);
+        if (r == 0)
+                hf_bootstrap_set_elector(server->bootstrap, server->elector);
+        return r;
+}
+
+static int make_hooks(struct hfd_server *server, struct hf_status *reterr_status) {
+        int r = hf_hooks_new(&server->host, server->loopback, &server->hooks);
+
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot set up the hooks: %s", hf_strerror(r));
+        return hfd_server_hooks_add(server, reterr_status);
+}
+
+/* ---- all of it ---- */
+
+static int make_objects(struct hfd_server *server, int *listen_fd,
+                        struct hf_status *reterr_status) {
+        int r = make_basics(server, reterr_status);
+
+        if (r == 0)
+                r = make_bootstrap(server, reterr_status);
+        if (r == 0)
+                r = take_locks(server, reterr_status);
+        if (r == 0)
+                r = hfd_certificates_read(server, reterr_status);
+        /* This changes the environment. The store is the first object with a thread. */
+        if (r == 0)
+                r = hfd_notify_listen_fd(listen_fd, reterr_status);
+        if (r == 0)
+                r = hfd_configured_store_new(&server->host, server->config, &server->store,
+                                             reterr_status);
+        if (r == 0)
+                r = make_auth(server, reterr_status);
+        if (r == 0)
+                r = make_api(server, reterr_status);
+        if (r == 0)
+                r = make_routes(server, reterr_status);
+        if (r == 0)
+                r = make_http(server, *listen_fd, reterr_status);
+        if (r == 0)
+                *listen_fd = -1; /* the HTTP server owns it now */
+        if (r == 0)
+                r = make_election(server, reterr_status);
+        if (r == 0)
+                r = make_hooks(server, reterr_status);
+        return r;
+}
+
+int hfd_assembly_make(struct hfd_server *server, struct hf_status *reterr_status) {
+        int listen_fd = -1;
+
+        assert(server->stop && !server->host.metrics);
+        int r = make_objects(server, &listen_fd, reterr_status);
+        if (listen_fd >= 0)
+                (void)close(listen_fd);
+        return r;
+}
+
+void hfd_assembly_free(struct hfd_server *server) {
+        /* Requests that wait for a store that hangs end now, and with them what waits for them. */
+        if (server->store)
+                server->store->ops->stop(server->store);
+        server->hooks = hf_hooks_free(server->hooks);
+        server->electors = hf_electors_free(server->electors);
+        server->elector = NULL;
+        server->bootstrap = hf_bootstrap_free(server->bootstrap);
+        server->controllers = hfd_controllers_free(server->controllers);
+        server->http = hfd_http_free(server->http);
+        server->loopback = hf_client_free(server->loopback);
+        server->compactor = hfd_compactor_free(server->compactor);
+        server->registry = hfd_registry_free(server->registry);
+        server->cacher = hfd_cacher_free(server->cacher);
+        if (server->store)
+                server->store->ops->free(server->store);
+        server->store = NULL;
+        server->filters = hfd_filters_free(server->filters);
+        server->healthz = hfd_healthz_free(server->healthz);
+        server->metrics_handler = hfd_metrics_handler_free(server->metrics_handler);
+        server->router = hfd_router_free(server->router);
+        server->auth = hfd_auth_free(server->auth);
+        hfd_certificates_done(server);
+        /* Last: once the locks are free, another process of the instance may start. */
+        server->runfile = hfd_runfile_free(server->runfile);
+        server->data_lock = hfd_runfile_free(server->data_lock);
+        server->host.health = hf_health_free(server->host.health);
+        server->host.metrics = hf_metrics_free(server->host.metrics);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What holdfastd bootstraps: phase-0 and phase-1 with the built-in manifests (server/manifests/),
+ * and in phase-1 also the directories of --bootstrap-manifests. Manifests may be of every kind that
+ * the API serves.
+ */
+#include <holdfast/error.h>
+
+struct hfd_server;
+
+/* Reads and checks all manifests and sets server->bootstrap; writes nothing. Blocks on files.
+ * Thread: main. 0, -ENOMEM, or a user's mistake: HF_E_INVALID and others; the message begins with
+ * the flag and names the file. */
+int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reterr_status);
+/* The controller of the last phase. All leader-only controllers outside the bootstrap come after
+ * it. Borrowed from server->bootstrap. */
+const char *hfd_bootstrap_phases_last_controller(struct hfd_server *server);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The health checks of the process itself. Other modules register their own (hooks, electors).
+ *
+ *      ping        healthz, livez, readyz    always good: the server responds
+ *      etcd        healthz, readyz           etcd responded within STORE_STALE_AFTER
+ *      shutdown    readyz                    the shutdown has not begun
+ *
+ * A check runs on an HTTP worker and must not block. Names and texts are those of kube-apiserver,
+ * where it has them: probes and people read them.
+ */
+#include "server/health_checks.h"
+
+#include <stdio.h>
+
+#include <holdfast/health.h>
+
+#include "server/server.h"
+
+/* Without a reply for so long etcd counts as unreachable. */
+#define STORE_STALE_AFTER (10 * HF_NSEC_PER_SEC)
+
+static bool check_ping(void *ctx, char *reason, size_t max_reason) {
+        (void)ctx;
+        (void)reason;
+        (void)max_reason;
+        return true;
+}
+
+static bool check_store(void *ctx, char *reason, size_t max_reason) {
+        struct hfd_server *server = ctx;
+        hf_nsec heard_at = hfd_cacher_store_heard_at(server->cacher); /* 0 = never */
+        hf_nsec age = hfd_server_now(server) - heard_at;
+        bool fresh = heard_at != 0 && age < STORE_STALE_AFTER;
+
+        if (!fresh)
+                (void)snprintf(reason, max_reason, "etcd has not answered for %lld s",
+                               (long long)(age / HF_NSEC_PER_SEC));
+        return fresh;
+}
+
+static bool check_shutdown(void *ctx, char *reason, size_t max_reason) {
+        struct hfd_server *server = ctx;
+        bool stopping = hfd_lifecycle_signalled(&server->lifecycle, HFD_SHUTDOWN_INITIATED);
+
+        if (stopping)
+                (void)snprintf(reason, max_reason, "process is shutting down");
+        return !stopping;
+}
+
+int hfd_health_checks_add(struct hfd_server *server) {
+        struct hf_health *health = server->host.health;
+        int r = hf_health_add(health, "ping", HF_HEALTHZ | HF_LIVEZ | HF_READYZ, check_ping,
+                              server);
+
+        /* Not in livez: restarting this process does not help when etcd is unreachable. */
+        if (r == 0)
+                r = hf_health_add(health, "etcd", HF_HEALTHZ | HF_READYZ, check_store, server);
+        if (r == 0)
+                r = hf_health_add(health, "shutdown", HF_READYZ, check_shutdown, server);
+        return r;
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The health checks of the process itself: ping, etcd and shutdown. */
+struct hfd_server;
+
+/* Registers the checks with server->host.health. The server outlives the registry of checks. Call
+ * before the HTTP server starts. 0 or -errno. */
+int hfd_health_checks_add(struct hfd_server *server);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process's side of leadership: what it records when the elector reports a change.
+ *
+ * Invariant: while this process leads a term, the run file names the Lease, the identity and the
+ * term. `holdfastd release` frees exactly that after a crash.
+ */
+#include "server/leadership.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/server.h"
+
+/* The record of the run file: what to release after a crash. */
+static struct hf_fence fence_of(const struct hfd_server *server,
+                                const struct hf_leader_info *info) {
+        const struct hfd_config *config = server->config;
+        struct hf_fence fence = {.term = info->term};
+
+        memcpy(fence.ns, info->ns, sizeof fence.ns);
+        memcpy(fence.name, info->name, sizeof fence.name);
+        memcpy(fence.identity, info->identity, sizeof fence.identity);
+        if (config->migrate_from[0]) {
+                const char *ns = config->migrate_from_ns[0] ? config->migrate_from_ns : info->ns;
+                (void)snprintf(fence.also_ns, sizeof fence.also_ns, "%s", ns);
+                (void)snprintf(fence.also_name, sizeof fence.also_name, "%s", config->migrate_from);
+        }
+        return fence;
+}
+
+/* The elector's loop waits for this function. The run file is a few hundred bytes on a tmpfs; all
+ * else is a flag and a wake-up. */
+void hfd_leadership_changed(void *ctx, const struct hf_leader_info *info) {
+        struct hfd_server *server = ctx;
+        bool idle = info->state == HF_FOLLOWING || info->state == HF_STOPPED;
+
+        assert(server->runfile);
+        /* info->term is 0 as soon as the term is over. Log lines keep the term until the work of
+         * the term has ended too. */
+        if (info->term != 0 || idle)
+                hfd_log_sink_set_term(&server->log_sink, info->term);
+        struct hf_fence fence = fence_of(server, info);
+        int r = hfd_runfile_write(server->runfile, info->term != 0 && !idle ? &fence : NULL);
+        if (r != 0)
+                hf_log(&server->host.log, HF_LOG_WARNING, "holdfastd",
+                       "run file in %s: %s; a crash now costs a lease duration",
+                       server->config->runtime_dir, hf_strerror(r));
+        if (info->state == HF_STUCK)
+                atomic_store(&server->stuck, true);
+        hfd_server_wake(server);
+}
+
+void hfd_leadership_end_term(void *ctx) {
+        struct hfd_server *server = ctx;
+
+        assert(server->elector);
+        hf_elector_end_term(server->elector);
+}

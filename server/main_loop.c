@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The main thread. It waits in poll for a signal, a wake-up (hfd_server_wake) or the next time at
+ * which something is due, and then looks at everything once. The order of boot and shutdown is not
+ * decided here.
+ *
+ *      BOOTING --ready--> RUNNING --SIGTERM, SIGINT, a stuck controller--> STOPPING --> exit
+ *          +--------SIGTERM, SIGINT, the boot failed--------------------------^
+ *
+ * Only main talks to the service manager about states (READY, RELOADING, STOPPING), so these
+ * messages cannot overtake each other.
+ *
+ * Invariant: from the start of the sequence thread to its end, main blocks in poll only. Whatever
+ * may take long is on another thread: the boot and the shutdown on the sequence thread, the files
+ * of a reload on the reload's thread. So signals and the watchdog are served at any time. Before
+ * that main makes the objects, which may take up to 30 s (the lock of --cert-dir).
+ *
+ * A second SIGTERM or SIGINT exits at once, with status 1.
+ */
+#include "server/main_loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+#include "server/assembly.h"
+#include "server/certificates.h"
+#include "server/reload.h"
+#include "server/sequence.h"
+#include "server/server.h"
+#include "server/status_line.h"
+#include "server/systemd/sdnotify.h"
+
+/* For so long livez reports a stuck controller before the process ends. */
+#define STUCK_LINGER (5 * HF_NSEC_PER_SEC)
+/* While it boots or stops, the server asks the service manager for this much time ... */
+#define EXTEND_BY (30 * HF_NSEC_PER_SEC)
+/* ... and again after this. */
+#define EXTEND_INTERVAL (10 * HF_NSEC_PER_SEC)
+/* The longest poll, when nothing is due. */
+#define IDLE_WAIT (60 * HF_NSEC_PER_SEC)
+
+/* The loops that the watchdog watches. */
+enum { ELECTOR_LOOP, STORE_LOOP, HTTP_LOOP, N_LOOPS };
+
+/* Only the main thread touches this. Times are boot times. */
+struct main_loop {
+        struct hfd_server *server;
+        int signal_fd;
+        unsigned n_stop_signals;      /* SIGTERM and SIGINT received */
+        bool ready_sent;              /* READY=1 was sent */
+        bool stopping_sent;           /* STOPPING=1 was sent */
+        hf_nsec watchdog_interval;    /* 0 = there is no watchdog */
+        hf_nsec watchdog_at;          /* feed it then */
+        hf_nsec extend_at;            /* ask for more time then; while booting or stopping */
+        hf_nsec delay_until;          /* end of the shutdown delay; while stopping */
+        hf_nsec stuck_until;          /* then a stuck controller ends the process; 0 = none is */
+        uint64_t iterations[N_LOOPS]; /* as last seen by the watchdog */
+        struct hfd_reload reload;
+        char status[HFD_STATUS_LINE_MAX]; /* the last STATUS= */
+};
+
+static bool is_running(const struct main_loop *m) { return m->ready_sent && !m->stopping_sent; }
+
+/* ---- reloads ---- */
+
+static void log_reload(struct hfd_server *server, const char *what, int r,
+                       const struct hf_status *status) {
+        if (r == HF_E_CANCELED)
+                hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd",
+                       "reload: canceled because the server stops: %s", status->message);
+        else if (r != 0)
+                hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd",
+                       "reload: %s; keeping the previous %s", status->message, what);
+        else
+                hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd", "%s reloaded", what);
+}
+
+/*
+ * The work of one reload. Thread: the reload's. Certificates and tokens are independent: a mistake
+ * in one file must not keep a revoked token or an old certificate in use.
+ */
+static void reload_files(void *ctx) {
+        struct hfd_server *server = ctx;
+        struct hf_status status = {0};
+
+        int r = hfd_certificates_read(server, &status);
+        if (r == 0)
+                r = hfd_http_reload(server->http, server->server_cert_pem, server->server_key_pem,
+                                    server->client_ca_pem, &status);
+        log_reload(server, "certificates", r, &status);
+        if (r == HF_E_CANCELED)
+                return;
+        r = hfd_auth_reload(server->auth, &status);
+        log_reload(server, "tokens", r, &status);
+}
+
+static void wake_main(void *ctx) { hfd_server_wake(ctx); }
+
+/*
+ * A reload runs only between READY and STOPPING: during the boot the sequence thread reads what a
+ * reload replaces, and the READY=1 that ends a reload would be untrue. A SIGHUP that comes earlier
+ * is kept until the server is ready.
+ */
+static void step_reload(struct main_loop *m) {
+        bool stopping = m->stopping_sent || hf_cancel_fired(m->server->stop);
+
+        if (stopping)
+                hfd_reload_drop(&m->reload);
+        hfd_reload_step(&m->reload, m->ready_sent && !stopping);
+}
+
+/* ---- what main does in each iteration ---- */
+
+static void begin_stop(struct main_loop *m, enum hf_cancel_reason reason) {
+        hf_cancel_fire(m->server->stop, reason);
+        hf_hooks_shut_down(m->server->hooks);
+}
+
+static void handle_stop_signal(struct main_loop *m, const char *name) {
+        const struct hf_log *log = &m->server->host.log;
+
+        if (m->n_stop_signals++ > 0) {
+                hf_log(log, HF_LOG_WARNING, "holdfastd", "second stop signal: exiting at once");
+                _exit(1);
+        }
+        hf_log(log, HF_LOG_NOTICE, "holdfastd", "%s: stopping", name);
+        begin_stop(m, HF_CANCEL_STOPPING);
+}
+
+static void handle_signals(struct main_loop *m) {
+        struct signalfd_siginfo info;
+
+        while (read(m->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
+                switch (info.ssi_signo) {
+                case SIGHUP: hfd_reload_ask(&m->reload); break;
+                case SIGTERM: handle_stop_signal(m, "SIGTERM"); break;
+                case SIGINT: handle_stop_signal(m, "SIGINT"); break;
+                default: assert(false); /* open_signals blocks no other */
+                }
+}
+
+/* READY=1 and STOPPING=1, and what begins with them. */
+static void report_milestones(struct main_loop *m, hf_nsec now) {
+        struct hfd_server *server = m->server;
+        bool stopping = hfd_lifecycle_signalled(&server->lifecycle, HFD_SHUTDOWN_INITIATED);
+
+        if (!m->ready_sent && atomic_load(&server->ready)) {
+                m->ready_sent = true;
+                hfd_notify_ready();
+                hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd", "ready: %s, identity %s",
+                       server->identity.endpoint, server->identity.identity);
+        }
+        if (!m->stopping_sent && stopping) {
+                m->stopping_sent = true;
+                hfd_notify_stopping();
+                m->delay_until = now + server->config->shutdown_delay;
+                /* systemd's timeout for the stop has begun: extensions of the start do not count
+                 * for it. */
+                m->extend_at = 0;
+        }
+        if (stopping && now >= m->delay_until)
+                hfd_lifecycle_signal(&server->lifecycle, HFD_AFTER_SHUTDOWN_DELAY_DURATION);
+}
+
+static void report_status(struct main_loop *m) {
+        char text[HFD_STATUS_LINE_MAX];
+
+        hfd_status_line_format(m->server, text);
+        if (strcmp(text, m->status) == 0)
+                return;
+        memcpy(m->status, text, strlen(text) + 1);
+        hfd_notify_status("%s", text);
+}
+
+/* A controller does not stop after its term. livez has failed for STUCK_LINGER: the process ends,
+ * so that its successor can be started. */
+static void end_when_stuck(struct main_loop *m, hf_nsec now) {
+        if (!atomic_load(&m->server->stuck) || hf_cancel_fired(m->server->stop))
+                return;
+        if (m->stuck_until == 0)
+                m->stuck_until = now + STUCK_LINGER;
+        else if (now >= m->stuck_until)
+                begin_stop(m, HF_CANCEL_FAILED);
+}
+
+/* Whether every loop has completed an iteration since the previous call. */
+static bool have_loops_progressed(struct main_loop *m) {
+        struct hfd_server *server = m->server;
+        const uint64_t iterations[N_LOOPS] = {[ELECTOR_LOOP] =
+                                                      hf_electors_iterations(server->electors),
+                                              [STORE_LOOP] =
+                                                      server->store->ops->iterations(server->store),
+                                              [HTTP_LOOP] = hfd_http_iterations(server->http)};
+        bool progressed = true;
+
+        for (size_t i = 0; i < N_LOOPS; i++)
+                progressed = progressed && iterations[i] != m->iterations[i];
+        memcpy(m->iterations, iterations, sizeof iterations);
+        return progressed;
+}
+
+/* A loop that hangs stops the feeding, and the service manager restarts the process. Loops need not
+ * run during the boot and the shutdown: there the service manager's timeouts apply. */
+static void feed_watchdog(struct main_loop *m, hf_nsec now) {
+        if (m->watchdog_interval == 0 || now < m->watchdog_at)
+                return;
+        m->watchdog_at = now + m->watchdog_interval;
+        bool progressed = have_loops_progressed(m);
+        if (progressed || !is_running(m))
+                hfd_notify_watchdog();
+}
+
+static void extend_timeout(struct main_loop *m, hf_nsec now) {
+        if (is_running(m) || now < m->extend_at)
+                return;
+        m->extend_at = now + EXTEND_INTERVAL;
+        hfd_notify_extend(EXTEND_BY);
+}
+
+/* The time at which the next thing is due. A time that has passed is not due again. */
+static hf_nsec next_due(const struct main_loop *m, hf_nsec now) {
+        hf_nsec at = now + IDLE_WAIT;
+
+        if (m->watchdog_interval != 0 && m->watchdog_at < at)
+                at = m->watchdog_at;
+        if (!is_running(m) && m->extend_at < at)
+                at = m->extend_at;
+        if (m->stopping_sent && m->delay_until > now && m->delay_until < at)
+                at = m->delay_until;
+        if (m->stuck_until > now && m->stuck_until < at)
+                at = m->stuck_until;
+        return at;
+}
+
+static void wait_for_events(struct main_loop *m, hf_nsec until, hf_nsec now) {
+        struct pollfd fds[] = {{.fd = m->signal_fd, .events = POLLIN},
+                               {.fd = m->server->event_fd, .events = POLLIN}};
+        hf_nsec wait = until > now ? until - now : 0;
+        uint64_t count;
+
+        /* Rounded up, so that the time has come when poll returns. */
+        (void)poll(fds, sizeof fds / sizeof fds[0], (int)(wait / HF_NSEC_PER_MSEC) + 1);
+        /* Reset before main looks at anything: a later wake-up makes poll return again. */
+        ssize_t n = read(m->server->event_fd, &count, sizeof count);
+        (void)n;
+}
+
+static void run_loop(struct main_loop *m) {
+        struct hfd_server *server = m->server;
+
+        while (!atomic_load(&server->sequence_ended)) {
+                hf_nsec now = hfd_server_now(server);
+
+                report_milestones(m, now);
+                step_reload(m);
+                report_status(m);
+                end_when_stuck(m, now);
+                feed_watchdog(m, now);
+                if (is_running(m))
+                        hfd_compactor_tick(server->compactor, now);
+                extend_timeout(m, now);
+                wait_for_events(m, next_due(m, now), now);
+                handle_signals(m);
+        }
+}
+
+/* ---- the life of the process ---- */
+
+/* The mask is inherited by every thread made later, so only signal_fd receives these signals. */
+static int open_signals(int *ret_fd) {
+        sigset_t set;
+
+        (void)sigemptyset(&set);
+        (void)sigaddset(&set, SIGTERM);
+        (void)sigaddset(&set, SIGINT);
+        (void)sigaddset(&set, SIGHUP);
+        (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+        *ret_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        return *ret_fd >= 0 ? 0 : -errno;
+}
+
+/* Makes the objects and starts the sequence thread. */
+static int start_server(struct hfd_server *server, pthread_t *ret_sequence,
+                        struct hf_status *reterr_status) {
+        hfd_notify_warn_unsupported(&server->host.log);
+        int r = hfd_assembly_make(server, reterr_status);
+        if (r != 0)
+                return r;
+        r = hf__thread_start(&server->host, "hf-sequence", hfd_sequence_thread, server,
+                             ret_sequence);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot start a thread: %s", hf_strerror(r));
+        return 0;
+}
+
+static int run_server(struct hfd_server *server, int signal_fd) {
+        struct main_loop m = {.server = server, .signal_fd = signal_fd};
+        struct hf_status status = {0};
+        pthread_t sequence;
+
+        hfd_reload_init(&m.reload, &server->host, reload_files, wake_main, server);
+        int r = start_server(server, &sequence, &status);
+        if (r != 0) {
+                int exit_status = atomic_load(&server->exit_status);
+                (void)fprintf(stderr, "holdfastd: %s\n", status.message);
+                hfd_assembly_free(server);
+                return exit_status != 0 ? exit_status : 1;
+        }
+        m.watchdog_interval = hfd_notify_watchdog_interval();
+        run_loop(&m);
+        (void)pthread_join(sequence, NULL);
+        /* The stop token has fired, which ends the wait of a reload; or the boot has failed, and
+         * there was no reload. */
+        hfd_reload_drop(&m.reload);
+        hfd_reload_join(&m.reload);
+        hfd_assembly_free(server);
+        return atomic_load(&server->exit_status);
+}
+
+int hfd_main_loop_run(const struct hfd_config *config, const struct hfd_extra *extra) {
+        struct hfd_server server;
+        int signal_fd;
+
+        int r = open_signals(&signal_fd);
+        if (r == 0) {
+                r = hfd_server_init(&server, config, extra);
+                if (r != 0)
+                        (void)close(signal_fd);
+        }
+        if (r != 0) {
+                (void)fprintf(stderr, "holdfastd: cannot start: %s\n", hf_strerror(r));
+                return 1;
+        }
+        int exit_status = run_server(&server, signal_fd);
+        hfd_server_done(&server);
+        (void)close(signal_fd);
+        return exit_status;
+}

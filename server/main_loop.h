@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The main thread of a server: signals, the watchdog, the status line, reloads. */
+struct hfd_config;
+struct hfd_extra;
+
+/*
+ * Runs one server from its making to its end and returns the exit status of the process. extra may
+ * be NULL. Prints a user's mistake as one line on stderr.
+ *
+ * Blocks SIGTERM, SIGINT and SIGHUP in the calling thread, which must be the only thread of the
+ * process, and must not have unblocked or handled them otherwise.
+ */
+int hfd_main_loop_run(const struct hfd_config *config, const struct hfd_extra *extra);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sequence thread. It exists so that main can wait for signals and feed the watchdog while the
+ * boot and the shutdown block.
+ *
+ *      boot --ready--> wait for the stop token --> shut down --> end
+ *        +-------------failed or stopped-------------^
+ *
+ * Exit status: 0 after a stop that was asked for; 1 after a boot that failed; 70 if a controller
+ * does not stop. With 70 the process ends at once: the controller's thread still uses the objects,
+ * so nothing is freed, and the Lease is not released, because the controller may still act.
+ */
+#include "server/sequence.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "server/boot.h"
+#include "server/server.h"
+#include "server/shutdown.h"
+#include "server/systemd/sdnotify.h"
+
+#define EXIT_STUCK 70 /* EX_SOFTWARE */
+
+/* 0, HF_E_STUCK, or why the boot failed; the message is set unless 0. */
+static int run_sequence(struct hfd_server *server, struct hf_status *reterr_status) {
+        struct hf_status why = {0};
+        int r = hfd_boot_run(server, reterr_status);
+
+        if (r == 0)
+                (void)hf_cancel_wait(server->stop, HF_NSEC_NEVER);
+        else if (r == HF_E_CANCELED && hf_cancel_fired(server->stop))
+                r = 0; /* a stop during the boot is not a failure */
+        else
+                hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd", "start failed: %s",
+                       reterr_status->message);
+        /* A hook that failed to stop has been logged; it does not change the exit status. */
+        if (hfd_shutdown_run(server, &why) == HF_E_STUCK) {
+                *reterr_status = why;
+                return HF_E_STUCK;
+        }
+        if (r == 0 && atomic_load(&server->stuck))
+                return hf_fail(reterr_status, HF_E_STUCK, "a controller did not stop in time");
+        return r;
+}
+
+void *hfd_sequence_thread(void *ctx) {
+        struct hfd_server *server = ctx;
+        struct hf_status status = {0};
+
+        assert(!atomic_load(&server->sequence_ended));
+        int r = run_sequence(server, &status);
+        if (r == HF_E_STUCK) {
+                hf_log(&server->host.log, HF_LOG_ERROR, "holdfastd",
+                       "%s; the lease is not released, exiting", status.message);
+                _exit(EXIT_STUCK);
+        }
+        if (r != 0) {
+                (void)fprintf(stderr, "holdfastd: %s\n", status.message);
+                hfd_notify_status("%s", status.message);
+        }
+        atomic_store(&server->exit_status, r != 0 ? 1 : 0);
+        atomic_store(&server->sequence_ended, true);
+        hfd_server_wake(server);
+        return NULL;
+}

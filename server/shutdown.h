@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The graceful shutdown. lifecycle.h has its timeline. */
+#include <holdfast/error.h>
+
+struct hfd_server;
+
+/*
+ * Shuts the server down: stops the hooks (and with them the election), drains requests, closes the
+ * listener. The objects stay, but for the controllers. Call once, after hfd_boot_run has returned
+ * with any result and the stop was asked for or the boot failed.
+ *
+ * Blocks: up to the deadlines of the hooks, the shutdown delay, a minute for requests, and two
+ * seconds for connections. 0, or the first error of a pre-shutdown hook. HF_E_STUCK: a controller
+ * does not stop. Its threads use the objects, so nothing may be freed, and the process must _exit.
+ * Thread: sequence.
+ */
+int hfd_shutdown_run(struct hfd_server *server, struct hf_status *reterr_status);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The status line says one thing, the one that an operator needs first. In this order: the server
+ * stops; it waits for etcd; a controller is stuck; the bootstrap works, fails or is waited for; who
+ * leads. docs/operating.md lists the texts and what to do about them.
+ */
+#include "server/status_line.h"
+
+#include <stdio.h>
+
+#include "server/server.h"
+
+/* A phase that this instance, as the leader, works on. False: there is none. */
+static bool format_running_phase(struct hf_bootstrap *bootstrap, char *text) {
+        struct hf_bootstrap_info info;
+        size_t n = hf_bootstrap_n_phases(bootstrap);
+
+        for (size_t i = 0; i < n; i++) {
+                hf_bootstrap_info(bootstrap, i, &info);
+                if (info.failing)
+                        (void)snprintf(text, HFD_STATUS_LINE_MAX, "bootstrap %s fails, try %u: %s",
+                                       info.phase, info.n_failures, info.message);
+                else if (info.running && !info.complete)
+                        (void)snprintf(text, HFD_STATUS_LINE_MAX, "bootstrap %s, %zu of %zu steps",
+                                       info.phase, info.n_settled, info.n_steps);
+                else
+                        continue;
+                return true;
+        }
+        return false;
+}
+
+/* A server that is not ready waits for the first phase, which some leader has to complete. */
+static bool format_awaited_phase(struct hfd_server *server, char *text) {
+        struct hf_bootstrap_info info;
+
+        if (atomic_load(&server->ready))
+                return false;
+        hf_bootstrap_info(server->bootstrap, 0, &info);
+        if (info.complete)
+                return false;
+        (void)snprintf(text, HFD_STATUS_LINE_MAX, "waiting for the leader to complete bootstrap %s",
+                       info.phase);
+        return true;
+}
+
+static void format_leadership(const struct hf_leader_info *info, char *text) {
+        if (info->state == HF_LEADING)
+                (void)snprintf(text, HFD_STATUS_LINE_MAX, "leading %.60s/%.60s, term %llu",
+                               info->ns, info->name, (unsigned long long)info->term);
+        else
+                (void)snprintf(text, HFD_STATUS_LINE_MAX, "following %.100s",
+                               info->holder[0] ? info->holder : "nobody");
+}
+
+void hfd_status_line_format(struct hfd_server *server, char text[HFD_STATUS_LINE_MAX]) {
+        struct hf_leader_info info;
+
+        hf_elector_info(server->elector, &info);
+        if (hfd_lifecycle_signalled(&server->lifecycle, HFD_SHUTDOWN_INITIATED))
+                (void)snprintf(text, HFD_STATUS_LINE_MAX, "stopping");
+        else if (atomic_load(&server->waiting_for_store))
+                (void)snprintf(text, HFD_STATUS_LINE_MAX, "waiting for etcd at %.160s",
+                               server->config->etcd_servers[0]);
+        else if (info.state == HF_STUCK)
+                (void)snprintf(text, HFD_STATUS_LINE_MAX, "stuck: controller %s does not stop",
+                               info.stuck_controller);
+        else if (!format_running_phase(server->bootstrap, text) &&
+                 !format_awaited_phase(server, text))
+                format_leadership(&info, text);
+}
