@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The signals of a server's lifecycle (lifecycle.h).
+ *
+ * Invariants: a signal that was given stays given, and its time does not change. The log lines are
+ * written without the lock.
+ */
 #include "server/lifecycle.h"
+
+#include <assert.h>
 
 #include <holdfast/error.h>
 
@@ -16,6 +24,8 @@ const char *hfd_signal_name(enum hfd_signal signal) {
                 [HFD_IN_FLIGHT_REQUESTS_DRAINED] = "InFlightRequestsDrained",
                 [HFD_HTTP_SERVER_STOPPED_LISTENING] = "HTTPServerStoppedListening",
         };
+
+        assert((unsigned)signal < _HFD_SIGNAL_MAX);
         return names[signal];
 }
 
@@ -38,6 +48,7 @@ void hfd_lifecycle_done(struct hfd_lifecycle *lifecycle) {
 void hfd_lifecycle_signal(struct hfd_lifecycle *lifecycle, enum hfd_signal signal) {
         hf_nsec now = hf_now(hf_host_clock(lifecycle->host));
 
+        assert((unsigned)signal < _HFD_SIGNAL_MAX && now > 0);
         (void)pthread_mutex_lock(&lifecycle->mu);
         bool first = lifecycle->at[signal] == 0;
         if (first) {
@@ -51,21 +62,23 @@ void hfd_lifecycle_signal(struct hfd_lifecycle *lifecycle, enum hfd_signal signa
 }
 
 bool hfd_lifecycle_signalled(struct hfd_lifecycle *lifecycle, enum hfd_signal signal) {
+        assert((unsigned)signal < _HFD_SIGNAL_MAX);
         (void)pthread_mutex_lock(&lifecycle->mu);
-        bool yes = lifecycle->at[signal] != 0;
+        bool signalled = lifecycle->at[signal] != 0;
         (void)pthread_mutex_unlock(&lifecycle->mu);
-        return yes;
+        return signalled;
 }
 
 int hfd_lifecycle_wait(struct hfd_lifecycle *lifecycle, enum hfd_signal signal, hf_nsec deadline) {
         const struct hf_clock *clock = hf_host_clock(lifecycle->host);
         int r = 0;
 
+        assert((unsigned)signal < _HFD_SIGNAL_MAX);
         (void)pthread_mutex_lock(&lifecycle->mu);
         while (lifecycle->at[signal] == 0 && r == 0)
                 r = clock->wait(clock->ctx, &lifecycle->cond, &lifecycle->mu, deadline);
         if (lifecycle->at[signal] != 0)
-                r = 0;
+                r = 0; /* the signal came at the very deadline */
         (void)pthread_mutex_unlock(&lifecycle->mu);
         return r;
 }

@@ -1,26 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The lifecycle of a server: named, idempotent, one-way signals, and the order of a graceful
- * termination.
+ * The lifecycle of a server: named one-way signals, and the order of a graceful shutdown. The names
+ * are those of kube-apiserver.
  *
- *      start   listening ─ storage readiness ─ system namespaces ─ post-start hooks ─ READY=1
- * (HasBeenReady: first /readyz 200)
+ *      start   the listener accepts ......................... MuxAndDiscoveryComplete
+ *              etcd responds, the post-start hooks run, READY=1
+ *              the first /readyz with status 200 ............ HasBeenReady
  *
- *      T0      SIGTERM: ShutdownInitiated (readyz 500, STOPPING=1), then side by side
- *                a) shutdown delay ................................. AfterShutdownDelayDuration
- *                b) pre-shutdown hooks: stop intake, drain, join, gate off, release
- * PreShutdownHooksStopped a and b NotAcceptingNewRequest without --shutdown-send-retry-after: the
- * listener closes (HTTPServerStoppedListening), watches end, requests under way are waited for
- * (InFlightRequestsDrained); with it: new requests get 429 with Retry-After 5, watches end,
- * InFlightRequestsDrained, then the listener closes (HTTPServerStoppedListening). end     hooks are
- * told that the API is gone; everything is freed; exit 0
+ *      T0      SIGTERM ...................................... ShutdownInitiated
+ *              /readyz fails, STOPPING=1; then a) and b) at the same time:
+ *                a) the shutdown delay passes ............... AfterShutdownDelayDuration
+ *                b) the pre-shutdown hooks stop: controllers finish and are joined, the gate
+ *                   is shut, the Lease is released .......... PreShutdownHooksStopped
  *
- * While hooks stop, the API answers, so that the release goes through it. A second SIGTERM exits at
- * once. Work that ignores its tokens ends in _exit without a release. reference: apiserver.md 2;
- * HK01-HK04.
+ *      after a) and b) ...................................... NotAcceptingNewRequest
+ *              without --shutdown-send-retry-after:
+ *                the listener closes ........................ HTTPServerStoppedListening
+ *                watches end, requests in progress end ...... InFlightRequestsDrained
+ *              with it:
+ *                new requests get 429 with Retry-After
+ *                watches end, requests in progress end ...... InFlightRequestsDrained
+ *                the listener closes ........................ HTTPServerStoppedListening
  *
- * Thread: any.
+ *      end     hooks learn that the API is gone; everything is freed; exit status 0
+ *
+ * The API serves while the hooks stop, because the release of the Lease goes through it. A second
+ * SIGTERM exits at once. A controller that does not stop ends the process without a release.
+ *
+ * This type only records the signals. shutdown.c and main_loop.c give them in that order. A mutex
+ * inside guards the times; no other lock is taken while it is held. Thread: any, for every function
+ * but init and done.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -42,15 +52,18 @@ enum hfd_signal {
 struct hfd_lifecycle {
         const struct hf_host *host; /* borrowed */
         pthread_mutex_t mu;
-        pthread_cond_t cond;
-        hf_nsec at[_HFD_SIGNAL_MAX]; /* guarded by mu: boot time of the signal, 0 = not yet */
+        pthread_cond_t cond;         /* broadcast with each new signal */
+        hf_nsec at[_HFD_SIGNAL_MAX]; /* guarded by mu: boot time of the signal, 0 = not given */
 };
 
+/* host outlives lifecycle. 0 or -errno; then there is nothing to undo. */
 int hfd_lifecycle_init(struct hfd_lifecycle *lifecycle, const struct hf_host *host);
+/* No thread may use or wait on lifecycle any more. */
 void hfd_lifecycle_done(struct hfd_lifecycle *lifecycle);
-void hfd_lifecycle_signal(struct hfd_lifecycle *lifecycle,
-                          enum hfd_signal signal); /* logs the first time, then nothing */
+/* Gives a signal and logs its name. Further times do nothing. */
+void hfd_lifecycle_signal(struct hfd_lifecycle *lifecycle, enum hfd_signal signal);
 bool hfd_lifecycle_signalled(struct hfd_lifecycle *lifecycle, enum hfd_signal signal);
-/* Blocks until signalled, or boot time deadline: HF_E_TIMEOUT. */
+/* Blocks until the signal is given (0), or until boot time deadline (HF_E_TIMEOUT). */
 int hfd_lifecycle_wait(struct hfd_lifecycle *lifecycle, enum hfd_signal signal, hf_nsec deadline);
+/* The name as in kube-apiserver; static. */
 const char *hfd_signal_name(enum hfd_signal signal);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a reload begins and ends (reload.h). What it reads is the work's matter.
+ * When reloads begin and end (reload.h). What a reload reads is decided by its work.
  *
- * The service manager hears RELOADING=1 before the work begins, and READY=1 once after its end,
- * both from main: so they cannot come in the wrong order, and READY=1 never follows STOPPING=1.
+ * Invariants: RELOADING=1 is sent before the work begins, and READY=1 once after it has ended. Main
+ * sends both, and STOPPING=1 as well, so READY=1 never follows STOPPING=1. The systemd unit depends
+ * on it.
  */
 #include "server/reload.h"
 
@@ -20,17 +21,18 @@ void hfd_reload_init(struct hfd_reload *reload, const struct hf_host *host, void
         *reload = (struct hfd_reload){.host = host, .work = work, .wake = wake, .ctx = ctx};
 }
 
-static void *reload_thread(void *arg) {
-        struct hfd_reload *reload = arg;
+static void *reload_thread(void *ctx) {
+        struct hfd_reload *reload = ctx;
 
+        assert(!atomic_load(&reload->returned));
         reload->work(reload->ctx);
         atomic_store(&reload->returned, true);
         reload->wake(reload->ctx);
         return NULL;
 }
 
-static void begin(struct hfd_reload *reload) {
-        assert(!reload->running);
+static void begin_reload(struct hfd_reload *reload) {
+        assert(!reload->running && !reload->dropped);
         reload->asked = false;
         atomic_store(&reload->returned, false);
         hfd_notify_reloading();
@@ -39,7 +41,7 @@ static void begin(struct hfd_reload *reload) {
         if (r != 0) {
                 hf_log(&reload->host->log, HF_LOG_ERROR, "holdfastd",
                        "reload: cannot start a thread: %s", hf_strerror(r));
-                hfd_notify_ready();
+                hfd_notify_ready(); /* ends what RELOADING=1 has begun */
                 return;
         }
         reload->running = true;
@@ -54,7 +56,7 @@ void hfd_reload_step(struct hfd_reload *reload, bool may_begin) {
                         hfd_notify_ready();
         }
         if (may_begin && reload->asked && !reload->running)
-                begin(reload);
+                begin_reload(reload);
 }
 
 void hfd_reload_drop(struct hfd_reload *reload) {
@@ -65,7 +67,8 @@ void hfd_reload_drop(struct hfd_reload *reload) {
 void hfd_reload_join(struct hfd_reload *reload) {
         if (!reload->running)
                 return;
-        assert(reload->dropped || atomic_load(&reload->returned)); /* else main would wait */
+        /* In the main loop only work that has returned is joined: main must not block there. */
+        assert(reload->dropped || atomic_load(&reload->returned));
         (void)pthread_join(reload->thread, NULL);
         reload->running = false;
 }

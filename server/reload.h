@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Reloads: SIGHUP asks for one, a thread of its own does the work, and main tells the service
+ * Reloads. SIGHUP asks for one, a thread of its own does the work, and main tells the service
  * manager.
  *
  *      IDLE --asked, may begin--> RUNNING (RELOADING=1) --work returned--> IDLE (READY=1)
  *
- * Never two at once. What is asked for while one runs is one more reload after it, however often it
- * is asked for: the one that runs may have read the files already. The work runs on its own thread
- * because it may wait, for a lock or a slow disk, and main has the watchdog to feed.
+ * There is never more than one reload at a time. Requests that come while one runs, however many,
+ * cause one more reload after it, because the running one may have read the files already. The work
+ * has its own thread because it may block on a lock or a slow disk, and main must feed the
+ * watchdog.
  *
- * Thread: main only, but for the work and the wake-up, which are called on the reload's thread.
+ * Thread: main for all functions. `work` and `wake` are called on the reload's thread.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,30 +23,32 @@ struct hfd_reload {
         /* immutable after init */
         const struct hf_host *host; /* borrowed */
         void (*work)(void *ctx);
-        void (*wake)(void *ctx); /* makes main call hfd_reload_step; must not block */
-        void *ctx;
+        void (*wake)(void *ctx);
+        void *ctx; /* borrowed */
         /* main only */
-        bool asked;   /* one more reload */
-        bool dropped; /* no reload begins any more, and READY=1 is not sent */
-        bool running; /* thread is to be joined */
-        pthread_t thread;
+        bool asked;       /* one more reload is to run */
+        bool dropped;     /* the server stops: no further reload begins, READY=1 is not sent */
+        bool running;     /* thread exists and is to be joined */
+        pthread_t thread; /* valid while running */
         /* shared */
-        _Atomic bool returned; /* the work of the running reload has returned */
+        _Atomic bool returned; /* set by the reload's thread: the work has returned */
 };
 
+/* wake makes main call hfd_reload_step soon and must not block. host and ctx outlive reload. */
 void hfd_reload_init(struct hfd_reload *reload, const struct hf_host *host, void (*work)(void *ctx),
                      void (*wake)(void *ctx), void *ctx);
+/* A reload is requested. It begins with a later step. Ignored after hfd_reload_drop. */
 void hfd_reload_ask(struct hfd_reload *reload);
 /*
- * Ends the reload whose work has returned, and begins the next one when it was asked for. may_begin
- * is false while the server starts: what was asked for then is kept. Does not block.
+ * Ends the reload whose work has returned, and begins the next one if it was asked for. While
+ * may_begin is false (the server starts), requests are kept. Does not block.
  */
 void hfd_reload_step(struct hfd_reload *reload, bool may_begin);
 /*
- * The server stops: what was asked for is dropped, and the running reload does not say READY=1 any
- * more, which would contradict STOPPING=1.
+ * The server stops: drops what was asked for. The running reload will not send READY=1, which would
+ * contradict STOPPING=1. Idempotent.
  */
 void hfd_reload_drop(struct hfd_reload *reload);
-/* Blocks until the running work has returned. At the end of the process, after drop and after the
- * work's token has fired. */
+/* Blocks until the running work, if any, has returned. At the end of the process: after
+ * hfd_reload_drop, and after the token that ends the work's waits has fired. */
 void hfd_reload_join(struct hfd_reload *reload);

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Content: one line of JSON, {"format":1,"pid":N} or
- * {"format":1,"pid":N,"lease":{"namespace","name","identity","term"}}, where
- * "also":{"namespace","name"} may follow, and a newline. A write empties the file first and then
- * writes the line in one call: whatever moment a process dies at, the file is empty, or a beginning
- * of the new line, or all of it, never a mixture of two. The line's end is its seal.
+ * The run file (runfile.h). Its content is one line of JSON and a newline:
+ *
+ *      {"format":1,"pid":N}                               the process leads nothing
+ *      {"format":1,"pid":N,"lease":{"namespace":...,"name":...,"identity":...,"term":...}}
+ *      and during a migration also ,"also":{"namespace":...,"name":...}
+ *
+ * Invariant: whenever the process dies, the file is empty, a beginning of one line, or one whole
+ * line, never a mixture of two. A write therefore empties the file first. Only a line that ends in
+ * a newline is read; everything else counts as incomplete, and nothing is released.
  */
 #include "server/runfile.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -33,15 +38,16 @@ static int make_path(const char *runtime_dir, const char *instance, char path[PA
         size_t n = strlen(instance);
         if (n == 0 || n > 200 || instance[0] == '.' || strchr(instance, '/'))
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "instance name \"%.200s\" cannot be a file name", instance);
+                               "flag --instance: \"%.200s\" cannot be a file name", instance);
         int n_path = snprintf(path, PATH_MAX, "%s/%s.lock", runtime_dir, instance);
         if (n_path < 0 || n_path >= PATH_MAX)
-                return hf_fail(reterr_status, -ENAMETOOLONG, "runtime directory %.200s: %s",
-                               runtime_dir, strerror(ENAMETOOLONG));
+                return hf_fail(reterr_status, -ENAMETOOLONG,
+                               "flag --runtime-dir: the path %.200s is too long", runtime_dir);
         return 0;
 }
 
-/* The whole content; HF_E_INVALID when it is larger than any of ours. text has MAX_BYTES. */
+/* Reads the whole content into text, which has MAX_BYTES. HF_E_INVALID: it is larger than any run
+ * file. */
 static int read_content(int fd, char *text, size_t *ret_n) {
         size_t n = 0;
         while (n < MAX_BYTES) {
@@ -59,7 +65,7 @@ static int read_content(int fd, char *text, size_t *ret_n) {
         return HF_E_INVALID;
 }
 
-/* NULL: empty, torn, or not ours. */
+/* NULL: the content is empty, incomplete, or not a run file's. */
 static struct hf__json *parse_content(int fd) {
         char text[MAX_BYTES];
         struct hf__json *json = NULL;
@@ -73,7 +79,7 @@ static struct hf__json *parse_content(int fd) {
         return json;
 }
 
-/* Who has the file: it tells of itself, for an OFD lock has no pid. 0: it does not say (yet). */
+/* The process that holds the lock, by its own record: an OFD lock has no pid. 0 = not recorded. */
 static long long holder_pid(const char *path) {
         int64_t pid = 0;
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -86,8 +92,9 @@ static long long holder_pid(const char *path) {
         return (long long)pid;
 }
 
-static int lock(const char *path, bool create, struct hfd_runfile **ret_runfile,
-                struct hf_status *reterr_status) {
+/* Locks the file at path; create: makes it if it is missing. */
+static int lock_path(const char *path, bool create, struct hfd_runfile **ret_runfile,
+                     struct hf_status *reterr_status) {
         struct hfd_runfile *runfile = malloc(sizeof *runfile);
         if (!runfile)
                 return hf_fail(reterr_status, -ENOMEM, "%s: out of memory", path);
@@ -97,12 +104,12 @@ static int lock(const char *path, bool create, struct hfd_runfile **ret_runfile,
                 if (r != HF_E_BUSY)
                         return r;
                 long long pid = holder_pid(path);
-                return pid > 0 ? hf_fail(reterr_status, r,
-                                         "this instance is running: %s is held by process %lld",
-                                         path, pid)
-                               : hf_fail(reterr_status, r,
-                                         "this instance is running: %s is held by another process",
-                                         path);
+                if (pid > 0)
+                        return hf_fail(reterr_status, r,
+                                       "this instance is running: %s is held by process %lld", path,
+                                       pid);
+                return hf_fail(reterr_status, r,
+                               "this instance is running: %s is held by another process", path);
         }
         *ret_runfile = runfile;
         return 0;
@@ -116,7 +123,7 @@ int hfd_runfile_take(const char *runtime_dir, const char *instance,
         if (r == 0)
                 r = hfd_make_dir(runtime_dir, reterr_status);
         if (r == 0)
-                r = lock(path, true, &runfile, reterr_status);
+                r = lock_path(path, true, &runfile, reterr_status);
         if (r != 0)
                 return r;
         r = hfd_runfile_write(runfile, NULL);
@@ -139,7 +146,7 @@ static void add_leases(struct hf__strbuf *line, const struct hf_fence *leads) {
         add_name(line, "lease", leads->ns, leads->name);
         hf__strbuf_puts(line, ",\"identity\":");
         hf__strbuf_json(line, leads->identity, strlen(leads->identity));
-        /* A string: a term is 64 bits, a JSON number 53. */
+        /* As a string: a term has 64 bits, and many JSON readers keep 53 of a number. */
         hf__strbuf_printf(line, ",\"term\":\"%llu\"}", (unsigned long long)leads->term);
         if (leads->also_name[0]) {
                 add_name(line, "also", leads->also_ns, leads->also_name);
@@ -148,6 +155,8 @@ static void add_leases(struct hf__strbuf *line, const struct hf_fence *leads) {
 }
 
 int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leads) {
+        assert(runfile->fd >= 0);
+        assert(!leads || (leads->term != 0 && leads->name[0]));
         struct hf__strbuf line = {.max = MAX_BYTES - 1};
         hf__strbuf_printf(&line, "{\"format\":%d,\"pid\":%lld", FORMAT, (long long)getpid());
         if (leads)
@@ -174,6 +183,7 @@ struct hfd_runfile *hfd_runfile_free(struct hfd_runfile *runfile) {
         return NULL;
 }
 
+/* Copies a string that must not be missing, empty or too long. */
 static bool copy_text(char *to, size_t max, const char *from) {
         size_t n = from ? strlen(from) : max;
         if (n == 0 || n >= max)
@@ -182,6 +192,7 @@ static bool copy_text(char *to, size_t max, const char *from) {
         return true;
 }
 
+/* A decimal number from 1 on. */
 static bool parse_term(const char *text, uint64_t *ret_term) {
         char *end = NULL;
         if (!text || text[0] < '1' || text[0] > '9')
@@ -191,6 +202,8 @@ static bool parse_term(const char *text, uint64_t *ret_term) {
         return errno == 0 && *end == '\0';
 }
 
+/* HF_E_NOT_FOUND: the process led nothing. HF_E_INVALID: the record is not complete. json may be
+ * NULL. */
 static int parse_leads(const struct hf__json *json, struct hf_fence *ret_leads) {
         const struct hf__json *lease = hf__json_get(json, "lease"),
                               *also = hf__json_get(json, "also");
@@ -222,7 +235,7 @@ int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance,
         char path[PATH_MAX];
         int r = make_path(runtime_dir, instance, path, reterr_status);
         if (r == 0)
-                r = lock(path, false, &runfile, reterr_status);
+                r = lock_path(path, false, &runfile, reterr_status);
         if (r != 0)
                 return r;
         struct hf__json *json = parse_content(runfile->fd);
@@ -234,10 +247,10 @@ int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance,
                 return 0;
         }
         hfd_runfile_free(runfile);
-        return r == HF_E_NOT_FOUND
-                       ? hf_fail(reterr_status, r, "%s: its last process led nothing", path)
-                       : hf_fail(reterr_status, r,
-                                 "%s is torn or was not written by holdfastd: nothing can be "
-                                 "released from it",
-                                 path);
+        if (r == HF_E_NOT_FOUND)
+                return hf_fail(reterr_status, r, "%s: the last process led nothing", path);
+        return hf_fail(reterr_status, r,
+                       "%s is incomplete or not a run file of holdfastd: nothing is released. The "
+                       "Lease expires by itself",
+                       path);
 }

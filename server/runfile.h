@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The run file of an instance, <runtime-dir>/<instance>.lock: who is alive, and what it leads.
+ * The run file of an instance, <runtime-dir>/<instance>.lock: its lock says whether the instance is
+ * alive, its content says what it leads.
  *
- * A living process holds an OFD lock on it, which death frees, and no child inherits
- * (close-on-exec). Its content is what that process leads: `holdfastd release`, run after a death,
- * takes the lock, reads the content, and frees exactly that term. While it does so it holds the
- * lock, so that a new process of the instance cannot start in between. The file is never removed: a
- * lock on a removed file protects nothing.
+ * A live process holds an OFD lock on the file. The kernel releases the lock when the process dies;
+ * no child inherits it, because the descriptor is close-on-exec. After a death `holdfastd release`
+ * takes the lock, reads the content and releases exactly that term. It holds the lock meanwhile, so
+ * that the instance cannot start again in between. The file is never removed: a process that had it
+ * open would lock a file that nobody else sees.
  *
- * Thread: one at a time per object. Blocks on a small file.
+ * Thread: one at a time per object. Every function blocks on a small file.
  */
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,26 +21,26 @@
 struct hfd_runfile;
 
 /*
- * Makes the directory and the file where they are missing, locks it and empties the record.
- * HF_E_BUSY: another process has it, and the message names file and pid. HF_E_INVALID: an instance
- * name that cannot be a file name.
+ * Makes the directory and the file if they are missing, locks the file and empties its record.
+ * Keeps the lock until hfd_runfile_free. HF_E_BUSY: another process has it; the message names file
+ * and process. HF_E_INVALID: the instance's name cannot be a file name. Or -errno.
  */
 int hfd_runfile_take(const char *runtime_dir, const char *instance,
                      struct hfd_runfile **ret_runfile, struct hf_status *reterr_status);
 /*
- * What this process leads now: the Lease, the identity, the term; in a migration also the second
- * Lease, whose term counts for nothing here. NULL = nothing. 0 or -errno; on failure the record is
- * unreadable.
+ * Records what this process leads: the Lease, the identity and the term; in a migration also the
+ * second Lease. NULL = nothing. leads is copied. 0 or -errno; after an error the record may be
+ * unreadable, and a release then does nothing.
  */
 int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leads);
-/* Unlocks. The content stays. Accepts NULL, returns NULL. */
+/* Unlocks and closes the file. Its content stays. Accepts NULL, returns NULL. */
 struct hfd_runfile *hfd_runfile_free(struct hfd_runfile *runfile);
 
 /*
- * For `holdfastd release`: takes the lock of a dead process and reads what it led. 0: *ret_leads is
- * set and *ret_runfile holds the lock until it is freed. HF_E_NOT_FOUND: no file, or it led
- * nothing. HF_E_BUSY: it is alive. HF_E_INVALID: torn or foreign content. In all but the first case
- * nothing is held.
+ * For `holdfastd release`: takes the lock of a dead process and reads what it led. On success
+ * *ret_leads is set and *ret_runfile holds the lock until it is freed. Otherwise nothing is held:
+ * HF_E_NOT_FOUND (there is no file, or the process led nothing), HF_E_BUSY (the process is alive),
+ * HF_E_INVALID (the content is incomplete or not a run file), or -errno.
  */
 int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance,
                              struct hf_fence *ret_leads, struct hfd_runfile **ret_runfile,

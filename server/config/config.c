@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Completes and checks the configuration.
+ *
+ * Every refusal is one line: the flag, the value, and the rule that it breaks. A configuration that
+ * passes can still fail at a file or an address; whoever opens those reports it.
+ */
 #include "server/config/config.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,9 +16,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#define DNS_LABEL_RULE                                                                             \
+        "is not a DNS label: at most 63 lower case letters, digits and '-', with a letter or "     \
+        "digit at both ends"
+#define DNS_SUBDOMAIN_RULE                                                                         \
+        "is not a DNS subdomain: lower case letters, digits, '-' and '.', with a letter or "       \
+        "digit at both ends of each part"
+
 static bool is_set(const char *text) { return text && text[0]; }
 
-/* Frees what *text was. */
+/* Replaces *text by a copy of value. */
 static int set_text(char **text, const char *value) {
         char *copy = strdup(value);
         if (!copy)
@@ -21,13 +35,15 @@ static int set_text(char **text, const char *value) {
         return 0;
 }
 
+/* Sets *text to <dir>/<name>. */
 static int set_joined(char **text, const char *dir, const char *name) {
         char path[PATH_MAX];
         int n = snprintf(path, sizeof path, "%s/%s", dir, name);
         return n < 0 || (size_t)n >= sizeof path ? -ENAMETOOLONG : set_text(text, path);
 }
 
-/* systemd's *_DIRECTORY variables hold a colon separated list; the first is ours. */
+/* systemd's *_DIRECTORY variables hold a list, separated by colons; the unit sets one directory, so
+ * the first is ours. */
 static int set_from_environment(char **text, const char *variable, const char *otherwise) {
         const char *value = getenv(variable);
         if (!is_set(value))
@@ -41,7 +57,8 @@ static int set_from_environment(char **text, const char *variable, const char *o
         return set_text(text, first);
 }
 
-/* A host name may hold any byte; an instance name is part of file names and identities. */
+/* The instance's name is the host's by default. It is part of file names and identities, so
+ * characters that those must not have become '-'. */
 static int set_instance(char **text) {
         char name[64] = "";
         if (gethostname(name, sizeof name - 1) != 0 || !name[0])
@@ -55,8 +72,9 @@ static int set_instance(char **text) {
         return set_text(text, name);
 }
 
-/* Splits text at commas into copies. HF_E_TOO_LARGE: more than max; HF_E_INVALID: an empty one. */
-static int split(const char *text, char **items, size_t max, size_t *ret_n) {
+/* Splits text at commas into copies; text may be NULL. On failure the items so far stay, for
+ * hfd_config_done. HF_E_TOO_LARGE: more than max; HF_E_INVALID: an empty item. */
+static int split_list(const char *text, char **items, size_t max, size_t *ret_n) {
         size_t n = 0;
         while (text && *text) {
                 size_t length = strcspn(text, ",");
@@ -73,35 +91,35 @@ static int split(const char *text, char **items, size_t max, size_t *ret_n) {
         return 0;
 }
 
+static int complete_list(const char *flag, const char *text, const char *what, char **items,
+                         size_t max, size_t *ret_n, struct hf_status *reterr_status) {
+        int r = split_list(text, items, max, ret_n);
+
+        if (r > 0)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flag --%s: \"%.200s\" is not a comma separated list of 1 to %zu %s",
+                               flag, text, max, what);
+        return r;
+}
+
 static int complete_lists(struct hfd_config *config, struct hf_status *reterr_status) {
-        int r = split(config->etcd_servers_text, config->etcd_servers, HFD_MAX_ETCD_SERVERS,
-                      &config->n_etcd_servers);
-        if (r > 0)
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "flag --etcd-servers: \"%.200s\" is not a comma separated list of 1 "
-                               "to %d URLs",
-                               config->etcd_servers_text, HFD_MAX_ETCD_SERVERS);
+        int r = complete_list("etcd-servers", config->etcd_servers_text, "URLs",
+                              config->etcd_servers, HFD_MAX_ETCD_SERVERS, &config->n_etcd_servers,
+                              reterr_status);
         if (r == 0)
-                r = split(config->controllers_text, config->controllers, HFD_MAX_CONTROLLERS,
-                          &config->n_controllers);
-        if (r > 0)
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "flag --controllers: \"%.200s\" is not a comma separated list of 1 "
-                               "to %d names",
-                               config->controllers_text, HFD_MAX_CONTROLLERS);
+                r = complete_list("controllers", config->controllers_text, "names",
+                                  config->controllers, HFD_MAX_CONTROLLERS, &config->n_controllers,
+                                  reterr_status);
         if (r == 0)
-                r = split(config->bootstrap_manifests_text, config->bootstrap_manifests,
-                          HFD_MAX_MANIFESTS, &config->n_bootstrap_manifests);
-        if (r > 0)
-                return hf_fail(reterr_status, HF_E_INVALID,
-                               "flag --bootstrap-manifests: \"%.200s\" is not a comma separated "
-                               "list of 1 to %d directories",
-                               config->bootstrap_manifests_text, HFD_MAX_MANIFESTS);
+                r = complete_list("bootstrap-manifests", config->bootstrap_manifests_text,
+                                  "directories", config->bootstrap_manifests, HFD_MAX_MANIFESTS,
+                                  &config->n_bootstrap_manifests, reterr_status);
         return r;
 }
 
 int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status) {
         int r = 0;
+        assert(config->n_etcd_servers == 0 && config->n_controllers == 0);
         if (!is_set(config->data_dir))
                 r = set_from_environment(&config->data_dir, "STATE_DIRECTORY", "holdfast-data");
         if (r == 0 && !is_set(config->runtime_dir)) {
@@ -117,15 +135,17 @@ int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_stat
         if (r == 0 && !is_set(config->instance))
                 r = set_instance(&config->instance);
         if (r != 0)
-                return hf_fail(reterr_status, r, "cannot derive the directories: %s",
+                return hf_fail(reterr_status, r,
+                               "cannot derive the directories from --data-dir and the environment: "
+                               "%s",
                                hf_strerror(r));
         hf_leader_timing_defaults(&config->timing);
         r = complete_lists(config, reterr_status);
         return r < 0 ? hf_fail(reterr_status, r, "%s", hf_strerror(r)) : r;
 }
 
-static int bad(struct hf_status *reterr_status, const char *flag, const char *value,
-               const char *rule) {
+static int refuse_value(struct hf_status *reterr_status, const char *flag, const char *value,
+                        const char *rule) {
         return hf_fail(reterr_status, HF_E_INVALID, "flag --%s: \"%.160s\" %s", flag, value, rule);
 }
 
@@ -151,6 +171,18 @@ static bool is_instance_name(const char *text) {
                        n;
 }
 
+/* Whether it has one of the schemes, and something behind it. The store parses the rest. */
+static bool is_http_url(const char *text) {
+        static const char *const schemes[] = {"http://", "https://"};
+
+        for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+                size_t n = strlen(schemes[i]);
+                if (strncmp(text, schemes[i], n) == 0)
+                        return text[n] && !strpbrk(text, " \t\"'");
+        }
+        return false;
+}
+
 static int check_etcd(const struct hfd_config *config, struct hf_status *reterr_status) {
         const char *prefix = config->etcd_prefix;
         bool cert = is_set(config->etcd_cert_file), key = is_set(config->etcd_key_file);
@@ -162,16 +194,15 @@ static int check_etcd(const struct hfd_config *config, struct hf_status *reterr_
                                "--etcd-servers=http://127.0.0.1:2379");
         for (size_t i = 0; i < config->n_etcd_servers; i++) {
                 const char *url = config->etcd_servers[i];
-                size_t n_scheme = strncmp(url, "http://", 7) == 0    ? 7
-                                  : strncmp(url, "https://", 8) == 0 ? 8
-                                                                     : 0;
-                if (n_scheme == 0 || !url[n_scheme] || strpbrk(url, " \t\"'"))
-                        return bad(reterr_status, "etcd-servers", url,
-                                   "is not a URL that begins with http:// or https://");
+                if (!is_http_url(url))
+                        return refuse_value(reterr_status, "etcd-servers", url,
+                                            "is not a URL that begins with http:// or https://");
         }
         if (prefix[0] != '/' || prefix[1] == '\0' || prefix[strlen(prefix) - 1] == '/')
-                return bad(reterr_status, "etcd-prefix", prefix,
-                           "must begin with '/', be longer, and not end with '/'");
+                return refuse_value(reterr_status, "etcd-prefix", prefix,
+                                    "must begin with '/', must not end with '/', and needs a name "
+                                    "between, "
+                                    "for example /registry");
         if (cert != key)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "flags --etcd-certfile and --etcd-keyfile go together: --etcd-%s is "
@@ -184,53 +215,57 @@ static int check_serving(const struct hfd_config *config, struct hf_status *rete
         unsigned char address[sizeof(struct in6_addr)];
         bool cert = is_set(config->tls_cert_file), key = is_set(config->tls_key_file);
         if (!is_instance_name(config->instance))
-                return bad(reterr_status, "instance", config->instance,
-                           "must be 1 to 63 letters, digits, '.', '_' or '-', beginning with none "
-                           "of '.-'");
+                return refuse_value(reterr_status, "instance", config->instance,
+                                    "must be 1 to 63 letters, digits, '.', '_' or '-', and must "
+                                    "not begin "
+                                    "with '.' or '-'");
         if (inet_pton(AF_INET, config->bind_address, address) != 1 &&
             inet_pton(AF_INET6, config->bind_address, address) != 1)
-                return bad(reterr_status, "bind-address", config->bind_address,
-                           "is not an IP address");
+                return refuse_value(reterr_status, "bind-address", config->bind_address,
+                                    "is not an IP address; host names are not accepted");
         if (cert != key)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "flags --tls-cert-file and --tls-private-key-file go together: "
                                "--tls-%s is missing",
                                cert ? "private-key-file" : "cert-file");
         if (is_set(config->authorization_mode))
-                return bad(reterr_status, "authorization-mode", config->authorization_mode,
-                           "is not available in this version: leave the flag out (then only the "
-                           "group system:masters is let in)");
+                return refuse_value(reterr_status, "authorization-mode", config->authorization_mode,
+                                    "is not available in this version: leave the flag out; then "
+                                    "only the "
+                                    "group system:masters is authorized");
         return 0;
 }
 
 static int check_leading(const struct hfd_config *config, struct hf_status *reterr_status) {
         struct hf_status why = {0};
-        if (!config->leader_elect) /* what is not used may say anything, as in the field */
+        /* Flags of an election that does not take place are not checked, as in Kubernetes. */
+        if (!config->leader_elect)
                 return 0;
         if (hf_leader_lock_type_check(config->lock_type, &why) != 0)
                 return hf_fail(reterr_status, HF_E_INVALID, "flag --leader-elect-resource-lock: %s",
                                why.message);
         if (!is_dns1123(config->lease_ns, 63, false))
-                return bad(reterr_status, "leader-elect-resource-namespace", config->lease_ns,
-                           "is not a DNS label");
+                return refuse_value(reterr_status, "leader-elect-resource-namespace",
+                                    config->lease_ns, DNS_LABEL_RULE);
         if (!is_dns1123(config->lease_name, HF_NAME_MAX, true))
-                return bad(reterr_status, "leader-elect-resource-name", config->lease_name,
-                           "is not a DNS subdomain");
+                return refuse_value(reterr_status, "leader-elect-resource-name", config->lease_name,
+                                    DNS_SUBDOMAIN_RULE);
         if (is_set(config->migrate_from_ns) && !is_set(config->migrate_from))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "flag --leader-elect-migrate-from-namespace needs "
-                               "--leader-elect-migrate-from beside it");
+                               "--leader-elect-migrate-from too");
         if (is_set(config->migrate_from) && !is_dns1123(config->migrate_from, HF_NAME_MAX, true))
-                return bad(reterr_status, "leader-elect-migrate-from", config->migrate_from,
-                           "is not a DNS subdomain");
+                return refuse_value(reterr_status, "leader-elect-migrate-from",
+                                    config->migrate_from, DNS_SUBDOMAIN_RULE);
         if (is_set(config->migrate_from_ns) && !is_dns1123(config->migrate_from_ns, 63, false))
-                return bad(reterr_status, "leader-elect-migrate-from-namespace",
-                           config->migrate_from_ns, "is not a DNS label");
+                return refuse_value(reterr_status, "leader-elect-migrate-from-namespace",
+                                    config->migrate_from_ns, DNS_LABEL_RULE);
         if (strcmp(config->migrate_from, config->lease_name) == 0 &&
             (!is_set(config->migrate_from_ns) ||
              strcmp(config->migrate_from_ns, config->lease_ns) == 0))
-                return bad(reterr_status, "leader-elect-migrate-from", config->migrate_from,
-                           "is the lease itself");
+                return refuse_value(reterr_status, "leader-elect-migrate-from",
+                                    config->migrate_from,
+                                    "is the lease itself; it must name the old lease");
         if (hf_leader_timing_check(&config->timing, &why) != 0)
                 return hf_fail(reterr_status, HF_E_INVALID, "flags --leader-elect-*: %s",
                                why.message);
@@ -238,6 +273,7 @@ static int check_leading(const struct hfd_config *config, struct hf_status *rete
 }
 
 int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status) {
+        assert(config->instance && config->data_dir); /* completed */
         int r = check_etcd(config, reterr_status);
         if (r == 0)
                 r = check_serving(config, reterr_status);
@@ -292,7 +328,7 @@ bool hfd_config_runs_controller(const struct hfd_config *config, const char *nam
         return all;
 }
 
-/* Every known name has its place in the message, however many there are. */
+/* Lists every known name, as far as the message has room. */
 static int unknown_controller(const char *item, const char *const *known,
                               struct hf_status *reterr_status) {
         char names[sizeof reterr_status->message] = "";
@@ -300,8 +336,9 @@ static int unknown_controller(const char *item, const char *const *known,
         for (size_t j = 0, n = 0; known[j] && n < sizeof names; j++)
                 n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", j ? ", " : "", known[j]);
         return hf_fail(reterr_status, HF_E_INVALID,
-                       "flag --controllers: \"%.64s\" is not a controller of holdfastd; known are "
-                       "%s",
+                       "flag --controllers: \"%.64s\" is not a controller of holdfastd; the "
+                       "controllers "
+                       "are %s",
                        item, names);
 }
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What holdfastd is told to do, complete and checked. Filled by the flags (flags.h); plain data
- * afterwards. No I/O here: files are opened and addresses bound by whoever uses them.
+ * The configuration: what the command line tells holdfastd to do. flags.h fills it, completes it
+ * and checks it; afterwards it is plain data that does not change, and any thread may read it.
+ *
+ * The functions here open no file and bind no address. They read the environment and the host's
+ * name, so they belong to the start of the process, before it has threads.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,17 +21,21 @@ enum hfd_command {
         HFD_COMMAND_RELEASE,
         HFD_COMMAND_STATUS,
         HFD_COMMAND_VERSION, /* holdfastd version, --version */
-        HFD_COMMAND_HELP,    /* --help, anywhere */
+        HFD_COMMAND_HELP,    /* --help, after any command */
 };
 
-/* All strings are owned; never NULL after hfd_config_complete, "" where nothing was said. */
+/*
+ * All strings are owned. After hfd_flags_parse of a command that has flags none is NULL; "" = the
+ * flag was not given and has no default. Comments name defaults that the flags' table does not
+ * have.
+ */
 struct hfd_config {
         enum hfd_command command;
-        enum hfd_command help_about; /* HFD_COMMAND_HELP: of what */
+        enum hfd_command help_about; /* HFD_COMMAND_HELP: the command to explain */
 
         /* the store */
-        char *etcd_servers_text; /* as given: comma separated */
-        char *etcd_servers[HFD_MAX_ETCD_SERVERS];
+        char *etcd_servers_text;                      /* as given: comma separated */
+        char *etcd_servers[HFD_MAX_ETCD_SERVERS + 1]; /* NULL-terminated */
         size_t n_etcd_servers;
         char *etcd_prefix;
         char *etcd_ca_file, *etcd_cert_file, *etcd_key_file;
@@ -40,7 +47,7 @@ struct hfd_config {
 
         /* serving */
         char *bind_address;
-        int64_t secure_port; /* 0 = any free one */
+        int64_t secure_port; /* 0 = any free port */
         char *cert_dir;      /* <data-dir>/pki */
         char *tls_cert_file, *tls_key_file;
         char *client_ca_file;
@@ -50,10 +57,10 @@ struct hfd_config {
 
         /* leading */
         bool leader_elect;
-        struct hf_leader_timing timing; /* complete: no zero fields but where zero is meant */
-        char *lock_type;                /* leases */
+        struct hf_leader_timing timing; /* complete, see hf_leader_timing_defaults */
+        char *lock_type;                /* "leases" */
         char *lease_ns, *lease_name;
-        char *migrate_from_ns, *migrate_from; /* the old Lease of a migration; "" = none */
+        char *migrate_from_ns, *migrate_from; /* the old Lease of a migration */
         char *controllers_text;               /* as given: "*,-name" */
         char *controllers[HFD_MAX_CONTROLLERS];
         size_t n_controllers;
@@ -66,23 +73,26 @@ struct hfd_config {
         hf_nsec shutdown_delay;
         bool shutdown_send_retry_after;
 
-        int64_t v; /* 0 = notices; 1 .. 3 = information; 4 and more = debug */
+        int64_t v; /* up to 1: notices; 2 and 3: information; 4 and more: debug */
 
         /* holdfastd status */
         char *kubeconfig; /* <data-dir>/admin.kubeconfig */
         bool watch;
 };
 
-/* Derives what was left open (from the environment, the host's name and other fields) and splits
- * the lists. HF_E_INVALID, -ENOMEM. */
+/* Fills in what was not given, from the environment, the host's name and other fields, and splits
+ * the lists. HF_E_INVALID: a list; the message names the flag. Or -errno. Call once. */
 int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status);
-/* Every rule that needs no I/O. HF_E_INVALID: the message names the flag, the value, the rule. */
+/* Checks a completed configuration by every rule that needs no I/O. HF_E_INVALID: the message names
+ * the flag, the value and the rule. */
 int hfd_config_check(const struct hfd_config *config, struct hf_status *reterr_status);
-void hfd_config_done(struct hfd_config *config); /* frees; accepts a zeroed or half-filled one */
+void hfd_config_done(struct hfd_config *config); /* frees; also a zeroed or partly filled one */
 
-/* What --controllers says about one: "*" = all, "name" = this one, "-name" = not this one; a name
- * outweighs "*". Pure. */
+/* Whether --controllers selects the controller: "*" = all, "name" = this one, "-name" = not this
+ * one. A name takes precedence over "*". Pure. */
 bool hfd_config_runs_controller(const struct hfd_config *config, const char *name);
-/* known is NULL-terminated. HF_E_INVALID: --controllers names one that does not exist. */
+/* known: the names of all controllers, NULL-terminated. HF_E_INVALID: --controllers has another
+ * name.
+ */
 int hfd_config_check_controllers(const struct hfd_config *config, const char *const *known,
                                  struct hf_status *reterr_status);

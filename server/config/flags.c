@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flags are one table; defaults go through the same parser as what a user says, so they cannot
- * drift from --help. */
+/*
+ * The flags are one table, from which parsing and --help are made.
+ *
+ * Invariant: a default goes through the same parser as a given value, so it is valid, and --help
+ * shows what is in effect. A new flag is a row here and a member of struct hfd_config.
+ */
 #include "server/config/flags.h"
 
 #include <errno.h>
@@ -22,11 +26,11 @@ enum kind { TEXT, BOOL, NUMBER, DURATION };
 struct flag {
         const char *name;
         enum kind kind;
-        unsigned commands; /* which know it */
-        size_t offset;     /* of its field in struct hfd_config */
-        const char *value; /* the default, parsed like a given one; "" = derived, as shown says */
-        const char *shown; /* what --help says the default is; NULL = value */
-        int64_t min, max;  /* of NUMBER, and of DURATION in nanoseconds */
+        unsigned commands; /* that have it */
+        size_t offset;     /* of its member in struct hfd_config */
+        const char *value; /* the default; "" = it is derived later */
+        const char *shown; /* the default as --help describes it; NULL = value */
+        int64_t min, max;  /* of a NUMBER; of a DURATION in nanoseconds */
         const char *help;
 };
 
@@ -38,79 +42,82 @@ static const struct flag flags[] = {
         {"etcd-prefix", TEXT, STORE, AT(etcd_prefix), "/registry", NULL, 0, 0,
          "the prefix of all keys in etcd"},
         {"etcd-cafile", TEXT, STORE, AT(etcd_ca_file), "", "the system's CAs", 0, 0,
-         "PEM file of the CA that made etcd's certificate"},
+         "PEM file of the CA that issued etcd's certificate"},
         {"etcd-certfile", TEXT, STORE, AT(etcd_cert_file), "", "none", 0, 0,
          "PEM file of the client certificate for etcd"},
-        {"etcd-keyfile", TEXT, STORE, AT(etcd_key_file), "", "none", 0, 0, "PEM file of its key"},
+        {"etcd-keyfile", TEXT, STORE, AT(etcd_key_file), "", "none", 0, 0,
+         "PEM file of the key of --etcd-certfile"},
         {"data-dir", TEXT, ALL, AT(data_dir), "", "$STATE_DIRECTORY, else holdfast-data", 0, 0,
-         "what this instance keeps"},
+         "directory of the files that this instance keeps"},
         {"runtime-dir", TEXT, ALL, AT(runtime_dir), "", "$RUNTIME_DIRECTORY, else <data-dir>/run",
-         0, 0, "the lock file of this instance"},
+         0, 0, "directory of the run file of this instance"},
         {"instance", TEXT, ALL, AT(instance), "", "the host's name", 0, 0,
-         "the name of this instance; unique where directories are shared"},
+         "the name of this instance; unique among instances that share directories"},
         {"bind-address", TEXT, SERVE, AT(bind_address), "127.0.0.1", NULL, 0, 0,
          "the IP address to serve on; 0.0.0.0 and :: mean all"},
         {"secure-port", NUMBER, SERVE, AT(secure_port), "6443", NULL, 0, 65535,
-         "the https port; 0 means any free one"},
+         "the https port; 0 means any free port"},
         {"cert-dir", TEXT, SERVE, AT(cert_dir), "", "<data-dir>/pki", 0, 0,
-         "the self-made CA and certificates; instances may share it"},
+         "directory of the self-made CA and certificates; instances may share it"},
         {"tls-cert-file", TEXT, SERVE, AT(tls_cert_file), "", "self-made", 0, 0,
          "PEM file of the serving certificate and its chain"},
         {"tls-private-key-file", TEXT, SERVE, AT(tls_key_file), "", "self-made", 0, 0,
-         "PEM file of its key"},
+         "PEM file of the key of --tls-cert-file"},
         {"client-ca-file", TEXT, SERVE, AT(client_ca_file), "", "the self-made CA", 0, 0,
-         "PEM file of the CA of client certificates"},
+         "PEM file of the CA that issues client certificates"},
         {"token-auth-file", TEXT, SERVE, AT(token_auth_file), "", "none", 0, 0,
-         "bearer tokens: token,user,uid,\"group1,group2\" per line"},
+         "file of bearer tokens, one per line: token,user,uid,\"group1,group2\""},
         {"authorization-mode", TEXT, SERVE, AT(authorization_mode), "", "only group system:masters",
-         0, 0, "no other mode is available yet"},
+         0, 0, "not available in this version; leave it out"},
         {"leader-elect", BOOL, SERVE, AT(leader_elect), "true", NULL, 0, 0,
          "contend for the lease and run controllers while leading"},
         {"leader-elect-lease-duration", DURATION, SERVE, AT(timing.lease_duration), "15s", NULL,
-         HF_NSEC_PER_SEC, HOUR, "how long standbys wait after the last sign of a leader"},
+         HF_NSEC_PER_SEC, HOUR, "how long standbys wait after the leader's last renewal"},
         {"leader-elect-renew-deadline", DURATION, SERVE, AT(timing.renew_deadline), "10s", NULL, 1,
          HOUR, "how long a leader acts after its last successful renewal"},
         {"leader-elect-retry-period", DURATION, SERVE, AT(timing.retry_period), "2s", NULL, 1, HOUR,
-         "between renewals"},
+         "time between two renewals"},
         {"leader-elect-stop-grace", DURATION, SERVE, AT(timing.stop_grace), "",
          "min(3s, (lease-duration - renew-deadline) / 2)", 1, HOUR,
-         "how long controllers may take to stop after a loss"},
+         "how long controllers may take to stop after the lease is lost"},
         {"leader-elect-resource-lock", TEXT, SERVE, AT(lock_type), "leases", NULL, 0, 0,
-         "what the lock is made of; there is only this"},
+         "the kind of object that is the lock; only leases is supported"},
         {"leader-elect-resource-namespace", TEXT, STORE, AT(lease_ns), "kube-system", NULL, 0, 0,
          "the namespace of the lease"},
         {"leader-elect-resource-name", TEXT, STORE, AT(lease_name), "holdfast-controllers", NULL, 0,
          0, "the name of the lease"},
         {"bootstrap-manifests", TEXT, SERVE, AT(bootstrap_manifests_text), "", "none", 0, 0,
-         "directories of YAML or JSON that the leader applies once, comma separated"},
+         "directories of manifests (YAML or JSON) that the leader applies once, comma separated"},
         {"leader-elect-migrate-from", TEXT, SERVE, AT(migrate_from), "", "none", 0, 0,
-         "the name of the lease from which a running fleet moves to this one: hold both to lead"},
+         "the name of the old lease while a fleet migrates to a new one: lead only while holding "
+         "both"},
         {"leader-elect-migrate-from-namespace", TEXT, SERVE, AT(migrate_from_ns), "",
-         "that of the lease", 0, 0, "its namespace"},
+         "the namespace of the lease", 0, 0, "the namespace of the old lease"},
         {"controllers", TEXT, SERVE, AT(controllers_text), "*", NULL, 0, 0,
-         "which to run: * all, name this one, -name not this one"},
+         "which controllers to run, comma separated: * all, name this one, -name not this one"},
         {"event-ttl", DURATION, SERVE, AT(event_ttl), "1h", NULL, HF_NSEC_PER_SEC, 8760 * HOUR,
-         "how long an event is kept after it was last written"},
+         "how long an Event is kept after its last update"},
         {"shutdown-delay-duration", DURATION, SERVE, AT(shutdown_delay), "0s", NULL, 0, HOUR,
-         "serve on for so long after SIGTERM, not ready"},
+         "how long to continue serving after SIGTERM, while /readyz fails"},
         {"shutdown-send-retry-after", BOOL, SERVE, AT(shutdown_send_retry_after), "false", NULL, 0,
-         0, "while draining answer new requests with 429 instead of closing the port"},
+         0, "while shutting down respond to new requests with 429 instead of closing the port"},
         {"max-requests-inflight", NUMBER, SERVE, AT(max_requests_inflight), "400", NULL, 1, 100000,
-         "reading requests at a time"},
+         "how many read requests are served at a time"},
         {"max-mutating-requests-inflight", NUMBER, SERVE, AT(max_mutating_requests_inflight), "200",
-         NULL, 1, 100000, "writing ones"},
+         NULL, 1, 100000, "how many write requests are served at a time"},
         {"v", NUMBER, ALL, AT(v), "1", NULL, 0, 10,
-         "how much to log: less than 2 notices, 2 information, 4 debug"},
+         "how much to log: 0 and 1 notices, 2 and 3 information, 4 and more debug messages"},
         {"kubeconfig", TEXT, STATUS, AT(kubeconfig), "", "<data-dir>/admin.kubeconfig", 0, 0,
-         "how to reach a server"},
-        {"watch", BOOL, STATUS, AT(watch), "false", NULL, 0, 0, "keep the picture live"},
+         "kubeconfig file of the server to ask"},
+        {"watch", BOOL, STATUS, AT(watch), "false", NULL, 0, 0, "keep running and show changes"},
 };
 #define N_FLAGS (sizeof flags / sizeof flags[0])
 
-static const char *const command_words[] = {[HFD_COMMAND_SERVE] = "",
-                                            [HFD_COMMAND_RELEASE] = "release",
-                                            [HFD_COMMAND_STATUS] = "status",
-                                            [HFD_COMMAND_VERSION] = "version"};
+/* The commands as they follow "holdfastd". */
+static const char *const command_suffixes[] = {[HFD_COMMAND_SERVE] = "",
+                                               [HFD_COMMAND_RELEASE] = " release",
+                                               [HFD_COMMAND_STATUS] = " status",
+                                               [HFD_COMMAND_VERSION] = " version"};
 
 static int out_of_range(const struct flag *flag, const char *value,
                         struct hf_status *reterr_status) {
@@ -126,8 +133,9 @@ static int out_of_range(const struct flag *flag, const char *value,
                        flag->name, value, min, max);
 }
 
-static int store_number(const struct flag *flag, const char *value, void *field,
-                        struct hf_status *reterr_status) {
+/* NUMBER and DURATION: an int64_t. */
+static int set_number(const struct flag *flag, const char *value, void *field,
+                      struct hf_status *reterr_status) {
         char *end = NULL;
         int64_t number = 0;
         errno = 0;
@@ -141,8 +149,9 @@ static int store_number(const struct flag *flag, const char *value, void *field,
         return 0;
 }
 
-static int store(const struct flag *flag, const char *value, struct hfd_config *config,
-                 struct hf_status *reterr_status) {
+/* Parses value into the flag's member. */
+static int set_member(const struct flag *flag, const char *value, struct hfd_config *config,
+                      struct hf_status *reterr_status) {
         void *field = (char *)config + flag->offset;
         bool yes = strcmp(value, "true") == 0;
         char *copy;
@@ -162,43 +171,55 @@ static int store(const struct flag *flag, const char *value, struct hfd_config *
                 *(bool *)field = yes;
                 return 0;
         case NUMBER:
-        case DURATION: return store_number(flag, value, field, reterr_status);
+        case DURATION: return set_number(flag, value, field, reterr_status);
         }
         return -EINVAL;
 }
 
-static int store_defaults(struct hfd_config *config, struct hf_status *reterr_status) {
+/* Text flags get "", so that no string is NULL. */
+static int set_defaults(struct hfd_config *config, struct hf_status *reterr_status) {
         for (size_t i = 0; i < N_FLAGS; i++) {
                 if (!flags[i].value[0] && flags[i].kind != TEXT)
-                        continue; /* zero: derived later */
-                int r = store(&flags[i], flags[i].value, config, reterr_status);
+                        continue; /* zero means that it is derived later */
+                int r = set_member(&flags[i], flags[i].value, config, reterr_status);
                 if (r != 0)
                         return r;
         }
         return 0;
 }
 
-static const struct flag *find(const char *name, size_t n) {
+/* name is not NUL-terminated; n bytes. NULL: there is no such flag. */
+static const struct flag *find_flag(const char *name, size_t n) {
         for (size_t i = 0; i < N_FLAGS; i++)
                 if (strlen(flags[i].name) == n && memcmp(flags[i].name, name, n) == 0)
                         return &flags[i];
         return NULL;
 }
 
-/* release takes what serves too, so that a service manager can give both one line of flags; it
- * checks and ignores the rest. */
-static unsigned known_by(const struct flag *flag) {
+/* The commands that accept the flag. release accepts all flags of the server, checks and ignores
+ * them, so that a service manager can give both the same flags. */
+static unsigned accepted_by(const struct flag *flag) {
         return flag->commands & SERVE ? flag->commands | RELEASE : flag->commands;
 }
 
-/* Where parsing stands. */
+/* The state of parsing. */
 struct scan {
-        int argc, at;
+        int argc, at; /* at: the next argument */
         char *const *argv;
-        bool seen[N_FLAGS];
+        bool seen[N_FLAGS]; /* flags that were given */
 };
 
-/* One argument, and its value if that is the next one. */
+/* The value of a flag: behind '=', or the next argument. A boolean takes no next argument. NULL:
+ * there is none. */
+static const char *take_value(struct scan *scan, const struct flag *flag, const char *rest) {
+        if (rest[0] == '=')
+                return rest + 1;
+        if (flag->kind == BOOL)
+                return "true";
+        return scan->at < scan->argc ? scan->argv[scan->at++] : NULL;
+}
+
+/* Takes one flag and its value from the arguments. */
 static int take_flag(struct scan *scan, struct hfd_config *config,
                      struct hf_status *reterr_status) {
         const char *argument = scan->argv[scan->at++];
@@ -209,36 +230,35 @@ static int take_flag(struct scan *scan, struct hfd_config *config,
                                argument);
         const char *name = argument + 2;
         size_t n = strcspn(name, "=");
-        const struct flag *flag = find(name, n);
+        const struct flag *flag = find_flag(name, n);
         if (!flag)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "unknown flag --%.*s; see holdfastd --help", n < 200 ? (int)n : 200,
                                name);
-        if (!(known_by(flag) & 1u << config->command))
+        if (!(accepted_by(flag) & 1u << config->command))
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "flag --%s does not belong to holdfastd%s%s", flag->name,
-                               config->command == HFD_COMMAND_SERVE ? "" : " ",
-                               command_words[config->command]);
+                               "flag --%s is not a flag of holdfastd%s; see holdfastd%s --help",
+                               flag->name, command_suffixes[config->command],
+                               command_suffixes[config->command]);
         if (scan->seen[flag - flags])
-                return hf_fail(reterr_status, HF_E_INVALID, "flag --%s is given twice", flag->name);
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "flag --%s is given twice: give it once", flag->name);
         scan->seen[flag - flags] = true;
-        const char *value = name[n] == '=' ? name + n + 1 : flag->kind == BOOL ? "true" : NULL;
-        if (!value && scan->at < scan->argc)
-                value = scan->argv[scan->at++];
+        const char *value = take_value(scan, flag, name + n);
         if (!value || !value[0])
                 return hf_fail(reterr_status, HF_E_INVALID, "flag --%s needs a value", flag->name);
-        return store(flag, value, config, reterr_status);
+        return set_member(flag, value, config, reterr_status);
 }
 
 static bool is_help(const char *argument) {
         return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
-/* The sub-command, if the first argument is one; and a request for help or the version, wherever it
- * stands as an argument of its own. */
+/* Finds the sub-command, which may be the first argument only, and --help or --version, which may
+ * be any argument. */
 static void scan_command(struct scan *scan, struct hfd_config *config) {
         for (int i = HFD_COMMAND_RELEASE; i <= HFD_COMMAND_VERSION && scan->at < scan->argc; i++)
-                if (strcmp(scan->argv[scan->at], command_words[i]) == 0) {
+                if (strcmp(scan->argv[scan->at], command_suffixes[i] + 1) == 0) {
                         config->command = (enum hfd_command)i;
                         scan->at++;
                         break;
@@ -260,12 +280,13 @@ int hfd_flags_parse(int argc, char *const argv[], struct hfd_config *ret_config,
                     struct hf_status *reterr_status) {
         struct scan scan = {.argc = argc, .at = 1, .argv = argv};
         struct hfd_config config = {0};
+
         scan_command(&scan, &config);
         if (config.command == HFD_COMMAND_HELP || config.command == HFD_COMMAND_VERSION) {
                 *ret_config = config;
                 return 0;
         }
-        int r = store_defaults(&config, reterr_status);
+        int r = set_defaults(&config, reterr_status);
         while (r == 0 && scan.at < scan.argc)
                 r = take_flag(&scan, &config, reterr_status);
         if (r == 0)
@@ -280,34 +301,36 @@ int hfd_flags_parse(int argc, char *const argv[], struct hfd_config *ret_config,
         return 0;
 }
 
+static const char *help_intro(enum hfd_command command) {
+        if (command == HFD_COMMAND_RELEASE)
+                return "holdfastd release [flags]: releases the lease of this instance after it "
+                       "has "
+                       "died\n"
+                       "The other flags of holdfastd are accepted too, and ignored.\n";
+        if (command == HFD_COMMAND_STATUS)
+                return "holdfastd status [flags]: shows the instances, the leaders and the last "
+                       "hand-overs\n";
+        return "holdfastd [flags]          the API server with its leader-elected controllers\n"
+               "holdfastd release [flags]  releases the lease of an instance that has died\n"
+               "holdfastd status [flags]   shows the instances, the leaders and the last "
+               "hand-overs\n"
+               "holdfastd version          shows the version\n";
+}
+
 void hfd_flags_help(enum hfd_command command, struct hf__strbuf *out) {
         static const char *const kinds[] =
-                {[TEXT] = "TEXT", [BOOL] = "", [NUMBER] = "N", [DURATION] = "DURATION"};
-        unsigned mask = command == HFD_COMMAND_RELEASE || command == HFD_COMMAND_STATUS
-                                ? 1u << command
-                                : SERVE;
-        if (mask == RELEASE)
-                hf__strbuf_puts(out, "holdfastd release [flags]: frees the lease of this instance, "
-                                     "known to be dead\n"
-                                     "The other flags of holdfastd are taken too, and ignored.\n");
-        else if (mask == STATUS)
-                hf__strbuf_puts(out, "holdfastd status [flags]: the instances, who leads what "
-                                     "since when, the last hand-overs\n");
-        else
-                hf__strbuf_puts(out, "holdfastd [flags]          the API server with its "
-                                     "leader-elected controllers\n"
-                                     "holdfastd release [flags]  frees the lease of an instance "
-                                     "known to be dead\n"
-                                     "holdfastd status [flags]   the instances, who leads what "
-                                     "since when, the last hand-overs\n"
-                                     "holdfastd version\n");
+                {[TEXT] = " TEXT", [BOOL] = "", [NUMBER] = " N", [DURATION] = " DURATION"};
+        bool has_flags = command == HFD_COMMAND_RELEASE || command == HFD_COMMAND_STATUS;
+        unsigned mask = has_flags ? 1u << command : SERVE;
+
+        hf__strbuf_puts(out, help_intro(command));
         hf__strbuf_puts(out, "\nFlags (--flag VALUE or --flag=VALUE):\n");
         for (size_t i = 0; i < N_FLAGS; i++) {
                 const struct flag *flag = &flags[i];
                 if (!(flag->commands & mask))
                         continue;
-                hf__strbuf_printf(out, "  --%s%s%s\n        %s (default: %s)\n", flag->name,
-                                  kinds[flag->kind][0] ? " " : "", kinds[flag->kind], flag->help,
+                hf__strbuf_printf(out, "  --%s%s\n        %s (default: %s)\n", flag->name,
+                                  kinds[flag->kind], flag->help,
                                   flag->shown ? flag->shown : flag->value);
         }
         hf__strbuf_puts(out, "  --help, -h\n");

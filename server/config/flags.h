@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The command line: holdfastd [serve flags], holdfastd release, holdfastd status, holdfastd
- * version, each with --help.
+ * The command line: holdfastd [flags], holdfastd release, holdfastd status, holdfastd version, each
+ * with --help.
  *
- * `--flag value` and `--flag=value`; a boolean is `--flag` or `--flag=true|false`. Parsing prints
- * nothing and exits nowhere: main prints the message on one line and exits with status 2.
+ * `--flag value` or `--flag=value`; a boolean is `--flag` or `--flag=true|false`. Parsing prints
+ * nothing and does not exit: the program prints the message on one line and exits with status 2.
+ * Thread: main, at start.
  */
 #include "server/config/config.h"
 
 struct hf__strbuf;
 
 /*
- * Parses, completes and checks; for version and help only the command is set. HF_E_INVALID: a flag
- * that is unknown, given twice, without its value, out of range, of another command; or a broken
- * rule of hfd_config_check. ret_config is the caller's to hfd_config_done on success only.
+ * Parses the command line, completes the configuration and checks it. For version and help only the
+ * command is set, and nothing else is checked. HF_E_INVALID: a flag is unknown, given twice,
+ * without its value, out of range, or another command's; or hfd_config_check refuses. The message
+ * names the flag. Or -errno. On success the caller frees ret_config with hfd_config_done.
  */
 int hfd_flags_parse(int argc, char *const argv[], struct hfd_config *ret_config,
                     struct hf_status *reterr_status);
 
-/* The text of --help for a command: each flag, its default, what it is for. */
+/* Appends the text of --help for a command: each flag with its default and its purpose. */
 void hfd_flags_help(enum hfd_command command, struct hf__strbuf *out);

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries for the journal, by libsystemd. With sdnotify.c the only file that includes libsystemd's
- * headers. */
+/*
+ * Sends entries to the journal with libsystemd.
+ *
+ * Invariant: true means that the journal has the entry. sd_journal_sendv reports success even if
+ * the journal's socket does not exist, so the socket is checked first.
+ */
 #include "server/systemd/journal.h"
 
+#include <assert.h>
 #include <unistd.h>
 
-/* The place in the source would be this file for every entry. */
+/* The source location would be this file for every entry. */
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-journal.h>
 
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
 
-/* sd_journal_sendv reports success when the socket does not exist, so the socket is looked at
- * first. */
 bool hfd_journal_send(const struct iovec *fields, size_t n) {
+        assert(n > 0);
         return access(JOURNAL_SOCKET, W_OK) == 0 && sd_journal_sendv(fields, (int)n) == 0;
 }

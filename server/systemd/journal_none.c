@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A build without libsystemd sends nothing to the journal's socket: its log lines go to stderr. */
+/* The twin of journal.c for a build without libsystemd: it sends nothing, so all log lines go to
+ * stderr. */
 #include "server/systemd/journal.h"
 
 bool hfd_journal_send(const struct iovec *fields, size_t n) {

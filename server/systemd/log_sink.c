@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines go to the journal with fields (log_sink.h), else to stderr with one write(2) each.
+ * Writes log lines to the journal, with fields (log_sink.h), or to stderr.
  *
- * A line that the journal does not take falls back to stderr, with the priority in front: the
- * service manager's stream takes it off and stores it. In a terminal or file a line begins with
- * time and level instead.
+ * Invariants: a line is never lost because the journal refuses it, it goes to stderr then; and a
+ * log that cannot be written never stops the server.
+ *
+ * A line on stderr begins with its priority ("<5>") if stderr is the journal's stream, which strips
+ * and stores it. In a terminal or file it begins with time and level.
  */
 #include "server/systemd/log_sink.h"
 
@@ -80,10 +82,10 @@ void hfd_log_encode(struct hfd_log_sink *sink, enum hf_log_level level, const ch
                      message);
 }
 
-/* The library has replaced control characters in the message: a line is one line. */
+/* A message has no line breaks: hf_log has replaced its control characters. */
 static void write_stderr(const struct hfd_log_sink *sink, enum hf_log_level level,
                          const char *component, const char *message) {
-        static const char messages[] = "EEEEWNID";
+        static const char letters[] = "EEEEWNID"; /* by syslog's level */
         char line[1400], when[40] = "";
         int n;
 
@@ -96,9 +98,9 @@ static void write_stderr(const struct hfd_log_sink *sink, enum hf_log_level leve
                 if (gmtime_r(&now.tv_sec, &tm))
                         (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &tm);
                 n = snprintf(line, sizeof line, "%s.%06ldZ %c %s: %s\n", when, now.tv_nsec / 1000,
-                             messages[level & 7], component, message);
+                             letters[level & 7], component, message);
         }
-        if (n >= (int)sizeof line) {
+        if (n >= (int)sizeof line) { /* cut, but still a line */
                 n = (int)sizeof line - 1;
                 line[n - 1] = '\n';
         }
@@ -123,6 +125,7 @@ static void write_line(void *ctx, enum hf_log_level level, const char *component
                 write_stderr(sink, level, component, message);
 }
 
+/* --v, as in Kubernetes: higher is more. */
 static enum hf_log_level level_of(int64_t verbosity) {
         if (verbosity >= 4)
                 return HF_LOG_DEBUG;
@@ -145,6 +148,7 @@ void hfd_log_sink_init(struct hfd_log_sink *sink, const struct hfd_config *confi
                 (struct hf_log){.write = write_line, .ctx = sink, .max_level = level_of(config->v)};
 }
 
+/* Threads that log at this moment may still use the previous term. */
 void hfd_log_sink_set_term(struct hfd_log_sink *sink, uint64_t term) {
         atomic_store(&sink->term, term);
 }

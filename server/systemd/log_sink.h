@@ -7,21 +7,21 @@
  * then has these fields:
  *
  *      MESSAGE             component and message, as they would stand on stderr
- *      PRIORITY            the level, a number as in syslog
+ *      PRIORITY            the level, as a number of syslog
  *      SYSLOG_IDENTIFIER   holdfastd
  *      HOLDFAST_COMPONENT  "elector", "etcd", the name of a controller
  *      HOLDFAST_INSTANCE   --instance
  *      HOLDFAST_LEASE      namespace/name of the Lease that this process contends for
- *      HOLDFAST_TERM       the term that this process leads, or still has work of
+ *      HOLDFAST_TERM       the term that this process leads, or whose work has not ended yet
  *
  * With --leader-elect=false there is no HOLDFAST_LEASE, and between terms there is no
- * HOLDFAST_TERM. Lease and term are those of the process when the line is written, whichever
- * component writes it. Entries and lines are sent by one system call each, so that threads do not
- * mix them. The sink has no lock and allocates nothing.
+ * HOLDFAST_TERM. Lease and term are those of the process at the time of the line, whichever
+ * component writes it. The sink has no lock and allocates nothing: each entry or line is one system
+ * call, so lines of different threads do not mix.
  *
- * The sub-commands (release, status) send no entries. The journal asks the kernel for the unit of
- * an entry's sender, and a process that ends at once may be gone by then. What comes over the
- * stream of stderr belongs to the unit of that stream.
+ * The sub-commands (release, status) write to stderr. The journal asks the kernel which unit the
+ * sender of an entry belongs to. A process that ends at once may be gone by then, and the entry
+ * would belong to no unit. Lines on stderr always belong to the unit that stderr belongs to.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,23 +46,26 @@ struct hfd_log_sink {
         _Atomic uint64_t term; /* 0 = none */
 };
 
-/* One entry: fields point into text, into the sink, and at constants. */
+/* One entry. The fields point into text, into the sink and at constants, so it must not be copied.
+ */
 struct hfd_log_entry {
         struct iovec fields[HFD_LOG_FIELDS_MAX];
         size_t n;
         char text[1400];
 };
 
-/* Sets *ret_log to write to sink, which must outlive it. Before other threads start. */
+/* Fills sink, and sets *ret_log to write to it. sink must outlive *ret_log and must not move;
+ * config is used during this call only. Reads the environment: call before other threads start. */
 void hfd_log_sink_init(struct hfd_log_sink *sink, const struct hfd_config *config,
                        struct hf_log *ret_log);
-/* Lines from now on belong to that term; 0 = to none. Thread: any. */
+/* The term of the lines from now on; 0 = none. Thread: any. */
 void hfd_log_sink_set_term(struct hfd_log_sink *sink, uint64_t term);
 
-/* The rest is for the sink itself and its test. */
-/* Whether value, of the form of JOURNAL_STREAM ("device:inode", decimal), names the file behind fd.
- * NULL: false. */
+/* ---- for the sink and its test ---- */
+
+/* Whether value, a JOURNAL_STREAM variable ("device:inode", decimal), names the file of fd. value
+ * may be NULL. */
 bool hfd_log_is_stream(const char *value, int fd);
-/* What is too long is cut. */
+/* Makes the entry of one line. A field that is too long is cut. */
 void hfd_log_encode(struct hfd_log_sink *sink, enum hf_log_level level, const char *component,
                     const char *message, struct hfd_log_entry *ret_entry);

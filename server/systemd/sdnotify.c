@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The service manager's side, by libsystemd: sd_notify(3), sd_watchdog_enabled(3),
- * sd_listen_fds_with_names(3).
+ * Talks to the service manager with libsystemd: sd_notify(3), sd_watchdog_enabled(3),
+ * sd_listen_fds_with_names(3). sdnotify_none.c is its twin in a build without libsystemd.
  *
- * This file and journal.c are the only ones that include libsystemd's headers. sdnotify_none.c has
- * the same functions for a build without libsystemd.
+ * Invariant: one message has one assignment. Text from elsewhere, such as an error message, must
+ * not add another, so it may not contain a line break.
  */
 #include "server/systemd/sdnotify.h"
 
@@ -33,7 +33,6 @@ void hfd_notify_reloading(void) {
                          (long long)(now / HF_NSEC_PER_USEC));
 }
 
-/* A newline would begin another assignment, and the text may come from a peer. */
 void hfd_notify_status(const char *format, ...) {
         char text[600];
         va_list args;
@@ -55,8 +54,8 @@ void hfd_notify_extend(hf_nsec more) {
 
 void hfd_notify_watchdog(void) { (void)sd_notify(0, "WATCHDOG=1"); }
 
-/* A variable that cannot be read counts as no watchdog: the service manager then restarts a process
- * that it hears nothing of. */
+/* An invalid variable counts as no watchdog. If the service manager does have one, it then restarts
+ * the process, which makes the mistake visible. */
 hf_nsec hfd_notify_watchdog_interval(void) {
         uint64_t usec;
 
@@ -65,8 +64,7 @@ hf_nsec hfd_notify_watchdog_interval(void) {
         return (hf_nsec)(usec / 2) * HF_NSEC_PER_USEC;
 }
 
-/* The names of the sockets, for an error message. names: as sd_listen_fds_with_names returned them.
- */
+/* The names of the sockets, for an error message; NULL-terminated. */
 static void join_names(char *const *names, char *text, size_t max_text) {
         size_t n = 0;
 
@@ -88,7 +86,7 @@ int hfd_notify_listen_fd(int *ret_fd, struct hf_status *reterr_status) {
 
         if (n < 0) {
                 r = hf_fail(reterr_status, HF_E_INVALID,
-                            "LISTEN_FDS or LISTEN_PID in the environment is not usable: %s",
+                            "LISTEN_FDS or LISTEN_PID in the environment is invalid: %s",
                             strerror(-n));
         } else if (n > 1) {
                 join_names(names, text, sizeof text);
@@ -97,7 +95,8 @@ int hfd_notify_listen_fd(int *ret_fd, struct hf_status *reterr_status) {
                             text);
         } else if (n == 1 && sd_is_socket(SD_LISTEN_FDS_START, AF_UNSPEC, SOCK_STREAM, 1) <= 0) {
                 r = hf_fail(reterr_status, HF_E_INVALID,
-                            "what the service manager passed is not a listening stream socket");
+                            "the socket that the service manager passed is not a listening stream "
+                            "socket: the socket unit needs ListenStream=");
         }
         free_names(names);
         if (r == 0)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The service manager's side: readiness, the watchdog and socket activation.
+ * Talks to the service manager: readiness, the watchdog and socket activation.
  *
  * There are two implementations, and the build chooses one. sdnotify.c uses libsystemd.
  * sdnotify_none.c is for a build without libsystemd: its functions do nothing, and the server
  * behaves as it does outside systemd.
  *
  * A notification does nothing when NOTIFY_SOCKET is unset, and a failed notification is ignored:
- * the server tells the service manager what it does, and never depends on it. Thread: any, while no
- * thread changes the environment. hfd_notify_listen_fd changes it: from main, before other threads
- * start.
+ * the server reports to the service manager and never depends on it.
+ *
+ * Thread: any, while no thread changes the environment. hfd_notify_listen_fd changes it: call it
+ * from main, before other threads start.
  */
 #include <stdbool.h>
 
@@ -18,31 +19,32 @@
 #include <holdfast/error.h>
 #include <holdfast/log.h>
 
-bool hfd_notify_supported(void); /* false: this build has no libsystemd */
-/*
- * Logs one warning when the service manager expects something (NOTIFY_SOCKET, LISTEN_FDS) that this
- * build cannot do. Call it before hfd_notify_listen_fd, which takes LISTEN_FDS out of the
- * environment.
- */
+/* False: this build has no libsystemd. */
+bool hfd_notify_supported(void);
+/* Logs one warning if the service manager expects something (NOTIFY_SOCKET, LISTEN_FDS) that this
+ * build cannot do. Call it before hfd_notify_listen_fd, which removes LISTEN_FDS. */
 void hfd_notify_warn_unsupported(const struct hf_log *log);
 
-void hfd_notify_ready(void);    /* READY=1: also ends a reload */
-void hfd_notify_stopping(void); /* STOPPING=1 */
+/* READY=1: the start is complete, or a reload is. */
+void hfd_notify_ready(void);
+/* STOPPING=1 */
+void hfd_notify_stopping(void);
+/* RELOADING=1: a reload has begun. It lasts until hfd_notify_ready. */
 void hfd_notify_reloading(void);
-void hfd_notify_status(const char *format, ...)
-        __attribute__((format(printf, 1, 2))); /* STATUS=, one line */
-/* Asks for that much more time to start or stop, counted from now. Ask again before it has passed.
- */
+/* STATUS=. A line break in the text becomes a space; more than 599 bytes are cut. */
+void hfd_notify_status(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Asks for this much more time to start or stop, counted from now. Ask again before it is over. */
 void hfd_notify_extend(hf_nsec more);
-void hfd_notify_watchdog(void); /* WATCHDOG=1 */
+/* WATCHDOG=1 */
+void hfd_notify_watchdog(void);
 
-/* How often to send WATCHDOG=1: half of the watchdog's timeout. 0 = this process has no watchdog.
- */
+/* How often to call hfd_notify_watchdog: half of the watchdog's timeout. 0 = this process has no
+ * watchdog. */
 hf_nsec hfd_notify_watchdog_interval(void);
 
 /*
- * The listening socket that the service manager passed to this process, close-on-exec. *ret_fd is
- * -1 when there is none. Takes LISTEN_* out of the environment. HF_E_INVALID: more than one, or not
- * a listening stream socket.
+ * The listening socket that the service manager passed to this process. It is close-on-exec, and
+ * the caller owns it. *ret_fd is -1 if there is none. Removes LISTEN_* from the environment.
+ * HF_E_INVALID: there is more than one socket, or it is not a listening stream socket.
  */
 int hfd_notify_listen_fd(int *ret_fd, struct hf_status *reterr_status);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The service manager's side in a build without libsystemd (-Dsystemd=disabled): no notification is
- * sent, no watchdog is fed and no socket is taken over. A warning says so when the service manager
- * expects one of these.
+ * The twin of sdnotify.c for a build without libsystemd (-Dsystemd=disabled): no notification is
+ * sent, no watchdog is fed and no socket is taken over. A warning in the log says so if the service
+ * manager expects one of these.
  */
 #include "server/systemd/sdnotify.h"
 
@@ -12,12 +12,16 @@ bool hfd_notify_supported(void) { return false; }
 
 void hfd_notify_warn_unsupported(const struct hf_log *log) {
         bool notify = getenv("NOTIFY_SOCKET") != NULL, listen = getenv("LISTEN_FDS") != NULL;
+        const char *ignored = "NOTIFY_SOCKET and LISTEN_FDS";
 
-        if (notify || listen)
-                hf_log(log, HF_LOG_WARNING, "holdfastd",
-                       "this build has no libsystemd: %s%s%s in the environment %s ignored",
-                       notify ? "NOTIFY_SOCKET" : "", notify && listen ? " and " : "",
-                       listen ? "LISTEN_FDS" : "", notify && listen ? "are" : "is");
+        if (!notify && !listen)
+                return;
+        if (!listen)
+                ignored = "NOTIFY_SOCKET";
+        else if (!notify)
+                ignored = "LISTEN_FDS";
+        hf_log(log, HF_LOG_WARNING, "holdfastd",
+               "this build has no libsystemd and ignores %s in the environment", ignored);
 }
 
 void hfd_notify_ready(void) {}

@@ -14,6 +14,9 @@
 #include "server/config/flags.h"
 
 #define ETCD "--etcd-servers=http://127.0.0.1:2379"
+#define SIXTEEN                                                                                    \
+        "http://a,http://b,http://c,http://d,http://e,http://f,http://g,http://h,http://i,"        \
+        "http://j,http://k,http://l,http://m,http://n,http://o,http://p"
 
 static struct hfd_config config;
 static struct hf_status status;
@@ -88,6 +91,10 @@ static void test_both_forms_and_lists(void **state) {
         assert_true(config.shutdown_send_retry_after);
         assert_true(config.shutdown_delay == 90 * HF_NSEC_PER_SEC);
         assert_string_equal(config.instance, "a.b-c_1");
+        expect_ok("--etcd-servers=" SIXTEEN);
+        assert_int_equal(config.n_etcd_servers, HFD_MAX_ETCD_SERVERS);
+        assert_string_equal(config.etcd_servers[15], "http://p");
+        assert_null(config.etcd_servers[16]); /* the store needs the terminator */
 }
 
 static void test_directories_come_from_systemd(void **state) {
@@ -150,6 +157,7 @@ static void test_what_is_wrong_is_named(void **state) {
         expect_refusal(ETCD " --etcd-prefix=x", "--etcd-prefix");
         expect_refusal("--etcd-servers=127.0.0.1:2379", "127.0.0.1:2379");
         expect_refusal("--etcd-servers=http://a,,http://b", "--etcd-servers");
+        expect_refusal("--etcd-servers=" SIXTEEN ",http://q", "1 to 16 URLs");
         expect_refusal(ETCD " --authorization-mode=RBAC", "--authorization-mode");
         expect_refusal(ETCD " --leader-elect-resource-namespace=Bad",
                        "--leader-elect-resource-namespace");
