@@ -38,6 +38,7 @@
 
 /* ---- the process: identity, locks, certificates ---- */
 
+/* Everything else reports to metrics and health, and uses the identity. */
 static int make_basics(struct hfd_server *server, struct hf_status *reterr_status) {
         int r = hf_metrics_new(&server->host.metrics);
 
@@ -94,6 +95,7 @@ static int make_auth(struct hfd_server *server, struct hf_status *reterr_status)
 
 /* ---- the API ---- */
 
+/* Store, cacher, registry: what carries out requests. Quiet until hfd_boot_run. */
 static int make_api(struct hfd_server *server, struct hf_status *reterr_status) {
         const struct hfd_cacher_config cacher = {.store = server->store,
                                                  .prefix = server->config->etcd_prefix,
@@ -155,6 +157,7 @@ static int make_routes(struct hfd_server *server, struct hf_status *reterr_statu
         return 0;
 }
 
+/* What clients and other instances connect to. The port may have been 0. */
 static void set_endpoint(struct hfd_server *server) {
         const char *address = server->config->bind_address;
         bool v6 = strchr(address, ':') != NULL;
@@ -164,7 +167,8 @@ static void set_endpoint(struct hfd_server *server) {
                        hfd_http_port(server->http));
 }
 
-/* listen_fd: a socket of the service manager, taken over on success; -1 = none. */
+/* Binds, unless there is listen_fd: a socket of the service manager, taken over on success; -1 =
+ * none. */
 static int make_http(struct hfd_server *server, int listen_fd, struct hf_status *reterr_status) {
         const struct hfd_config *config = server->config;
         struct hfd_http_config http = {.bind_address = config->bind_address,
@@ -185,12 +189,15 @@ static int make_http(struct hfd_server *server, int listen_fd, struct hf_status 
 
 /* ---- the controllers and the election ---- */
 
+/* As --controllers says. */
 static bool is_selected(void *ctx, const char *name) {
         const struct hfd_server *server = ctx;
 
         return hfd_config_runs_controller(server->config, name);
 }
 
+/* The controllers get the resources as plain rows: they use the API as clients do, and not the
+ * server's table. */
 static int make_controllers(struct hfd_server *server, struct hf_status *reterr_status) {
         struct hfd_kind_row rows[HFD_KINDS_MAX];
         size_t n;
@@ -218,6 +225,7 @@ static int make_controllers(struct hfd_server *server, struct hf_status *reterr_
         return 0;
 }
 
+/* Returns the new number of controllers. */
 static size_t append(struct hf_controller *all, size_t n, const struct hf_controller *more,
                      size_t n_more) {
         assert(n + n_more <= CONTROLLERS_MAX);
@@ -294,6 +302,7 @@ static int make_election(struct hfd_server *server, struct hf_status *reterr_sta
         return r;
 }
 
+/* Last: the hooks start and stop everything else. */
 static int make_hooks(struct hfd_server *server, struct hf_status *reterr_status) {
         int r = hf_hooks_new(&server->host, server->loopback, &server->hooks);
 

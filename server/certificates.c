@@ -20,6 +20,7 @@ struct certificates {
         char *cert, *key, *client_ca;
 };
 
+/* Does not leave the key in freed memory. */
 static void free_key(char *key) {
         if (key)
                 explicit_bzero(key, strlen(key));

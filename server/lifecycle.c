@@ -45,6 +45,7 @@ void hfd_lifecycle_done(struct hfd_lifecycle *lifecycle) {
         (void)pthread_mutex_destroy(&lifecycle->mu);
 }
 
+/* Only the first caller logs, so a name is in the log once. */
 void hfd_lifecycle_signal(struct hfd_lifecycle *lifecycle, enum hfd_signal signal) {
         hf_nsec now = hf_now(hf_host_clock(lifecycle->host));
 

@@ -27,12 +27,13 @@
 #include "server/auth/files.h"
 
 #define FORMAT    1
-#define MAX_BYTES 4096
+#define MAX_BYTES 4096 /* more than the longest names need */
 
 struct hfd_runfile {
         int fd; /* owned; holds the lock */
 };
 
+/* The names that make a path outside runtime_dir, or a hidden file, are refused. */
 static int make_path(const char *runtime_dir, const char *instance, char path[PATH_MAX],
                      struct hf_status *reterr_status) {
         size_t n = strlen(instance);
@@ -82,6 +83,7 @@ static struct hf__json *parse_content(int fd) {
 /* The process that holds the lock, by its own record: an OFD lock has no pid. 0 = not recorded. */
 static long long holder_pid(const char *path) {
         int64_t pid = 0;
+        /* Reading needs no lock: the record is one line, or counts as not recorded. */
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0)
                 return 0;
@@ -135,6 +137,7 @@ int hfd_runfile_take(const char *runtime_dir, const char *instance,
         return 0;
 }
 
+/* Leaves the object open, so that members can follow. */
 static void add_name(struct hf__strbuf *line, const char *key, const char *ns, const char *name) {
         hf__strbuf_printf(line, ",\"%s\":{\"namespace\":", key);
         hf__strbuf_json(line, ns, strlen(ns));
@@ -162,6 +165,7 @@ int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leads)
         if (leads)
                 add_leases(&line, leads);
         hf__strbuf_puts(&line, "}\n");
+        /* Empty first: a process that dies between the two calls leaves no old record behind. */
         int r = line.error;
         if (ftruncate(runfile->fd, 0) != 0 && r == 0)
                 r = -errno;
@@ -239,6 +243,7 @@ int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance,
         if (r != 0)
                 return r;
         struct hf__json *json = parse_content(runfile->fd);
+        /* The caller's struct is set only if the whole record is valid. */
         r = parse_leads(json, &leads);
         hf__json_free(json);
         if (r == 0) {

@@ -3,7 +3,7 @@
  * Completes and checks the configuration.
  *
  * Every refusal is one line: the flag, the value, and the rule that it breaks. A configuration that
- * passes can still fail at a file or an address; whoever opens those reports it.
+ * passes can still fail at a file or an address; the code that opens those reports it.
  */
 #include "server/config/config.h"
 
@@ -91,6 +91,7 @@ static int split_list(const char *text, char **items, size_t max, size_t *ret_n)
         return 0;
 }
 
+/* what: the items, for the message. */
 static int complete_list(const char *flag, const char *text, const char *what, char **items,
                          size_t max, size_t *ret_n, struct hf_status *reterr_status) {
         int r = split_list(text, items, max, ret_n);
@@ -139,6 +140,7 @@ int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_stat
                                "cannot derive the directories from --data-dir and the environment: "
                                "%s",
                                hf_strerror(r));
+        /* Members without a flag, and those whose default is derived, are still zero here. */
         hf_leader_timing_defaults(&config->timing);
         r = complete_lists(config, reterr_status);
         return r < 0 ? hf_fail(reterr_status, r, "%s", hf_strerror(r)) : r;
@@ -157,6 +159,7 @@ static bool is_dns1123(const char *text, size_t max, bool dots) {
         for (size_t i = 0; i < n; i++) {
                 bool alphanumeric =
                         (text[i] >= 'a' && text[i] <= 'z') || (text[i] >= '0' && text[i] <= '9');
+                /* The ends of the text, and of each part between dots. */
                 bool edge = i == 0 || i == n - 1 || text[i - 1] == '.' || text[i + 1] == '.';
                 if (!alphanumeric && (edge || (text[i] != '-' && !(dots && text[i] == '.'))))
                         return false;
@@ -164,6 +167,7 @@ static bool is_dns1123(const char *text, size_t max, bool dots) {
         return true;
 }
 
+/* Safe as a file name, in an identity and in a Lease's name. */
 static bool is_instance_name(const char *text) {
         size_t n = strlen(text);
         return n > 0 && n <= 63 && text[0] != '.' && text[0] != '-' &&
@@ -186,6 +190,7 @@ static bool is_http_url(const char *text) {
 static int check_etcd(const struct hfd_config *config, struct hf_status *reterr_status) {
         const char *prefix = config->etcd_prefix;
         bool cert = is_set(config->etcd_cert_file), key = is_set(config->etcd_key_file);
+        /* status asks an API server, not the store. */
         if (config->n_etcd_servers == 0 &&
             (config->command == HFD_COMMAND_SERVE || config->command == HFD_COMMAND_RELEASE))
                 return hf_fail(reterr_status, HF_E_INVALID,
@@ -236,6 +241,7 @@ static int check_serving(const struct hfd_config *config, struct hf_status *rete
         return 0;
 }
 
+/* hf_electors_add checks names and timing again; here the message can name the flag. */
 static int check_leading(const struct hfd_config *config, struct hf_status *reterr_status) {
         struct hf_status why = {0};
         /* Flags of an election that does not take place are not checked, as in Kubernetes. */
@@ -260,6 +266,7 @@ static int check_leading(const struct hfd_config *config, struct hf_status *rete
         if (is_set(config->migrate_from_ns) && !is_dns1123(config->migrate_from_ns, 63, false))
                 return refuse_value(reterr_status, "leader-elect-migrate-from-namespace",
                                     config->migrate_from_ns, DNS_LABEL_RULE);
+        /* Without a namespace of its own the old Lease is in the namespace of the new one. */
         if (strcmp(config->migrate_from, config->lease_name) == 0 &&
             (!is_set(config->migrate_from_ns) ||
              strcmp(config->migrate_from_ns, config->lease_ns) == 0))
@@ -315,6 +322,7 @@ void hfd_config_done(struct hfd_config *config) {
         *config = (struct hfd_config){0};
 }
 
+/* The first item that names the controller decides. */
 bool hfd_config_runs_controller(const struct hfd_config *config, const char *name) {
         bool all = false;
         for (size_t i = 0; i < config->n_controllers; i++) {
@@ -345,6 +353,7 @@ static int unknown_controller(const char *item, const char *const *known,
 int hfd_config_check_controllers(const struct hfd_config *config, const char *const *known,
                                  struct hf_status *reterr_status) {
         for (size_t i = 0; i < config->n_controllers; i++) {
+                /* Without the '-' of "-name". */
                 const char *item = config->controllers[i] + (config->controllers[i][0] == '-');
                 bool found = strcmp(config->controllers[i], "*") == 0;
                 for (size_t j = 0; !found && known[j]; j++)

@@ -14,6 +14,7 @@
 #include "base/strbuf.h"
 #include "base/time_format.h"
 
+/* Sets of commands, as bits. */
 #define SERVE   (1u << HFD_COMMAND_SERVE)
 #define RELEASE (1u << HFD_COMMAND_RELEASE)
 #define STATUS  (1u << HFD_COMMAND_STATUS)
@@ -119,6 +120,7 @@ static const char *const command_suffixes[] = {[HFD_COMMAND_SERVE] = "",
                                                [HFD_COMMAND_STATUS] = " status",
                                                [HFD_COMMAND_VERSION] = " version"};
 
+/* One message for a value that does not parse and one that is out of range: it names both rules. */
 static int out_of_range(const struct flag *flag, const char *value,
                         struct hf_status *reterr_status) {
         if (flag->kind == NUMBER)
@@ -143,6 +145,7 @@ static int set_number(const struct flag *flag, const char *value, void *field,
                 number = value[0] >= '0' && value[0] <= '9' ? strtoll(value, &end, 10) : -1;
         else if (hf__duration_parse(value, &number) != 0)
                 return out_of_range(flag, value, reterr_status);
+        /* strtoll reports what does not fit in 64 bits by errno. */
         if (errno != 0 || (end && *end) || number < flag->min || number > flag->max)
                 return out_of_range(flag, value, reterr_status);
         memcpy(field, &number, sizeof number);
