@@ -341,7 +341,7 @@ def test_log_lines_are_journal_entries_with_fields(host):
     # The term's last lines still bear it; after the term it is gone.
     a.stop()
     drained = a.entries(f"HOLDFAST_TERM={term}")
-    assert any("draining the work of the term" in e["MESSAGE"] for e in drained)
+    assert any("draining the controllers of the term" in e["MESSAGE"] for e in drained)
     last = [e for e in a.entries() if e["MESSAGE"] == "lifecycle: InFlightRequestsDrained"]
     assert len(last) == 1 and "HOLDFAST_TERM" not in last[0] and last[0]["HOLDFAST_LEASE"] == lease
 
